@@ -44,7 +44,7 @@ class Command:
                 continue
             last = event
             if event["event"] == "error":
-                error = str(event.get("message", ""))
+                error = error or f"{event.get('message', '')} {event.get('hint', '')}".strip()
             elif event["event"] == "failed":
                 failed.append(str(event.get("model", "")))
             if text := describe_line(event):
@@ -78,15 +78,19 @@ class Command:
                 os.killpg(self.process.pid, signal.SIGKILL)
 
     def _lines(self) -> Iterator[str]:
-        self.process = subprocess.Popen(
-            list(self.argv),
-            env=dict(self.environ),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            stdin=subprocess.DEVNULL,
-            text=True,
-            start_new_session=True,
-        )
+        try:
+            self.process = subprocess.Popen(
+                list(self.argv),
+                env=dict(self.environ),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+                text=True,
+                start_new_session=True,
+            )
+        except OSError as error:
+            hint = 'Install mergeplan on the workers, or name its command in the DAG: command="/path/to/mergeplan".'
+            raise CommandFailed(f"`{self.argv[0]}` cannot be started: {error.strerror}. {hint}") from None
         assert self.process.stdout is not None
         with self.process.stdout:
             for line in self.process.stdout:

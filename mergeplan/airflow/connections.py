@@ -8,10 +8,13 @@ from airflow.sdk import BaseHook
 
 from mergeplan.airflow.place import Place
 
+PRODUCER = "run"  # the task that computes what is due
 
-def run_key(dag_id: str, run_id: str) -> str:
-    """The id under which mergeplan records what a DAG run computes."""
-    return f"{dag_id}/{run_id}"
+
+def run_key(dag_id: str, run_id: str, producer: str) -> str:
+    """The id under which mergeplan records what a DAG run computes: one for each task that computes."""
+    group = producer.removesuffix(PRODUCER).removesuffix(".")
+    return f"{dag_id}/{run_id}/{group}" if group else f"{dag_id}/{run_id}"
 
 
 def state_url_of(place: Place) -> str:

@@ -32,12 +32,16 @@ def select_models(graph: ScheduleGraph, selector: str) -> frozenset[str]:
     return frozenset(selected)
 
 
-def task_options(graph: ScheduleGraph, options: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """The arguments of each model's task; of two selectors that mean one model, the later one decides."""
-    chosen: dict[str, dict[str, Any]] = {}
+def task_options(
+    graph: ScheduleGraph, options: Mapping[str, Mapping[str, Any]], tasks: Mapping[str, Collection[str]]
+) -> dict[str, dict[str, Any]]:
+    """The arguments of each task, by its name; `tasks` has the models of each. A selector means the tasks of its
+    models, and of two selectors that mean one task, the later one decides."""
+    homes = {model: task for task, models in tasks.items() for model in models}
+    chosen: dict[str, dict[str, Any]] = {task: {} for task in tasks}
     for selector, arguments in options.items():
-        for name in sorted(select_models(graph, selector)):
-            chosen.setdefault(name, {}).update(arguments)
+        for task in {homes[name]: None for name in sorted(select_models(graph, selector)) if name in homes}:
+            chosen[task].update(arguments)
     return chosen
 
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from threading import Lock
+from typing import Generic, TypeVar
 
 from mergeplan.airflow.decisions import ModelView, RunView
 from mergeplan.airflow.place import Place
@@ -24,6 +26,8 @@ from mergeplan.planner.session.state_access import open_state
 from mergeplan.planner.state.runs.run_records import ModelRun, RunRecord
 from mergeplan.planner.state.store import StateStore
 
+T = TypeVar("T")
+
 
 class StateReader:
     """The state of a place, open until this process ends; safe between threads."""
@@ -33,6 +37,7 @@ class StateReader:
         if state_url:
             settings = replace(settings, state_url=state_url)
         self.environment = place.environment
+        self._shown: tuple[int, frozenset[str] | None] | None = None  # as of a generation of all environments
         self._open = ExitStack()
         self.store: StateStore = self._open.enter_context(open_state(settings, place.project))
 
@@ -41,7 +46,16 @@ class StateReader:
         record = self.store.runs.get(run_id)
         if record is None:
             return None
-        return _view(record, self.store.leases.holder(self.environment) is not None)
+        view = _view(record, self.store.leases.holder(self.environment) is not None)
+        return replace(view, environment=self.environment, shown=self._read_shown())
+
+    def _read_shown(self) -> frozenset[str] | None:
+        """The models that the environment has; read again only after a promotion. None where there is no such one."""
+        generation = self.store.environments.generation()
+        if self._shown is None or self._shown[0] != generation:
+            environment = self.store.environments.get(self.environment)
+            self._shown = generation, frozenset(environment.snapshots) if environment.exists else None
+        return self._shown[1]
 
     def report(self, run_id: str, model: str) -> None:
         """Keep that a task took the result of a model up."""
@@ -80,21 +94,21 @@ def _open_reader(place: Place, state_url: str) -> StateReader:
     return StateReader(place, state_url)
 
 
-class RunWatch:
-    """A run as the triggerer sees it: read once every `seconds` for all triggers that ask."""
+class Shared(Generic[T]):
+    """What many triggers ask for: asked once every `seconds` for all of them."""
 
-    def __init__(self, reader: StateReader, run_id: str, seconds: float) -> None:
-        self._reader, self._run_id, self._seconds = reader, run_id, seconds
-        self._lock, self._read_at = asyncio.Lock(), 0.0
-        self._view: RunView | None = None
+    def __init__(self, ask: Callable[[], Awaitable[T]], seconds: float) -> None:
+        self._ask, self._seconds = ask, seconds
+        self._lock, self._asked_at = asyncio.Lock(), 0.0
+        self._answer: T | None = None
 
-    async def view(self) -> RunView | None:
-        """The run, no older than `seconds`."""
+    async def get(self) -> T | None:
+        """The answer, no older than `seconds`."""
         async with self._lock:
-            if time.monotonic() - self._read_at >= self._seconds:
-                self._view = await asyncio.to_thread(self._reader.read_run, self._run_id)
-                self._read_at = time.monotonic()
-            return self._view
+            if time.monotonic() - self._asked_at >= self._seconds:
+                self._answer = await self._ask()
+                self._asked_at = time.monotonic()
+            return self._answer
 
 
 def _view(record: RunRecord, alive: bool) -> RunView:

@@ -9,10 +9,11 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import httpx
@@ -116,8 +117,8 @@ class Airflow:
 
 
 @contextmanager
-def start_airflow(home: Path, dags: str) -> Iterator[Airflow]:
-    """An Airflow of its own in a folder with a file of DAGs, until the end."""
+def start_airflow(home: Path, dags: str, variables: Mapping[str, str] = MappingProxyType({})) -> Iterator[Airflow]:
+    """An Airflow of its own in a folder with a file of DAGs and variables of its own, until the end."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -125,7 +126,7 @@ def start_airflow(home: Path, dags: str) -> Iterator[Airflow]:
     (home / "dags/made.py").write_text(dags)
     own = {**CONFIG, "API__PORT": str(port), "API__BASE_URL": f"http://127.0.0.1:{port}",
            "CORE__EXECUTION_API_SERVER_URL": f"http://127.0.0.1:{port}/execution/"}  # fmt: skip
-    environ = {**os.environ, "AIRFLOW_HOME": str(home), "PATH": f"{AIRFLOW.parent}:{os.environ['PATH']}"}
+    environ = {**os.environ, **variables, "AIRFLOW_HOME": str(home), "PATH": f"{AIRFLOW.parent}:{os.environ['PATH']}"}
     environ |= {f"AIRFLOW__{name}": value for name, value in own.items()}
     environ.pop("MERGEPLAN_SPARK_ARCHIVE", None)
     with (home / "standalone.log").open("w") as log:

@@ -32,9 +32,9 @@ def test_what_selects_nothing_by_mistake_is_refused(selector: str) -> None:
         select_models(graph(*SHOP), selector)
 
 
-def test_the_later_selector_decides() -> None:
+def test_the_later_selector_decides_for_the_tasks_of_its_models() -> None:
     options = {"*": {"retries": 1, "pool": "all"}, "tag:heavy": {"pool": "big"}}
-    assert task_options(graph(*SHOP[:2]), options) == {
-        "s.raw": {"retries": 1, "pool": "all"},
-        "s.items": {"retries": 1, "pool": "big"},
+    assert task_options(graph(*SHOP), options, {"first": ["s.items", "s.hourly"], "s.total": ["s.total"]}) == {
+        "first": {"retries": 1, "pool": "big"},
+        "s.total": {"retries": 1, "pool": "all"},
     }
