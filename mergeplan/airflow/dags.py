@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -19,6 +20,7 @@ from mergeplan.airflow.maintenance import FollowOperator, RestateOperator, VerbO
 from mergeplan.airflow.operators import ModelOperator, RunOperator, Wait
 from mergeplan.airflow.place import Place
 from mergeplan.airflow.selectors import task_options
+from mergeplan.selectors import find_unmatched
 
 LOGICAL_DATE = "{{ (dag_run.logical_date or dag_run.run_after).isoformat() }}"
 FROM_MODELS = "from models"
@@ -71,8 +73,14 @@ class MergeplanDag(DAG):
         graph = read_graph(schedule_file)
         place, tasks = _settings(graph, folder, kwargs)
         when = _timetable(graph) if schedule == FROM_MODELS else schedule
-        own = {"catchup": False, "max_active_runs": 1, "doc_md": _dag_doc(graph), "tags": ["mergeplan"], **kwargs}
-        super().__init__(dag_id, schedule=when, **own)
+        own = {
+            "catchup": False,
+            "max_active_runs": 1,
+            "doc_md": _dag_doc(graph, tasks),
+            "tags": ["mergeplan"],
+            **kwargs,
+        }
+        super().__init__(dag_id, schedule=when, **{**own, **kwargs})
         with self:
             _build(graph, place, tasks, schedule_file if follow else "")
 
@@ -215,5 +223,12 @@ def _model_doc(model: ScheduledModel, *, titled: bool) -> str:
     return "\n".join([*title, model.description, "", *(f"- {fact}" for fact in facts)]).strip()
 
 
-def _dag_doc(graph: ScheduleGraph) -> str:
-    return f"`{graph.environment}` of {graph.project or 'the project'} at revision {graph.revision}: `mergeplan run`."
+def _dag_doc(graph: ScheduleGraph, settings: ModelTasks) -> str:
+    """What the DAG runs, and which of its selectors mean nothing: a merge must not stop the DAG for them."""
+    text = f"`{graph.environment}` of {graph.project or 'the project'} at revision {graph.revision}: `mergeplan run`."
+    unmatched = find_unmatched(graph.models, (*settings.options, *settings.groups.values()))
+    if not unmatched:
+        return text
+    warning = f"No model of `{graph.environment}` is selected by {', '.join(f'`{name}`' for name in unmatched)}."
+    warnings.warn(warning, stacklevel=3)
+    return f"{text}\n\n{warning}"

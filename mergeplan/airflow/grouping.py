@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
 from mergeplan.airflow.graph import ScheduledModel, ScheduleGraph
-from mergeplan.airflow.selectors import select_models
+from mergeplan.selectors import select_models
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ def group_models(graph: ScheduleGraph, groups: Mapping[str, str]) -> tuple[TaskM
     """
     home = {model.name: model.name for model in graph.computed}
     for name, selector in groups.items():
-        chosen = select_models(graph, selector)
+        chosen = select_models(graph.models, selector)
         home |= {model: name for model in home if model in chosen and home[model] == model}
     parents = _task_parents(graph, home)
     while cycle := _find_cycle(parents):

@@ -93,26 +93,18 @@ class RunOperator(MergeplanOperator):
 
 
 def open_reader(place: Place, state_url: str) -> StateReader:
-    """The reader of a place's state; AirflowException, in one sentence, where there is none."""
+    """The reader of a place's state, imported by tasks alone: a DAG is parsed without it."""
     from mergeplan.airflow.state import state_reader
-    from mergeplan.planner.errors import MergeplanError
 
-    try:
-        return state_reader(place, state_url)
-    except MergeplanError as error:
-        raise AirflowException(f"{error.message} {error.hint}".strip()) from None
+    return state_reader(place, state_url)
 
 
 def follow_environment(task: Any, state_url: str) -> None:
     """Write the schedule file of a task anew, if the environment shows other models than the file says."""
     if not task.schedule_file:
         return
-    from mergeplan.planner.errors import MergeplanError
-
     try:
         revision = open_reader(task.place, state_url).write_schedule(Path(task.schedule_file))
-    except MergeplanError as error:
-        raise AirflowException(f"{error.message} {error.hint}".strip()) from None
     except OSError as error:
         task.log.warning("%s was not written, so the DAG stays as it is: %s", task.schedule_file, error)
         return

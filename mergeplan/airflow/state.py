@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Awaitable, Callable
-from contextlib import ExitStack
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
@@ -18,8 +18,9 @@ from threading import Lock
 from typing import Generic, TypeVar
 
 from mergeplan.airflow.decisions import ModelView, RunView
-from mergeplan.airflow.place import Place
+from mergeplan.airflow.place import Place, StateError
 from mergeplan.planner.contract.from_plan import span
+from mergeplan.planner.errors import MergeplanError
 from mergeplan.planner.session.scheduling.schedule import make_schedule
 from mergeplan.planner.session.settings import settings_of
 from mergeplan.planner.session.state_access import open_state
@@ -29,25 +30,36 @@ from mergeplan.planner.state.store import StateStore
 T = TypeVar("T")
 
 
+@contextmanager
+def raise_state_errors() -> Iterator[None]:
+    """Raise StateError, in one sentence, for what mergeplan says of a state that it cannot read."""
+    try:
+        yield
+    except MergeplanError as error:
+        raise StateError(f"{error.message} {error.hint}".strip()) from None
+
+
 class StateReader:
     """The state of a place, open until this process ends; safe between threads."""
 
     def __init__(self, place: Place, state_url: str) -> None:
-        settings = settings_of(os.environ, Path(place.folder), place.gateway or None)
-        if state_url:
-            settings = replace(settings, state_url=state_url)
         self.environment = place.environment
         self._shown: tuple[int, frozenset[str] | None] | None = None  # as of a generation of all environments
         self._open = ExitStack()
-        self.store: StateStore = self._open.enter_context(open_state(settings, place.project))
+        with raise_state_errors():
+            settings = settings_of(os.environ, Path(place.folder), place.gateway or None)
+            if state_url:
+                settings = replace(settings, state_url=state_url)
+            self.store: StateStore = self._open.enter_context(open_state(settings, place.project))
 
     def read_run(self, run_id: str) -> RunView | None:
         """A run as it is now; None before it began."""
-        record = self.store.runs.get(run_id)
-        if record is None:
-            return None
-        view = _view(record, self.store.leases.holder(self.environment) is not None)
-        return replace(view, environment=self.environment, shown=self._read_shown())
+        with raise_state_errors():
+            record = self.store.runs.get(run_id)
+            if record is None:
+                return None
+            view = _view(record, self.store.leases.holder(self.environment) is not None)
+            return replace(view, environment=self.environment, shown=self._read_shown())
 
     def _read_shown(self) -> frozenset[str] | None:
         """The models that the environment has; read again only after a promotion. None where there is no such one."""
@@ -59,15 +71,18 @@ class StateReader:
 
     def report(self, run_id: str, model: str) -> None:
         """Keep that a task took the result of a model up."""
-        self.store.runs.report(run_id, model)
+        with raise_state_errors():
+            self.store.runs.report(run_id, model)
 
     def latest_execution_time(self) -> datetime | None:
         """The latest moment as of which a run computed."""
-        return self.store.runs.latest_execution_time(self.environment)
+        with raise_state_errors():
+            return self.store.runs.latest_execution_time(self.environment)
 
     def write_schedule(self, path: Path) -> int | None:
         """Write the environment's schedule if it is another one than that in the file; its revision, or None."""
-        schedule = make_schedule(self.store, self.environment)
+        with raise_state_errors():
+            schedule = make_schedule(self.store, self.environment)
         text = f"{schedule.model_dump_json()}\n"
         if path.exists() and path.read_text(encoding="utf-8") == text:
             return None

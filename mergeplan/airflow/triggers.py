@@ -14,9 +14,8 @@ from asgiref.sync import sync_to_async
 
 from mergeplan.airflow.connections import find_state_url, run_key
 from mergeplan.airflow.decisions import Decision, RunView, Step, decide_task, present
-from mergeplan.airflow.place import Place
+from mergeplan.airflow.place import Place, StateError
 from mergeplan.airflow.state import Shared, StateReader, state_reader
-from mergeplan.planner.errors import MergeplanError
 
 PRODUCER_SECONDS = 10.0  # between two questions to Airflow about the task that computes
 ENDED = ("success", "failed", "upstream_failed", "skipped", "removed")
@@ -97,7 +96,7 @@ class ModelTrigger(BaseTrigger):
         try:
             watch = await self._open_watch()
         except Exception as error:  # a missing state, a connection that is not defined: the task says so
-            yield self._fail(f"The state cannot be opened. {_sentence(error)}")
+            yield self._fail(f"The state cannot be opened. {error}")
             return
         decision = await self._wait(watch)
         self.log.info("%s", decision.reason)
@@ -131,8 +130,8 @@ class ModelTrigger(BaseTrigger):
                 if decision.step is Step.WAIT and why_absent and why_absent == await watch.explain_absence():
                     return Decision(Step.FAIL, why_absent)  # twice: the record may have come between two questions
                 why_absent = await watch.explain_absence()
-            except MergeplanError as error:  # a database that is away for a moment
-                decision = Decision(Step.WAIT, f"The state cannot be read: {_sentence(error)}")
+            except StateError as error:  # a database that is away for a moment
+                decision = Decision(Step.WAIT, f"The state cannot be read: {error}")
                 if time.monotonic() - read_at >= self.lost_seconds:
                     return Decision(Step.FAIL, decision.reason)
             if decision.step is not Step.WAIT:
@@ -141,8 +140,3 @@ class ModelTrigger(BaseTrigger):
                 said = decision.reason
                 self.log.info("%s", said)
             await asyncio.sleep(self.poll_seconds)
-
-
-def _sentence(error: BaseException) -> str:
-    """An error with what to do about it."""
-    return f"{error.message} {error.hint}".strip() if isinstance(error, MergeplanError) else str(error)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
-from mergeplan.airflow.graph import ScheduleError
 from mergeplan.airflow.grouping import group_models
 from tests.airflow.graphs import SHOP, graph, model
 
@@ -39,7 +36,5 @@ def test_a_model_of_two_groups_is_in_the_first() -> None:
     }
 
 
-def test_a_group_of_no_model_is_refused_where_it_names_one() -> None:
-    assert "none" not in tasks({"none": "tag:nothing"})
-    with pytest.raises(ScheduleError, match=r"no model is called `s\.gone`"):
-        tasks({"low": "s.gone"})
+def test_a_group_whose_models_a_merge_has_removed_has_no_task() -> None:
+    assert tasks({"none": "tag:nothing", "gone": "s.gone"}).keys() == {"s.a", "s.b", "s.c", "s.d"}

@@ -11,9 +11,8 @@ import pytest
 
 from mergeplan.airflow.decisions import RunView, Step, decide
 from mergeplan.airflow.graph import read_graph
-from mergeplan.airflow.place import Place
+from mergeplan.airflow.place import Place, StateError
 from mergeplan.airflow.state import Shared, StateReader, state_reader
-from mergeplan.planner.errors import RequestError
 from mergeplan.planner.state.runs.run_records import AuditCount, RunStatus
 from mergeplan.planner.state.store import StateStore
 from tests.planner.builders import days
@@ -104,9 +103,11 @@ def test_the_schedule_file_follows_prod(promoted: CommandLine, tmp_path: Path) -
     assert "shop.daily" in read_graph(path).models
     path.write_text("{}")
     assert reader.write_schedule(path) == 1
+    with pytest.raises(StateError, match="There is no environment `dev`"):
+        StateReader(Place(str(promoted.root), environment="dev", project=""), url).write_schedule(path)
 
 
 def test_a_state_that_is_not_there_is_not_created(tmp_path: Path) -> None:
-    with pytest.raises(RequestError, match="There is no state database at"):
+    with pytest.raises(StateError, match="There is no state database at"):
         StateReader(Place(str(tmp_path), project=""), f"sqlite:///{tmp_path}/none.db")
     assert not (tmp_path / "none.db").exists()
