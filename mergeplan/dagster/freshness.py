@@ -17,6 +17,6 @@ FROM = datetime(2026, 1, 1, tzinfo=UTC)
 def longest_gap(cron: str, time_zone: str) -> timedelta:
     """The longest time between two ticks of a cron: three days of one for weekdays."""
     schedule, ticks = Cron(cron, time_zone), [FROM]
-    while len(ticks) < 3 or ticks[-1] - FROM < LOOKED_AT:
+    while len(ticks) < 15 or ticks[-1] - FROM < LOOKED_AT:
         ticks.append(schedule.next_tick(ticks[-1]))
     return max(later - earlier for earlier, later in pairwise(ticks[1:]))

@@ -19,6 +19,8 @@ from typing import Any, TypeVar
 import httpx
 import pytest
 
+from tests.screenshots import take_screenshot
+
 ROOT = Path(__file__).parents[2]
 AIRFLOW = ROOT / ".venv-airflow" / "bin" / "airflow"
 COMMAND = [sys.executable, "-m", "mergeplan"]
@@ -104,6 +106,10 @@ class Airflow:
     def result(self, dag: str, run: str, task: str) -> Any:
         """What a task returned."""
         return self.api("GET", f"/dags/{dag}/dagRuns/{run}/taskInstances/{task}/xcomEntries/return_value")["value"]
+
+    def picture(self, name: str, path: str) -> None:
+        """A page for the guides, where pictures are to be taken."""
+        take_screenshot(f"http://127.0.0.1:{self.port}{path}", name)
 
     def log(self, dag: str, run: str, task: str) -> str:
         """All that a task's logs say, of all tries."""

@@ -166,6 +166,7 @@ def test_a_model_that_fails_is_shown_and_its_retry_goes_on(stage: Stage) -> None
     states = stage.run("day5", 6)
     assert states == {"run": "success", DAILY: "failed", FULL: "upstream_failed"}
     assert "oops" in stage.airflow.log("shop", "day5", DAILY)
+    stage.airflow.picture("airflow-failed.png", "/dags/shop/runs/day5")
 
     stage.replace_all("1 1 1 '10'", "2 1 2 '20'", "3 2 3 '30'", "4 2 4 '40'", "5 1 3 '50'", "6 1 5 '60'")
     stage.airflow.clear("shop", "day5", only_failed=True)

@@ -18,6 +18,7 @@ import httpx
 import pytest
 
 from tests.dagster.scene import PYTHON
+from tests.screenshots import take_screenshot
 
 T = TypeVar("T")
 PROJECT = {
@@ -104,6 +105,10 @@ class DagsterDev:
         answer = self.ask(LAUNCH, params={"selector": selector, "runConfigData": json.dumps(config or {})})["launchRun"]
         assert answer["__typename"] == "LaunchRunSuccess", answer
         return str(answer["run"]["id"])
+
+    def picture(self, name: str, path: str, size: tuple[int, int] = (1300, 620)) -> None:
+        """A page for the guides, where pictures are to be taken."""
+        take_screenshot(f"http://127.0.0.1:{self.port}{path}", name, size)
 
     def finish(self, id: str, seconds: float = 400) -> dict[str, Any]:
         """A run when it has ended, with its events."""
