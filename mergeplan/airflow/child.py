@@ -44,7 +44,7 @@ class Command:
                 continue
             last = event
             if event["event"] == "error":
-                error = error or f"{event.get('message', '')} {event.get('hint', '')}".strip()
+                error = error or _describe_error(event)
             elif event["event"] == "failed":
                 failed.append(str(event.get("model", "")))
             if text := describe_line(event):
@@ -131,10 +131,17 @@ def describe_line(event: Mapping[str, Any]) -> str:
         case "skipped":
             return f"{model} was skipped: `{event.get('because')}` failed"
         case "warning" | "error":
-            return str(event.get("message", ""))
+            return _describe_error(event)
         case "result":
             return str(event.get("skipped") or "")
     return ""
+
+
+def _describe_error(event: Mapping[str, Any]) -> str:
+    """An error with its file and line, and with what to do about it."""
+    line = f":{event['line']}" if event.get("line") else ""
+    place = f"{event['path']}{line}: " if event.get("path") else ""
+    return f"{place}{event.get('message', '')} {event.get('hint', '')}".strip()
 
 
 def _parse(line: str) -> dict[str, Any] | None:

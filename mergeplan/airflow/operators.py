@@ -78,18 +78,15 @@ class RunOperator(MergeplanOperator):
         """Run, and follow the environment."""
         state_url = state_url_of(self.place)
         run_id = run_key(self.dag_id, context["run_id"], self.task_id)
-        follow_environment(self, state_url)
-        self._warn_of_forgotten_run(state_url, run_id, context)
-        result = self.run_due(state_url, run_id, execution_time=self.execution_time)
-        return {"run_id": run_id, "failed": list(result.get("failed", ()))}
-
-    def _warn_of_forgotten_run(self, state_url: str, run_id: str, context: Any) -> None:
-        """Say so where an old run is cleared whose record is gone: nothing of it is computed again then."""
-        if context["ti"].try_number > 1 and open_reader(self.place, state_url).read_run(run_id) is None:
+        known = open_reader(self.place, state_url).read_run(run_id) is not None  # else mergeplan would make a new state
+        if not known and context["ti"].try_number > 1:
             self.log.warning(
                 "The state has no record of the run `%s`: an earlier try did not begin it, or it is older than 90 days."
                 " What is missing is computed. To compute days again, restate them.", run_id,
             )  # fmt: skip
+        follow_environment(self, state_url)
+        result = self.run_due(state_url, run_id, execution_time=self.execution_time)
+        return {"run_id": run_id, "failed": list(result.get("failed", ()))}
 
 
 def open_reader(place: Place, state_url: str) -> StateReader:

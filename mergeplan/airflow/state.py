@@ -36,7 +36,7 @@ def raise_state_errors() -> Iterator[None]:
     try:
         yield
     except MergeplanError as error:
-        raise StateError(f"{error.message} {error.hint}".strip()) from None
+        raise StateError(str(error)) from None
 
 
 class StateReader:

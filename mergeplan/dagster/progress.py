@@ -115,9 +115,9 @@ class Progress:
             case lines.SkippedLine(model=model, because=because):
                 self.skipped[model] = because
                 return Skipped(model, because)
-            case lines.ErrorLine(message=message, hint=hint):
+            case lines.ErrorLine():
                 self.errors.append(line)
-                return Remark(f"{message} {hint}".strip(), is_problem=True)
+                return Remark(describe_error(line), is_problem=True)
             case lines.TestLine(name=name, ok=False, message=message):
                 self.failed_tests.append(name)
                 return Remark(f"The test {name} failed: {message}", is_problem=True)
@@ -142,6 +142,12 @@ class Progress:
             line.unchanged,
             line.copied,
         )
+
+
+def describe_error(line: lines.ErrorLine) -> str:
+    """An error with its file and line, and with what to do about it."""
+    place = f"{line.path}:{line.line}: " if line.path and line.line else f"{line.path}: " if line.path else ""
+    return f"{place}{line.message} {line.hint}".strip()
 
 
 def _standalone(audit: lines.AuditRow) -> Remark:

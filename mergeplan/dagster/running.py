@@ -10,7 +10,17 @@ from typing import TypeAlias
 import dagster as dg
 
 from mergeplan.dagster.child import ChildEnded
-from mergeplan.dagster.progress import Audited, Cleared, Computed, Failed, Progress, Remark, Report, Skipped
+from mergeplan.dagster.progress import (
+    Audited,
+    Cleared,
+    Computed,
+    Failed,
+    Progress,
+    Remark,
+    Report,
+    Skipped,
+    describe_error,
+)
 from mergeplan.dagster.recorder import Recorder
 from mergeplan.dagster.request import DONE, RESTATING, Request, Verb
 from mergeplan.dagster.resource import MergeplanResource
@@ -129,7 +139,7 @@ class ReportedRun:
             if names and not failed:
                 sentences.append(f"{len(names)} {what}{'s' * (len(names) != 1)} failed: {', '.join(names)}.")
         if not sentences:
-            sentences += [error.message for error in progress.errors[:3]]
+            sentences += [describe_error(error) for error in progress.errors[:3]]
         raise dg.Failure(
             " ".join(sentences) or "mergeplan failed.", metadata=failed, allow_retries=progress.may_succeed_later
         )

@@ -45,6 +45,7 @@ with DAG("mine", schedule=None) as mine:
     shop = MergeplanTaskGroup("shop", state_conn_id="state", project="", **own)
     EmptyOperator(task_id="before") >> shop >> EmptyOperator(task_id="after")
 astray = MergeplanDag("astray", schedule=None, state_conn_id="astray", follow=False, **own)
+absent = MergeplanDag("absent", schedule=None, **{{**own, "command": "/no/mergeplan"}})
 unnamed = MergeplanDag("unnamed", schedule=None, state_conn_id="unnamed", follow=False, **own)
 """
 EXTERNAL = "- name: raw.events\n  columns: {id: int, item_id: int, event_date: date, amount: string}\n"
@@ -282,7 +283,7 @@ def test_a_state_that_is_not_there_fails_each_task_in_a_sentence(stage: Stage, d
         assert sentence in stage.airflow.log(dag, "lost", task)
 
 
-def test_a_run_that_cannot_begin_fails_its_models_and_does_not_make_them_wait_for_a_day(stage: Stage) -> None:
+def test_a_file_that_is_broken_is_named_by_each_task(stage: Stage) -> None:
     config = stage.folder / "config.yaml"
     text = config.read_text()
     config.write_text("gateways: [")
@@ -290,10 +291,19 @@ def test_a_run_that_cannot_begin_fails_its_models_and_does_not_make_them_wait_fo
     config.write_text(text)
 
     assert states == {"run": "failed", "both": "failed"}
-    assert "`run` is failed and said nothing of what is due: its log says why." in stage.airflow.log(
-        "grouped", "broken", "both"
-    )
-    assert "config.yaml" in stage.airflow.log("grouped", "broken", "run")
+    for task in states:
+        assert "config.yaml:1: The list that begins in this line is not closed." in stage.airflow.log(
+            "grouped", "broken", task
+        )
+
+
+def test_a_run_that_cannot_begin_fails_its_models_and_does_not_make_them_wait_for_a_day(stage: Stage) -> None:
+    states = stage.run("lost", 14, "absent")
+
+    assert states["run"] == states[DAILY] == "failed"
+    assert "`/no/mergeplan` cannot be started: No such file or directory." in stage.airflow.log("absent", "lost", "run")
+    reason = "`run` is failed and said nothing of what is due: its log says why."
+    assert reason in stage.airflow.log("absent", "lost", DAILY)
 
 
 def test_a_retry_of_what_another_run_has_computed_since_succeeds(stage: Stage) -> None:

@@ -121,7 +121,8 @@ def test_a_command_that_is_not_there_names_the_argument_that_names_it() -> None:
         Command(["/no/mergeplan", "run"], dict(os.environ), print).run_lines()
 
 
-def test_an_error_is_said_with_what_to_do() -> None:
-    lines = ['{"event": "error", "message": "There is no state.", "hint": "Make one."}', '{"event": "result"}']
-    with pytest.raises(CommandFailed, match=r"^There is no state\. Make one\.$"):
+def test_the_first_error_is_said_with_its_place_and_what_to_do() -> None:
+    error = '{"event": "error", "message": "A list is open.", "hint": "Close it.", "path": "config.yaml", "line": 2}'
+    lines = [error, '{"event": "error", "message": "And another."}', '{"event": "result"}']
+    with pytest.raises(CommandFailed, match=r"^config\.yaml:2: A list is open\. Close it\.$"):
         command("".join(f"print({line!r})\n" for line in lines)).run_lines()

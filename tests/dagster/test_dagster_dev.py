@@ -102,10 +102,8 @@ def test_the_run_reports_what_was_promoted_and_assets_are_fresh(stage: Stage) ->
         return states == ["HEALTHY"] * 3
 
     wait_for("the daemon to look at the policies", fresh, 200)
-    take_screenshot(f"http://127.0.0.1:{stage.dev.port}/asset-groups", "dagster-lineage.png")
-    take_screenshot(
-        f"http://127.0.0.1:{stage.dev.port}/assets/shop/daily?view=overview", "dagster-asset.png", (1300, 820)
-    )
+    stage.dev.picture("dagster-lineage.png", "/asset-groups")
+    stage.dev.picture("dagster-asset.png", "/assets/shop/daily?view=overview", (1300, 820))
 
 
 def test_the_restatement_job_computes_the_days_that_its_configuration_names(stage: Stage) -> None:
