@@ -8,19 +8,16 @@ from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airflow.sdk import Asset, BaseOperator, BaseOperatorLink
 from airflow.sdk.exceptions import AirflowException
 from airflow.triggers.base import StartTriggerArgs
 
 from mergeplan.airflow.child import Command, run_in_turn
-from mergeplan.airflow.connections import PRODUCER, run_key, state_url_of
+from mergeplan.airflow.connections import PRODUCER, open_reader, run_key, state_url_of
 from mergeplan.airflow.decisions import LOST_SECONDS, Decision, Step, decide_task, present
 from mergeplan.airflow.place import Place
-
-if TYPE_CHECKING:
-    from mergeplan.airflow.state import StateReader
 
 TRIGGER = "mergeplan.airflow.triggers.ModelTrigger"
 
@@ -87,13 +84,6 @@ class RunOperator(MergeplanOperator):
         follow_environment(self, state_url)
         result = self.run_due(state_url, run_id, execution_time=self.execution_time)
         return {"run_id": run_id, "failed": list(result.get("failed", ()))}
-
-
-def open_reader(place: Place, state_url: str) -> StateReader:
-    """The reader of a place's state, imported by tasks alone: a DAG is parsed without it."""
-    from mergeplan.airflow.state import state_reader
-
-    return state_reader(place, state_url)
 
 
 def follow_environment(task: Any, state_url: str) -> None:

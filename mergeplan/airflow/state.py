@@ -5,17 +5,14 @@ It asks the database alone: no file of the project but config.yaml is read, no S
 
 from __future__ import annotations
 
-import asyncio
 import os
-import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from threading import Lock
-from typing import Generic, TypeVar
 
 from mergeplan.airflow.decisions import ModelView, RunView
 from mergeplan.airflow.place import Place, StateError
@@ -26,8 +23,6 @@ from mergeplan.planner.session.settings import settings_of
 from mergeplan.planner.session.state_access import open_state
 from mergeplan.planner.state.runs.run_records import ModelRun, RunRecord
 from mergeplan.planner.state.store import StateStore
-
-T = TypeVar("T")
 
 
 @contextmanager
@@ -107,23 +102,6 @@ def state_reader(place: Place, state_url: str) -> StateReader:
 @cache
 def _open_reader(place: Place, state_url: str) -> StateReader:
     return StateReader(place, state_url)
-
-
-class Shared(Generic[T]):
-    """What many triggers ask for: asked once every `seconds` for all of them."""
-
-    def __init__(self, ask: Callable[[], Awaitable[T]], seconds: float) -> None:
-        self._ask, self._seconds = ask, seconds
-        self._lock, self._asked_at = asyncio.Lock(), 0.0
-        self._answer: T | None = None
-
-    async def get(self) -> T | None:
-        """The answer, no older than `seconds`."""
-        async with self._lock:
-            if time.monotonic() - self._asked_at >= self._seconds:
-                self._answer = await self._ask()
-                self._asked_at = time.monotonic()
-            return self._answer
 
 
 def _view(record: RunRecord, alive: bool) -> RunView:

@@ -5,19 +5,23 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 from airflow.triggers.base import BaseTrigger, TaskSuccessEvent, TriggerEvent
 from asgiref.sync import sync_to_async
 
-from mergeplan.airflow.connections import find_state_url, run_key
+from mergeplan.airflow.connections import find_state_url, open_reader, run_key
 from mergeplan.airflow.decisions import Decision, RunView, Step, decide_task, present
 from mergeplan.airflow.place import Place, StateError
-from mergeplan.airflow.state import Shared, StateReader, state_reader
+from mergeplan.airflow.shared import Shared
+
+if TYPE_CHECKING:
+    from mergeplan.airflow.state import StateReader
 
 PRODUCER_SECONDS = 10.0  # between two questions to Airflow about the task that computes
+CONNECTION_SECONDS = 60.0  # between two questions to Airflow about a connection
 ENDED = ("success", "failed", "upstream_failed", "skipped", "removed")
 
 
@@ -67,7 +71,8 @@ class RunWatch:
         return f"`{self.producer}` is {state} and said nothing of what is due: its log says why."
 
 
-_WATCHES: WeakValueDictionary[tuple[StateReader, str], RunWatch] = WeakValueDictionary()
+_WATCHES: WeakValueDictionary[tuple[Any, str], RunWatch] = WeakValueDictionary()
+_URLS: dict[str, Shared[str]] = {}  # by connection: a thousand tasks that begin together ask for it once
 
 
 class ModelTrigger(BaseTrigger):
@@ -117,7 +122,8 @@ class ModelTrigger(BaseTrigger):
 
     async def _open_watch(self) -> RunWatch:
         instance, place = self.task_instance, Place.deserialize(self.place)
-        reader = await asyncio.to_thread(state_reader, place, await find_state_url(place))
+        url = _URLS.setdefault(place.state_conn_id, Shared(lambda: find_state_url(place), CONNECTION_SECONDS))
+        reader = await asyncio.to_thread(open_reader, place, await url.get() or "")
         watch = RunWatch(reader, instance.dag_id, instance.run_id, self.producer, self.poll_seconds)
         return _WATCHES.setdefault((reader, watch.id), watch)
 

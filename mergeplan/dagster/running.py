@@ -112,6 +112,8 @@ class ReportedRun:
                 yield from recorder.batch_events(report)
                 if report.batch[0] == report.batch[1]:
                     yield recorder.outcome(report.model)
+            case Audited() if isinstance(request, Verb):
+                yield from recorder.table_audit_events(report, self.partitions)
             case Audited():
                 yield from recorder.audit_events(report)
             case Failed(model, message):

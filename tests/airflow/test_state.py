@@ -12,7 +12,8 @@ import pytest
 from mergeplan.airflow.decisions import RunView, Step, decide
 from mergeplan.airflow.graph import read_graph
 from mergeplan.airflow.place import Place, StateError
-from mergeplan.airflow.state import Shared, StateReader, state_reader
+from mergeplan.airflow.shared import Shared
+from mergeplan.airflow.state import StateReader, state_reader
 from mergeplan.planner.state.runs.run_records import AuditCount, RunStatus
 from mergeplan.planner.state.store import StateStore
 from tests.planner.builders import days

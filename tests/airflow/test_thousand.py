@@ -33,9 +33,11 @@ store.runs.end(id, RunStatus.DONE)
 print('{{"event": "result", "ok": true}}')
 """
 DAG = """
+from datetime import timedelta
 from mergeplan.airflow import MergeplanDag
 
-place = {{"folder": {folder!r}, "command": {command!r}, "state_conn_id": "state", "project": "", "follow": False}}
+place = {{"folder": {folder!r}, "command": {command!r}, "state_conn_id": "state", "project": "", "follow": False,
+         "producer": {{"retries": 3, "retry_delay": timedelta(seconds=5)}}}}
 small = MergeplanDag("small", schedule_file={small!r}, schedule=None, **place)
 large = MergeplanDag("large", schedule_file={large!r}, schedule=None, **place)
 """
