@@ -75,8 +75,9 @@ class RunOperator(MergeplanOperator):
         """Run, and follow the environment."""
         state_url = state_url_of(self.place)
         run_id = run_key(self.dag_id, context["run_id"], self.task_id)
-        known = open_reader(self.place, state_url).read_run(run_id) is not None  # else mergeplan would make a new state
-        if not known and context["ti"].try_number > 1:
+        # Before anything else: where there is no state, the command would make a new one.
+        has_record = open_reader(self.place, state_url).read_run(run_id) is not None
+        if not has_record and context["ti"].try_number > 1:
             self.log.warning(
                 "The state has no record of the run `%s`: an earlier try did not begin it, or it is older than 90 days."
                 " What is missing is computed. To compute days again, restate them.", run_id,

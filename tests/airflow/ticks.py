@@ -48,7 +48,7 @@ def due_ticks(cron: str, zone: str) -> list[datetime]:
     return ticks[1:-1]
 
 
-def missed(due: list[datetime], runs: list[datetime]) -> list[str]:
+def find_missed(due: list[datetime], runs: list[datetime]) -> list[str]:
     """The due times that no run follows within an hour."""
     following = (runs[bisect_left(runs, at) :][:1] for at in due)
     return [
@@ -60,14 +60,14 @@ def missed(due: list[datetime], runs: list[datetime]) -> list[str]:
 
 def main() -> None:
     """Compare, and print."""
-    found = {}
+    late_by_cron = {}
     for zone in ZONES:
         for cron in CRONS:
             runs = dag_ticks(cron, zone)
             assert all(earlier < later for earlier, later in pairwise(runs)), (zone, cron)
-            if late := missed(due_ticks(cron, zone), runs):
-                found[f"{zone} {cron}"] = late
-    sys.stdout.write(json.dumps(found) + "\n")
+            if late := find_missed(due_ticks(cron, zone), runs):
+                late_by_cron[f"{zone} {cron}"] = late
+    sys.stdout.write(json.dumps(late_by_cron) + "\n")
 
 
 if __name__ == "__main__":

@@ -185,7 +185,7 @@ def describe(request: dict[str, Any], _instance: dg.DagsterInstance) -> dict[str
 
 def ticks(request: dict[str, Any], _instance: dg.DagsterInstance) -> dict[str, Any]:
     """When models of these crons and time zones are due and no tick of their schedule follows within an hour."""
-    missed = {}
+    late_by_cron = {}
     for zone, cron in request["crons"]:
         row = {"name": "s.a", "kind": "FULL", "computed": True, "cron": cron, "time_zone": zone, "view": "s.a"}
         schedule = Schedule(
@@ -203,8 +203,8 @@ def ticks(request: dict[str, Any], _instance: dg.DagsterInstance) -> dict[str, A
         following = (runs[bisect_left(runs, one) :][:1] for one in due)
         late = [str(one) for one, run in zip(due, following, strict=True) if not run or run[0] > one + HOUR]
         if late:
-            missed[f"{zone} {cron}"] = late
-    return missed
+            late_by_cron[f"{zone} {cron}"] = late
+    return late_by_cron
 
 
 ACTIONS = {
