@@ -43,6 +43,7 @@ attributes:
     "tag:heavy": {{pool: heavy, retries: 1, retry_delay_seconds: 1}}
   maintenance: {{janitor: "*/4 * * * *", audit: "30 5 * * *"}}
 """
+INSTANCE = "telemetry: {enabled: false}\nnux: {enabled: false}\nconcurrency: {pools: {default_limit: 1}}\n"
 NODES = """{ assetNodes {
   assetKey { path } pools opNames
   internalFreshnessPolicy { ... on TimeWindowFreshnessPolicy { failWindowSeconds } }
@@ -63,7 +64,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
         scene.put(*(f"{number}, date'{day}', {number}0" for number, day in enumerate(DAYS, 1)))
         scene.mergeplan("plan", "prod", "--auto-apply")
         home = scene.folder / "home"
-        (home / "dagster.yaml").write_text("telemetry: {enabled: false}\nconcurrency: {pools: {default_limit: 1}}\n")
+        (home / "dagster.yaml").write_text(INSTANCE)
         text = DEFS.format(project=scene.folder / "shop", python=sys.executable)
         with start_dagster(scene.folder / "pipeline", home, text, scene.environ) as dev:
             yield Stage(scene, dev)
@@ -102,8 +103,8 @@ def test_the_sensor_and_the_run_report_what_was_promoted_and_assets_are_fresh(st
 
     assert run["status"] == "SUCCESS", failures(run)
     wait_for("the daemon to look at the policies", fresh, 200)
-    stage.dev.picture("dagster-lineage.png", "/asset-groups")
-    stage.dev.picture("dagster-asset.png", "/assets/shop/daily?view=overview", (1300, 820))
+    stage.dev.picture("dagster-lineage.png", "/locations/pipeline.definitions/asset-groups/shop/lineage", (1300, 540))
+    stage.dev.picture("dagster-asset.png", "/assets/shop/daily?view=overview", (1300, 720))
 
 
 def test_the_restatement_job_computes_the_days_that_its_configuration_names(stage: Stage) -> None:
