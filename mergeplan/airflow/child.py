@@ -44,7 +44,7 @@ class Command:
                 continue
             last = event
             if event["event"] == "error":
-                error = str(event.get("message", ""))
+                error = error or _describe_error(event)
             elif event["event"] == "failed":
                 failed.append(str(event.get("model", "")))
             if text := describe_line(event):
@@ -78,15 +78,19 @@ class Command:
                 os.killpg(self.process.pid, signal.SIGKILL)
 
     def _lines(self) -> Iterator[str]:
-        self.process = subprocess.Popen(
-            list(self.argv),
-            env=dict(self.environ),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            stdin=subprocess.DEVNULL,
-            text=True,
-            start_new_session=True,
-        )
+        try:
+            self.process = subprocess.Popen(
+                list(self.argv),
+                env=dict(self.environ),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+                text=True,
+                start_new_session=True,
+            )
+        except OSError as error:
+            hint = 'Install mergeplan on the workers, or name its command in the DAG: command="/path/to/mergeplan".'
+            raise CommandFailed(f"`{self.argv[0]}` cannot be started: {error.strerror}. {hint}") from None
         assert self.process.stdout is not None
         with self.process.stdout:
             for line in self.process.stdout:
@@ -127,10 +131,17 @@ def describe_line(event: Mapping[str, Any]) -> str:
         case "skipped":
             return f"{model} was skipped: `{event.get('because')}` failed"
         case "warning" | "error":
-            return str(event.get("message", ""))
+            return _describe_error(event)
         case "result":
             return str(event.get("skipped") or "")
     return ""
+
+
+def _describe_error(event: Mapping[str, Any]) -> str:
+    """An error with its file and line, and with what to do about it."""
+    line = f":{event['line']}" if event.get("line") else ""
+    place = f"{event['path']}{line}: " if event.get("path") else ""
+    return f"{place}{event.get('message', '')} {event.get('hint', '')}".strip()
 
 
 def _parse(line: str) -> dict[str, Any] | None:

@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from airflow.sdk import DAG, Asset, CronTriggerTimetable, Param, TaskGroup
+from airflow.sdk import DAG, Asset, CronTriggerTimetable, MultipleCronTriggerTimetable, Param, TaskGroup
 
+from mergeplan.airflow.connections import PRODUCER
 from mergeplan.airflow.decisions import LOST_SECONDS
 from mergeplan.airflow.graph import ScheduledModel, ScheduleGraph, read_graph
-from mergeplan.airflow.operators import (
-    FollowOperator,
-    ModelOperator,
-    Patience,
-    RestateOperator,
-    RunOperator,
-    VerbOperator,
-)
+from mergeplan.airflow.grouping import TaskModels, group_models
+from mergeplan.airflow.maintenance import FollowOperator, RestateOperator, VerbOperator
+from mergeplan.airflow.operators import ModelOperator, RunOperator, Wait
 from mergeplan.airflow.place import Place
 from mergeplan.airflow.selectors import task_options
+from mergeplan.selectors import find_unmatched
 
-PRODUCER = "run"
 LOGICAL_DATE = "{{ (dag_run.logical_date or dag_run.run_after).isoformat() }}"
 FROM_MODELS = "from models"
 UNSAFE = re.compile(r"[^A-Za-z0-9_.-]")
@@ -34,10 +31,12 @@ UNSAFE = re.compile(r"[^A-Za-z0-9_.-]")
 class ModelTasks:
     """How the tasks of models are made: arguments by selector, asset events, the page of a model.
 
-    `page_url` has `{model}` in it. `execution_time` is a template; "": the moment at which the run begins.
+    `groups` are the models that share a task, `{name: selector}`. `page_url` has `{model}` in it. `execution_time` is a
+    template; "": the moment at which the run begins.
     """
 
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    groups: Mapping[str, str] = field(default_factory=dict)
     producer: Mapping[str, Any] = field(default_factory=dict)
     assets: bool = True
     page_url: str = ""
@@ -57,7 +56,7 @@ class MergeplanDag(DAG):
     """A DAG that runs an environment as it was promoted: one task computes what is due, one for each model shows it.
 
     `schedule_file` is what `mergeplan schedule --to` wrote, and `folder` the project's folder on the workers. The DAG
-    is due with the most frequent model, unless `schedule` says otherwise. With `execution_time="logical_date"` a run
+    is due when any model is, unless `schedule` says otherwise. With `execution_time="logical_date"` a run
     computes as of the DAG run's date, not as of now. Other arguments are those of a Place, of ModelTasks and of a DAG.
     """
 
@@ -74,8 +73,14 @@ class MergeplanDag(DAG):
         graph = read_graph(schedule_file)
         place, tasks = _settings(graph, folder, kwargs)
         when = _timetable(graph) if schedule == FROM_MODELS else schedule
-        own = {"catchup": False, "max_active_runs": 1, "doc_md": _dag_doc(graph), "tags": ["mergeplan"], **kwargs}
-        super().__init__(dag_id, schedule=when, **own)
+        own = {
+            "catchup": False,
+            "max_active_runs": 1,
+            "doc_md": _dag_doc(graph, tasks),
+            "tags": ["mergeplan"],
+            **kwargs,
+        }
+        super().__init__(dag_id, schedule=when, **{**own, **kwargs})
         with self:
             _build(graph, place, tasks, schedule_file if follow else "")
 
@@ -141,14 +146,19 @@ def _take(kind: type[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
 
 
 def _timetable(graph: ScheduleGraph) -> Any:
-    cron, zone = graph.cron
-    return CronTriggerTimetable(cron, timezone=zone or "UTC") if cron else None
+    zone, crons = graph.crons
+    if len(crons) > 1:
+        return MultipleCronTriggerTimetable(*crons, timezone=zone)
+    return CronTriggerTimetable(crons[0], timezone=zone) if crons else None
 
 
 def _build(graph: ScheduleGraph, place: Place, settings: ModelTasks, schedule_file: str) -> None:
     """The tasks: models wait for those that they read, and the producer computes beside them."""
-    options = task_options(graph, settings.options)
-    RunOperator(
+    groups = group_models(graph, settings.groups)
+    options = task_options(
+        graph, settings.options, {group.name: [model.name for model in group.models] for group in groups}
+    )
+    producer = RunOperator(
         task_id=PRODUCER,
         place=place,
         execution_time=settings.execution_time,
@@ -157,29 +167,43 @@ def _build(graph: ScheduleGraph, place: Place, settings: ModelTasks, schedule_fi
         doc_md="Computes what is due with `mergeplan run`, and records what becomes of each model.",
         **settings.producer,
     )
-    parents, tasks = graph.task_parents, dict[str, ModelOperator]()
-    for model in graph.computed:
-        task = tasks[model.name] = _model_task(graph, model, place, settings, options.get(model.name, {}))
-        if parents[model.name]:
-            task.set_upstream([tasks[name] for name in parents[model.name]])
+    maker, tasks = TaskMaker(graph, place, settings, producer.task_id), dict[str, ModelOperator]()
+    for group in groups:
+        task = tasks[group.name] = maker.make(group, options[group.name])
+        if group.parents:
+            task.set_upstream([tasks[name] for name in group.parents])
 
 
-def _model_task(
-    graph: ScheduleGraph, model: ScheduledModel, place: Place, settings: ModelTasks, options: Mapping[str, Any]
-) -> ModelOperator:
-    outlets = [view_asset(model.view, graph.environment, graph.project)] if settings.assets and model.view else []
-    owner = {"owner": model.owner} if model.owner else {}
-    return ModelOperator(
-        task_id=task_id_of(model.name),
-        place=place,
-        model=model.name,
-        execution_time=settings.execution_time,
-        page_url=settings.page_url.format(model=model.name) if settings.page_url else "",
-        patience=Patience(settings.poll_seconds, settings.lost_seconds, options.get("timeout", settings.timeout)),
-        outlets=outlets,
-        doc_md=_model_doc(model),
-        **{**owner, **{name: value for name, value in options.items() if name != "timeout"}},
-    )
+@dataclass(frozen=True)
+class TaskMaker:
+    """Makes the tasks of models."""
+
+    graph: ScheduleGraph
+    place: Place
+    settings: ModelTasks
+    producer: str  # the task that computes
+
+    def make(self, group: TaskModels, options: Mapping[str, Any]) -> ModelOperator:
+        """The task of a model, or of the models of a group."""
+        graph, settings = self.graph, self.settings
+        assets = {model.name: view_asset(model.view, graph.environment, graph.project) for model in group.models
+                  if settings.assets and model.view}  # fmt: skip
+        owners = sorted({model.owner for model in group.models if model.owner})
+        owner = {"owner": ", ".join(owners)} if owners else {}
+        page = settings.page_url.format(model=group.name) if settings.page_url and len(group.models) == 1 else ""
+        return ModelOperator(
+            task_id=task_id_of(group.name),
+            place=self.place,
+            models=[model.name for model in group.models],
+            execution_time=settings.execution_time,
+            page_url=page,
+            wait=Wait(
+                self.producer, settings.poll_seconds, settings.lost_seconds, options.get("timeout", settings.timeout)
+            ),
+            assets=assets,
+            doc_md="\n\n".join(_model_doc(model, titled=len(group.models) > 1) for model in group.models),
+            **{**owner, **{name: value for name, value in options.items() if name != "timeout"}},
+        )
 
 
 def task_id_of(model: str) -> str:
@@ -190,13 +214,21 @@ def task_id_of(model: str) -> str:
     return f"{safe}_{hashlib.sha256(model.encode()).hexdigest()[:8]}"
 
 
-def _model_doc(model: ScheduledModel) -> str:
+def _model_doc(model: ScheduledModel, *, titled: bool) -> str:
     due = f"{model.cron} {model.time_zone or 'UTC'}" if model.cron else "never"
     facts = [f"`{model.kind}`, due {due}, in {model.path or 'no file'}", f"table `{model.table}`"]
     facts += [f"audits: {', '.join(model.audits)}"] if model.audits else []
     facts += [f"tags: {', '.join(model.tags)}"] if model.tags else []
-    return "\n".join([model.description, "", *(f"- {fact}" for fact in facts)]).strip()
+    title = [f"**{model.name}**", ""] if titled else []
+    return "\n".join([*title, model.description, "", *(f"- {fact}" for fact in facts)]).strip()
 
 
-def _dag_doc(graph: ScheduleGraph) -> str:
-    return f"`{graph.environment}` of {graph.project or 'the project'} at revision {graph.revision}: `mergeplan run`."
+def _dag_doc(graph: ScheduleGraph, settings: ModelTasks) -> str:
+    """What the DAG runs, and which of its selectors mean nothing: a merge must not stop the DAG for them."""
+    text = f"`{graph.environment}` of {graph.project or 'the project'} at revision {graph.revision}: `mergeplan run`."
+    unmatched = find_unmatched(graph.models, (*settings.options, *settings.groups.values()))
+    if not unmatched:
+        return text
+    warning = f"No model of `{graph.environment}` is selected by {', '.join(f'`{name}`' for name in unmatched)}."
+    warnings.warn(warning, stacklevel=3)
+    return f"{text}\n\n{warning}"

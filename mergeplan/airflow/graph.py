@@ -14,6 +14,16 @@ from typing import Any
 VERSION = 1  # of the document, see mergeplan/planner/contract/schedule.py
 # Units of intervals, the shortest first: a DAG is due as often as its most frequent model.
 UNITS = ("five_minute", "quarter_hour", "half_hour", "hour", "day", "month", "year")
+NAMED_CRONS = {
+    "@hourly": "0 * * * *",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@weekly": "0 0 * * 0",
+    "@monthly": "0 0 1 * *",
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+}
+MOST_CRONS = 10  # of a DAG: Airflow keeps their description in 1,000 characters
 
 
 class ScheduleError(ValueError):
@@ -67,13 +77,31 @@ class ScheduleGraph:
         return parents
 
     @property
-    def cron(self) -> tuple[str, str]:
-        """The cron and the time zone of the most frequent model; ("", "") where no model is due ever."""
+    def crons(self) -> tuple[str, tuple[str, ...]]:
+        """The time zone of the most frequent model, and the crons at which any model is due; () where none is ever.
+
+        A DAG has one zone, so a model of another one is looked for once an hour, at the minute of its cron; so are all
+        models where there are more than MOST_CRONS.
+        """
         due = [model for model in self.computed if model.cron]
         if not due:
-            return "", ""
+            return "UTC", ()
         first = min(due, key=lambda m: UNITS.index(m.interval_unit) if m.interval_unit in UNITS else len(UNITS))
-        return first.cron, first.time_zone
+        zone = first.time_zone or "UTC"
+        own = {_plain_cron(model.cron) for model in due if (model.time_zone or "UTC") == zone}
+        hourly = {_hourly(_plain_cron(model.cron)) for model in due if (model.time_zone or "UTC") != zone}
+        if len(own | hourly) <= MOST_CRONS:
+            return zone, tuple(sorted(own | hourly))
+        minutes = {minute for cron in own | hourly for minute in cron.split()[0].split(",")}
+        return zone, (f"{'*' if '*' in minutes else ','.join(sorted(minutes))} * * * *",)
+
+
+def _plain_cron(cron: str) -> str:
+    return NAMED_CRONS.get(cron.lower(), cron)
+
+
+def _hourly(cron: str) -> str:
+    return f"{cron.split()[0]} * * * *"
 
 
 def read_graph(path: str | Path) -> ScheduleGraph:

@@ -7,15 +7,16 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
-from airflow.sdk import BaseOperator, BaseOperatorLink
-from airflow.sdk.exceptions import AirflowException, AirflowSkipException
+from airflow.sdk import Asset, BaseOperator, BaseOperatorLink
+from airflow.sdk.exceptions import AirflowException
 from airflow.triggers.base import StartTriggerArgs
 
 from mergeplan.airflow.child import Command, run_in_turn
-from mergeplan.airflow.connections import run_key, state_url_of
-from mergeplan.airflow.decisions import LOST_SECONDS, Decision, Step, decide
+from mergeplan.airflow.connections import PRODUCER, open_reader, run_key, state_url_of
+from mergeplan.airflow.decisions import LOST_SECONDS, Decision, Step, decide_task, present
 from mergeplan.airflow.place import Place
 
 TRIGGER = "mergeplan.airflow.triggers.ModelTrigger"
@@ -73,7 +74,14 @@ class RunOperator(MergeplanOperator):
     def execute(self, context: Any) -> dict[str, Any]:
         """Run, and follow the environment."""
         state_url = state_url_of(self.place)
-        run_id = run_key(self.dag_id, context["run_id"])
+        run_id = run_key(self.dag_id, context["run_id"], self.task_id)
+        # Before anything else: where there is no state, the command would make a new one.
+        has_record = open_reader(self.place, state_url).read_run(run_id) is not None
+        if not has_record and context["ti"].try_number > 1:
+            self.log.warning(
+                "The state has no record of the run `%s`: an earlier try did not begin it, or it is older than 90 days."
+                " What is missing is computed. To compute days again, restate them.", run_id,
+            )  # fmt: skip
         follow_environment(self, state_url)
         result = self.run_due(state_url, run_id, execution_time=self.execution_time)
         return {"run_id": run_id, "failed": list(result.get("failed", ()))}
@@ -83,27 +91,13 @@ def follow_environment(task: Any, state_url: str) -> None:
     """Write the schedule file of a task anew, if the environment shows other models than the file says."""
     if not task.schedule_file:
         return
-    from mergeplan.airflow.state import state_reader
-
     try:
-        revision = state_reader(task.place, state_url).write_schedule(Path(task.schedule_file))
+        revision = open_reader(task.place, state_url).write_schedule(Path(task.schedule_file))
     except OSError as error:
         task.log.warning("%s was not written, so the DAG stays as it is: %s", task.schedule_file, error)
         return
     if revision is not None:
         task.log.info("%s shows revision %s now.", task.schedule_file, revision)
-
-
-class FollowOperator(MergeplanOperator):
-    """Write the schedule file anew when a promotion has changed the environment."""
-
-    def __init__(self, *, place: Place, schedule_file: str, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.place, self.schedule_file = place, schedule_file
-
-    def execute(self, context: Any) -> None:
-        """Follow the environment."""
-        follow_environment(self, state_url_of(self.place))
 
 
 class PageLink(BaseOperatorLink):
@@ -117,50 +111,57 @@ class PageLink(BaseOperatorLink):
 
 
 @dataclass(frozen=True)
-class Patience:
-    """How often a task looks at the state, after how many seconds without a sign of life a run is lost, and after
-    which time the task no longer waits (None: never)."""
+class Wait:
+    """Which task computes what a task waits for, how often the state is read, after how many seconds without a sign of
+    life a run is lost, and after which time the task no longer waits (None: never)."""
 
+    producer: str = PRODUCER
     poll_seconds: float = 5.0
     lost_seconds: float = LOST_SECONDS
     timeout: timedelta | None = timedelta(days=1)
 
 
 class ModelOperator(MergeplanOperator):
-    """Wait in the triggerer until a model's intervals are in its table, then show rows, intervals and audits.
+    """Wait in the triggerer until the intervals of its models are in their tables, then show rows and audits.
 
     A try after a failure makes the run go on; clearing the task after a success computes its intervals again.
+    `assets` has the asset of each model that emits one.
     """
 
     template_fields: Sequence[str] = ("execution_time",)
     operator_extra_links = (PageLink(),)
     start_from_trigger = True
+    outlets: list[Any]
 
     def __init__(
         self,
         *,
         place: Place,
-        model: str,
+        models: Sequence[str],
         execution_time: str = "",
         page_url: str = "",
-        patience: Patience = Patience(),
+        wait: Wait = Wait(),
+        assets: Mapping[str, Asset] = MappingProxyType({}),
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
-        self.place, self.model, self.execution_time, self.page_url = place, model, execution_time, page_url
-        self.lost_seconds, self.timeout = patience.lost_seconds, patience.timeout
+        super().__init__(**kwargs, outlets=[*assets.values()])
+        self.place, self.models, self.producer = place, list(models), wait.producer
+        self.execution_time, self.page_url = execution_time, page_url
+        self.lost_seconds, self.timeout = wait.lost_seconds, wait.timeout
+        self.asset_names = {model: asset.name for model, asset in assets.items()}
         self.trigger_kwargs: dict[str, Any] = {
             "place": self.place.serialize(),
-            "model": model,
-            "poll_seconds": patience.poll_seconds,
-            "lost_seconds": patience.lost_seconds,
-            "ends_task": not self.outlets,
+            "models": self.models,
+            "producer": wait.producer,
+            "poll_seconds": wait.poll_seconds,
+            "lost_seconds": wait.lost_seconds,
+            "ends_task": not assets,
         }
         self.start_trigger_args = StartTriggerArgs(
             trigger_cls=TRIGGER,
             trigger_kwargs=self.trigger_kwargs,
             next_method="execute_complete",
-            timeout=patience.timeout,
+            timeout=wait.timeout,
         )
 
     def execute(self, context: Any) -> None:
@@ -170,85 +171,59 @@ class ModelOperator(MergeplanOperator):
         self.defer(trigger=ModelTrigger(**self.trigger_kwargs), method_name="execute_complete", timeout=self.timeout)
 
     def execute_complete(self, context: Any, event: Mapping[str, Any] | None = None) -> dict[str, Any] | None:
-        """Take the step that the state asks for, until the model has a result."""
-        from mergeplan.airflow.state import state_reader
-
+        """Take the step that the state asks for, until the models have a result."""
         state_url = state_url_of(self.place)
-        reader, run_id = state_reader(self.place, state_url), run_key(self.dag_id, context["run_id"])
+        reader, run_id = open_reader(self.place, state_url), run_key(self.dag_id, context["run_id"], self.producer)
 
         def next_step() -> Decision:
-            return decide(reader.read_run(run_id), self.model, self.lost_seconds)
+            return decide_task(reader.read_run(run_id), self.models, self.lost_seconds)
 
         while True:
             decision = next_step()
             self.log.info("%s", decision.reason)
             if decision.step is Step.WAIT:
+                if event and event["step"] == Step.FAIL:  # the triggerer knows more: no run will begin
+                    raise AirflowException(event["reason"])
                 self.execute(context)
-            elif decision.step is Step.RESUME:
-                self.run_due(
-                    state_url, run_id, execution_time=self.execution_time, go_on=lambda: next_step().step is Step.RESUME
-                )
-            elif decision.step is Step.RESTATE:
-                at = self._latest(reader.latest_execution_time())
-                self.run_due(
-                    state_url, run_id, "--restate-model", self.model,
-                    execution_time=at, go_on=lambda: next_step().step is Step.RESTATE,
-                )  # fmt: skip
+            elif decision.step in (Step.RESUME, Step.RESTATE):
+                self._compute(state_url, run_id, decision, next_step, reader.latest_execution_time())
             else:
                 break
-        if decision.model is not None:
-            reader.report(run_id, self.model)
+        for model in decision.models:
+            reader.report(run_id, model.name)
         if decision.step is Step.FAIL:
             raise AirflowException(decision.reason)
         return self._show(context, decision)
 
+    def _compute(
+        self,
+        state_url: str,
+        run_id: str,
+        decision: Decision,
+        next_step: Callable[[], Decision],
+        latest: datetime | None,
+    ) -> None:
+        """Make the run go on, or compute what it did once more."""
+        options, at = [], self.execution_time
+        if decision.step is Step.RESTATE:
+            options = [part for model in decision.models for part in ("--restate-model", model.name)]
+            at = self._latest(latest)
+        self.run_due(
+            state_url, run_id, *options, execution_time=at, go_on=lambda: next_step().step is decision.step
+        )  # fmt: skip
+
     def _show(self, context: Any, decision: Decision) -> dict[str, Any] | None:
-        if decision.model is None:
-            return None
-        data = decision.model.data
+        """The result, with the events of the assets of those models that were computed, and of no others."""
+        rows = {model.name: model.data for model in decision.models if decision.step is Step.SUCCEED}
+        names = {self.asset_names[model] for model in rows if model in self.asset_names}
+        self.outlets = [asset for asset in self.outlets if asset.name in names]
         for asset in self.outlets:
+            data = next(rows[model] for model, name in self.asset_names.items() if name == asset.name)
             context["outlet_events"][asset].extra = {**data, "revision": decision.revision}
-        return data
+        return present(rows.values(), len(self.models))
 
     def _latest(self, latest: datetime | None) -> str:
         """The moment as of which intervals are computed again: no earlier than any run, lest a FULL table goes back."""
         if not self.execution_time or latest is None:
             return self.execution_time
         return max(latest, datetime.fromisoformat(self.execution_time)).isoformat()
-
-
-class VerbOperator(MergeplanOperator):
-    """A verb of mergeplan, such as `janitor`; `arguments` are templates, and empty ones are left out."""
-
-    template_fields: Sequence[str] = ("arguments",)
-
-    def __init__(self, *, place: Place, verb: str, arguments: Sequence[str] = (), **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.place, self.verb, self.arguments = place, verb, list(arguments)
-
-    def execute(self, context: Any) -> None:
-        """Run the verb."""
-        arguments = [argument for argument in self.arguments if argument]
-        self.make_command(state_url_of(self.place), self.verb, *arguments).run_text()
-
-
-class RestateOperator(MergeplanOperator):
-    """Compute models again, as the DAG run's `models`, `start` and `end` say; skipped where they name no model."""
-
-    def __init__(self, *, place: Place, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.place = place
-
-    def execute(self, context: Any) -> None:
-        """Restate what the run's parameters name."""
-        params = context["params"]
-        models = [name.strip() for name in str(params.get("models") or "").split(",") if name.strip()]
-        if not models:
-            raise AirflowSkipException("The run names no models to restate.")
-        arguments = [self.place.environment, "--auto-apply"]
-        for name in models:
-            arguments += ["--restate-model", name]
-        for option in ("start", "end"):
-            if params.get(option):
-                arguments += [f"--{option}", str(params[option])]
-        self.make_command(state_url_of(self.place), "plan", *arguments).run_text()

@@ -11,6 +11,10 @@ STATE_URL = "MERGEPLAN_STATE_URL"
 PROJECT = "MERGEPLAN_PROJECT"
 
 
+class StateError(RuntimeError):
+    """mergeplan's state cannot be read; its text is what mergeplan says of it, with what to do."""
+
+
 @dataclass(frozen=True)
 class Place:
     """The project's folder on a worker, the command that starts mergeplan there, and the state of an environment.

@@ -5,10 +5,9 @@ It asks the database alone: no file of the project but config.yaml is read, no S
 
 from __future__ import annotations
 
-import asyncio
 import os
-import time
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
@@ -16,8 +15,9 @@ from pathlib import Path
 from threading import Lock
 
 from mergeplan.airflow.decisions import ModelView, RunView
-from mergeplan.airflow.place import Place
+from mergeplan.airflow.place import Place, StateError
 from mergeplan.planner.contract.from_plan import span
+from mergeplan.planner.errors import MergeplanError
 from mergeplan.planner.session.scheduling.schedule import make_schedule
 from mergeplan.planner.session.settings import settings_of
 from mergeplan.planner.session.state_access import open_state
@@ -25,35 +25,59 @@ from mergeplan.planner.state.runs.run_records import ModelRun, RunRecord
 from mergeplan.planner.state.store import StateStore
 
 
+@contextmanager
+def raise_state_errors() -> Iterator[None]:
+    """Raise StateError, in one sentence, for what mergeplan says of a state that it cannot read."""
+    try:
+        yield
+    except MergeplanError as error:
+        raise StateError(str(error)) from None
+
+
 class StateReader:
     """The state of a place, open until this process ends; safe between threads."""
 
     def __init__(self, place: Place, state_url: str) -> None:
-        settings = settings_of(os.environ, Path(place.folder), place.gateway or None)
-        if state_url:
-            settings = replace(settings, state_url=state_url)
         self.environment = place.environment
+        self._shown: tuple[int, frozenset[str] | None] | None = None  # as of a generation of all environments
         self._open = ExitStack()
-        self.store: StateStore = self._open.enter_context(open_state(settings, place.project))
+        with raise_state_errors():
+            settings = settings_of(os.environ, Path(place.folder), place.gateway or None)
+            if state_url:
+                settings = replace(settings, state_url=state_url)
+            self.store: StateStore = self._open.enter_context(open_state(settings, place.project))
 
     def read_run(self, run_id: str) -> RunView | None:
         """A run as it is now; None before it began."""
-        record = self.store.runs.get(run_id)
-        if record is None:
-            return None
-        return _view(record, self.store.leases.holder(self.environment) is not None)
+        with raise_state_errors():
+            record = self.store.runs.get(run_id)
+            if record is None:
+                return None
+            view = _view(record, self.store.leases.holder(self.environment) is not None)
+            return replace(view, environment=self.environment, shown=self._read_shown())
+
+    def _read_shown(self) -> frozenset[str] | None:
+        """The models that the environment has; read again only after a promotion. None where there is no such one."""
+        generation = self.store.environments.generation()
+        if self._shown is None or self._shown[0] != generation:
+            environment = self.store.environments.get(self.environment)
+            self._shown = generation, frozenset(environment.snapshots) if environment.exists else None
+        return self._shown[1]
 
     def report(self, run_id: str, model: str) -> None:
         """Keep that a task took the result of a model up."""
-        self.store.runs.report(run_id, model)
+        with raise_state_errors():
+            self.store.runs.report(run_id, model)
 
     def latest_execution_time(self) -> datetime | None:
         """The latest moment as of which a run computed."""
-        return self.store.runs.latest_execution_time(self.environment)
+        with raise_state_errors():
+            return self.store.runs.latest_execution_time(self.environment)
 
     def write_schedule(self, path: Path) -> int | None:
         """Write the environment's schedule if it is another one than that in the file; its revision, or None."""
-        schedule = make_schedule(self.store, self.environment)
+        with raise_state_errors():
+            schedule = make_schedule(self.store, self.environment)
         text = f"{schedule.model_dump_json()}\n"
         if path.exists() and path.read_text(encoding="utf-8") == text:
             return None
@@ -78,23 +102,6 @@ def state_reader(place: Place, state_url: str) -> StateReader:
 @cache
 def _open_reader(place: Place, state_url: str) -> StateReader:
     return StateReader(place, state_url)
-
-
-class RunWatch:
-    """A run as the triggerer sees it: read once every `seconds` for all triggers that ask."""
-
-    def __init__(self, reader: StateReader, run_id: str, seconds: float) -> None:
-        self._reader, self._run_id, self._seconds = reader, run_id, seconds
-        self._lock, self._read_at = asyncio.Lock(), 0.0
-        self._view: RunView | None = None
-
-    async def view(self) -> RunView | None:
-        """The run, no older than `seconds`."""
-        async with self._lock:
-            if time.monotonic() - self._read_at >= self._seconds:
-                self._view = await asyncio.to_thread(self._reader.read_run, self._run_id)
-                self._read_at = time.monotonic()
-            return self._view
 
 
 def _view(record: RunRecord, alive: bool) -> RunView:

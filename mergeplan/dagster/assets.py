@@ -1,20 +1,23 @@
 """The models as assets: all in one operation, which calls mergeplan once for whatever of them is materialized."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any
 
 import dagster as dg
 from pydantic import Field
 
 from mergeplan.dagster.deployment import Deployment, is_by_time
 from mergeplan.dagster.grid import Grid
+from mergeplan.dagster.names import word
 from mergeplan.dagster.request import Mode, Request, decide_request
 from mergeplan.dagster.resource import MergeplanResource
 from mergeplan.dagster.running import Event, ReportedRun, run_tags
 from mergeplan.dagster.sync import PARTITIONS
 from mergeplan.dagster.translator import MergeplanTranslator, asset_models
 from mergeplan.planner.contract.schedule import ScheduledModel
+from mergeplan.selectors import select_models
 
 
 class MaterializeConfig(dg.Config):
@@ -29,18 +32,42 @@ class MaterializeConfig(dg.Config):
 
 @dataclass(frozen=True)
 class AssetOptions:
-    """How the operations are made; `resource` is the key of the MergeplanResource."""
+    """How the operations are made; `resource` is the key of the MergeplanResource.
+
+    `by_selector` has other values of `retry_policy`, `pool` and `op_tags` for the models that a selector means.
+    """
 
     resource: str
     translator: MergeplanTranslator
     retry_policy: dg.RetryPolicy | None = None
     pool: str | None = None
+    op_tags: Mapping[str, Any] = field(default_factory=dict)
     partitions: int = PARTITIONS
+    by_selector: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
-def build_assets(deployment: Deployment, options: AssetOptions, name: str = "mergeplan") -> dg.AssetsDefinition:
-    """The models of an environment as one subsettable operation, with their checks."""
-    translator, models = options.translator, asset_models(deployment)
+def build_all_assets(
+    deployment: Deployment, options: AssetOptions, name: str = "mergeplan"
+) -> Iterator[dg.AssetsDefinition]:
+    """The models of an environment: one operation for all, and one for those of each set of selectors with options.
+
+    Of two selectors that mean one model, the later one decides.
+    """
+    chosen = {selector: select_models(deployment.models, selector) for selector in options.by_selector}
+    members: dict[tuple[str, ...], list[ScheduledModel]] = {}
+    for model in asset_models(deployment):
+        members.setdefault(tuple(key for key, names in chosen.items() if model.name in names), []).append(model)
+    for selectors, models in members.items():
+        own = [options.by_selector[selector] for selector in selectors]
+        merged = replace(options, **{key: value for values in own for key, value in values.items()})
+        yield build_assets(deployment, models, merged, "_".join((name, *map(word, selectors))))
+
+
+def build_assets(
+    deployment: Deployment, models: Sequence[ScheduledModel], options: AssetOptions, name: str
+) -> dg.AssetsDefinition:
+    """Models of an environment as one subsettable operation, with their checks."""
+    translator = options.translator
     by_key = {translator.get_asset_key(model.name): model for model in models}
 
     @dg.multi_asset(
@@ -51,6 +78,7 @@ def build_assets(deployment: Deployment, options: AssetOptions, name: str = "mer
         backfill_policy=dg.BackfillPolicy.single_run(),
         retry_policy=options.retry_policy,
         pool=options.pool,
+        op_tags=options.op_tags,
         required_resource_keys={options.resource},
     )
     def materialize(context: dg.AssetExecutionContext, config: MaterializeConfig) -> Iterator[Event]:

@@ -2,17 +2,43 @@
 
 import os
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 from dagster.components import DefsStateConfig, DefsStateConfigArgs, ResolvedDefsStateConfig
 
 from mergeplan.dagster.definitions import MergeplanOptions, build_definitions
 from mergeplan.dagster.deployment import read_deployment
+from mergeplan.dagster.freshness import GRACE
+from mergeplan.dagster.maintenance import CRONS
 from mergeplan.dagster.request import environment_of
 from mergeplan.dagster.resource import MergeplanResource
 from mergeplan.dagster.sync import PARTITIONS
 from mergeplan.dagster.translator import MergeplanTranslator
+
+
+class ModelOptions(dg.Model, dg.Resolvable):
+    """What is other for the models of a selector."""
+
+    pool: str | None = None
+    retries: int | None = None
+    retry_delay_seconds: float | None = None
+    op_tags: dict[str, Any] | None = None
+
+    def arguments(self, component: "MergeplanProjectComponent") -> dict[str, Any]:
+        """The options that are named here, as the operations of assets take them."""
+        own: dict[str, Any] = {}
+        if self.pool is not None:
+            own["pool"] = self.pool
+        if self.op_tags is not None:
+            own["op_tags"] = self.op_tags
+        if self.retries is not None or self.retry_delay_seconds is not None:
+            retries = component.retries if self.retries is None else self.retries
+            delay = component.retry_delay_seconds if self.retry_delay_seconds is None else self.retry_delay_seconds
+            own["retry_policy"] = dg.RetryPolicy(max_retries=retries, delay=delay)
+        return own
 
 
 @dataclass
@@ -33,6 +59,9 @@ class MergeplanProjectComponent(dg.StateBackedComponent, dg.Resolvable):
     retries: int = 2
     retry_delay_seconds: float = 60.0
     pool: str | None = None
+    options: dict[str, ModelOptions] = field(default_factory=dict)
+    maintenance: dict[str, str] = field(default_factory=lambda: {**CRONS})
+    freshness_grace_minutes: float | None = GRACE.total_seconds() / 60
     running: bool = False
     external: bool = True
     partitions: int = PARTITIONS
@@ -42,7 +71,9 @@ class MergeplanProjectComponent(dg.StateBackedComponent, dg.Resolvable):
     @property
     def translator(self) -> MergeplanTranslator:
         """How models appear as assets."""
-        return MergeplanTranslator()
+        translator, minutes = MergeplanTranslator(), self.freshness_grace_minutes
+        translator.grace = None if minutes is None else timedelta(minutes=minutes)
+        return translator
 
     @property
     def defs_state_config(self) -> DefsStateConfig:
@@ -81,6 +112,8 @@ class MergeplanProjectComponent(dg.StateBackedComponent, dg.Resolvable):
             name=self.name,
             retry_policy=dg.RetryPolicy(max_retries=self.retries, delay=self.retry_delay_seconds),
             pool=self.pool,
+            options={selector: own.arguments(self) for selector, own in self.options.items()},
+            maintenance=self.maintenance,
             running=self.running,
             external=self.external,
             partitions=self.partitions,

@@ -1,12 +1,14 @@
 """All that a deployment of an environment gives Dagster: assets, checks, the job that runs it, schedules, a sensor."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import dagster as dg
 
-from mergeplan.dagster.assets import AssetOptions, build_assets, build_outside, build_run_op
+from mergeplan.dagster.assets import AssetOptions, build_all_assets, build_outside, build_run_op
 from mergeplan.dagster.deployment import Deployment
+from mergeplan.dagster.maintenance import CRONS, build_maintenance_jobs, build_maintenance_schedules
 from mergeplan.dagster.names import word
 from mergeplan.dagster.recorder import Recorder
 from mergeplan.dagster.resource import MergeplanResource
@@ -25,6 +27,8 @@ class MergeplanOptions:
     name: str = "mergeplan"
     retry_policy: dg.RetryPolicy | None = None  # of every run; a retry goes on where the last try ended
     pool: str | None = None
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by selector: pool, retry_policy, op_tags
+    maintenance: Mapping[str, str] = field(default_factory=lambda: CRONS)  # verb -> when it is scheduled; "": never
     running: bool = False  # the schedules and the sensor run as soon as they are loaded
     external: bool = True  # tables of others are assets, too; two projects that read the same need one of them
     partitions: int = PARTITIONS  # newest ones of a model that are reported after a promotion
@@ -33,7 +37,14 @@ class MergeplanOptions:
     @property
     def assets(self) -> AssetOptions:
         """What of it the operations need."""
-        return AssetOptions(self.name, self.translator, self.retry_policy, self.pool, self.partitions)
+        return AssetOptions(
+            self.name,
+            self.translator,
+            self.retry_policy,
+            self.pool,
+            partitions=self.partitions,
+            by_selector=self.options,
+        )
 
 
 def build_definitions(
@@ -41,14 +52,17 @@ def build_definitions(
 ) -> dg.Definitions:
     """The definitions of an environment; nothing of the project is executed."""
     options = options or MergeplanOptions()
-    job = build_run_job(options)
+    job, upkeep = build_run_job(options), build_maintenance_jobs(options.assets, options.name)
     return dg.Definitions(
         assets=[
-            build_assets(deployment, options.assets, options.name),
+            *build_all_assets(deployment, options.assets, options.name),
             *(build_outside(deployment, options.translator) if options.external else ()),
         ],
-        jobs=[job],
-        schedules=[*build_schedules(deployment, job, options)],
+        jobs=[job, *upkeep.values()],
+        schedules=[
+            *build_schedules(deployment, job, options),
+            *build_maintenance_schedules(upkeep, options.maintenance, running=options.running),
+        ],
         sensors=[build_state_sensor(options)],
         resources={options.name: mergeplan},
     )

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError
 
-from mergeplan.planner.contract.base import Data, Spans
+from mergeplan.planner.contract.base import OTHER_VERSION, VERSION, Data, Spans
 from mergeplan.planner.contract.schedule import Schedule, ScheduledModel
 from mergeplan.planner.contract.tables import LineageEnd
 from mergeplan.planner.errors import Place, ProjectError
@@ -77,10 +77,27 @@ def is_by_time(model: ScheduledModel) -> bool:
 def read_deployment(path: Path) -> Deployment:
     """A deployment from a file that `mergeplan.dagster.export` wrote; ProjectError for what is none."""
     try:
-        return Deployment.model_validate_json(path.read_bytes())
+        text = path.read_bytes()
     except OSError as error:
         message = f"The deployment cannot be read: {error.strerror}."
+        raise ProjectError(message, place=Place(str(path)), hint=_how_to_write(str(path))) from None
+    return parse_deployment(text, str(path))
+
+
+def parse_deployment(text: str | bytes, source: str) -> Deployment:
+    """A deployment from its JSON; ProjectError, which names the source, for what is none or of another version."""
+    try:
+        return Deployment.model_validate_json(text)
     except ValidationError as error:
-        message = f"This is no deployment of this version of mergeplan: {error.errors()[0]['msg']}."
-    hint = f"Write it again: `python -m mergeplan.dagster.export --to {path}`."
-    raise ProjectError(message, place=Place(str(path)), hint=hint)
+        (first, *_) = error.errors()
+        message = f"This is no deployment of this version of mergeplan: {first['msg']}."
+        if first["type"] == OTHER_VERSION:
+            message = (
+                f"The deployment is of another version of mergeplan: {first['msg']}, and version {VERSION} is read."
+            )
+    raise ProjectError(message, place=Place(source), hint=_how_to_write(source))
+
+
+def _how_to_write(source: str) -> str:
+    command = f"python -m mergeplan.dagster.export --to {source}"
+    return f"Install the same mergeplan on both sides, and write it again: `{command}`."

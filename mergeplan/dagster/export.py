@@ -91,7 +91,7 @@ def main(arguments: list[str] | None = None) -> int:
         name = parse_environment_name(options.environment)
         text = export_deployment(settings, name, lineage=options.lineage).model_dump_json() + "\n"
     except MergeplanError as error:
-        sys.stderr.write(f"{error.message} {error.hint}".strip() + "\n")
+        sys.stderr.write(f"{error}\n")
         return error.exit_code
     if options.to is None:
         sys.stdout.write(text)

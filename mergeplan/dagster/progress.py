@@ -77,6 +77,8 @@ class Progress:
     errors: list[lines.ErrorLine] = field(default_factory=list)
     result: ResultLine | None = None
     recovered: bool = False  # a promotion that a crash had left was finished
+    failed_tests: list[str] = field(default_factory=list)
+    failed_audits: list[str] = field(default_factory=list)  # that block
     plan_id: str = ""
     tables: dict[str, str] = field(default_factory=dict)  # model -> its physical table
 
@@ -104,6 +106,8 @@ class Progress:
             case lines.BatchLine():
                 return self._batch(line)
             case lines.AuditLine():
+                if not line.ok and line.blocking:
+                    self.failed_audits.append(f"{line.model}: {line.name}" if line.model else line.name)
                 return Audited(line.model, line, line.interval) if line.model else _standalone(line)
             case lines.FailedLine(model=model, message=message):
                 self.failed[model] = message
@@ -111,9 +115,12 @@ class Progress:
             case lines.SkippedLine(model=model, because=because):
                 self.skipped[model] = because
                 return Skipped(model, because)
-            case lines.ErrorLine(message=message, hint=hint):
+            case lines.ErrorLine():
                 self.errors.append(line)
-                return Remark(f"{message} {hint}".strip(), is_problem=True)
+                return Remark(describe_error(line), is_problem=True)
+            case lines.TestLine(name=name, ok=False, message=message):
+                self.failed_tests.append(name)
+                return Remark(f"The test {name} failed: {message}", is_problem=True)
             case lines.RecoveredLine(environment=environment):
                 self.recovered = True
                 return Remark(f"Finishing an interrupted promotion of {environment}.")
@@ -137,6 +144,12 @@ class Progress:
         )
 
 
+def describe_error(line: lines.ErrorLine) -> str:
+    """An error with its file and line, and with what to do about it."""
+    place = f"{line.path}:{line.line}: " if line.path and line.line else f"{line.path}: " if line.path else ""
+    return f"{place}{line.message} {line.hint}".strip()
+
+
 def _standalone(audit: lines.AuditRow) -> Remark:
     verdict = "passed" if audit.ok else f"found {audit.count} row{'s' * (audit.count != 1)}"
     return Remark(f"The standalone audit {audit.name} {verdict}.", is_problem=not audit.ok)
@@ -153,5 +166,9 @@ def _remark(line: Line) -> Remark | None:
             return Remark(f"Restated by their own cron: {', '.join(models)}.")
         case lines.WarningLine(message=message):
             return Remark(message, is_problem=True)
+        case lines.DroppedLine(table=table):
+            return Remark(f"Dropped {table}.")
+        case lines.TestLine(name=name):
+            return Remark(f"The test {name} passed.")
         case _:
             return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,7 @@ from mergeplan.dagster.progress import Audited, Computed
 from mergeplan.dagster.translator import COMPUTED, MergeplanTranslator, get_check_name
 from mergeplan.dagster.versions import DATA_VERSION, UNSEEN, Input, provenance, table_data_version, view_version
 from mergeplan.planner.contract.base import Span
+from mergeplan.planner.contract.lines import AuditRow
 from mergeplan.planner.contract.schedule import ScheduledModel
 
 TABLE = "mergeplan/table"  # metadata: the physical table
@@ -107,6 +108,20 @@ class Recorder:
         """What an audit found, for each partition that it looked at."""
         model, audit = self.deployment.models.get(report.model), report.audit
         partitions = self.partitions_of(model, report.interval) if model and report.interval else (None,)
+        yield from self._evaluations(report, audit, partitions)
+
+    def table_audit_events(self, report: Audited, limit: int) -> Iterable[dg.AssetCheckEvaluation]:
+        """What an audit of all that a table holds found, for the `limit` newest partitions: it looked at all time."""
+        model = self.deployment.models.get(report.model)
+        partitions: Sequence[str | None] = (None,)
+        if model and is_by_time(model):
+            held = self.deployment.held.get(model.name, ())
+            partitions = [key for span in held for key in self.partitions_of(model, span)][-limit:]
+        yield from self._evaluations(report, report.audit, partitions)
+
+    def _evaluations(
+        self, report: Audited, audit: AuditRow, partitions: Sequence[str | None]
+    ) -> Iterable[dg.AssetCheckEvaluation]:
         metadata: dict[str, Any] = {"mergeplan/rows_found": audit.count}
         if report.interval:
             metadata["mergeplan/interval"] = " - ".join(report.interval)

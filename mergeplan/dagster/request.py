@@ -30,6 +30,7 @@ class Request:
     models: tuple[str, ...] = ()
     window: tuple[datetime, datetime] | None = None
     restates: bool = False
+    days: tuple[str, str] = ("", "")  # the first and the last one, where no window is asked for
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -44,10 +45,15 @@ class Request:
 
     @property
     def _times(self) -> tuple[str, ...]:
-        if self.window is None:
-            return ()
-        start, end = (at.strftime("%Y-%m-%d %H:%M:%S") for at in self.window)
-        return ("--start", start, "--end", end)
+        start, end = (at.strftime("%Y-%m-%d %H:%M:%S") for at in self.window) if self.window else self.days
+        return (*(("--start", start) if start else ()), *(("--end", end) if end else ()))
+
+
+@dataclass(frozen=True)
+class Verb:
+    """A verb of mergeplan that computes no model, such as `janitor`."""
+
+    arguments: tuple[str, ...]
 
 
 def decide_request(
@@ -56,8 +62,9 @@ def decide_request(
     window: tuple[datetime, datetime] | None,
     mode: Mode,
     tags: Mapping[str, str],
+    days: tuple[str, str] = ("", ""),
 ) -> Request:
-    """The request for models that somebody materializes, in a run with these tags.
+    """The request for models that somebody materializes, or restates from one day to another, in a run with these tags.
 
     A partition is computed again, with all that reads it. A restatement that ended before its end is not begun again:
     what it has left missing is run.
@@ -68,7 +75,7 @@ def decide_request(
         return Request(environment, models, window)
     if tags.get(RESTATING, DONE) != DONE:
         return Request(environment)
-    return Request(environment, models, window, restates=True)
+    return Request(environment, models, window, restates=True, days=days)
 
 
 def environment_of(environ: Mapping[str, str], default: str, pattern: str = "pr_{number}") -> str:

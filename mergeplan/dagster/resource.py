@@ -11,8 +11,8 @@ import dagster as dg
 from pydantic import Field
 
 from mergeplan.dagster.child import ChildEnded, stream_lines
-from mergeplan.dagster.deployment import Deployment
-from mergeplan.dagster.request import Request, environment_of
+from mergeplan.dagster.deployment import Deployment, parse_deployment
+from mergeplan.dagster.request import Request, Verb, environment_of
 from mergeplan.planner.contract.wire import Line, read_line
 
 STATE_URL = "MERGEPLAN_STATE_URL"
@@ -45,16 +45,17 @@ class MergeplanResource(dg.ConfigurableResource):
         return environment_of(os.environ, self.environment, self.pull_request_environment)
 
     def read_deployment(self, *, lineage: bool = False) -> Deployment:
-        """What the environment shows now, read from the state; ChildEnded when there is none."""
+        """What the environment shows now, read from the state; ChildEnded when there is none, ProjectError when that
+        mergeplan is of another version."""
         flags = ["--lineage"] if lineage else []
         gateway = ["--gateway", self.gateway] if self.gateway else []
         argv = self._argv("mergeplan.dagster.export", self.target_environment, "--project", ".", *gateway, *flags)
-        return Deployment.model_validate_json("".join(self._stream(argv, lambda _line: None, LOOKING)))
+        return parse_deployment("".join(self._stream(argv, lambda _line: None, LOOKING)), self.python)
 
-    def stream(self, request: Request, on_stderr: Callable[[str], None]) -> Iterator[Line]:
+    def stream(self, request: Request | Verb, on_stderr: Callable[[str], None]) -> Iterator[Line]:
         """The lines of a request as they come; ChildEnded at their end when the exit code is not 0."""
         gateway = ["--gateway", self.gateway] if self.gateway else []
-        at = ["--execution-time", self.execution_time] if self.execution_time else []
+        at = ["--execution-time", self.execution_time] if self.execution_time and isinstance(request, Request) else []
         argv = self._argv("mergeplan", *request.arguments, *gateway, *at)
         for text in self._stream(argv, on_stderr, self.timeout_seconds):
             if line := read_line(text):

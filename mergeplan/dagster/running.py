@@ -10,12 +10,23 @@ from typing import TypeAlias
 import dagster as dg
 
 from mergeplan.dagster.child import ChildEnded
-from mergeplan.dagster.progress import Audited, Cleared, Computed, Failed, Progress, Remark, Report, Skipped
+from mergeplan.dagster.progress import (
+    Audited,
+    Cleared,
+    Computed,
+    Failed,
+    Progress,
+    Remark,
+    Report,
+    Skipped,
+    describe_error,
+)
 from mergeplan.dagster.recorder import Recorder
-from mergeplan.dagster.request import DONE, RESTATING, Request
+from mergeplan.dagster.request import DONE, RESTATING, Request, Verb
 from mergeplan.dagster.resource import MergeplanResource
 from mergeplan.dagster.sync import PARTITIONS, materialize_views, missing_events
 from mergeplan.dagster.translator import MergeplanTranslator
+from mergeplan.planner.errors import MergeplanError
 
 Event: TypeAlias = dg.AssetMaterialization | dg.AssetCheckEvaluation
 POLL = 15.0  # seconds between two tries while another run of the environment is under way
@@ -45,10 +56,18 @@ class ReportedRun:
 
     def look(self) -> Iterator[Event]:
         """Read the state, and report what is new in it."""
-        deployment = self.mergeplan.read_deployment()
+        try:
+            deployment = self.mergeplan.read_deployment()
+        except (ChildEnded, TimeoutError, MergeplanError) as error:  # one sentence, and no trace of ours
+            raise dg.Failure(str(error), allow_retries=not isinstance(error, MergeplanError)) from None
         self.recorder = Recorder(self.context.instance, self.translator, deployment, self.context.run.run_id)
         self.recorder.load()
         yield from missing_events(self.recorder, self.partitions)
+
+    def verb_events(self, *arguments: str) -> Iterator[Event]:
+        """The events of a verb that computes no model, such as `audit`; dg.Failure where it fails."""
+        yield from self._calling(Verb(arguments))
+        self._conclude(Verb(arguments))
 
     def _computing(self, request: Request) -> Iterator[Event]:
         """The events of one call, made again while another run of the environment is under way."""
@@ -63,7 +82,7 @@ class ReportedRun:
             self.sleep(POLL)
             yield from self.look()
 
-    def _calling(self, request: Request) -> Iterator[Event]:
+    def _calling(self, request: Request | Verb) -> Iterator[Event]:
         log = self.context.log
         log.info(f"mergeplan {' '.join(request.arguments)}")
         try:
@@ -86,13 +105,15 @@ class ReportedRun:
         models = self.recorder.deployment.models
         return any(name not in models or models[name].table != table for name, table in self.progress.tables.items())
 
-    def _events_of(self, report: Report, request: Request) -> Iterator[Event]:
+    def _events_of(self, report: Report, request: Request | Verb) -> Iterator[Event]:
         recorder, log = self.recorder, self.context.log
         match report:
             case Computed():
                 yield from recorder.batch_events(report)
                 if report.batch[0] == report.batch[1]:
                     yield recorder.outcome(report.model)
+            case Audited() if isinstance(request, Verb):
+                yield from recorder.table_audit_events(report, self.partitions)
             case Audited():
                 yield from recorder.audit_events(report)
             case Failed(model, message):
@@ -101,12 +122,12 @@ class ReportedRun:
             case Skipped(model, because):
                 yield recorder.outcome(model, f"It reads {because}, which failed.", skipped=True)
             case Cleared(plan_id):
-                if request.restates:
+                if isinstance(request, Request) and request.restates:
                     remember_restatement(self.context, plan_id)
             case Remark(message, is_problem):
                 (log.warning if is_problem else log.info)(message)
 
-    def _conclude(self, request: Request) -> None:
+    def _conclude(self, request: Request | Verb) -> None:
         progress = self.progress
         if progress.result is not None and progress.result.ok:
             if run_tags(self.context).get(RESTATING, DONE) != DONE:
@@ -116,8 +137,11 @@ class ReportedRun:
         sentences = [f"{len(failed)} model{'s' * (len(failed) != 1)} failed: {', '.join(failed)}."] if failed else []
         if progress.skipped:
             sentences.append(f"Not computed, since they read them: {', '.join(progress.skipped)}.")
-        if not failed:
-            sentences += [error.message for error in progress.errors[:3]]
+        for what, names in (("audit", progress.failed_audits), ("unit test", progress.failed_tests)):
+            if names and not failed:
+                sentences.append(f"{len(names)} {what}{'s' * (len(names) != 1)} failed: {', '.join(names)}.")
+        if not sentences:
+            sentences += [describe_error(error) for error in progress.errors[:3]]
         raise dg.Failure(
             " ".join(sentences) or "mergeplan failed.", metadata=failed, allow_retries=progress.may_succeed_later
         )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import dagster as dg
 
 from mergeplan.dagster import names
 from mergeplan.dagster.deployment import Deployment, ModelLineage, is_asset, is_by_time
+from mergeplan.dagster.freshness import GRACE, longest_gap
 from mergeplan.dagster.grid import Grid, instant
 from mergeplan.planner.contract.schedule import ScheduledModel
 from mergeplan.planner.model.kind import Kind
@@ -19,7 +20,12 @@ COMPUTED = "computed"  # the check that every filled model has
 
 
 class MergeplanTranslator:
-    """From a model to its asset; each method may be overridden by itself."""
+    """From a model to its asset; each method may be overridden by itself.
+
+    `grace` is the time that a run may take before a table is late; None: tables have no freshness policy.
+    """
+
+    grace: timedelta | None = GRACE
 
     def get_asset_key(self, name: str) -> dg.AssetKey:
         """The key of a model or of another table, by its name."""
@@ -78,6 +84,12 @@ class MergeplanTranslator:
             start=grid.floor(start), fmt=grid.form, cron_schedule=grid.cron, timezone="UTC"
         )
 
+    def get_freshness_policy(self, model: ScheduledModel) -> dg.FreshnessPolicy | None:
+        """Late when it was not computed for the longest time between two ticks of its cron, and `grace` longer."""
+        if not (model.computed and model.cron and self.grace):
+            return None
+        return dg.FreshnessPolicy.time_window(longest_gap(model.cron, model.time_zone) + self.grace)
+
     def get_automation_condition(self, model: ScheduledModel) -> dg.AutomationCondition[dg.AssetKey] | None:
         """None: a schedule calls `mergeplan run`, which computes what is due."""
         return None
@@ -96,6 +108,7 @@ class MergeplanTranslator:
             kinds=self.get_kinds(model),
             partitions_def=self.get_partitions_def(model, deployment),
             automation_condition=self.get_automation_condition(model),
+            freshness_policy=self.get_freshness_policy(model),
             skippable=True,
         )
 

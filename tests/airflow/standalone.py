@@ -9,14 +9,17 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import httpx
 import pytest
+
+from tests.screenshots import take_screenshot
 
 ROOT = Path(__file__).parents[2]
 AIRFLOW = ROOT / ".venv-airflow" / "bin" / "airflow"
@@ -32,7 +35,11 @@ CONFIG = {
     "DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "2",
     "DAG_PROCESSOR__REFRESH_INTERVAL": "5",
     "SCHEDULER__SCHEDULER_HEARTBEAT_SEC": "1",
-    "TRIGGERER__DEFAULT_CAPACITY": "2000",
+    "CORE__DAGBAG_IMPORT_TIMEOUT": "300",  # a machine that runs other tests is slow
+    "WORKERS__EXECUTION_API_TIMEOUT": "120",
+    "API__WORKER_TIMEOUT": "300",
+    "TRIGGERER__RUNNER_HEALTH_CHECK_THRESHOLD": "300",
+    "TRIGGERER__CAPACITY": "2000",
     "USAGE_DATA_COLLECTION__ENABLED": "False",
 }
 
@@ -104,6 +111,10 @@ class Airflow:
         """What a task returned."""
         return self.api("GET", f"/dags/{dag}/dagRuns/{run}/taskInstances/{task}/xcomEntries/return_value")["value"]
 
+    def picture(self, name: str, path: str) -> None:
+        """A page for the guides, where pictures are to be taken."""
+        take_screenshot(f"http://127.0.0.1:{self.port}{path}", name)
+
     def log(self, dag: str, run: str, task: str) -> str:
         """All that a task's logs say, of all tries."""
         folder = self.home / "logs" / f"dag_id={dag}" / f"run_id={run}" / f"task_id={task}"
@@ -116,8 +127,8 @@ class Airflow:
 
 
 @contextmanager
-def start_airflow(home: Path, dags: str) -> Iterator[Airflow]:
-    """An Airflow of its own in a folder with a file of DAGs, until the end."""
+def start_airflow(home: Path, dags: str, variables: Mapping[str, str] = MappingProxyType({})) -> Iterator[Airflow]:
+    """An Airflow of its own in a folder with a file of DAGs and variables of its own, until the end."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -125,7 +136,7 @@ def start_airflow(home: Path, dags: str) -> Iterator[Airflow]:
     (home / "dags/made.py").write_text(dags)
     own = {**CONFIG, "API__PORT": str(port), "API__BASE_URL": f"http://127.0.0.1:{port}",
            "CORE__EXECUTION_API_SERVER_URL": f"http://127.0.0.1:{port}/execution/"}  # fmt: skip
-    environ = {**os.environ, "AIRFLOW_HOME": str(home), "PATH": f"{AIRFLOW.parent}:{os.environ['PATH']}"}
+    environ = {**os.environ, **variables, "AIRFLOW_HOME": str(home), "PATH": f"{AIRFLOW.parent}:{os.environ['PATH']}"}
     environ |= {f"AIRFLOW__{name}": value for name, value in own.items()}
     environ.pop("MERGEPLAN_SPARK_ARCHIVE", None)
     with (home / "standalone.log").open("w") as log:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sqlite3
@@ -21,9 +22,10 @@ pytestmark = [
     pytest.mark.xdist_group("airflow"),
 ]
 DAILY, FULL, MORE = "sqlmesh_example.incremental_model", "sqlmesh_example.full_model", "sqlmesh_example.by_day"
+WEEKLY = "sqlmesh_example.weekly"
 DAG = """
 from datetime import timedelta
-from mergeplan.airflow import MergeplanDag, MergeplanMaintenanceDag, view_asset
+from mergeplan.airflow import MergeplanDag, MergeplanMaintenanceDag, MergeplanTaskGroup, view_asset
 from airflow.sdk import DAG
 from airflow.providers.standard.operators.empty import EmptyOperator
 
@@ -37,6 +39,14 @@ dag = MergeplanDag(
 care = MergeplanMaintenanceDag("care", schedule=None, **place)
 with DAG("report", schedule=[view_asset({full!r})]) as report:
     EmptyOperator(task_id="send")
+own = {{"schedule_file": {file!r}, "execution_time": "logical_date", "poll_seconds": 1, "lost_seconds": 5, **place}}
+grouped = MergeplanDag("grouped", schedule=None, groups={{"both": "*"}}, state_conn_id="state", **own)
+with DAG("mine", schedule=None) as mine:
+    shop = MergeplanTaskGroup("shop", state_conn_id="state", project="", **own)
+    EmptyOperator(task_id="before") >> shop >> EmptyOperator(task_id="after")
+astray = MergeplanDag("astray", schedule=None, state_conn_id="astray", follow=False, **own)
+absent = MergeplanDag("absent", schedule=None, **{{**own, "command": "/no/mergeplan"}})
+unnamed = MergeplanDag("unnamed", schedule=None, state_conn_id="unnamed", follow=False, **own)
 """
 EXTERNAL = "- name: raw.events\n  columns: {id: int, item_id: int, event_date: date, amount: string}\n"
 EVENTS = "CREATE TABLE raw.events (id INT, item_id INT, event_date DATE, amount STRING) USING parquet"
@@ -51,6 +61,12 @@ WHERE event_date BETWEEN @start_date AND @end_date
 BY_DAY = """MODEL (name sqlmesh_example.by_day, kind FULL);
 SELECT event_date, sum(amount) AS amount FROM sqlmesh_example.incremental_model GROUP BY event_date
 """
+WEEK = "MODEL (name sqlmesh_example.weekly, kind FULL, cron '@weekly');\nSELECT count(*) AS n FROM raw.events\n"
+# What the daily table holds in the end: id, day, amount. Of the fourth the raw row is another one by then.
+ROWS = [row.split() for row in (
+    "1 1 999", "2 2 20", "3 3 31", "4 4 40", "5 3 50", "6 5 60", "7 6 70", "8 7 80", "9 8 90", "10 9 100",
+    "11 10 110", "12 11 120",
+)]  # fmt: skip
 
 
 @dataclass
@@ -62,7 +78,7 @@ class Stage:
 
     def add(self, *rows: str) -> None:
         """Put rows into the table that the project reads: `id, item, day of January, 'amount'`."""
-        values = ", ".join("({}, {}, DATE '2020-01-0{}', {})".format(*row.split()) for row in rows)
+        values = ", ".join("({}, {}, DATE '2020-01-{:0>2}', {})".format(*row.split()) for row in rows)
         fetch(self.folder, f"INSERT INTO raw.events VALUES {values}")
 
     def replace_all(self, *rows: str) -> None:
@@ -70,10 +86,10 @@ class Stage:
         fetch(self.folder, "TRUNCATE TABLE raw.events")
         self.add(*rows)
 
-    def run(self, name: str, day: int) -> dict[str, str]:
+    def run(self, name: str, day: int, dag: str = "shop", hour: int = 0) -> dict[str, str]:
         """A DAG run of a day of January, to its end."""
-        self.airflow.trigger("shop", name, f"2020-01-0{day}T00:00:00Z")
-        return self.airflow.wait_for_run("shop", name)
+        self.airflow.trigger(dag, name, f"2020-01-{day:02}T{hour:02}:00:00Z")
+        return self.airflow.wait_for_run(dag, name)
 
     def daily(self) -> list[tuple[str, ...]]:
         """The rows of the daily table."""
@@ -102,9 +118,16 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
         file = str(home / "shop.json")
         mergeplan(folder, "schedule", "--to", file)
         text = DAG.format(folder=str(folder), command=COMMAND, file=file, full=FULL)
-        with start_airflow(home / "home", text) as airflow:
-            wait_for("the DAG", lambda: {"shop", "report"} <= dags(airflow))
+        urls = {"STATE": f"sqlite:///{folder}/.mergeplan/state.db", "ASTRAY": f"sqlite:///{home}/none.db"}
+        connections = {f"AIRFLOW_CONN_{name}": connection(url) for name, url in urls.items()}
+        with start_airflow(home / "home", text, connections) as airflow:
+            wait_for("the DAG", lambda: {"shop", "report", "unnamed"} <= dags(airflow))
             yield Stage(folder, airflow)
+
+
+def connection(url: str) -> str:
+    """A connection to a state, as an environment variable has it."""
+    return json.dumps({"conn_type": "generic", "extra": {"url": url}})
 
 
 def dags(airflow: Airflow) -> set[str]:
@@ -128,7 +151,8 @@ def test_days_are_run_with_late_rows_and_trigger_other_dags(stage: Stage) -> Non
     reports = stage.airflow.api("GET", "/dags/report/dagRuns")["dag_runs"]
     assert len(reports) == 2
 
-    assert set(stage.run("again", 5).values()) == {"success"}  # nothing is due
+    assert set(stage.run("again", 5, hour=6).values()) == {"success"}  # nothing is due
+    assert f"Nothing of `{DAILY}` was due." in stage.airflow.log("shop", "again", DAILY)
     assert len(asset_events(stage.airflow)) == len(events)
 
 
@@ -143,6 +167,7 @@ def test_a_model_that_fails_is_shown_and_its_retry_goes_on(stage: Stage) -> None
     states = stage.run("day5", 6)
     assert states == {"run": "success", DAILY: "failed", FULL: "upstream_failed"}
     assert "oops" in stage.airflow.log("shop", "day5", DAILY)
+    stage.airflow.picture("airflow-failed.png", "/dags/shop/runs/day5")
 
     stage.replace_all("1 1 1 '10'", "2 1 2 '20'", "3 2 3 '30'", "4 2 4 '40'", "5 1 3 '50'", "6 1 5 '60'")
     stage.airflow.clear("shop", "day5", only_failed=True)
@@ -188,6 +213,7 @@ def test_clearing_a_task_of_a_day_restates_that_day(stage: Stage) -> None:
 
 def test_a_merge_adds_and_removes_tasks(stage: Stage) -> None:
     (stage.folder / "models/by_day.sql").write_text(BY_DAY)
+    (stage.folder / "models/weekly.sql").write_text(WEEK)
     (stage.folder / "models/full_model.sql").unlink()
     mergeplan(stage.folder, "plan", "--auto-apply", "--execution-time", "2020-01-07")
     stage.add("8 1 7 '80'")
@@ -196,9 +222,9 @@ def test_a_merge_adds_and_removes_tasks(stage: Stage) -> None:
     assert states.get(FULL) in ("removed", "success", None)
 
     wait_for("the new graph", lambda: MORE in tasks(stage.airflow), 120)
-    assert tasks(stage.airflow) == {"run", DAILY, MORE}
+    assert tasks(stage.airflow) == {"run", DAILY, MORE, WEEKLY}
     stage.add("9 1 8 '90'")
-    assert stage.run("day8", 9) == {"run": "success", DAILY: "success", MORE: "success"}
+    assert stage.run("day8", 9) == dict.fromkeys(("run", DAILY, MORE, WEEKLY), "success")
     by_day = fetch(stage.folder, f"SELECT event_date, amount FROM {MORE} ORDER BY event_date")
     assert by_day == fetch(
         stage.folder, f"SELECT event_date, sum(amount) FROM {DAILY} GROUP BY event_date ORDER BY event_date"
@@ -219,11 +245,84 @@ def test_maintenance_restates_what_a_run_names(stage: Stage) -> None:
     assert states == {"restate": "skipped", "audit": "success", "test": "success", "janitor": "success"}
 
 
-def test_the_rows_are_those_that_mergeplan_run_computes(stage: Stage, tmp_path: Path) -> None:
-    """The same days by `mergeplan run` alone, over the rows that the table holds now."""
-    before = stage.daily()
-    mergeplan(stage.folder, "plan", "--auto-apply", "--restate-model", DAILY, "--execution-time", "2020-01-09")
-    after = stage.daily()
+def test_models_of_a_group_share_a_task_and_only_those_that_were_computed_emit_events(stage: Stage) -> None:
+    stage.add("10 1 9 'oops'")
+    before = len(asset_events(stage.airflow))
+    assert stage.run("group9", 10, "grouped") == {"run": "success", "both": "failed"}
+    log = stage.airflow.log("grouped", "group9", "both")
+    assert "oops" in log and f"`{MORE}`: `{DAILY}`, which it reads, failed." in log
+    assert len(asset_events(stage.airflow)) == before
 
-    changed = {row[0] for row in set(before) ^ set(after)}
-    assert changed == {"4"}  # whose raw row was replaced, and whose day was not cleared
+    stage.replace_all("2 1 2 '20'", "7 2 6 '70'", "9 1 8 '90'", "10 1 9 '100'")
+    stage.airflow.clear("grouped", "group9", "both")
+    assert stage.airflow.wait_for_run("grouped", "group9") == {"run": "success", "both": "success"}
+    models = stage.airflow.result("grouped", "group9", "both")["models"]
+    assert [model["model"] for model in models] == [DAILY, MORE]  # the weekly one was not due
+    events = asset_events(stage.airflow)[before:]
+    assert {event["name"]: event["extra"]["model"] for event in events} == {DAILY: DAILY, MORE: MORE}
+
+
+def test_a_task_group_runs_in_a_dag_of_ones_own_with_the_state_of_a_connection(stage: Stage) -> None:
+    stage.add("11 1 10 '110'")
+    states = stage.run("mine10", 11, "mine")
+    names = ("before", "after", *(f"shop.{name}" for name in ("run", DAILY, MORE, WEEKLY)))
+    assert states == dict.fromkeys(names, "success")
+    assert stage.airflow.result("mine", "mine10", f"shop.{DAILY}")["intervals"] == [["2020-01-09", "2020-01-11"]]
+    assert ("11", "2020-01-10", "110") in stage.daily()
+
+
+@pytest.mark.parametrize(
+    ("dag", "sentence"),
+    [("astray", "There is no state database at"), ("unnamed", "The conn_id `unnamed` isn't defined")],
+)
+def test_a_state_that_is_not_there_fails_each_task_in_a_sentence(stage: Stage, dag: str, sentence: str) -> None:
+    states = stage.run("lost", 12, dag)
+    assert states["run"] == states[DAILY] == "failed"
+    assert "success" not in states.values()
+    for task in ("run", DAILY):
+        assert sentence in stage.airflow.log(dag, "lost", task)
+
+
+def test_a_file_that_is_broken_is_named_by_each_task(stage: Stage) -> None:
+    config = stage.folder / "config.yaml"
+    text = config.read_text()
+    config.write_text("gateways: [")
+    states = stage.run("broken", 13, "grouped")
+    config.write_text(text)
+
+    assert states == {"run": "failed", "both": "failed"}
+    for task in states:
+        assert "config.yaml:1: The list that begins in this line is not closed." in stage.airflow.log(
+            "grouped", "broken", task
+        )
+
+
+def test_a_run_that_cannot_begin_fails_its_models_and_does_not_make_them_wait_for_a_day(stage: Stage) -> None:
+    states = stage.run("lost", 14, "absent")
+
+    assert states["run"] == states[DAILY] == "failed"
+    assert "`/no/mergeplan` cannot be started: No such file or directory." in stage.airflow.log("absent", "lost", "run")
+    reason = "`run` is failed and said nothing of what is due: its log says why."
+    assert reason in stage.airflow.log("absent", "lost", DAILY)
+
+
+def test_a_retry_of_what_another_run_has_computed_since_succeeds(stage: Stage) -> None:
+    stage.add("12 1 11 'oops'")
+    assert stage.run("day11", 12)[DAILY] == "failed"
+    stage.replace_all("2 1 2 '20'", "7 2 6 '70'", "11 1 10 '110'", "12 1 11 '120'")
+    assert stage.run("day12", 13)[DAILY] == "success"
+
+    stage.airflow.clear("shop", "day11", only_failed=True)
+    assert set(stage.airflow.wait_for_run("shop", "day11").values()) == {"success"}
+    assert "Its intervals were computed by another run." in stage.airflow.log("shop", "day11", DAILY)
+
+
+def test_the_rows_are_those_that_mergeplan_run_computes(stage: Stage) -> None:
+    """The rows of the source, and those of a computation by mergeplan alone from the same rows."""
+    by_day = f"SELECT event_date, amount FROM {MORE} ORDER BY event_date"
+    before, before_by_day = stage.daily(), fetch(stage.folder, by_day)
+    assert before == sorted((row[0], f"2020-01-{row[1]:0>2}", row[2]) for row in ROWS)
+
+    stage.replace_all(*(f"{id} 1 {day} '{amount}'" for id, day, amount in ROWS))
+    mergeplan(stage.folder, "plan", "--auto-apply", "--restate-model", DAILY, "--execution-time", "2020-01-13")
+    assert (stage.daily(), fetch(stage.folder, by_day)) == (before, before_by_day)

@@ -80,8 +80,16 @@ def test_stopping_ends_what_the_command_started(tmp_path: Path) -> None:
     running.stop()
     thread.join(30)
 
-    stat = Path(f"/proc/{(tmp_path / 'pid').read_text()}/stat")
-    assert not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z"
+    while is_alive((tmp_path / "pid").read_text()):  # a signal takes a moment
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def is_alive(pid: str) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def test_a_line_without_news_is_not_logged() -> None:
@@ -106,3 +114,15 @@ def test_a_place_is_json_and_back() -> None:
     ]
     own = place.environ("sqlite:///x.db")
     assert (own["MERGEPLAN_STATE_URL"], own["MERGEPLAN_PROJECT"], own["A"]) == ("sqlite:///x.db", "", "b")
+
+
+def test_a_command_that_is_not_there_names_the_argument_that_names_it() -> None:
+    with pytest.raises(CommandFailed, match=r"`/no/mergeplan` cannot be started: No such file or directory\. Install"):
+        Command(["/no/mergeplan", "run"], dict(os.environ), print).run_lines()
+
+
+def test_the_first_error_is_said_with_its_place_and_what_to_do() -> None:
+    error = '{"event": "error", "message": "A list is open.", "hint": "Close it.", "path": "config.yaml", "line": 2}'
+    lines = [error, '{"event": "error", "message": "And another."}', '{"event": "result"}']
+    with pytest.raises(CommandFailed, match=r"^config\.yaml:2: A list is open\. Close it\.$"):
+        command("".join(f"print({line!r})\n" for line in lines)).run_lines()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mergeplan.airflow.decisions import ModelView, RunView, Step, decide
+from mergeplan.airflow.decisions import ModelView, RunView, Step, decide, decide_task, present
 
 
 def run(status: str = "running", *models: ModelView, **fields: object) -> RunView:
@@ -62,3 +62,42 @@ def test_a_result_says_rows_time_audits_and_table() -> None:
     assert done.reason == "`s.a` [2026-01-01 - 2026-01-02]: 7 rows in 1.2 s into p.a, 2 audits found 2 rows."
     assert done.revision == 4
     assert model.data["audits"][1] == {"name": "near", "rows": 2, "blocking": False}
+
+
+def b(status: str, reported: bool = False) -> ModelView:
+    return ModelView("s.b", status, reported=reported)
+
+
+@pytest.mark.parametrize(
+    ("models", "step", "names"),
+    [
+        ((a("done"), b("running")), Step.WAIT, ["s.b"]),
+        ((a("done"), b("failed")), Step.FAIL, ["s.b"]),
+        ((a("done", True), b("failed", True)), Step.RESUME, ["s.b"]),  # of a retry `s.a` is not computed again
+        ((a("done", True), b("done")), Step.SUCCEED, ["s.a", "s.b"]),
+        ((a("done", True), b("done", True)), Step.RESTATE, ["s.a", "s.b"]),
+        ((a("done"),), Step.SUCCEED, ["s.a"]),  # nothing of `s.b` was due
+        ((), Step.NOTHING_DUE, []),
+    ],
+)
+def test_a_task_of_several_models_waits_for_all_and_repeats_none(
+    models: tuple[ModelView, ...], step: Step, names: list[str]
+) -> None:
+    decision = decide_task(run("done", *models), ["s.a", "s.b"])
+    assert (decision.step, [model.name for model in decision.models]) == (step, names)
+
+
+def test_a_task_returns_the_data_of_its_model_or_of_those_that_were_computed() -> None:
+    assert (present([{"rows": 1}], 1), present([{"rows": 1}], 2)) == ({"rows": 1}, {"models": [{"rows": 1}]})
+    assert present([], 1) is present([], 2) is None
+
+
+def test_a_model_that_was_dropped_is_said_to_be_gone_unless_it_has_a_result() -> None:
+    gone = frozenset({"s.b"})
+    retried = decide(run("failed", a("failed", True), shown=gone), "s.a")
+
+    assert (retried.step, retried.reason) == (
+        Step.NOTHING_DUE, "`prod` does not have `s.a` any more: there is nothing to compute.",
+    )  # fmt: skip
+    assert decide(run("done", a("done"), shown=gone), "s.a").step is Step.SUCCEED
+    assert decide(None, "s.a").step is Step.WAIT

@@ -23,9 +23,21 @@ def test_a_task_waits_for_the_tables_behind_the_views_that_it_reads() -> None:
     }
 
 
-def test_a_dag_is_due_with_its_most_frequent_model() -> None:
-    assert graph(*SHOP).cron == ("15 * * * *", "Europe/Berlin")
-    assert graph(SHOP[0]).cron == ("", "")
+def test_a_dag_is_due_when_any_model_is() -> None:
+    assert graph(SHOP[0]).crons == ("UTC", ())
+    assert graph(model("s.a", cron="@midnight"), model("s.b", cron="0 17 * * *")).crons == (
+        "UTC", ("0 0 * * *", "0 17 * * *"),
+    )  # fmt: skip
+    # Of a model in another zone the hour is not that of the DAG.
+    assert graph(*SHOP[:4], model("s.c", cron="30 5 * * 1")).crons == (
+        "Europe/Berlin", ("0 * * * *", "15 * * * *", "30 * * * *"),
+    )  # fmt: skip
+
+
+def test_a_dag_of_many_crons_is_due_each_hour_at_their_minutes() -> None:
+    models = [model(f"s.m{n}", cron=f"{n % 3 * 10} {n} * * *") for n in range(11)]
+    assert graph(*models).crons == ("UTC", ("0,10,20 * * * *",))
+    assert graph(*models, model("s.often", cron="*/5 * * * *")).crons == ("UTC", ("*/5,0,10,20 * * * *",))
 
 
 def test_a_file_is_read_as_the_contract_writes_it(tmp_path: Path) -> None:
@@ -77,7 +89,7 @@ def test_a_thousand_models_are_read_within_a_tenth_of_a_second(tmp_path: Path) -
 
 
 def test_what_a_dag_processor_imports_of_ours_is_small() -> None:
-    names = ("graph", "selectors", "decisions", "place", "child")
+    names = ("graph", "grouping", "selectors", "decisions", "place", "child")
     code = "".join(f"import mergeplan.airflow.{name}\n" for name in names) + (
         "import sys\n"
         "heavy = ('pyspark', 'sqlglot', 'pydantic', 'sqlalchemy', 'mergeplan.planner', 'airflow')\n"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mergeplan.airflow.graph import ScheduleError
-from mergeplan.airflow.selectors import select_models, task_options
+from mergeplan.airflow.selectors import task_options
+from mergeplan.selectors import SelectorError, find_unmatched, select_models
 from tests.airflow.graphs import SHOP, graph
 
 
@@ -20,21 +20,26 @@ from tests.airflow.graphs import SHOP, graph
         ("+s.hourly", {"s.hourly", "s.view", "s.items", "s.raw"}),
         ("s.hourly+", {"s.hourly", "s.total"}),
         ("tag:none", set()),
+        ("s.gone", set()),
     ],
 )
 def test_a_selector_means_models(selector: str, names: set[str]) -> None:
-    assert select_models(graph(*SHOP), selector) == names
+    assert select_models(graph(*SHOP).models, selector) == names
 
 
-@pytest.mark.parametrize("selector", ["", "+", "state:modified", "tag:", "s.gone"])
-def test_what_selects_nothing_by_mistake_is_refused(selector: str) -> None:
-    with pytest.raises(ScheduleError, match=r"is no selector|selects nothing"):
-        select_models(graph(*SHOP), selector)
+@pytest.mark.parametrize("selector", ["", "+", "state:modified", "tag:"])
+def test_what_is_no_selector_is_refused(selector: str) -> None:
+    with pytest.raises(SelectorError, match="is no selector"):
+        select_models(graph(*SHOP).models, selector)
 
 
-def test_the_later_selector_decides() -> None:
+def test_the_later_selector_decides_for_the_tasks_of_its_models() -> None:
     options = {"*": {"retries": 1, "pool": "all"}, "tag:heavy": {"pool": "big"}}
-    assert task_options(graph(*SHOP[:2]), options) == {
-        "s.raw": {"retries": 1, "pool": "all"},
-        "s.items": {"retries": 1, "pool": "big"},
+    assert task_options(graph(*SHOP), options, {"first": ["s.items", "s.hourly"], "s.total": ["s.total"]}) == {
+        "first": {"retries": 1, "pool": "big"},
+        "s.total": {"retries": 1, "pool": "all"},
     }
+
+
+def test_selectors_of_no_model_are_known_by_name() -> None:
+    assert find_unmatched(graph(*SHOP).models, ["*", "tag:none", "s.gone", "s.items"]) == ("tag:none", "s.gone")

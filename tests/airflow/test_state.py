@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from mergeplan.airflow.decisions import Step, decide
+from mergeplan.airflow.decisions import RunView, Step, decide
 from mergeplan.airflow.graph import read_graph
-from mergeplan.airflow.place import Place
-from mergeplan.airflow.state import RunWatch, StateReader, state_reader
-from mergeplan.planner.errors import RequestError
+from mergeplan.airflow.place import Place, StateError
+from mergeplan.airflow.shared import Shared
+from mergeplan.airflow.state import StateReader, state_reader
 from mergeplan.planner.state.runs.run_records import AuditCount, RunStatus
 from mergeplan.planner.state.store import StateStore
 from tests.planner.builders import days
@@ -48,8 +48,7 @@ def test_a_result_is_read_once_reported_and_then_means_a_cleared_task(store: Sta
     reader.report("d/r", "s.a")
 
     assert first.step is Step.SUCCEED
-    assert first.model is not None
-    assert first.model.data == {
+    assert first.models[0].data == {
         "model": "s.a", "table": "p.a", "intervals": [["2026-01-01", "2026-01-03"]], "rows": 7,
         "audits": [{"name": "not_null", "rows": 2, "blocking": False}],
     }  # fmt: skip
@@ -69,19 +68,32 @@ def test_a_run_is_alive_while_its_environment_is_held(store: StateStore, reader:
     assert 0 <= free.quiet < 60
 
 
-def test_tasks_of_a_run_share_one_read(store: StateStore, reader: StateReader, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_all_tasks_ask_for_is_asked_once(store: StateStore, reader: StateReader) -> None:
     record(store, RunStatus.RUNNING)
     reads = []
-    read_run = reader.read_run
-    monkeypatch.setattr(reader, "read_run", lambda run_id: reads.append(run_id) or read_run(run_id))
+
+    async def read() -> RunView | None:
+        reads.append("d/r")
+        return await asyncio.to_thread(reader.read_run, "d/r")
 
     async def ask() -> None:
-        watch = RunWatch(reader, "d/r", 60)
-        views = await asyncio.gather(*(watch.view() for _ in range(100)))
+        shared = Shared(read, 60)
+        views = await asyncio.gather(*(shared.get() for _ in range(100)))
         assert len({id(view) for view in views}) == 1
 
     asyncio.run(ask())
     assert reads == ["d/r"]
+
+
+def test_a_model_that_prod_dropped_is_known_after_the_promotion(promoted: CommandLine) -> None:
+    url = f"sqlite:///{promoted.root}/.mergeplan/state.db"
+    reader, store = StateReader(Place(str(promoted.root), project=""), url), StateStore(url)
+    store.runs.begin("d/r", "prod", 1, NOW)
+    store.runs.end("d/r", RunStatus.DONE)
+    view = reader.read_run("d/r")
+
+    assert decide(view, "shop.daily").reason == "Nothing of `shop.daily` was due."
+    assert decide(view, "shop.gone").reason == "`prod` does not have `shop.gone` any more: there is nothing to compute."
 
 
 def test_the_schedule_file_follows_prod(promoted: CommandLine, tmp_path: Path) -> None:
@@ -92,9 +104,11 @@ def test_the_schedule_file_follows_prod(promoted: CommandLine, tmp_path: Path) -
     assert "shop.daily" in read_graph(path).models
     path.write_text("{}")
     assert reader.write_schedule(path) == 1
+    with pytest.raises(StateError, match="There is no environment `dev`"):
+        StateReader(Place(str(promoted.root), environment="dev", project=""), url).write_schedule(path)
 
 
 def test_a_state_that_is_not_there_is_not_created(tmp_path: Path) -> None:
-    with pytest.raises(RequestError, match="There is no state database at"):
+    with pytest.raises(StateError, match="There is no state database at"):
         StateReader(Place(str(tmp_path), project=""), f"sqlite:///{tmp_path}/none.db")
     assert not (tmp_path / "none.db").exists()

@@ -10,19 +10,27 @@ import os
 import signal
 import sys
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
 from dagster._core.definitions.data_version import CachingStaleStatusResolver
 from dagster._core.loader import LoadingContextForTest
+from dagster._utils.schedules import schedule_execution_time_iterator
 
 from mergeplan.dagster import MergeplanOptions, MergeplanResource, build_definitions, read_deployment
+from mergeplan.dagster.deployment import Deployment
 from mergeplan.dagster.grid import Grid
 from mergeplan.dagster.request import Request
+from mergeplan.planner.contract.schedule import Schedule, ScheduledModel
 from mergeplan.planner.contract.wire import Line
+from mergeplan.planner.intervals import Cron
 
+HOUR, END = timedelta(hours=1), datetime(2026, 12, 1, tzinfo=UTC)
 EVENTS = ("ASSET_MATERIALIZATION", "ASSET_CHECK_EVALUATION", "STEP_FAILURE", "STEP_RESTARTED")
 
 
@@ -175,7 +183,32 @@ def describe(request: dict[str, Any], _instance: dg.DagsterInstance) -> dict[str
     return said
 
 
+def ticks(request: dict[str, Any], _instance: dg.DagsterInstance) -> dict[str, Any]:
+    """When models of these crons and time zones are due and no tick of their schedule follows within an hour."""
+    late_by_cron = {}
+    for zone, cron in request["crons"]:
+        row = {"name": "s.a", "kind": "FULL", "computed": True, "cron": cron, "time_zone": zone, "view": "s.a"}
+        schedule = Schedule(
+            project="p", environment="prod",
+            models=(ScheduledModel.model_validate({**row, "fingerprint": "f", "table_version": "v"}),),
+        )  # fmt: skip
+        defs = build_definitions(Deployment(schedule=schedule), MergeplanResource(project="."))
+        own = next(one for one in defs.schedules or () if "_run_" in one.name)
+        assert isinstance(own, dg.ScheduleDefinition)
+        at = datetime(2026, 1, 1, tzinfo=UTC)
+        times = schedule_execution_time_iterator(at.timestamp(), own.cron_schedule, own.execution_timezone)
+        runs, due = [*takewhile(lambda run: run < END, times)], []
+        while (at := Cron(cron, zone).next_tick(at)) < END - timedelta(days=1):
+            due.append(at)
+        following = (runs[bisect_left(runs, one) :][:1] for one in due)
+        late = [str(one) for one, run in zip(due, following, strict=True) if not run or run[0] > one + HOUR]
+        if late:
+            late_by_cron[f"{zone} {cron}"] = late
+    return late_by_cron
+
+
 ACTIONS = {
+    "ticks": ticks,
     "run": run, "materialize": materialize, "look": look, "status": status, "load": load, "describe": describe,
 }  # fmt: skip
 

@@ -55,6 +55,14 @@ def test_a_file_that_is_no_deployment_names_how_to_write_one(tmp_path: Path) -> 
         assert "mergeplan.dagster.export" in raised.value.hint
 
 
+def test_a_deployment_of_another_version_names_both(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    path.write_text('{"schedule": {"version": 9, "project": "p", "environment": "prod", "models": []}}')
+    with pytest.raises(ProjectError, match="this is version 9, and version 1 is read") as raised:
+        read_deployment(path)
+    assert raised.value.hint.startswith("Install the same mergeplan on both sides")
+
+
 def model(name: str, kind: str, *parents: str, external: tuple[str, ...] = ()) -> ScheduledModel:
     return ScheduledModel(
         name=name, kind=kind, computed=True, parents=parents, external=external, fingerprint="f", table_version="v"

@@ -6,19 +6,14 @@ The tests are one story: each goes on from where the one before it ended.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-PYTHON = ROOT / ".venv-dagster/bin/python"
+from tests.dagster.scene import PYTHON, Scene, open_scene
+
 FILES = {
     "config.yaml": "gateways:\n  spark:\n    connection: {type: spark}\ndefault_gateway: spark\n"
     "model_defaults: {dialect: spark, start: 2026-01-01, cron: '@daily'}\n",
@@ -37,78 +32,13 @@ pytestmark = [
 ]
 
 
-@dataclass
-class Scene:
-    """A project with a warm Spark, and a Dagster beside it."""
-
-    folder: Path
-    at: str = "2026-01-02"
-    rows: list[str] = field(default_factory=list)  # of raw.events
-
-    @property
-    def environ(self) -> dict[str, str]:
-        """The environment variables of both."""
-        return {**os.environ, "DAGSTER_HOME": str(self.folder / "home"), "DAGSTER_TELEMETRY": "0"}
-
-    def mergeplan(self, *arguments: str) -> str:
-        """A command, as somebody types it."""
-        argv = [sys.executable, "-m", "mergeplan", *arguments]
-        ran = subprocess.run(
-            argv, cwd=self.folder / "shop", env=self.environ, capture_output=True, text=True, check=False
-        )
-        assert ran.returncode == 0, ran.stdout + ran.stderr
-        return ran.stdout
-
-    def fetch(self, sql: str) -> list[list[Any]]:
-        """The rows of a query."""
-        return json.loads(self.mergeplan("fetchdf", sql, "-o", "json"))["rows"]  # type: ignore[no-any-return]
-
-    def put(self, *rows: str, instead: bool = False) -> None:
-        """Rows that arrive in raw.events; `instead` of those that are there."""
-        self.rows = [*rows] if instead else [*self.rows, *rows]
-        self.mergeplan("fetchdf", "CREATE DATABASE IF NOT EXISTS raw")
-        self.mergeplan("fetchdf", "DROP TABLE IF EXISTS raw.events")
-        values = ", ".join(f"({row})" for row in self.rows)
-        self.mergeplan(
-            "fetchdf", f"CREATE TABLE raw.events USING parquet AS SELECT * FROM VALUES {values} t(id, day, price)"
-        )
-
-    def dagster(self, do: str, **request: Any) -> dict[str, Any]:
-        """What Dagster does and says; see inside.py."""
-        mark = {"mark": str(self.folder / "mark")} if request.pop("killed", False) else {}
-        resource = {"project": str(self.folder / "shop"), "python": sys.executable, "execution_time": self.at} | mark
-        request = {"do": do, "mergeplan": resource, "deployment": str(self.folder / "deployment.json")} | request
-        argv = [PYTHON, "-P", "-W", "ignore", str(Path(__file__).parent / "inside.py"), json.dumps(request)]
-        ran = subprocess.run(argv, env=self.environ, capture_output=True, text=True, check=False)
-        assert ran.returncode == 0, ran.stderr[-4000:]
-        return json.loads(ran.stdout)  # type: ignore[no-any-return]
-
-    def totals(self) -> dict[str, int]:
-        """The rows of the last model, by day."""
-        return {str(day): total for day, total in self.fetch("SELECT day, total FROM shop.total ORDER BY day")}
-
-
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     """The project with its first day promoted to prod."""
-    scene = Scene(tmp_path_factory.mktemp("dagster"))
-    (scene.folder / "home").mkdir()
-    (scene.folder / "home/dagster.yaml").write_text("telemetry: {enabled: false}\n")
-    for name, text in FILES.items():
-        path = scene.folder / "shop" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    argv = [sys.executable, "-m", "mergeplan", "warm"]
-    with subprocess.Popen(
-        argv, cwd=scene.folder / "shop", env=scene.environ, stdout=subprocess.PIPE, text=True
-    ) as warm:
-        assert warm.stdout is not None and "ready" in warm.stdout.readline()
-        try:
-            scene.put("1, date'2026-01-01', 10")
-            scene.mergeplan("plan", "prod", "--auto-apply", "--execution-time", scene.at)
-            yield scene
-        finally:
-            warm.terminate()
+    with open_scene(tmp_path_factory.mktemp("dagster"), FILES) as scene:
+        scene.put("1, date'2026-01-01', 10")
+        scene.mergeplan("plan", "prod", "--auto-apply", "--execution-time", scene.at)
+        yield scene
 
 
 def made(answer: dict[str, Any], how: str | None = None) -> list[tuple[str, str | None]]:
@@ -259,6 +189,13 @@ def test_the_definitions_of_1000_models_load_without_spark(scene: Scene) -> None
 
     assert answer["assets"] == 1000 and answer["imported"] == []
     assert answer["read"] < 2 and answer["made"] + answer["checked"] < 20, (answer, time.monotonic() - began)
+
+
+def test_each_time_that_a_model_is_due_a_tick_of_the_schedule_follows_within_an_hour(scene: Scene) -> None:
+    """Not before it, also when clocks are put forward or back: such a run would find nothing due."""
+    zones = ("", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe")
+    crons = ("@daily", "@hourly", "30 2 * * *", "15 1 * * *", "0 1-3 * * *", "0 7 * * 1-5", "30 0 1 * *")
+    assert scene.dagster("ticks", crons=[(zone, cron) for zone in zones for cron in crons]) == {}
 
 
 def big_deployment(size: int) -> dict[str, Any]:

@@ -43,6 +43,18 @@ def test_a_restatement_that_cleared_its_intervals_is_not_begun_again() -> None:
     assert decide_request("prod", ("shop.a",), DAY, Mode.AUTO, {RESTATING: DONE}).restates
 
 
+def test_a_restatement_of_days_names_those_that_are_asked_for() -> None:
+    days = [
+        decide_request("prod", ("shop.a",), None, Mode.RESTATE, {}, days).arguments[4:8]
+        for days in (("2026-01-01", "2026-01-02"), ("2026-01-01", ""), ("", ""))
+    ]
+    assert days == [
+        ("--start", "2026-01-01", "--end", "2026-01-02"),
+        ("--start", "2026-01-01", "--auto-apply", "--no-diff"),
+        ("--auto-apply", "--no-diff", "--skip-tests", "--skip-linter"),
+    ]
+
+
 def test_a_mode_says_what_is_done_whatever_is_asked_for() -> None:
     assert decide_request("prod", ("shop.a",), None, Mode.RESTATE, {}).restates
     assert not decide_request("prod", ("shop.a",), DAY, Mode.RUN, {}).restates

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 from mergeplan.planner.apply.backfill.clear_intervals import forget_restated
 from mergeplan.planner.apply.events import AuditRan, BatchDone, ModelFailed, ModelSkipped, ModelStarted, ModelUpToDate
 from mergeplan.planner.errors import RequestError
-from mergeplan.planner.intervals import Interval, merge
+from mergeplan.planner.intervals import Interval, Timeline, merge, subtract
 from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.plan.restatement_plan import build_restatement
 from mergeplan.planner.plan.schedule import Window
-from mergeplan.planner.session.events import Due, Emit, Event
+from mergeplan.planner.session.events import Due, Event
 from mergeplan.planner.session.workspace import Workspace, load_state
 from mergeplan.planner.state.leases import Lease
-from mergeplan.planner.state.runs.run_records import AuditCount, ModelRun, Runs, RunStatus
+from mergeplan.planner.state.runs.run_records import AuditCount, ModelRun, RunStatus
 
 
 class RunRecorder:
     """Passes the events of a run on, and keeps in the state what they say of models."""
 
-    def __init__(self, runs: Runs, id: str, environment: str, emit: Emit, *, again: bool) -> None:
-        self._runs, self._id, self._environment, self._emit, self._again = runs, id, environment, emit, again
+    def __init__(self, work: Workspace, id: str, environment: str, *, again: bool) -> None:
+        self._work, self._runs, self._emit = work, work.store.runs, work.on_event
+        self._id, self._environment, self._again = id, environment, again
         self._models: dict[str, ModelRun] = {}
         self._batches: dict[str, int] = {}  # that are still to come
 
@@ -63,7 +64,28 @@ class RunRecorder:
         }
         self._runs.expect(self._id, self._environment, due, again=self._again)
         record = self._runs.get(self._id)
-        self._models = {name: record.models[name] for name in due} if record else {}
+        models = record.models if record else {}
+        self._models = {name: models[name] for name in due if name in models}
+        self._settle([model for model in models.values() if model.model not in due])
+
+    def _settle(self, models: Sequence[ModelRun]) -> None:
+        """Conclude the models of an earlier try that are not due any more: nobody would come back to them."""
+        left = [model for model in models if model.status is not RunStatus.DONE]
+        if not left:
+            return
+        shown = self._work.environment(self._environment).snapshots
+        timelines = self._work.store.intervals.load_timelines({model.table for model in left})
+        gone = [model.model for model in left if model.model not in shown]
+        self._runs.forget_models(self._id, gone)
+        self._runs.change(
+            self._id,
+            self._environment,
+            [
+                _conclude(model, timelines[model.table] if shown[model.model].table == model.table else None)
+                for model in left
+                if model.model in shown
+            ],
+        )
 
     def _add_batch(self, event: BatchDone) -> None:
         model = self._models.get(event.model)
@@ -87,7 +109,7 @@ def record_run(work: Workspace, id: str, environment: str, *, again: bool) -> It
         return
     runs, emit = work.store.runs, work.on_event
     runs.begin(id, environment, work.environment(environment).revision, work.now)
-    recorder = RunRecorder(runs, id, environment, emit, again=again)
+    recorder = RunRecorder(work, id, environment, again=again)
     work.on_event = recorder.record
     try:
         yield
@@ -122,6 +144,17 @@ def restate_recorded(work: Workspace, id: str, models: Collection[str], environm
     for plan in plans:
         at = replace(plan, id=f"{plan.id} {work.began_at:%Y-%m-%dT%H:%M:%S.%f}")  # the same days, again and again
         forget_restated(at, work.store, lease, work.on_event)
+
+
+def _conclude(model: ModelRun, held: Timeline | None) -> ModelRun:
+    """A model that is not due any more: done, where its table holds the time by now (None: it has another table)."""
+    if held is None:
+        message = "A promotion gave it another table, in which nothing of it is due."
+        return replace(model, status=RunStatus.DONE, message=message)
+    if missing := subtract(model.intervals, held):
+        days = ", ".join(map(str, missing))
+        return replace(model, status=RunStatus.FAILED, message=f"It is not due now and lacks {days}.")
+    return replace(model, status=RunStatus.DONE, message="Its intervals were computed by another run.")
 
 
 def _overlap(first: Interval, second: Interval) -> bool:

@@ -111,6 +111,12 @@ class Runs:
             now = tx.now()
             tx.put(t.run_models, [_row(id, environment, model, now) for model in models])
 
+    def forget_models(self, id: str, models: Sequence[str]) -> None:
+        """Forget models of a run that the environment does not show any more."""
+        with self._database.writing() as tx:
+            mine = tx.delete(t.run_models).where(t.run_models.c.run == id)
+            tx.execute(mine.where(t.run_models.c.model.in_(models)))
+
     def end(self, id: str, status: RunStatus, message: str = "") -> None:
         """The run has ended; its models that have not are failed for the same reason."""
         with self._database.writing() as tx:

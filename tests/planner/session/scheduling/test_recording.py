@@ -82,3 +82,21 @@ def test_only_what_a_run_computed_can_be_computed_again(mergeplan: CommandLine) 
     assert (without.code, without.lines[0]["message"]) == (1, "`--restate-model` needs `--run-id`.")
     assert (unknown.code, unknown.lines[0]["message"]) == (1, "`shop.daily` was not computed by the run `r9`.")
     assert (record(mergeplan, "r9").status, record(mergeplan, "r9").models) == (RunStatus.FAILED, {})
+
+
+def test_a_retry_after_another_run_or_a_merge_concludes_what_is_not_due_any_more(
+    mergeplan: CommandLine, engine: SparkEngine
+) -> None:
+    """Else the retry would find nothing due and the failure on record, again and again."""
+    assert run(mergeplan, "--run-id", "r1").code == 1
+    engine.fetch("INSERT OVERWRITE raw.facts VALUES (DATE '2026-01-05', '1'), (DATE '2026-01-06', '2')")
+    assert computed(run(mergeplan)) == ["shop.daily", "shop.total"]
+    (mergeplan.root / "models/total.sql").unlink()
+    assert mergeplan("plan", "--auto-apply", "--execution-time", "2026-01-07 05:00:00").code == 0
+
+    assert computed(run(mergeplan, "--run-id", "r1")) == []
+    retried = record(mergeplan)
+    daily = retried.models["shop.daily"]
+    assert (retried.status, [*retried.models]) == (RunStatus.DONE, ["shop.daily"])
+    assert (daily.status, daily.message) == (RunStatus.DONE, "Its intervals were computed by another run.")
+    assert not daily.is_reported
