@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from enum import Enum, auto
 from pathlib import Path, PurePosixPath
 
-from mergeplan.planner.project.dbt.compile import LEFT_OUT, is_dbt_project
-from mergeplan.planner.project.dbt.compile import PROJECT as DBT_PROJECT
+from mergeplan.planner.project.dbt.inputs import LEFT_OUT, is_dbt_project
+from mergeplan.planner.project.dbt.inputs import PROJECT as DBT_PROJECT
 from mergeplan.planner.project.pipeline_folder import SPECS, is_pipeline
 
 OWN_CONFIGS = ("config.yaml", "config.yml", "config.py")
