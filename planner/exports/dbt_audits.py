@@ -26,7 +26,7 @@ def _columns(audit: CatalogAudit) -> list[str]:
     """The columns that an audit looks at one by one; '' where it looks at rows as a whole."""
     arguments = dict(audit.arguments)
     match = COLUMNS.fullmatch(arguments.get("columns", arguments.get("column", "")).strip())
-    return re.split(r"\s*,\s*", match[1]) if match else [""]
+    return [name.strip() for name in match[1].split(",")] if match else [""]
 
 
 def _test(

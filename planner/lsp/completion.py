@@ -25,9 +25,9 @@ from mergeplan.planner.parsing.macros.expand import BUILT_IN, DATES
 from mergeplan.planner.parsing.sql.spark_registry import OPEN, OPERATORS
 
 CURSOR = "mergeplan_cursor"  # stands in the text where something is to be written, so that it can be parsed
-_WORD = re.compile(r"[\w@]*\Z")
+_WORD = re.compile(r"(?<![\w@])[\w@]*\Z")
 _TABLE_WORD = re.compile(r"\b(FROM|JOIN)\s+([\w.`]*)\Z", re.IGNORECASE)
-_QUALIFIED = re.compile(r"(\w+)\.\w*\Z")
+_QUALIFIED = re.compile(r"(?<!\w)(\w+)\.\w*\Z")
 _READS = re.compile(r"\b(?:FROM|JOIN)\s+((?:\w+\.)+\w+)(?:\s+(?:AS\s+)?(\w+))?", re.IGNORECASE)
 _NO_ALIAS = {"ON", "USING", "WHERE", "JOIN", "LEFT", "RIGHT", "INNER", "FULL", "CROSS", "GROUP", "ORDER", "LIMIT"}
 _KEYWORDS = tuple(
@@ -100,7 +100,7 @@ def signature(text: str, offset: int) -> tuple[str, int] | None:
             depth += 1
         elif character == "(":
             if depth == 0:
-                name = re.search(r"(\w+)\s*\Z", text[max(index - 80, 0) : index])
+                name = re.search(r"(?<!\w)(\w+)\s*\Z", text[max(index - 80, 0) : index])
                 label = name and _signatures().get(name[1].lower())
                 return (label, argument) if label else None
             depth -= 1

@@ -21,7 +21,7 @@ from mergeplan.planner.parsing.macros.expand import BUILT_IN, DATES
 
 _PYTHON_CALL = re.compile(r"@(\w+)")
 _JINJA_MACRO = re.compile(r"\{%-?\s*macro\s+(\w+)\s*(\((?:[^%]|%(?!\}))*?\))\s*-?%\}")
-_JINJA = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
+_JINJA = re.compile(r"\{\{.*?(?:\}\}|\Z)|\{%.*?(?:%\}|\Z)", re.DOTALL)  # one that is being written is open to the end
 _JINJA_CALL = re.compile(r"(?<![.\w])(\w+)\s*\(")
 _COMMENT = re.compile(r"\{#(.*?)#\}\s*\Z", re.DOTALL)
 FOLDER, CODE = "macros", (".py", ".sql")

@@ -183,7 +183,7 @@ def _names_in(tokens: tuple[Token, ...], file: FileView, table: str, view: Proje
     if not tokens:
         return
     start, end = tokens[0].start, tokens[-1].end + 1
-    for match in re.finditer(r"[\w`]+(?:\.[\w`]+)+", file.file.text[start:end]):
+    for match in re.finditer(r"(?<![\w`])[\w`]+(?:\.[\w`]+)+", file.file.text[start:end]):
         if without_default(match[0].replace("`", "").lower(), view.project.catalogs.default) == table:
             yield start + match.start(), start + match.end()
 

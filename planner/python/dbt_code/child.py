@@ -32,7 +32,7 @@ from mergeplan.planner.python.serving import run
 
 VERSIONS = "dbt-core 1.7 or newer, below 2, with dbt-spark or dbt-databricks"
 KIND_OF_ERROR = re.compile(r"^\w+ Error( in \w+ [\w.]+ \([^)]*\))?:? ?")  # what dbt says before what is wrong
-NAMED_FILE = re.compile(r"([\w./-]+\.(?:sql|ya?ml|csv|md))\b")
+NAMED_FILE = re.compile(r"(?<![\w./-])([\w./-]+\.(?:sql|ya?ml|csv|md))\b")
 EDGES = ("\ue000start\ue001", "\ue000end\ue001")  # of a batch in a compiled text: `files/dbt/kinds.py` knows them
 UTC = timezone.utc  # noqa: UP017 - the Python of a dbt may be older than ours
 BATCHES = (  # far apart, and equal in nothing
