@@ -73,14 +73,9 @@ class MergeplanDag(DAG):
         graph = read_graph(schedule_file)
         place, tasks = _settings(graph, folder, kwargs)
         when = _timetable(graph) if schedule == FROM_MODELS else schedule
-        own = {
-            "catchup": False,
-            "max_active_runs": 1,
-            "doc_md": _dag_doc(graph, tasks),
-            "tags": ["mergeplan"],
-            **kwargs,
-        }
-        super().__init__(dag_id, schedule=when, **{**own, **kwargs})
+        doc = _dag_doc(graph, tasks)
+        usual = {"catchup": False, "max_active_runs": 1, "doc_md": doc, "tags": ["mergeplan"]}
+        super().__init__(dag_id, schedule=when, **(usual | kwargs))
         with self:
             _build(graph, place, tasks, schedule_file if follow else "")
 
