@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mergeplan.bot.approvals import Decision, PlanShown
 from mergeplan.bot.inflight import Meeting, Undoing
+from mergeplan.bot.policy.approvals import Decision, PlanShown
 from mergeplan.bot.results import PlannerOutcome, unpack_outcome
 
 UNRULED = Decision()

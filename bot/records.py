@@ -9,9 +9,10 @@ from typing import Annotated, Any
 
 from pydantic import AliasChoices, Field
 
-from mergeplan.bot.approvals import Decision, promises
 from mergeplan.bot.branches import BranchRecord
 from mergeplan.bot.inflight import Move
+from mergeplan.bot.policy.approvals import Decision, promises
+from mergeplan.bot.policy.roles import Role
 from mergeplan.bot.projects import repository_of
 from mergeplan.bot.pull_parts import (
     UNRULED,
@@ -31,7 +32,6 @@ from mergeplan.bot.pull_parts import (
     ShownPlan,
 )
 from mergeplan.bot.results import PlannerOutcome, unpack_outcome
-from mergeplan.bot.roles import Role
 
 
 class PullState(StrEnum):

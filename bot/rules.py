@@ -12,13 +12,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
 
-from mergeplan.bot.approvals import ReviewRule
 from mergeplan.bot.branches import find_conflict, normalize_branches
 from mergeplan.bot.budgets import Budget, DiffRules
 from mergeplan.bot.cicd_section import CicdSection
 from mergeplan.bot.commands.table import COMMANDS, DEFAULT_NEEDS
-from mergeplan.bot.promotion_rules import PromotionRule
-from mergeplan.bot.roles import Role
+from mergeplan.bot.policy.approvals import ReviewRule
+from mergeplan.bot.policy.promotion_rules import PromotionRule
+from mergeplan.bot.policy.roles import Role
 from mergeplan.planner.contract.base import Detail
 from mergeplan.planner.errors import ProjectError, RequestError
 from mergeplan.planner.snapshot.environment import parse_environment_name

@@ -113,7 +113,8 @@ def commit_subjects(last: int = 100) -> Measure:
 
 def folder_sizes() -> dict[str, int]:
     """The number of files in each folder."""
-    places = [place for package in PACKAGES for place in (ROOT / package).rglob("*/") if not place.is_symlink()]
+    roots = [ROOT / package for package in PACKAGES]
+    places = [*roots, *(place for root in roots for place in root.rglob("*/") if not place.is_symlink())]
     return {str(folder.relative_to(ROOT)): len(list(folder.glob("*.py"))) for folder in places}
 
 

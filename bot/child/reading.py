@@ -14,7 +14,7 @@ from typing import Any
 
 from mergeplan.bot.child.requirements import requirements_of
 from mergeplan.bot.cicd_section import read_section
-from mergeplan.bot.codeowners import owners_of, read_owners
+from mergeplan.bot.policy.codeowners import owners_of, read_owners
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.isolation.system import hide_process
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from mergeplan.bot.commands.command import Command
-from mergeplan.bot.roles import Role
+from mergeplan.bot.policy.roles import Role
 
 CLOSED = "This pull request is closed."
 

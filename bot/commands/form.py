@@ -14,9 +14,9 @@ from typing import Literal
 from mergeplan.bot.budgets import Budget, DiffRules
 from mergeplan.bot.commands.command import Command, Line, Mistake, parse_nothing
 from mergeplan.bot.commands.facts import Facts, Rule, allow_always
+from mergeplan.bot.policy.roles import Role
 from mergeplan.bot.records import Answer, ProdRecord, Pull, PullRecord, PullState
 from mergeplan.bot.results import PlannerOutcome
-from mergeplan.bot.roles import Role
 from mergeplan.planner.contract.result import ResultLine
 
 OTHER_PLAN = "the shown plan is of another head or another prod, or was shown only after the comment was written"

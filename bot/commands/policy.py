@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from mergeplan.bot.commands.command import Command
 from mergeplan.bot.commands.facts import Facts
 from mergeplan.bot.commands.table import FORMS
-from mergeplan.bot.roles import ROLES, Role
+from mergeplan.bot.policy.roles import ROLES, Role
 
 
 @dataclass(frozen=True)

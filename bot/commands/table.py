@@ -22,7 +22,7 @@ from mergeplan.bot.commands.verbs.restate import RESTATE
 from mergeplan.bot.commands.verbs.rollback import ROLLBACK
 from mergeplan.bot.commands.verbs.status import STATUS
 from mergeplan.bot.commands.verbs.unlock import UNLOCK
-from mergeplan.bot.roles import Role
+from mergeplan.bot.policy.roles import Role
 
 COMMANDS: tuple[Form, ...] = (
     PLAN_AGAIN,

@@ -13,7 +13,6 @@ from urllib.parse import quote
 import structlog
 from github import Consts
 
-from mergeplan.bot.approvals import Review
 from mergeplan.bot.github.calls import Calls
 from mergeplan.bot.github.check_runs import CheckRuns
 from mergeplan.bot.github.comments import Comments
@@ -24,9 +23,10 @@ from mergeplan.bot.github.patience import GitHubFailed, GitHubPaused, patiently
 from mergeplan.bot.github.polling import Polls
 from mergeplan.bot.github.reverts import Reverts
 from mergeplan.bot.pages.links import PageLinks, links_of
+from mergeplan.bot.policy.approvals import Review
+from mergeplan.bot.policy.roles import ROLES, Role
 from mergeplan.bot.projects import folder_of, label_of, repository_of
 from mergeplan.bot.records import Pull
-from mergeplan.bot.roles import ROLES, Role
 from mergeplan.bot.settings import Settings
 
 log = structlog.get_logger(__name__)

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 import structlog
 
-from mergeplan.bot.approvals import Decision
 from mergeplan.bot.context import BotContext
 from mergeplan.bot.git.checkout import Checkout, changes_no_model
 from mergeplan.bot.github.gateway import RepositoryGateway
+from mergeplan.bot.policy.approvals import Decision
 from mergeplan.bot.prod.decide import Gate, Step
 from mergeplan.bot.prod.planner_calls import ProdPlanner
 from mergeplan.bot.pulls.arguments import merge_arguments

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from mergeplan.bot.approvals import SHOWN_MOST, PlanShown
+from mergeplan.bot.policy.approvals import SHOWN_MOST, PlanShown
 from mergeplan.bot.records import AFTER_MERGE, ProdRecord, PullRecord, PullState
 from mergeplan.bot.report.checks.check import CheckView
 from mergeplan.bot.report.checks.promotion import promotion_check

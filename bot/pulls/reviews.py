@@ -7,7 +7,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from mergeplan.bot.approvals import (
+from mergeplan.bot.cicd_section import CicdSection
+from mergeplan.bot.context import BotContext
+from mergeplan.bot.git.checkout import Checkout
+from mergeplan.bot.github.gateway import RepositoryGateway
+from mergeplan.bot.inbox.inbox import Inbox
+from mergeplan.bot.policy.approvals import (
     Asked,
     Decision,
     People,
@@ -18,15 +23,10 @@ from mergeplan.bot.approvals import (
     reviewable_models,
     summarize_reviews,
 )
-from mergeplan.bot.cicd_section import CicdSection
-from mergeplan.bot.codeowners import PLACES
-from mergeplan.bot.context import BotContext
-from mergeplan.bot.git.checkout import Checkout
-from mergeplan.bot.github.gateway import RepositoryGateway
-from mergeplan.bot.inbox.inbox import Inbox
+from mergeplan.bot.policy.codeowners import PLACES
+from mergeplan.bot.policy.roles import ROLES
 from mergeplan.bot.records import PullRecord, PullState
 from mergeplan.bot.report.checks.approval import APPROVAL
-from mergeplan.bot.roles import ROLES
 from mergeplan.bot.rules import BotConfig
 from mergeplan.planner.contract.plan import PlanView
 from mergeplan.planner.errors import ProjectError

@@ -17,13 +17,13 @@ from mergeplan.bot.commands.table import COMMANDS, FORMS, form_of
 from mergeplan.bot.context import BotContext, moment
 from mergeplan.bot.github.comments import webhook_comment
 from mergeplan.bot.github.gateway import GitHubFailed, RepositoryGateway
+from mergeplan.bot.policy.roles import ROLES, Role
 from mergeplan.bot.pulls.routing import ProjectFacts, check_project, projects_of, target_projects
 from mergeplan.bot.records import Answer, CommandRow, Posted, ProdRecord, Pull, PullRecord, PullState
 from mergeplan.bot.report.offers import has_ticks, resolve_press
 from mergeplan.bot.report.replies import reply, reply_marker, state_sentence
 from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.report.states import blockers
-from mergeplan.bot.roles import ROLES, Role
 from mergeplan.bot.rules import BotConfig
 
 log = structlog.get_logger(__name__)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mergeplan.bot.approvals import Block, Decision, Need
+from mergeplan.bot.policy.approvals import Block, Decision, Need
 from mergeplan.bot.records import PullRecord
 from mergeplan.bot.report.markdown import NAMES, code
 from mergeplan.bot.results import Problem

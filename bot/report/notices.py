@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
-from mergeplan.bot.approvals import Decision
+from mergeplan.bot.policy.approvals import Decision
 from mergeplan.bot.projects import title_of
 from mergeplan.bot.report.approval import missing_lines
 from mergeplan.bot.report.words import first_problem, promotion_summary, view_words

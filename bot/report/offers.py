@@ -12,11 +12,11 @@ from mergeplan.bot.commands.form import Face
 from mergeplan.bot.commands.policy import role_for
 from mergeplan.bot.commands.reading import read_commands
 from mergeplan.bot.commands.table import DEFAULT_NEEDS, OFFERED
+from mergeplan.bot.policy.roles import Role
 from mergeplan.bot.records import Press, ProdRecord, PullRecord, PullState
 from mergeplan.bot.report.markdown import code
 from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.results import cost_shown
-from mergeplan.bot.roles import Role
 
 BUTTONS_MOST, IDENTIFIER_MOST = 3, 20  # GitHub's, of one check; a label has 20 characters, a description 40
 BOX = re.compile(r"- \[([ xX])\] (`+/[^\n]* <!-- [a-z-]+@[0-9a-f]{40} -->)")

@@ -8,10 +8,10 @@ from dataclasses import replace
 from mergeplan.bot.commands.command import Command
 from mergeplan.bot.commands.facts import Facts, require_shown_plan
 from mergeplan.bot.commands.form import OTHER_PLAN, Choice, Face, Form, Request, Start, own_role
+from mergeplan.bot.policy.roles import Role
 from mergeplan.bot.records import AFTER_MERGE, Answer, ProdRecord, PullRecord, PullState
 from mergeplan.bot.report.approval import approval_problems
 from mergeplan.bot.results import touches
-from mergeplan.bot.roles import Role
 
 DEPLOY_OFF = (
     "`/deploy` is off here: prod follows what people merge. Merge this pull request, and its tables are promoted. "

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from mergeplan.bot.commands.command import Command, Line
 from mergeplan.bot.commands.form import Form, Request, Start
-from mergeplan.bot.roles import Role
+from mergeplan.bot.policy.roles import Role
 
 LINKS = re.compile(r"\[([^\[\]]+)\]\([^)]*\)")
 

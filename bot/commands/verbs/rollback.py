@@ -8,11 +8,11 @@ from dataclasses import replace
 from mergeplan.bot.commands.command import NUMBER, Command, Line, Mistake
 from mergeplan.bot.commands.facts import Facts
 from mergeplan.bot.commands.form import Choice, Face, Form, Request, Start, ask_planner, own_role
+from mergeplan.bot.policy.roles import Role
 from mergeplan.bot.records import Answer, ProdRecord, PullRecord, PullState
 from mergeplan.bot.report.reverts import revert_words
 from mergeplan.bot.report.rollback import rollback_words
 from mergeplan.bot.results import PlannerOutcome
-from mergeplan.bot.roles import Role
 from mergeplan.planner.contract.result import ResultLine
 from mergeplan.planner.snapshot.environment import PROD
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mergeplan.bot.approvals import Decision
+from mergeplan.bot.policy.approvals import Decision
 from mergeplan.bot.report.approval import missing_lines
 from mergeplan.bot.report.checks.check import TITLE_MOST, CheckView, fit_summary, make_annotations, running_view
 from mergeplan.bot.report.checks.promotion import NAME

@@ -11,7 +11,7 @@ from mergeplan.bot.commands.command import Command
 from mergeplan.bot.commands.facts import Facts
 from mergeplan.bot.commands.policy import Allowed, NotAllowed, decide
 from mergeplan.bot.commands.table import DEFAULT_NEEDS, FORMS
-from mergeplan.bot.roles import ROLES
+from mergeplan.bot.policy.roles import ROLES
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 HEAD, OLD = "a" * 40, "b" * 40

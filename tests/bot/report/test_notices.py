@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mergeplan.bot.approvals import Decision
+from mergeplan.bot.policy.approvals import Decision
 from mergeplan.bot.report.notices import (
     MergeHeld,
     MergeNotPromoted,

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from mergeplan.bot.commands.command import Command, Mistake
 from mergeplan.bot.commands.reading import read_commands
 from mergeplan.bot.commands.table import FORMS
+from mergeplan.bot.policy.roles import ROLES
 from mergeplan.bot.records import Press, PullState
 from mergeplan.bot.report.checks.table import CHECKS, attach_buttons, checks
 from mergeplan.bot.report.comment import plan_comment
 from mergeplan.bot.report.offers import BOX, find_ticks, has_ticks, offers, resolve_press
 from mergeplan.bot.report.shown import Shown
-from mergeplan.bot.roles import ROLES
 from tests.bot.report.test_comment import run_lines, show
 
 NAMES = st.from_regex(r"[a-z_][a-z0-9_]{0,90}(\.[a-z_][a-z0-9_]{0,90}){0,2}", fullmatch=True) | st.text(max_size=60)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mergeplan.bot.approvals import Decision
+from mergeplan.bot.policy.approvals import Decision
 from mergeplan.bot.records import PullState
 from mergeplan.bot.report.checks.keys import check_key, pull_of_key
 from mergeplan.bot.report.checks.table import CHECKS, checks, page_of, writing_turn

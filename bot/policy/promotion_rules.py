@@ -8,8 +8,8 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
-from mergeplan.bot.approvals import ReviewRule
-from mergeplan.bot.freezes import Freeze
+from mergeplan.bot.policy.approvals import ReviewRule
+from mergeplan.bot.policy.freezes import Freeze
 from mergeplan.planner.intervals import cron_error, is_zone
 
 CATEGORY_WORDS = ("added", "removed", "breaking", "non-breaking", "forward-only", "metadata", "equivalent", "undecided")

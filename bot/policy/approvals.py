@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from mergeplan.bot.freezes import Freeze, freeze_sentence, frozen_until, next_change
+from mergeplan.bot.policy.freezes import Freeze, freeze_sentence, frozen_until, next_change
 from mergeplan.planner.contract.plan import ModelChange, PlanView
 from mergeplan.planner.model.selection import fits
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from mergeplan.bot.approvals import (
+from mergeplan.bot.policy.approvals import (
     People,
     PlanShown,
     Review,
@@ -14,8 +14,8 @@ from mergeplan.bot.approvals import (
     decide_approval,
     summarize_reviews,
 )
-from mergeplan.bot.codeowners import owners_of, read_owners
-from mergeplan.bot.freezes import Freeze, freeze_sentence, frozen_until, next_change
+from mergeplan.bot.policy.codeowners import owners_of, read_owners
+from mergeplan.bot.policy.freezes import Freeze, freeze_sentence, frozen_until, next_change
 from mergeplan.planner.contract.plan import ModelChange, PlanView
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)

@@ -1,0 +1,1 @@
+"""Who may do what, who must agree, and when nothing is promoted. Pure."""
