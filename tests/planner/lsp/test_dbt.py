@@ -9,7 +9,7 @@ import pytest
 
 from mergeplan.planner.lsp.editor import Editor
 from mergeplan.planner.lsp.questions import hover_at
-from mergeplan.planner.project.dbt.compile import PYTHON
+from mergeplan.planner.project.dbt.inputs import PYTHON
 from mergeplan.planner.session.settings import SessionSettings
 from tests.planner.dbt.recorded import SHOP, record, times_asked
 from tests.planner.lsp.conftest import ask_effects, promote
