@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
-import msgpack
-
 from mergeplan.planner.errors import Place, ProjectError
 
 NAME = "partial_parse.msgpack"
@@ -39,6 +37,8 @@ class ParsedFile:
 
 def parsed_files(path: str, data: bytes, project: str) -> list[ParsedFile]:
     """The files of the project and of its packages; ProjectError for what dbt did not write."""
+    import msgpack  # only such a manifest needs it, and a triggerer of Airflow may lack it
+
     try:
         content = msgpack.unpackb(data, strict_map_key=False)
         return [*_files(content, project)]
