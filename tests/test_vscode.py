@@ -203,6 +203,21 @@ def test_the_plan_of_saved_files_is_a_panel_for_the_environment_that_is_picked(p
     take_picture(page, "editor-plan")
 
 
+def test_a_data_diff_is_of_the_environment_that_is_picked(page: Page) -> None:
+    trust(page)
+    open_file(page, "latest.sql")
+    wait_for_lens(page, "As in prod")
+    page.locator(".codelens-decoration a", has_text="As in prod").first.click()
+    page.get_by_role("button", name="Data Diff").click()
+    page.locator(".quick-input-list .monaco-list-row", has_text="Another environment").click()
+    page.locator(".quick-input-widget input").fill("dev")
+    page.keyboard.press("Enter")
+
+    page.locator(ENVIRONMENT, has_text="dev").wait_for()
+    message = page.locator(".notification-list-item-message", has_text="mergeplan:").filter(has_text="dev")
+    message.filter(has_text="environment").first.wait_for()  # nobody has built it
+
+
 def test_a_column_is_renamed_in_all_files_that_name_it(page: Page, address: str) -> None:
     trust(page)
     open_file(page, "orders.sql")

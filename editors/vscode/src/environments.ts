@@ -4,7 +4,7 @@ import { listEnvironments } from "./pages";
 import type { Place } from "./pages";
 import type { Servers } from "./servers";
 
-const PROD = "prod";
+export const PROD = "prod";
 const NEW = "$(add) Another environment...";
 
 export class Environments implements vscode.Disposable {

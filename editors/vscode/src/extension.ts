@@ -1,7 +1,7 @@
 // The extension's start: servers, status bar, commands, tests. What can be decided without an editor stands in other files.
 import * as vscode from "vscode";
-import { Environments } from "./environments";
-import { compare, showPage } from "./pages";
+import { Environments, PROD } from "./environments";
+import { compare, compareRows, showPage } from "./pages";
 import type { Place } from "./pages";
 import { Panels } from "./panels";
 import { Plans } from "./plans";
@@ -43,7 +43,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
         void servers.refresh(true);
       }
     }),
-    ...addModelCommands(servers, plans, rendered, tests, panels),
+    ...addModelCommands(servers, plans, rendered, tests, texts, panels, environments),
     ...addProjectCommands(servers, texts, panels, environments),
   );
   await servers.refresh();
@@ -66,7 +66,8 @@ function add(name: string, run: (...args: string[]) => unknown): vscode.Disposab
 }
 
 function addModelCommands(
-  servers: Servers, plans: Plans, rendered: RenderedQueries, tests: UnitTests, panels: Panels,
+  servers: Servers, plans: Plans, rendered: RenderedQueries, tests: UnitTests, texts: Texts, panels: Panels,
+  environments: Environments,
 ): vscode.Disposable[] {
   return [
     add("mergeplan.render", (uri = "", model = "") => rendered.show(uri, model)),
@@ -78,11 +79,13 @@ function addModelCommands(
     add("mergeplan.showEffect", async (uri = "", model = "") => {
       const effect = plans.effect(uri, model);
       const place = servers.find(vscode.Uri.parse(uri));
-      const choice = effect && (await vscode.window.showInformationMessage(`${model}: ${effect.text}`, "Render", "Lineage"));
+      const choice = effect && (await vscode.window.showInformationMessage(`${model}: ${effect.text}`, "Render", "Lineage", "Data Diff"));
       if (choice === "Render") {
         await rendered.show(uri, model);
-      } else if (choice && place) {
+      } else if (choice === "Lineage" && place) {
         await panels.showLineage(place, model);
+      } else if (choice && place) {
+        await showDataDiff(place, texts, environments, model);
       }
     }),
     add("mergeplan.showLineage", async () => {
@@ -130,6 +133,18 @@ function addProjectCommands(
     add("mergeplan.restart", () => servers.refresh(true)),
     add("mergeplan.showOutput", () => servers.output.show()),
   ];
+}
+
+/** Compare a model's rows in the environment of the status bar with prod's; with prod there, another one is asked for. */
+async function showDataDiff(place: Place, texts: Texts, environments: Environments, model: string): Promise<void> {
+  const known = environments.of(place.root);
+  const environment = known === PROD ? await environments.pick(place) : known;
+  if (environment === PROD) {
+    throw new Error("Pick an environment in which the model is built: its rows are compared with prod's.");
+  }
+  if (environment) {
+    await compareRows(place, texts, environment, model);
+  }
 }
 
 function currentModel(plans: Plans): NonNullable<Plans["current"]> {

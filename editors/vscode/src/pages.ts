@@ -7,6 +7,7 @@ import type { Server } from "./servers";
 import type { Texts } from "./texts";
 
 const SECONDS = 120;
+const SPARK_SECONDS = 900; // of a verb that reads rows
 
 export interface Place {
   readonly server: Server;
@@ -42,9 +43,18 @@ export async function compare(place: Place, texts: Texts, environment: string): 
   }
 }
 
+/** Show which rows of a model's table in an environment are others than prod's. */
+export async function compareRows(place: Place, texts: Texts, environment: string, model: string): Promise<void> {
+  const title = `Data diff of ${model} in ${environment}`;
+  const text = await answer(place, title, ["table_diff", `prod:${environment}`, model], [0], SPARK_SECONDS);
+  if (text !== undefined) {
+    await texts.show(`${title}.txt`, place.root, text);
+  }
+}
+
 /** What a verb prints; undefined where it was cancelled. An Error where it fails, with its sentence. */
 async function answer(
-  { server, root }: Place, title: string, args: readonly string[], codes: readonly number[] = [0],
+  { server, root }: Place, title: string, args: readonly string[], codes: readonly number[] = [0], seconds = SECONDS,
 ): Promise<string | undefined> {
   if (!vscode.workspace.isTrusted) {
     throw new Error("Trust the folder first: until then its code does not run and its state is not opened.");
@@ -52,7 +62,7 @@ async function answer(
   const place = { location: vscode.ProgressLocation.Notification, title: `mergeplan: ${title}`, cancellable: true };
   return vscode.window.withProgress(place, async (_, token) => {
     const all = [...args, ...server.options, "--project", root];
-    const verb = { command: server.command, args: all, cwd: root, seconds: SECONDS, token };
+    const verb = { command: server.command, args: all, cwd: root, seconds, token };
     const { code, stdout, stderr } = await runVerb(verb);
     if (token.isCancellationRequested) {
       return undefined;
