@@ -54,9 +54,9 @@ class StateReader:
             if record is None:
                 return None
             view = _view(record, self.store.leases.holder(self.environment) is not None)
-            return replace(view, environment=self.environment, shown=self._read_shown())
+            return replace(view, environment=self.environment, shown=self._read_models())
 
-    def _read_shown(self) -> frozenset[str] | None:
+    def _read_models(self) -> frozenset[str] | None:
         """The models that the environment has; read again only after a promotion. None where there is no such one."""
         generation = self.store.environments.generation()
         if self._shown is None or self._shown[0] != generation:

@@ -31,7 +31,7 @@ from mergeplan.planner.versions import mergeplan_version
 log = logging.getLogger(__name__)
 CHECK = 1.0  # seconds between two looks at the files and the state
 PATIENCE = 2.0  # seconds that who reads waits for a new catalog, before the last one is good enough
-FIRST = 15.0  # seconds that a program waits for the first catalog, before it is told how far the reading is
+FIRST = 15.0  # seconds that a program waits for the first catalog, before the answer is how far the reading is
 FIRST_PAGE = 1.0  # and a person
 LONGEST = timedelta(hours=1)  # the oldest that a catalog may be
 Clock = Callable[[], datetime]
@@ -159,7 +159,7 @@ class CatalogReader:
             yield work
 
     def _read_first(self, environment: str, patience: float) -> CatalogSnapshot:
-        """The first catalog, made aside: who has no patience left is told how far it is."""
+        """The first catalog, made aside; StillReading, which says how far it is, when the patience is over."""
         until, ended = time.monotonic() + patience, list[CatalogSnapshot | BaseException]()
         if not self._lock.acquire(timeout=patience):
             raise StillReading(self._progress)

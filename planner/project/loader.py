@@ -145,7 +145,6 @@ def load_project(
     own = read_own_rules(reading, config)
     rules = select_rules(config.linter, document, own)
     catalogs, defaults = _open_defaults(reading, config, chosen, document, now)
-
     names_in = foreign.model_names if foreign else partial(_find_names, reading, defaults)
     refusing = Refusing(options.strict, reading.errors, names_in, options.on_read)
     code = read_code(reading, refusing, config, defaults, options.isolation, runs=options.runs_code)
@@ -161,8 +160,7 @@ def load_project(
     models = _under_settings(reading, refusing, config, ruled_by, chosen, models)
     models, refused = _without_refused(reading, refusing, _under_catalogs(refusing, config, catalogs, models))
     tests, refused = _read_tests(reading, refusing, config, models, defaults, refused)
-    names = {*models, *refused.names} if refused.clear else None
-    exposures = load_exposures(reading, config, defaults.catalog, names)
+    exposures = load_exposures(reading, config, defaults.catalog, {*models, *refused.names} if refused.clear else None)
     reading.finish()
     note_file("")
     return Project(

@@ -8,23 +8,21 @@ import socket
 import sqlite3
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any
 
 import httpx
-import pytest
 
 from tests.screenshots import take_screenshot
+from tests.waiting import wait_for
 
 ROOT = Path(__file__).parents[2]
 AIRFLOW = ROOT / ".venv-airflow" / "bin" / "airflow"
 COMMAND = [sys.executable, "-m", "mergeplan"]
-T = TypeVar("T")
 CONFIG = {
     "CORE__LOAD_EXAMPLES": "False",
     "CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",
@@ -42,16 +40,6 @@ CONFIG = {
     "TRIGGERER__CAPACITY": "2000",
     "USAGE_DATA_COLLECTION__ENABLED": "False",
 }
-
-
-def wait_for(what: str, ask: Callable[[], T | None], seconds: float = 300) -> T:
-    """What `ask` returns in the end; a failed test when it returns nothing for long."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if answer := ask():
-            return answer
-        time.sleep(0.5)
-    pytest.fail(f"waited {seconds:.0f} s for {what}")
 
 
 @dataclass

@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from tests.airflow.standalone import AIRFLOW, COMMAND, Airflow, fetch, mergeplan, start_airflow, wait_for, warm_spark
+from tests.airflow.standalone import AIRFLOW, COMMAND, Airflow, fetch, mergeplan, start_airflow, warm_spark
+from tests.waiting import wait_for
 
 pytestmark = [
     pytest.mark.prove,

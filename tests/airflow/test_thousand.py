@@ -11,7 +11,8 @@ import pytest
 
 from mergeplan.planner.state.store import StateStore
 from tests.airflow.graphs import document, model
-from tests.airflow.standalone import AIRFLOW, Airflow, start_airflow, wait_for
+from tests.airflow.standalone import AIRFLOW, Airflow, start_airflow
+from tests.waiting import wait_for
 
 pytestmark = [
     pytest.mark.prove,

@@ -7,20 +7,18 @@ import os
 import signal
 import socket
 import subprocess
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import httpx
-import pytest
 
 from tests.dagster.scene import PYTHON
 from tests.screenshots import take_screenshot
+from tests.waiting import wait_for
 
-T = TypeVar("T")
 PROJECT = {
     "pyproject.toml": '[tool.dg]\ndirectory_type = "project"\n\n[tool.dg.project]\nroot_module = "pipeline"\n',
     "pipeline/__init__.py": "",
@@ -50,16 +48,6 @@ RUN = """query ($id: ID!) {
     } }
   } }
 }"""
-
-
-def wait_for(what: str, ask: Callable[[], T | None], seconds: float = 300) -> T:
-    """What `ask` returns in the end; a failed test when it returns nothing for long."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if answer := ask():
-            return answer
-        time.sleep(0.5)
-    pytest.fail(f"waited {seconds:.0f} s for {what}")
 
 
 @dataclass

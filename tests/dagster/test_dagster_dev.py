@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.dagster.dev import DagsterDev, start_dagster, wait_for
+from tests.dagster.dev import DagsterDev, start_dagster
 from tests.dagster.scene import PYTHON, Scene, open_scene
+from tests.waiting import wait_for
 
 pytestmark = [
     pytest.mark.prove,

@@ -83,8 +83,8 @@ def test_what_is_wrong_stands_in_the_comment_and_fails_the_check(make_bench: Mak
 
     assert "1 problem" in comments(bench, number)[0] and "<b>" not in comments(bench, number)[0]
     assert "It conflicts with `qa` in `models/orders.sql`" in comments(bench, conflict)[0].replace("\\", "")
-    for each in (number, conflict):
-        assert bench.conclusions(bench.head(each)) == {CHECK: "failure"}
+    for pull in (number, conflict):
+        assert bench.conclusions(bench.head(pull)) == {CHECK: "failure"}
 
 
 def test_a_fork_and_an_unfollowed_branch_are_left_alone(make_bench: Make) -> None:

@@ -70,7 +70,7 @@ def test_every_page_is_the_same_as_of_the_ui_and_changes_nothing(pages: Bench) -
     assert httpx.post(f"{pages.url}/catalog/{SHOP}/plans").status_code == 405
 
 
-def test_without_a_key_for_this_repository_nothing_is_told(pages: Bench) -> None:
+def test_without_a_key_for_this_repository_nothing_is_shown(pages: Bench) -> None:
     pages.idle()
     wrong = ("", "x", key(pages, number=1), key(pages, "ann/other"), key(pages)[:-1])
     answers = [ask(pages, path, cookie) for cookie in wrong for path in ("", "models/shop.orders", "nothing")]

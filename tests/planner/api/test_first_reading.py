@@ -1,4 +1,4 @@
-"""The first catalog of a large project takes minutes: who asks meanwhile is told how far the reading is."""
+"""The first catalog of a large project takes minutes: an answer meanwhile says how far the reading is."""
 
 from __future__ import annotations
 

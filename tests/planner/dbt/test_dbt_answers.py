@@ -143,7 +143,7 @@ def shown_or_refused(shop: Path) -> None:
 
 
 def test_an_edit_while_dbt_compiles_keeps_nothing(shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second dbt would be spared by what the first said of a text that it may not have read."""
+    """What the first dbt said, of a text that it may not have read, does not stand for the second."""
     program = tmp_path / "venv/dbt/dbt-python"
     before = (shop / "models/total.sql").read_text()
     text = program.read_text()
