@@ -12,6 +12,11 @@ OWN_PLACE = re.compile(r"mergeplan\.place=([0-9a-f]+)")  # in hexadecimal digits
 ELSEWHERE = re.compile(r"at:[0-9a-f]+")
 
 
+def is_batch(place: str) -> bool:
+    """True for the folder of a batch: not the place where a table was created."""
+    return BATCH.search(place) is not None
+
+
 @dataclass(frozen=True)
 class HiveLocation:
     """The location of a table, and what can be read off it."""

@@ -24,6 +24,7 @@ from mergeplan.planner.engine.spark.scans import plan_bytes
 from mergeplan.planner.engine.spark.session import LISTED, EngineSession, Frame, listing_here
 from mergeplan.planner.engine.spark.trace_tag import trace_id
 from mergeplan.planner.errors import MergeplanError, RequestError
+from mergeplan.planner.naming import SESSION_CATALOG, parts_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -130,6 +131,18 @@ class ClassicSession:
     def frame_tree(self, frame: Frame, sql: str) -> str:
         classic: Any = frame
         return str(classic._jdf.queryExecution().logical().treeString())
+
+    def location(self, table: str) -> str | None:
+        catalog, schema, name = parts_of(table)
+        session: Any = self.spark
+        if (catalog or session.catalog.currentCatalog()) != SESSION_CATALOG:
+            return None
+        with suppress(Exception):  # of a table that is not there: the statement that is run then says so
+            of_spark = session._jvm.org.apache.spark.sql.catalyst
+            identifier = of_spark.TableIdentifier(name, session._jvm.scala.Some(schema))
+            known = session._jsparkSession.sessionState().catalog().getTableMetadata(identifier)
+            return str(of_spark.catalog.CatalogUtils.URIToString(known.location()))
+        return None
 
     def jobs(self) -> int:
         return int(self._scala.dagScheduler().numTotalJobs())

@@ -235,6 +235,9 @@ class ConnectSession:
             explained = str(self.spark.sql(f"EXPLAIN EXTENDED {sql}").collect()[0][0])
         return explained.partition("\n== Analyzed Logical Plan ==")[0]
 
+    def location(self, table: str) -> None:
+        """None: a server is asked by statements alone."""
+
     def jobs(self) -> int:
         """Exact on a warm Spark, which counts; on another server, the stages it reported: none when no job ran."""
         if self._owner is None:
