@@ -95,25 +95,25 @@ def apply(
         forget_standalone(plan, store, project)
         before, after = (statements_of(project, plan.new, key) for key in (BEFORE, AFTER))
         run_statements(engine, before)
-        done = _build_and_audit(plan, context, options)
-        if done.failures:
-            context.emit(StageSkipped(Stage.PROMOTE, f"{done.failures[0].model} failed"))
-            return done
-        assert done.plan is not None
-        if options.complete:
-            _check_loaded(done.plan, store)
-        done = _promote(replace(done.plan, id=plan.id), context, lease, done, options)
+        # One pool for all that is created, filled and swapped: a catalog connects anew for every thread of ours.
+        with ThreadPoolExecutor(max(THREADS, _workers(context.project)), thread_name_prefix="table") as pool:
+            done = _build_and_audit(plan, context, options, pool)
+            if done.failures:
+                context.emit(StageSkipped(Stage.PROMOTE, f"{done.failures[0].model} failed"))
+                return done
+            assert done.plan is not None
+            if options.complete:
+                _check_loaded(done.plan, store)
+            done = _promote(replace(done.plan, id=plan.id), context, lease, done, options, pool)
         run_statements(engine, after)
         return done
     except KeyboardInterrupt:
         raise Cancelled("the run was cancelled.") from None
 
 
-def _build_and_audit(first: Plan, context: ApplyContext, options: ApplyOptions) -> Outcome:
+def _build_and_audit(first: Plan, context: ApplyContext, options: ApplyOptions, pool: ThreadPoolExecutor) -> Outcome:
     """Every table created, filled and audited; the outcome has the plan as it is by then."""
-    # One pool for all that is created and filled: a catalog connects anew for every thread that comes to it.
-    with ThreadPoolExecutor(max(THREADS, _workers(context.project)), thread_name_prefix="table") as pool:
-        plan, done = _build_tables(first, context, options, pool)
+    plan, done = _build_tables(first, context, options, pool)
     layout = Layout(plan.new.snapshots, plan.parents, options.now)
     if not done.failures:
         remember_asked(first, context.store)
@@ -298,14 +298,21 @@ def _copy_source(change: Change) -> str:
     return change.old.table if change.old else ""
 
 
-def _promote(plan: Plan, context: ApplyContext, lease: Lease, so_far: Outcome, options: ApplyOptions) -> Outcome:
+def _promote(
+    plan: Plan,
+    context: ApplyContext,
+    lease: Lease,
+    so_far: Outcome,
+    options: ApplyOptions,
+    pool: ThreadPoolExecutor,
+) -> Outcome:
     if not plan.promotes:
         context.emit(StageSkipped(Stage.PROMOTE, f"{plan.environment} shows it already"))
         return so_far
     before = context.engine.jobs()
     swap = SwapOptions(seconds_of_promotion(context.project.config, plan.environment), options.replaces)
     wanted = Wanted(plan.old, plan.new, plan.id, options.who, options.note, swap=swap)
-    promoted = promote(context.store, context.engine, lease, wanted, emit=context.emit)
+    promoted = promote(context.store, context.engine, lease, wanted, emit=context.emit, pool=pool)
     return replace(so_far, promoted=promoted, promotion_jobs=context.engine.jobs() - before)
 
 

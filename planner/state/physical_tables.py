@@ -47,6 +47,15 @@ class PhysicalTables:
         with self._database.reading() as tx:
             return _read(tx, tx.select(t.physical_tables).where(t.physical_tables.c.name == name)).get(name)
 
+    def columns(self, names: Collection[str]) -> Mapping[str, tuple[Column, ...]]:
+        """Table -> its visible columns, for those of the given tables that we know."""
+        columns: dict[str, tuple[Column, ...]] = {}
+        with self._database.reading() as tx:
+            for chunk in chunks(sorted(set(names))):
+                known = _read(tx, tx.select(t.physical_tables).where(t.physical_tables.c.name.in_(chunk)))
+                columns |= {name: table.columns for name, table in known.items()}
+        return columns
+
     def types_of(self, table: str, column: str) -> tuple[str, ...]:
         """The types that a column has in the files of a table and of the tables that it stands on, latest first."""
         known, types, frontier = self.all(), list[str](), [table]

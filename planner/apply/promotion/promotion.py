@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Executor
 from dataclasses import dataclass
 
 from mergeplan.planner.apply.events import Emit, Promoted
@@ -28,8 +29,16 @@ class Wanted:
     swap: SwapOptions = BY_ONE
 
 
-def promote(store: StateStore, engine: Engine, lease: Lease, promotion_request: Wanted, *, emit: Emit) -> Promoted:
-    """Make the environment show `new` in place of `old`: all of it or nothing.
+def promote(
+    store: StateStore,
+    engine: Engine,
+    lease: Lease,
+    promotion_request: Wanted,
+    *,
+    emit: Emit,
+    pool: Executor | None = None,
+) -> Promoted:
+    """Make the environment show `new` in place of `old`: all of it or nothing; `pool` is as in `carry_out`.
 
     PlanMoved when it is no longer `old`, Refused when a table is gone, LeaseHeld when the lease was lost; QueryError or
     Cancelled when a view cannot be swapped, and then every view is back where it was.
@@ -43,7 +52,7 @@ def promote(store: StateStore, engine: Engine, lease: Lease, promotion_request: 
     promotion = store.promotions.begin(
         lease, promotion_request.old, promotion_request.new, cause, promotion_request.swap
     )
-    return carry_out(store, engine, lease, promotion, emit)
+    return carry_out(store, engine, lease, promotion, emit, pool=pool)
 
 
 def drop_environment(store: StateStore, engine: Engine, lease: Lease, *, emit: Emit, who: str = "") -> Promoted:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 
 from mergeplan.planner.apply.events import Emit, EnvironmentAwaited, PromotionFound, PromotionRecovered, Recovery
-from mergeplan.planner.apply.promotion.swap_views import carry_out
+from mergeplan.planner.apply.promotion.swap_views import resume
 from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.errors import LeaseHeld, QueryError, Refused
 from mergeplan.planner.state.leases import Lease
@@ -77,7 +77,7 @@ def _recover_one(store: StateStore, engine: Engine, lease: Lease, emit: Emit) ->
         emit(PromotionFound(promotion.environment, promotion.new.revision))
         ended, message = Recovery.FINISHED, ""
         try:
-            carry_out(store, engine, lease, promotion, emit, is_resumed=True)
+            resume(store, engine, lease, promotion, emit)
         except QueryError as error:
             left = {pending_promotion.id for pending_promotion in store.promotions.pending()}
             ended, message = Recovery.STUCK if promotion.id in left else Recovery.UNDONE, error.message

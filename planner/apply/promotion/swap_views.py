@@ -12,6 +12,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Executor, Future, ThreadPoolExecutor, wait
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -35,7 +36,6 @@ from mergeplan.planner.apply.promotion.view_switch import (
 )
 from mergeplan.planner.engine.protocol import Engine, Stands, ViewText
 from mergeplan.planner.errors import Cancelled, LeaseHeld, QueryError, RequestError
-from mergeplan.planner.model.model import Column
 from mergeplan.planner.naming import quote_column
 from mergeplan.planner.parsing.macros.expand import dates
 from mergeplan.planner.parsing.render import stage_statements
@@ -54,19 +54,29 @@ Skippable = Callable[[View], bool]
 
 
 def carry_out(
-    store: StateStore, engine: Engine, lease: Lease, promotion: Promotion, emit: Emit, *, is_resumed: bool = False
+    store: StateStore, engine: Engine, lease: Lease, promotion: Promotion, emit: Emit, pool: Executor | None = None
 ) -> Promoted:
-    """Swap the views of a promotion, and finish it; when one cannot be swapped, all go back.
+    """Swap the views of a promotion that began just now, and finish it; when one cannot be swapped, all go back.
 
-    Of one that `is_resumed`, because somebody else has begun it, nobody knows what its views show.
+    A `pool` is one in which nothing else runs, and whose threads the catalog knows.
     """
+    swap = _ViewSwap(store, engine, lease, promotion, emit, pool)
+    swap.before = views_of(promotion.old)
+    return _finish(swap)
+
+
+def resume(store: StateStore, engine: Engine, lease: Lease, promotion: Promotion, emit: Emit) -> Promoted:
+    """Finish a promotion that somebody else has begun, as `carry_out` does: nobody knows what its views show."""
+    return _finish(_ViewSwap(store, engine, lease, promotion, emit))
+
+
+def _finish(swap: _ViewSwap) -> Promoted:
+    store, lease, promotion, emit = swap.store, swap.lease, swap.promotion, swap.emit
     changes = promotion.changes
     emit(StageStarted(Stage.PROMOTE, len(changes.names)))
-    swap = _ViewSwap(store, engine, lease, promotion, emit)
-    if not is_resumed:
-        swap.before = views_of(promotion.old)
     try:
-        swap.resume(is_resumed=is_resumed)
+        if swap.before is None:
+            swap.find_position()
         swap.show(changes, promotion.new)
     except (LeaseHeld, RequestError):
         raise  # another process is at it, or the journal cannot be written: the next one finishes it
@@ -101,8 +111,17 @@ def _undo(swap: _ViewSwap, error: BaseException) -> None:
 class _ViewSwap:
     """The view swap of one promotion, which can be resumed or rolled back."""
 
-    def __init__(self, store: StateStore, engine: Engine, lease: Lease, promotion: Promotion, emit: Emit) -> None:
+    def __init__(
+        self,
+        store: StateStore,
+        engine: Engine,
+        lease: Lease,
+        promotion: Promotion,
+        emit: Emit,
+        pool: Executor | None = None,
+    ) -> None:
         self.store, self.engine, self.lease, self.promotion, self.emit = store, engine, lease, promotion, emit
+        self._pool = pool
         self.rolling_back = False
         self._had = views_of(promotion.old).keys()  # what stands there is ours
         self.before: Mapping[str, View] | None = None  # what all views show until they are swapped, if that is known
@@ -111,9 +130,7 @@ class _ViewSwap:
             self._comments[view.name] = (*self._comments.get(view.name, ()), view.comment)
         self._refused: set[str] = set()  # views that Spark would not swap, or whose statements it would not run
         self._pause = threading.Event()
-        self._columns: Mapping[str, tuple[Column, ...]] = {
-            name: table.columns for name, table in store.tables.all().items()
-        }
+        self._columns = store.tables.columns(_tables_of(promotion))
         self._moved, self._switch = find_moved_views(promotion), switch_of(promotion)
         self._promoted = False  # whether the switch may say so
         self._through = dict(self._queries_through()) if self._switch else {}
@@ -129,15 +146,15 @@ class _ViewSwap:
                 if sql is not None:
                     yield name, sql
 
-    def resume(self, *, is_resumed: bool) -> None:
+    def find_position(self) -> None:
         """Find out where the switch of a promotion stands that somebody else has begun."""
-        if is_resumed and self._switch:
+        if self._switch:
             self._promoted = bool(is_promoted(self.engine, self._switch))
 
     def show(self, changes: ViewChanges, new: Environment) -> None:
         """Swap, then drop; the first failure stops those that have not begun."""
         # One pool for all groups: a catalog connects anew for every thread that comes to it.
-        with ThreadPoolExecutor(THREADS, thread_name_prefix="views") as pool:
+        with nullcontext(self._pool) if self._pool else ThreadPoolExecutor(THREADS, "views") as pool:
             if self._switch:
                 self._show_at_once(pool, changes)
             else:
@@ -289,6 +306,12 @@ class _ViewSwap:
             return table not in self._columns or name.lower() not in self.engine.catalog.objects(schema)
         except QueryError:
             return False
+
+
+def _tables_of(promotion: Promotion) -> set[str]:
+    """The tables that the views of a promotion show before it or after it."""
+    shown = views_of(promotion.old), views_of(promotion.new)
+    return {views[name].table for views in shown for name in promotion.changes.names if name in views}
 
 
 def _never(_view: View) -> bool:
