@@ -93,7 +93,7 @@ class Promotions:
             _check_base(tx, old)
             check_present(tx, {s.table for s in new.snapshots.values() if s.kind.has_view})
             now = tx.now()
-            revision = _add_revision(tx, new, cause, now)
+            revision = _add_revision(tx, old, new, cause, now)
             entry: dict[str, Any] = {"id": id, "environment": new.name, "status": Status.PENDING.value}
             entry |= {"old_revision": old.revision, "new_revision": revision, "token": lease.token, "began_at": now}
             entry |= {"wait_seconds": swap.wait_seconds, "replaces": swap.replaces}
@@ -156,19 +156,33 @@ def _check_base(tx: Transaction, old: Environment) -> None:
         )
 
 
-def _add_revision(tx: Transaction, new: Environment, cause: Cause, now: datetime) -> int:
-    """Write the new map into the history and put it in force; its revision."""
+def _add_revision(tx: Transaction, old: Environment, new: Environment, cause: Cause, now: datetime) -> int:
+    """Write the new map into the history and put it in force; its revision. `old` is the map that is in force."""
     history = t.environment_history
     mine = sa.select(sa.func.max(history.c.revision)).where(tx.own(history), history.c.environment == new.name)
     revision: int = (tx.execute(mine).scalar() or 0) + 1
-    shown = EnvironmentMap(keep_snapshots(tx, new.snapshots), new.views)
-    snapshots, views = encode_map(shown, map_at(tx, new.name, revision - 1), revision)
+    before = map_at(tx, new.name, revision - 1)
+    ids = _ids_that_stay(before, old, new) if old.revision == revision - 1 else {}
+    changed = {name: snapshot for name, snapshot in new.snapshots.items() if name not in ids}
+    shown = EnvironmentMap({**ids, **keep_snapshots(tx, changed)}, new.views)
+    snapshots, views = encode_map(shown, before, revision)
     row: dict[str, Any] = {"environment": new.name, "revision": revision, "action": cause.action.value}
     row |= {"snapshots": snapshots, "views": views, "plan_id": cause.plan_id}
     row |= {"who": cause.who, "at": now, "note": cause.note, "naming": encode_json(new.naming) or None}
     tx.insert(history, row)
     tx.put(t.environments, [{"name": new.name, "revision": revision, "expires_at": new.expires_at}])
     return revision
+
+
+def _ids_that_stay(before: EnvironmentMap | None, old: Environment, new: Environment) -> dict[str, str]:
+    """Model -> id of the snapshots that the new map takes over from the old one as they are, which `before` keeps."""
+    if before is None:
+        return {}
+    return {
+        name: id
+        for name, id in before.snapshots.items()
+        if (snapshot := new.snapshots.get(name)) is not None and snapshot is old.snapshots.get(name)
+    }
 
 
 def _action(tx: Transaction, environment: Environment) -> HistoryAction:

@@ -23,6 +23,7 @@ from mergeplan.planner.model.model import Column
 from mergeplan.planner.plan.build import Category, Override
 from mergeplan.planner.plan.costs import Cost
 from mergeplan.planner.snapshot.environment import Environment
+from mergeplan.planner.state import snapshots
 from mergeplan.planner.state.environments import Cause, HistoryAction
 from mergeplan.planner.state.store import StateStore
 from tests.planner.builders import days, environment, snapshot
@@ -61,6 +62,21 @@ def promote(store: StateStore, new: Environment, who: str = "ann") -> Environmen
         )
         store.promotions.finish(lease, promotion)
     return store.environments.get(new.name)
+
+
+def test_a_promotion_writes_the_snapshots_that_changed_and_finds_the_others(
+    store: StateStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = promote(store, environment("prod", snapshot("s.a"), snapshot("s.b")))
+    written, encode = list[str](), snapshots._row
+    monkeypatch.setattr(snapshots, "_row", lambda one: (written.append(one.name), encode(one))[1])
+
+    after = promote(store, replace(before, snapshots={**before.snapshots, "s.b": snapshot("s.b", "v2")}))
+
+    assert written == ["s.b"]
+    assert (after.snapshots["s.a"], after.snapshots["s.b"].version) == (before.snapshots["s.a"], "v2")
+    newest, older = (revision.snapshots for revision in store.environments.history("prod"))
+    assert newest["s.a"] == older["s.a"] and newest["s.b"] != older["s.b"]
 
 
 # intervals
