@@ -30,7 +30,7 @@ MACROS = """
 {% macro add_rows(relation) %}
   {% for number in range(2) %}
     {% call statement('insert', fetch_result=true) %}
-      insert into {{ relation }} values ({{ number }}, {{ number }}, null, 1), (7, 8, true, 1.25); -- both
+      insert into {{ relation }} values ({{ number }}, {{ number }}, null, 1), (7, 8, true, 1.25) -- both
     {% endcall %}
     {% if execute %}{{ log('rows: ' ~ load_result('insert')['data']) }}{% endif %}
   {% endfor %}
