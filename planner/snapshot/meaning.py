@@ -56,8 +56,12 @@ def _keys(model: Model, shape: Shape) -> Keys:
 
 
 def _external(model: Model) -> Meaning:
-    columns = tuple((column.name, _mark("external column", column.name, column.type)) for column in model.columns)
-    return Meaning(_mark("external", model.name), columns, types=_column_types(model))
+    """What is known of a table that somebody else fills; another stamp says that it holds other rows."""
+    stamp = ["stamp", model.stamp] if model.stamp else []
+    columns = tuple(
+        (column.name, _mark("external column", column.name, column.type, *stamp)) for column in model.columns
+    )
+    return Meaning(_mark("external", model.name, *stamp), columns, types=_column_types(model))
 
 
 def _seed(model: Model) -> Meaning:

@@ -70,6 +70,7 @@ _EXTERNAL_MODEL = {
     "references": {"description": "Accepted, no effect here."},
     "start": {"description": "The first moment that the table has rows for."},
     "dialect": {**_TEXT, "description": "The SQL dialect in which types are written."},
+    "stamp": {**_TEXT, "description": "Any text; another one says that the table holds other rows."},
     "gateway": {**_TEXT, "description": "The gateway whose catalog has the table; by default each."},
     "audits": {
         "type": "array",

@@ -19,7 +19,7 @@ from mergeplan.planner.parsing.sql.tokens import did_you_mean, parse_dialect
 from mergeplan.planner.parsing.sql.yaml_documents import Document, Path
 
 _KEYS = """name description columns column_descriptions owner tags grain grains references start dialect
-    gateway audits""".split()
+    gateway audits stamp""".split()
 
 
 def external_models(
@@ -79,6 +79,7 @@ def _model(document: Document, text: str, defaults: Defaults, index: int, name: 
         audits=_audits(document, (index, "audits"), entry.get("audits")),
         column_descriptions=_descriptions(document, index, entry.get("column_descriptions") or {}),
         description=str(entry.get("description") or ""),
+        stamp=str(entry.get("stamp") or ""),
         owner=str(entry.get("owner") or defaults.owner),
         tags=_texts(document, (index, "tags"), entry.get("tags")),
         grain=(

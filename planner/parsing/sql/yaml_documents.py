@@ -20,6 +20,7 @@ LONGEST = 16_000_000  # characters of a file
 DEEPEST = 100  # lists and mappings inside each other: C code that reads deeper ones ends the process
 LONGEST_NUMBER = 1_000  # characters of a number or a date: reading one takes the square of its length
 _NUMBERS = frozenset(f"tag:yaml.org,2002:{name}" for name in ("int", "float", "timestamp"))
+MERGED = "tag:yaml.org,2002:merge"  # of the key `<<`, whose values do not replace those of another
 _MARK = re.compile("\ue000(\\d+)\ue001")
 _TYPED = tuple(f"tag:yaml.org,2002:{name}" for name in ("int", "float", "bool"))
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -44,10 +45,13 @@ class Document:
         return ProjectError(message, place=self.place(key_path), hint=hint)
 
 
-def read_document(path: str, text: str, variable_value: Replacement | None = None) -> Document:
+def read_document(
+    path: str, text: str, variable_value: Replacement | None = None, *, last_wins: bool = False
+) -> Document:
     """The file as a Document; ProjectError at the line of broken YAML, a double key or a missing variable.
 
-    `variable_value` allows `{{ env_var('X') }}` and gives its value; None leaves braces alone.
+    `variable_value` allows `{{ env_var('X') }}` and gives its value; None leaves braces alone. Where the `last_wins`, a
+    double key is no error, as in dbt.
     """
     if len(text) > LONGEST:
         raise ProjectError(f"The file has more than {LONGEST} characters.", place=Place(path))
@@ -56,7 +60,7 @@ def read_document(path: str, text: str, variable_value: Replacement | None = Non
         text = _mark_variables(path, text, variable_value, values)
     lines: dict[Path, int] = {}
     try:
-        value = _read(path, text, lines, values)
+        value = _read(path, text, lines, values, last_wins)
     except yaml.MarkedYAMLError as error:
         raise explain_yaml_error(path, text, error) from None
     except yaml.reader.ReaderError as error:
@@ -67,7 +71,7 @@ def read_document(path: str, text: str, variable_value: Replacement | None = Non
     return Document(path, value, lines)
 
 
-def _read(path: str, text: str, lines: dict[Path, int], values: list[str]) -> Any:
+def _read(path: str, text: str, lines: dict[Path, int], values: list[str], last_wins: bool) -> Any:
     _check_depth(path, text)
     loader = _Loader(text)
     try:
@@ -77,6 +81,8 @@ def _read(path: str, text: str, lines: dict[Path, int], values: list[str]) -> An
         if _size(path, node, {}, 1)[0] > MOST:
             message = f"The file has more than {MOST} values when its aliases are expanded."
             raise ProjectError(message, place=Place(path))
+        if last_wins:
+            _drop_repeated(node)
         return _value(path, loader, node, (), lines, values)
     finally:
         loader.dispose()
@@ -121,6 +127,21 @@ def _size(path: str, node: yaml.Node, sizes: dict[int, tuple[int, int] | None], 
     if depth + size[1] > DEEPEST + 1:
         raise _too_deep(path, place.line)
     return size
+
+
+def _drop_repeated(node: yaml.Node) -> None:
+    """Leave each mapping the last of several equal keys; aliases share their nodes."""
+    waiting, seen = [node], set()
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen or isinstance(node, yaml.ScalarNode):
+            continue
+        seen.add(id(node))
+        if isinstance(node, yaml.MappingNode):
+            last = {key.value if isinstance(key, yaml.ScalarNode) and key.tag != MERGED else id(key): (key, value)
+                    for key, value in node.value}  # fmt: skip
+            node.value = [*last.values()]
+        waiting += [part for item in node.value for part in (item if isinstance(item, tuple) else (item,))]
 
 
 def _value(path: str, loader: Any, node: yaml.Node, key_path: Path, lines: dict[Path, int], values: list[str]) -> Any:

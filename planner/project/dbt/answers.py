@@ -97,7 +97,7 @@ class Answers:
 
     def _node_columns(self, project: DbtProject, node: DbtNode) -> Mapping[str, str] | None:
         """The columns of a node as its query in this folder has them, with the types that are known."""
-        above = sorted(_ancestors(project, node.id))
+        above = sorted(_ancestors(project, node.id) | _named_sources(project, _ancestors(project, node.id)))
         if wrong := next((project.by_id[id] for id in above if id in project.by_id and project.by_id[id].error), None):
             raise ProjectError(f"It asks for the columns of `{node.table}`, and `{wrong.table}` cannot be compiled.")
         sources = [self._source(project, id) for id in above if id in project.source_by_id]
@@ -213,6 +213,13 @@ def _ancestors(project: DbtProject, id: str) -> set[str]:
             above.add(name)
             waiting += project.by_id[name].depends_on if name in project.by_id else ()
     return above
+
+
+def _named_sources(project: DbtProject, ids: Iterable[str]) -> set[str]:
+    """The sources that texts of nodes name: where a template asks which of two tables is there, dbt notes one of them
+    when it parses, and may read the other."""
+    texts = [node.text for id in ids if (node := project.by_id.get(id))]
+    return {source.id for source in project.sources if any(source.relation in text for text in texts)}
 
 
 def _rows_answer(rows: Rows) -> Answer:

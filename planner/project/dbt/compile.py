@@ -70,7 +70,7 @@ def compile_dbt(reading: Folder, config: DbtConfig, environment: Mapping[str, st
     Of the environment dbt sees `DBT_...` and what the operator lets it see, and nothing that is named as a secret.
     What templates ask the warehouse is answered anew each time: another answer is another project.
     """
-    own = read_document(PROJECT, reading.text(PROJECT))
+    own = read_document(PROJECT, reading.text(PROJECT), last_wins=True)
     if not isinstance(own.value, dict):
         raise ProjectError("This is not a dbt_project.yml.", place=Place(PROJECT, 1))
     hashes = _hash_files(reading)
@@ -80,9 +80,10 @@ def compile_dbt(reading: Folder, config: DbtConfig, environment: Mapping[str, st
         return project.model_copy(update={"holds_still": not is_apart})
     target = _target(reading, own, config, environment)
     python = find_python(environment)
+    profile = str(own.value.get("profile") or own.value.get("name"))
     request = {
         "op": "compile", "vars": json.dumps(config.vars), "environment": visible_variables(environment),
-        "profiles": target.profiles(str(own.value.get("profile") or own.value.get("name"))),
+        "profile": profile, "profiles": target.profiles(profile),
     }  # fmt: skip
     key = digest("dbt", reader_version(), look_of_python(python), json.dumps(request, sort_keys=True), repr(hashes))
     known = {str(reading.root / name) for name in hashes}
@@ -119,7 +120,7 @@ def _target(reading: Folder, own: Document, config: DbtConfig, environment: Mapp
     path, text = (PROFILES, reading.text(PROFILES)) if is_own else (str(file), file.read_text("utf-8"))
     is_of_project = file.resolve().is_relative_to(reading.root) or is_own
     readable = visible_variables(environment) if is_of_project else without_secrets(environment)
-    document = read_document(path, text)
+    document = read_document(path, text, last_wins=True)
     name = str(own.value.get("profile") or "")
     if not name:
         raise ProjectError(f"{PROJECT} names no `profile`.", place=Place(PROJECT, 1), hint=hint)

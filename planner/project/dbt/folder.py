@@ -8,6 +8,7 @@ from functools import cached_property
 
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.fingerprint import digest
+from mergeplan.planner.parsing.files.dbt.hooks import is_loaded
 from mergeplan.planner.parsing.files.dbt.nodes import DbtNode, DbtProject, DbtUnitTest
 from mergeplan.planner.parsing.files.dbt.texts import (
     audit_texts,
@@ -41,9 +42,14 @@ class DbtFolder(Folder):
         name behind it."""
         nodes: dict[str, DbtNode] = {}
         for node in self.project.nodes:
-            if node.type in MODELS:
+            if node.type in MODELS and not is_loaded(node):
                 nodes[node.path if node.path not in nodes else f"{node.path}#{node.name}"] = node
         return nodes
+
+    @cached_property
+    def _loaded(self) -> tuple[DbtNode, ...]:
+        """The seeds whose rows their hooks load: dbt builds these, and tests them."""
+        return tuple(node for node in self.project.nodes if is_loaded(node))
 
     @cached_property
     def _audits(self) -> tuple[Mapping[str, list[tuple[str, str]]], Mapping[str, str]]:
@@ -93,6 +99,12 @@ class DbtFolder(Folder):
         _ = self._audits, self._unit_tests
         hooks = len(self.project.hooks)
         more = [f"`on-run-start` and `on-run-end` do not run ({hooks} statements)."] if hooks else []
+        placed = sum(bool(node.settings.get("location_root")) for node in self.nodes.values())
+        if placed:
+            more.append(f"`location_root` has no effect ({placed} models): tables lie where their schema does.")
+        if self._loaded:
+            first = f"`{self._loaded[0].table}`" + (f" and {len(self._loaded) - 1} more" if self._loaded[1:] else "")
+            more.append(f"{first} are seeds that hooks load: `dbt seed` builds them, and they are read as its tables.")
         rest = len(self._not_asked) - MOST_NOTES
         more += [f"{rest} more tests are not asked."] if rest > 0 else []
         return (*self._not_asked[:MOST_NOTES], *more)
@@ -108,7 +120,7 @@ class DbtFolder(Folder):
             yield from self._audits[1]
         elif folder == "tests" and ".yml" in suffixes:
             yield from self._unit_tests
-        elif folder == "external_models" and self.project.sources:
+        elif folder == "external_models" and (self.project.sources or self._loaded):
             yield SOURCES
         elif folder == "exposures" and self.project.exposures:
             yield EXPOSURES

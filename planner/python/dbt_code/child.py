@@ -24,6 +24,8 @@ from typing import Any
 from mergeplan.planner.parsing.files.dbt.adapter_defaults import add_adapter_defaults
 from mergeplan.planner.python.dbt_code.compile_error import CompileError
 from mergeplan.planner.python.dbt_code.fixed_context import fixed_context
+from mergeplan.planner.python.dbt_code.hooks import SHOWN
+from mergeplan.planner.python.dbt_code.moments import MARKED, TIMES, show
 from mergeplan.planner.python.dbt_code.questions import Questions, agate_helper
 from mergeplan.planner.python.dbt_code.snapshot_macros import refuse_own_macros
 from mergeplan.planner.python.dbt_code.time_limit import limit_time
@@ -102,6 +104,7 @@ class DbtWork:
         options = {
             "project-dir": self.root, "profiles-dir": str(home), "target-path": str(home / "target"),
             "log-path": str(home / "logs"), "vars": request["vars"],
+            "profile": request["profile"],  # which packages name none of
         }  # fmt: skip
         arguments = ["--quiet", "--log-level", "none", "parse", "--no-partial-parse"]
         arguments += [part for name in options for part in (f"--{name}", options[name])]
@@ -132,13 +135,14 @@ class Compiling:
         self._nodes: dict[str, dict[str, Any]] = {}
 
     def project(self, answers: Mapping[str, Any]) -> dict[str, Any]:
-        """The project as data, by the answers that are known; what asked nothing is not compiled again."""
+        """The project as data, by the answers that are known; what has all of its own is not compiled again."""
         from dbt.version import __version__
 
-        self.questions.answers = answers
+        before, self.questions.answers = self.questions.answers, answers
         for node in self.manifest.nodes.values():
             is_left_out = node.resource_type == "analysis" or getattr(node.config, "enabled", True) is False
-            if not is_left_out and self._nodes.get(node.unique_id, {"asks": True})["asks"]:
+            known = self._nodes.get(node.unique_id)
+            if not is_left_out and (known is None or self.questions.is_open(known["asks"], before)):
                 self._nodes[node.unique_id] = self.node(node)
         tests = getattr(self.manifest, "unit_tests", {}).values()
         unit_tests = [unit_test_data(test, self.manifest, self.relation) for test in tests]
@@ -165,16 +169,17 @@ class Compiling:
             "description": node.description or "", "tags": sorted(node.tags), "owner": _owner(node, self.manifest),
             "depends_on": sorted(getattr(getattr(node, "depends_on", None), "nodes", ())),
             "attached": getattr(node, "attached_node", None) or "",
-            "hooks": [], "text": "", "later": "", "error": "", "types": [], "asks": [],
+            "hooks": [], "post_hooks": [], "text": "", "later": "", "error": "", "types": [], "asks": [],
         }  # fmt: skip
         self.questions.asked = data["asks"]
         if constraints := [*_constraints(node)]:
             data["settings"]["constraints"] = constraints
         try:
             with limit_time(COMPILING):
-                hooks = [hook.sql for name in ("pre_hook", "post_hook") for hook in getattr(node.config, name, ())]
-                data["hooks"] = [self.hook(node, hook) for hook in hooks]
+                data["hooks"] = [self.hook(node, hook.sql) for hook in getattr(node.config, "pre_hook", ())]
                 data |= self.texts(node, kind, config)
+                for hook in getattr(node.config, "post_hook", ()):
+                    data["post_hooks"] += self.post_hook(node, hook.sql, data["types"])
         except Exception as error:  # of the project's own templates: anything
             data["error"] = _message(error, str(self.config.project_root))
         return data
@@ -189,6 +194,22 @@ class Compiling:
             context = self.compiler._create_node_context(node, self.manifest, fixed_context(self.config))
             return str(get_rendered(text, context, node))
         return text
+
+    def post_hook(self, node: Any, text: str, types: list[list[str]]) -> list[str]:
+        """The statements of a hook that runs when the table is made: those of its macros, and what it renders to.
+
+        `types` are those of a seed.
+        """
+        from dbt.clients.jinja import get_rendered
+
+        if not text.lstrip().upper().startswith(("{", "INSERT")):
+            return [text]
+        with suppress(Exception), self.questions.recording(node, [(name, kind) for name, kind in types]) as sent:
+            context = self.compiler._create_node_context(node, self.manifest, fixed_context(self.config))
+            rendered = str(get_rendered(text, context, node)).strip()
+            if not any(SHOWN in statement or MARKED.search(statement) for statement in (*sent, rendered)):
+                return [*sent, *([rendered] if rendered else [])]
+        return [text]  # which is refused as it stands
 
     def texts(self, node: Any, kind: str, config: Mapping[str, Any]) -> dict[str, Any]:
         """The compiled texts of a node, or the types of a seed."""
@@ -225,10 +246,19 @@ class Compiling:
         }  # fmt: skip
 
     def compile(self, node: Any, *, incremental: bool) -> str:
+        """The text of a node; the time of the run is a mark in it, where nothing else of it follows from the time."""
+        text = self.render(node, incremental, None)
+        if MARKED.search(text):
+            for time in (*TIMES, datetime.now(UTC)):
+                if self.render(node, incremental, time) != show(text, time):
+                    raise CompileError("Its text is another one each time: it follows from the time of the run")
+        return text
+
+    def render(self, node: Any, incremental: bool, time: datetime | None) -> str:
         """The text of a node, with the relations of ephemeral models in place of dbt's common table expressions."""
         is_incremental = getattr(node.config, "materialized", "") == "incremental"
         with self.questions.answering(node, is_later=incremental if is_incremental else None):
-            context = {"is_incremental": lambda: incremental, **fixed_context(self.config)}
+            context = {"is_incremental": lambda: incremental, **fixed_context(self.config, time)}
             text = self.compiler._compile_code(node, self.manifest, context)
         compiled, node.compiled = str(text.compiled_code), False
         for parent in node.depends_on.nodes:

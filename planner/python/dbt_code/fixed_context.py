@@ -1,26 +1,27 @@
-"""The variables of a template that say when and where it is rendered: to ask them is an error."""
+"""The variables of a template that say when and where it is rendered."""
 
 from __future__ import annotations
 
-from datetime import date, datetime, tzinfo
+from datetime import date, datetime, timedelta, tzinfo
 from typing import Any
 
 from mergeplan.planner.python.dbt_code.compile_error import CompileError
+from mergeplan.planner.python.dbt_code.moments import Moment, moving
 
 CONNECTION = ("host", "port", "cluster", "endpoint", "organization", "threads", "user", "token", "http_path")
 
 
-def fixed_context(config: Any) -> dict[str, Any]:
+def fixed_context(config: Any, time: datetime | None = None) -> dict[str, Any]:
     """What replaces those variables of a template that say when it is rendered.
 
-    To ask them is an error, because a text that is another one each day is a change each day.
+    The time is a mark in its text, because a text that is another one each day is a change each day; or this `time`.
     """
     from dbt.context.base import get_context_modules
 
     modules = get_context_modules()
-    modules["datetime"] = {**modules["datetime"], "datetime": _Datetime, "date": _Date}
+    modules["datetime"] = {**modules["datetime"], "datetime": _datetime_at(time), "date": _date_at(time)}
     return {
-        "run_started_at": _Moving("run_started_at"),
+        "run_started_at": time or Moment("run_started_at", "utc", "%Y-%m-%d %H:%M:%S.%f+00:00"),
         "invocation_id": _Moving("invocation_id"),
         "modules": modules,
         "target": _Target(config.to_target_dict()),
@@ -46,31 +47,42 @@ class _Moving:
         self._name = name
 
     def __getattr__(self, name: str) -> Any:
-        raise _moving(self._name)
+        raise moving(self._name)
 
     def __str__(self) -> str:
-        raise _moving(self._name)
+        raise moving(self._name)
 
 
-class _Datetime(datetime):
-    """A datetime that does not know what time it is."""
+def _datetime_at(time: datetime | None) -> type[datetime]:
+    """The class `datetime` at a time; without one, its present is a mark."""
 
-    @classmethod
-    def now(cls, tz: tzinfo | None = None) -> _Datetime:
-        raise _moving("modules.datetime.datetime.now()")
+    class Datetime(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> Any:
+            name = "modules.datetime.datetime.now()"
+            if tz is not None and tz.utcoffset(None) != timedelta(0):
+                raise moving(name)
+            if time is not None:
+                return time if tz is not None else time.replace(tzinfo=None)
+            ending = "" if tz is None else "+00:00"
+            return Moment(name, "local" if tz is None else "utc", f"%Y-%m-%d %H:%M:%S.%f{ending}")
 
-    utcnow = today = now
+        @classmethod
+        def utcnow(cls) -> Any:
+            name = "modules.datetime.datetime.utcnow()"
+            return time.replace(tzinfo=None) if time else Moment(name, "utc", "%Y-%m-%d %H:%M:%S.%f")
+
+        today = now
+
+    return Datetime
 
 
-class _Date(date):
-    """A date that does not know what day it is."""
+def _date_at(time: datetime | None) -> type[date]:
+    """The class `date` at a time; without one, its present is a mark."""
 
-    @classmethod
-    def today(cls) -> _Date:
-        raise _moving("modules.datetime.date.today()")
+    class Date(date):
+        @classmethod
+        def today(cls) -> Any:
+            return time.date() if time else Moment("modules.datetime.date.today()", "local", "%Y-%m-%d")
 
-
-def _moving(name: str) -> CompileError:
-    return CompileError(
-        f"Its text is another one each time: it reads `{name}`. Let SQL ask for the time, or give it as a variable"
-    )
+    return Date

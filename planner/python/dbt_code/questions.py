@@ -13,6 +13,8 @@ from decimal import Decimal
 from typing import Any
 
 from mergeplan.planner.python.dbt_code.compile_error import CompileError
+from mergeplan.planner.python.dbt_code.hooks import UnknownRows, is_query
+from mergeplan.planner.python.dbt_code.moments import MARKED
 
 OWN = "its own table while it is compiled, which is another one after each run. `is_incremental()` may be asked"
 CLOSED = "It asks the warehouse while it is compiled by `adapter`, for more than columns, tables and queries"
@@ -35,6 +37,8 @@ class Questions:
         self._node = ""  # the id of the one that is compiled
         self._is_later: bool | None = False  # its table is there; None where no run is a later one
         self.asked: list[dict[str, str]] = []
+        self._sent: list[str] | None = None  # statements of a hook
+        self._own_columns: list[tuple[str, str]] = []
 
     @contextmanager
     def answering(self, node: Any, *, is_later: bool | None) -> Iterator[None]:
@@ -56,10 +60,28 @@ class Questions:
             for owner, name, _ in replaced:
                 vars(owner).pop(name, None)
 
+    @contextmanager
+    def recording(self, node: Any, columns: list[tuple[str, str]]) -> Iterator[list[str]]:
+        """Within, a hook that runs after its table was made is rendered; the statements that it would send are noted.
+
+        `columns` are those of its table, where they are known.
+        """
+        self._sent, self._own_columns = [], columns
+        try:
+            with self.answering(node, is_later=True):
+                yield self._sent
+        finally:
+            self._sent, self._own_columns = None, []
+
     def execute(
         self, sql: str, auto_begin: bool = False, fetch: bool = False, limit: int | None = None
     ) -> tuple[Any, Any]:
         """The rows of a query, as dbt's `statement` gets them."""
+        if self._sent is not None and not is_query(sql):
+            self._sent.append(sql.strip())
+            return _response(0), UnknownRows()
+        if MARKED.search(sql):
+            raise CompileError("Its text is another one each time: it asks the warehouse by the time of the run")
         answer = self._ask("query", sql.strip())
         rows = [[_value(cell) for cell in row] for row in answer["rows"]][:limit]
         table = agate_helper().table_from_data_flat(
@@ -69,10 +91,11 @@ class Questions:
 
     def get_columns_in_relation(self, relation: Any) -> list[Any]:
         """The columns of a relation of the project."""
-        subject = self._subject(relation)
+        subject, column = self._subject(relation), self._adapter.Column
+        if subject == self._node and self._own_columns:
+            return [column(name, kind) for name, kind in self._own_columns]
         if subject == self._node:
             raise CompileError(f"It asks for the columns of {OWN}")
-        column = self._adapter.Column
         untyped = type("Untyped", (column,), {"dtype": property(_refuse_type, lambda *_: None)})
         return [
             column(name, kind) if kind else untyped(name, "") for name, kind in self._ask("columns", subject)["columns"]
@@ -91,6 +114,10 @@ class Questions:
         is_source = subject.startswith("source.")
         return named if not is_source or self._ask("exists", subject)["exists"] else None
 
+    def is_open(self, asked: list[dict[str, str]], answers: Mapping[str, Any]) -> bool:
+        """True where a question had no answer among these."""
+        return any(_key(question) not in answers for question in asked)
+
     def _subject(self, relation: Any) -> str:
         name = str(relation).replace("`", "").lower()
         if name not in self._tables:
@@ -102,12 +129,16 @@ class Questions:
         question = {"kind": kind, "subject": subject, "by": self._node if kind == "query" else ""}
         if question not in self.asked:
             self.asked.append(question)
-        answer = self.answers.get(json.dumps([*question.values()]))
+        answer = self.answers.get(_key(question))
         if answer is None:
             raise CompileError("It asks the warehouse while it is compiled")
         if "error" in answer:
             raise CompileError(answer["error"])
         return dict(answer)
+
+
+def _key(question: Mapping[str, str]) -> str:
+    return json.dumps([*question.values()])
 
 
 def agate_helper() -> Any:

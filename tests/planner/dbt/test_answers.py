@@ -61,6 +61,14 @@ def test_columns_of_a_model_are_those_of_its_query_in_this_folder(items: SparkEn
     assert [*map(tuple, answer["columns"])] == [("id", "int"), ("twice", ""), ("said", "string")]
 
 
+def test_columns_are_known_of_a_source_that_dbt_did_not_see_when_it_parsed() -> None:
+    typed = project(STAGED).sources[0].model_copy(update={"columns": (DbtColumn(name="ID", type="bigint"),)})
+    unseen = node("chosen", "select * from raw.items")
+    question, both = columns(unseen.id), project(unseen).model_copy(update={"sources": (typed,)})
+
+    assert Answers().answer(both, [question])[question.key]["columns"] == [("id", "bigint")]
+
+
 def test_columns_of_an_incremental_model_are_those_of_its_first_run() -> None:
     more = {"settings": {"materialized": "incremental"}, "later": "select 1 as a from shop.daily"}
 

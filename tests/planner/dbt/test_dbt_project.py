@@ -295,3 +295,38 @@ def test_an_error_of_dbt_is_one_sentence_at_its_file(shop: Path, tmp_path: Path)
 
     with pytest.raises((ProjectError, ProjectErrors), match=r"models/daily.sql:3: unexpected '}'."):
         load(shop)
+
+
+def test_a_seed_that_hooks_load_is_an_external_table_and_an_edit_of_how_changes_its_readers(
+    shop: Path, tmp_path: Path
+) -> None:
+    answer = {"ok": json.loads(ANSWER.read_text())}
+    seed = next(node for node in answer["ok"]["nodes"] if node["type"] == "seed")
+    stamps = []
+    for source in ("s3://b/x", "s3://b/y"):
+        seed["post_hooks"] = [f"copy into {seed['relation']} from '{source}'"]
+        record(tmp_path, answer, root=shop)
+        project = load(shop)
+        rates = project.models["shop.rates"]
+        assert (rates.kind, [column.name for column in rates.columns][:1]) == (Kind.EXTERNAL, ["code"])
+        assert "`shop.rates` are seeds that hooks load" in "".join(project.notes)
+        (shop / "dbt_project.yml").write_text((shop / "dbt_project.yml").read_text() + "# edited\n")
+        stamps.append(rates.stamp)
+    assert "" not in stamps and len({*stamps}) == 2
+
+
+def test_a_place_of_tables_has_no_effect_and_is_named(shop: Path, tmp_path: Path) -> None:
+    answer = {"ok": json.loads(ANSWER.read_text())}
+    total = next(node for node in answer["ok"]["nodes"] if node["name"] == "total")
+    total["settings"]["location_root"] = "s3://b/tables"
+    record(tmp_path, answer, root=shop)
+
+    assert load(shop).notes == ("`location_root` has no effect (1 models): tables lie where their schema does.",)
+    assert load(shop).models["shop.total"].kind == Kind.FULL
+
+
+def test_a_key_that_stands_twice_is_no_error_of_a_dbt_project(shop: Path) -> None:
+    text = (shop / "dbt_project.yml").read_text()
+    (shop / "dbt_project.yml").write_text(f"profile: other\n{text}clean-targets: [a]\nclean-targets: [b]\n")
+
+    assert "shop.total" in load(shop).models

@@ -209,13 +209,21 @@ def test_a_template_that_reads_the_connection_is_an_error_of_its_model(shop: Pat
     assert nodes["c"] == "select 'shop' as x"
 
 
-def test_a_template_that_reads_the_time_is_an_error_of_its_model(shop: Path) -> None:
-    for name, text in (("a", "run_started_at"), ("b", "modules.datetime.datetime.now()"), ("c", "now()")):
-        (shop / f"models/{name}.sql").write_text(f"select '{{{{ {text} }}}}' as x")
-    (shop / "macros/now.sql").write_text("{% macro now() %}{{ run_started_at.date() }}{% endmacro %}")
+def test_the_time_that_a_template_writes_is_asked_by_sql_and_what_follows_from_it_is_an_error(shop: Path) -> None:
+    texts = {
+        "a": "select '{{ run_started_at }}' as x",
+        "b": "select '{{ now() }}' as x",
+        "c": "select {{ 1 if run_started_at.hour < 5 else 2 }} as x",
+        "d": "{% set year %}{{ now() }}{% endset %}select {{ 1 if year[:4] > '2000' else 2 }} as x, '{{ now() }}' as y",
+    }
+    for name, text in texts.items():
+        (shop / f"models/{name}.sql").write_text(text)
+    (shop / "macros/now.sql").write_text("{% macro now() %}{{ modules.datetime.datetime.now().date() }}{% endmacro %}")
 
     project = compile_dbt(Folder(shop, Cache(None)), DbtConfig(), os.environ, NO_ISOLATION, Cache(None))
 
-    errors = {node.name: node.error for node in project.nodes if node.name in "abc"}
-    assert all(error.startswith("Its text is another one each time") for error in errors.values()), errors
-    assert len(errors) == 3
+    nodes = {node.name: node for node in project.nodes if node.name in texts}
+    assert "current_timestamp(), current_timezone()), 'yyyy-MM-dd HH:mm:ss" in model_text(nodes["a"])
+    assert "select date_format(current_timestamp(), 'yyyy-MM-dd') as x" in model_text(nodes["b"])
+    assert nodes["c"].error.startswith("Its text is another one each time: it reads `run_started_at`")
+    assert nodes["d"].error == "Its text is another one each time: it follows from the time of the run"

@@ -78,7 +78,6 @@ def test_a_materialization_is_a_kind(made: DbtNode, kind: str) -> None:
         (incremental("merge", unique_key="a", predicates=["a > 1"]), "sets `predicates`"),
         (node(materialized="table", sql_header="set x = 1;"), "sets `sql_header`"),
         (incremental("merge", unique_key="a", merge_update_columns=["b"]), "sets `merge_update_columns`"),
-        (node(materialized="table", location_root="/x"), "sets `location_root`"),
         (incremental("merge", unique_key="a", matched_condition="t.a > 1"), "sets `matched_condition`"),
         (incremental("merge", unique_key="a", merge_with_schema_evolution=True), "sets `merge_with_schema_evolution`"),
         (node(materialized="streaming_table"), "is materialized as `streaming_table`"),

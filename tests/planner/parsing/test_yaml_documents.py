@@ -91,3 +91,10 @@ def test_a_long_line_of_variables_is_read_in_linear_time() -> None:
 
     with pytest.raises(ProjectError, match="Of Jinja, only"):
         _read(text)
+
+
+def test_the_last_of_equal_keys_holds_where_that_is_allowed() -> None:
+    text = "a: 1\nb: {c: 1, c: 2}\nd: [{e: 1, e: 3}]\n<<: {f: 1}\n<<: {g: 2}\na: &x 4\nh: *x\n"
+
+    value = read_document("dbt_project.yml", text, last_wins=True).value
+    assert value == {"a": 4, "b": {"c": 2}, "d": [{"e": 3}], "f": 1, "g": 2, "h": 4}

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.parsing.files.dbt.hooks import refuse_hooks, with_inserted_rows
 from mergeplan.planner.parsing.files.dbt.nodes import DbtNode
 
 START, END = "\ue000start\ue001", "\ue000end\ue001"  # of a batch, as the child writes them into a text
@@ -21,7 +22,6 @@ REFUSED = {
     **dict.fromkeys(
         ("incremental_predicates", "predicates"), "`merge_filter` of a model of mergeplan does what it does"
     ),
-    "location_root": "tables lie where the metastore says",
     "sql_header": "",
     # of dbt-databricks
     **dict.fromkeys(
@@ -38,7 +38,6 @@ REFUSED = {
     "merge_with_schema_evolution": "",
     "row_filter": "",
 }
-HARMLESS = re.compile(r"\s*(OPTIMIZE|VACUUM|ANALYZE|GRANT|COMMENT)\b", re.IGNORECASE)  # hooks that shape no row
 SNAPSHOT_NAMES = {
     name: name for name in ("dbt_valid_from", "dbt_valid_to", "dbt_scd_id", "dbt_updated_at", "dbt_is_deleted")
 }
@@ -61,11 +60,7 @@ def dbt_kind(node: DbtNode) -> DbtKind:
     for setting, instead in REFUSED.items():
         if str(node.settings.get(setting) or "").strip():  # a header may be what a macro renders to nothing
             raise _error(node, f"sets `{setting}`, which mergeplan does not follow", instead)
-    for hook in filter(str.strip, node.hooks):
-        if not HARMLESS.match(hook):
-            start = " ".join(hook.split())[:60]
-            instead = "OPTIMIZE, VACUUM, ANALYZE, GRANT and COMMENT may stand there: they are left to dbt"
-            raise _error(node, f"has the hook `{start}`, which mergeplan does not run", instead)
+    refuse_hooks(node)
     kind = "seed" if node.type == "seed" else "snapshot" if node.type == "snapshot" else node.materialized
     read = KINDS.get(kind)
     if read is None:
@@ -261,7 +256,7 @@ SNAPSHOTS: dict[str, Callable[[DbtNode], tuple[str, tuple[str, ...]]]] = {
 }
 KINDS: dict[str, Read] = {
     "view": lambda node: DbtKind("VIEW", node.text),
-    "table": lambda node: DbtKind("FULL", node.text),
+    "table": lambda node: DbtKind("FULL", with_inserted_rows(node)),
     "ephemeral": lambda node: DbtKind("EMBEDDED", node.text),
     "incremental": _incremental,
     "seed": _seed,

@@ -134,7 +134,7 @@ def _node(
     first: Manifest, later: Manifest | None, node: Mapping[str, Any], types: Mapping[str, str], read: Read
 ) -> dict[str, Any]:
     config, id = node.get("config") or {}, node["unique_id"]
-    hooks = [*(config.get("pre-hook") or ()), *(config.get("post-hook") or ())]
+    hooks, post_hooks = ([hook["sql"] for hook in config.get(name) or ()] for name in ("pre-hook", "post-hook"))
     other = later.content["nodes"].get(id) if later else None
     constraints = [[c["type"], name, c.get("expression") or ""] for name, c in _constraints(node)]
     column_types = {name.lower(): type_ for name, type_ in (config.get("column_types") or {}).items()}
@@ -147,7 +147,7 @@ def _node(
         "description": node.get("description") or "", "tags": sorted(node.get("tags") or ()),
         "owner": first.groups.get(str(node.get("group") or config.get("group")), ""),
         "depends_on": sorted((node.get("depends_on") or {}).get("nodes") or ()),
-        "attached": node.get("attached_node") or "", "hooks": [hook["sql"] for hook in hooks],
+        "attached": node.get("attached_node") or "", "hooks": hooks, "post_hooks": post_hooks,
         "text": node.get("compiled_code") or "", "later": (other or {}).get("compiled_code") or "",
         "error": _error(first, node, other, read) or _type_error(node, types, column_types),
         "types": [[name, column_types.get(name, type_)] for name, type_ in types.items()],

@@ -62,12 +62,13 @@ class DbtNode(DbtPart):
     owner: str
     depends_on: tuple[str, ...]
     attached: str
-    hooks: tuple[str, ...]
+    hooks: tuple[Text, ...]  # before its table is made
     text: Text
     later: Text
     error: str
     types: tuple[tuple[str, str], ...]
     asks: tuple[DbtQuestion, ...] = ()
+    post_hooks: tuple[Text, ...] = ()
 
     @property
     def table(self) -> str:

@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.parsing.files.dbt.hooks import is_loaded, load_stamp
 from mergeplan.planner.parsing.files.dbt.kinds import dbt_kind, fill_edges, quote, quote_name
+from mergeplan.planner.parsing.files.dbt.moments import fill_moments
 from mergeplan.planner.parsing.files.dbt.nodes import DbtNode, DbtProject
 
 COUNT = "count(*)"
@@ -25,8 +27,9 @@ def model_text(node: DbtNode, audits: Sequence[tuple[str, str]] = ()) -> str:
     header += _words(node)
     if audits:
         header.append(f"audits ({', '.join(name for name, _ in audits)})")
-    _refuse_macros(node, kind.query)
-    query = f"\n{fill_edges(node, kind.query).strip()}\n" if kind.query else ""
+    filled = fill_moments(node, kind.query)
+    _refuse_macros(node, filled)
+    query = f"\n{fill_edges(node, filled).strip()}\n" if kind.query else ""
     below = "".join(f"\n{text}\n" for _, text in audits)
     return f"MODEL ({', '.join(header)});{query}{';' if query and below else ''}{below}"
 
@@ -54,7 +57,7 @@ def _audit(test: DbtNode, model: DbtNode | None, condition: str, *, blocking: bo
     if not _CONDITION.fullmatch(condition):
         message = f"it fails at `{condition}`, which is no comparison with a number."
         raise ProjectError(message, place=Place(test.path, 1))
-    query = test.text.strip().rstrip(";")
+    query = fill_moments(test, test.text).strip().rstrip(";")
     if model is not None:
         query = replace_relation(query, model.relation, "@this_model")
         if model.relation in query:
@@ -184,7 +187,9 @@ def _refuse_macros(node: DbtNode, text: str) -> None:
 
 
 def external_texts(project: DbtProject) -> Iterable[dict[str, object]]:
-    """The sources whose columns are all known, as items of external_models.yaml."""
+    """The sources whose columns are all known, as items of external_models.yaml, and the seeds that dbt loads."""
+    for node in filter(is_loaded, project.nodes):
+        yield {"name": _name(node), "columns": dict(node.types), "stamp": load_stamp(node)}
     for source in project.sources:
         columns = {column.name.lower(): column.type for column in source.columns}
         if columns and all(columns.values()):

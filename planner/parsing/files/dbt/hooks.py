@@ -1,0 +1,128 @@
+"""What the hooks of a node do to its rows: rows that they insert are part of its query, and a seed that they load is a
+table that dbt fills. Whatever else a hook does is refused."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import partial
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.fingerprint import digest
+from mergeplan.planner.parsing.files.dbt.nodes import DbtNode, table_name
+
+_NAME = r"((?:`[^`]+`|\w+)(?:\.(?:`[^`]+`|\w+))*)"
+HARMLESS = re.compile(  # hooks that shape no row
+    r"\s*(?:OPTIMIZE|VACUUM|ANALYZE|GRANT|REVOKE|COMMENT|REFRESH|MSCK\s+REPAIR)\b"
+    r"|\s*CREATE\s+(?:SCHEMA|DATABASE)\s+IF\s+NOT\s+EXISTS\b"
+    rf"|\s*ALTER\s+(?:TABLE|VIEW)\s+{_NAME}\s+(?:SET\s+(?:TBLPROPERTIES|TAGS|OWNER\s+TO)|UNSET\s+(?:TBLPROPERTIES|TAGS)"
+    r"|OWNER\s+TO|ADD\s+CONSTRAINT\s+\S+\s+(?:PRIMARY|FOREIGN)\s+KEY)\b",
+    re.IGNORECASE,
+)
+_MADE = re.compile(rf"\s*CREATE\s+(?:EXTERNAL\s+)?TABLE\s+IF\s+NOT\s+EXISTS\s+{_NAME}", re.IGNORECASE)
+_INSERTED = re.compile(r"\s*INSERT\s+INTO\s+(?:TABLE\s+)?([`\w.]+)\s+(VALUES\b.*)", re.IGNORECASE | re.DOTALL)
+_LOADED = re.compile(
+    r"\s*(?:TRUNCATE\s+TABLE|COPY\s+INTO|INSERT\s+INTO(?:\s+TABLE)?)\s+([`\w.]+)(?=[\s;(]|\Z)", re.IGNORECASE
+)
+_PARTS = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|;", re.DOTALL)
+
+
+def refuse_hooks(node: DbtNode) -> None:
+    """ProjectError for a hook of which nobody knows what rows it leaves."""
+    inserts = _inserts(node)
+    for hook in _statements(node):
+        if hook not in inserts:
+            start = " ".join(hook.split())[:60]
+            hint = "OPTIMIZE, VACUUM, ANALYZE, GRANT and COMMENT may stand there: they are left to dbt."
+            message = f"`{node.table}` has the hook `{start}`, which mergeplan does not run."
+            raise ProjectError(message, place=Place(node.path, 1), hint=hint)
+
+
+def with_inserted_rows(node: DbtNode) -> str:
+    """The query of a table, with the rows that hooks insert when it is made: each value as its column's type."""
+    inserts = _inserts(node)
+    if not inserts:
+        return node.text
+    columns = _cast_columns(node.text)
+    if not columns:
+        raise _error(node, "has hooks that insert rows, and its query does not say the types of its columns by CAST")
+    values = ", ".join(f"CAST(_{number} AS {kind}) AS {name}" for number, (name, kind) in enumerate(columns, 1))
+    names = ", ".join(f"_{number}" for number in range(1, len(columns) + 1))
+    rows = [f"SELECT {values} FROM {_values(node, hook, len(columns))}\nAS inserted ({names})" for hook in inserts]
+    return "\nUNION ALL\n".join([f"SELECT * FROM (\n{node.text.strip().rstrip(';')}\n) AS built", *rows])
+
+
+def is_loaded(node: DbtNode) -> bool:
+    """True for a seed whose rows its hooks load, from where only dbt can: its table is one that dbt fills."""
+    statements = [*_statements(node)] if node.type == "seed" and not node.error else []
+    return bool(statements) and not any(map(str.strip, node.hooks)) and all(map(partial(_loads, node), statements))
+
+
+def load_stamp(node: DbtNode) -> str:
+    """Another one when dbt would load other rows: by another statement, into other columns."""
+    types = (part for column in node.types for part in column)
+    return digest(*(" ".join(hook.split()) for hook in _statements(node)), *types)[:12]
+
+
+def _statements(node: DbtNode) -> Iterator[str]:
+    """The hooks that may shape rows. What makes a table that is missing changes none that is there."""
+    for hook in (*node.hooks, *node.post_hooks):
+        made = _MADE.match(hook)
+        is_of_another = made is not None and table_name(made[1]) != node.table
+        if hook.strip() and not HARMLESS.match(hook) and not is_of_another:
+            yield hook
+
+
+def _inserts(node: DbtNode) -> tuple[str, ...]:
+    """The hooks that add rows to a table which was just made."""
+    if node.type != "model" or node.materialized != "table":
+        return ()
+    matches = ((hook, _INSERTED.fullmatch(hook)) for hook in node.post_hooks)
+    return tuple(hook for hook, match in matches if match and table_name(match[1]) == node.table)
+
+
+def _loads(node: DbtNode, hook: str) -> bool:
+    """True for one statement that changes the node's own table."""
+    match = _LOADED.match(hook)
+    is_one = ";" not in (part for part in _PARTS.findall(hook.strip().rstrip(";")))
+    return match is not None and is_one and table_name(match[1]) == node.table
+
+
+def _cast_columns(query: str) -> list[tuple[str, str]]:
+    """The columns of a query with their types, where each is `CAST(... AS type)`; else none."""
+    try:
+        tree = sqlglot.parse_one(query, dialect="spark")
+    except SqlglotError:
+        return []
+    if not isinstance(tree, exp.Select):
+        return []
+    casts = [(item.alias_or_name, item.unalias()) for item in tree.selects]
+    if not all(name and isinstance(cast, exp.Cast) for name, cast in casts):
+        return []
+    return [(exp.to_identifier(name, quoted=True).sql("spark"), cast.args["to"].sql("spark")) for name, cast in casts]
+
+
+def _values(node: DbtNode, hook: str, width: int) -> str:
+    """The rows of an INSERT as it lists them; ProjectError where one has not as many values as the table columns."""
+    match = _INSERTED.fullmatch(hook)
+    assert match is not None
+    text = match[2].strip().rstrip(";")
+    try:
+        tree = sqlglot.parse_one(f"SELECT * FROM {text}", dialect="spark")
+    except SqlglotError:
+        raise _error(node, "has a hook that inserts rows, which is not one statement of SQL") from None
+    values = tree.args["from_"].this if isinstance(tree, exp.Select) and "from_" in tree.args else None
+    rows = values.expressions if isinstance(values, exp.Values) and not values.alias else []
+    if not rows or any(not isinstance(row, exp.Tuple) or len(row.expressions) != width for row in rows):
+        raise _error(node, f"has a hook that inserts other rows than ones of {width} values")
+    if any(tree.find_all(exp.Column)) or any(part is not tree for part in tree.find_all(exp.Select)):
+        raise _error(node, "has a hook that inserts what is no constant value")
+    return text
+
+
+def _error(node: DbtNode, why: str) -> ProjectError:
+    return ProjectError(f"`{node.table}` {why}.", place=Place(node.path, 1))

@@ -1,0 +1,72 @@
+"""The time of a run in a compiled text: where dbt would write it as a constant, SQL asks for it."""
+
+from __future__ import annotations
+
+import re
+
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import SqlglotError
+from sqlglot.tokenizer_core import TokenType
+
+from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.parsing.files.dbt.nodes import DbtNode
+
+MARKED = re.compile("\ue004(utc|local)\\|(-?[0-9.]+)\\|([^\ue005]*)\ue005")  # as the child writes it
+EDGES = "\ue004\ue005"
+NOW = {"utc": "to_utc_timestamp(current_timestamp(), current_timezone())", "local": "current_timestamp()"}
+TYPES = ("DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ")  # of a literal: `DATE '2026-01-01'`
+FORMATS = {
+    "%Y": "yyyy", "%y": "yy", "%m": "MM", "%d": "dd", "%H": "HH", "%I": "hh", "%M": "mm", "%S": "ss", "%f": "SSSSSS",
+    "%p": "a", "%j": "DDD", "%b": "MMM", "%B": "MMMM", "%F": "yyyy-MM-dd", "%T": "HH:mm:ss",
+}  # fmt: skip
+_PART = re.compile(r"%.|[A-Za-z]+|'|[^%A-Za-z']+", re.DOTALL)
+
+
+def fill_moments(node: DbtNode, text: str) -> str:
+    """A text in which SQL asks for the time of the run; ProjectError where that is more than a whole constant."""
+    if not MARKED.search(text):
+        return text
+    try:
+        tokens = Dialect.get_or_raise("spark").tokenize(text)
+    except SqlglotError:
+        raise _error(node, "has a query that cannot be read, with the time of the run in it") from None
+    filled, end = [], 0
+    for before, token in zip([None, *tokens], tokens, strict=False):
+        match = MARKED.fullmatch(token.text) if token.token_type == TokenType.STRING else None
+        if match is None:
+            if any(edge in token.text for edge in EDGES):
+                raise _error(node, "writes the time of the run into its query as a part of something else")
+            continue
+        is_typed = before is not None and before.text.upper() in TYPES and before.token_type != TokenType.STRING
+        start = before.start if before is not None and is_typed else token.start
+        sql = _sql(node, match)
+        kind = before.text.upper() if before is not None else ""
+        filled += [text[end:start], f"CAST({sql} AS {kind})" if is_typed else sql]
+        end = token.end + 1
+    return MARKED.sub("the time of the run", "".join([*filled, text[end:]]))  # what is left stands in comments
+
+
+def _sql(node: DbtNode, match: re.Match[str]) -> str:
+    now, seconds = NOW[match[1]], float(match[2])
+    if seconds:
+        now = f"{now} + INTERVAL '{seconds:.6f}' SECOND"
+    pattern = "".join(_pattern(node, part) for part in _PART.findall(match[3]))
+    return "date_format({}, '{}')".format(now, pattern.replace("'", "\\'"))
+
+
+def _pattern(node: DbtNode, part: str) -> str:
+    """A part of a format of Python as Spark writes it."""
+    if part.startswith("%"):
+        if part not in FORMATS:
+            raise _error(node, f"writes the time of the run in the format `{part}`, which Spark does not have")
+        return FORMATS[part]
+    if part[0].isalpha():
+        return f"'{part}'"
+    if any(character in "'\\[]{}#" for character in part):
+        raise _error(node, f"writes the time of the run with `{part}` in its format")
+    return part
+
+
+def _error(node: DbtNode, why: str) -> ProjectError:
+    hint = "Let SQL ask for the time, or give it as a variable."
+    return ProjectError(f"`{node.table}` {why}.", place=Place(node.path, 1), hint=hint)

@@ -1,0 +1,91 @@
+"""The time of a run as templates read it: a mark stands in the text for it, and SQL has the time in its place.
+
+The planner knows the marks (`files/dbt/moments.py`). A template may format the time and add to it. What it decides by
+it cannot be followed, so a text with marks is compared with those of several real times.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from mergeplan.planner.python.dbt_code.compile_error import CompileError
+
+MARK = "\ue004{}|{}|{}\ue005"  # the zone (`utc` or `local`), seconds that are added, and the format
+MARKED = re.compile("\ue004(utc|local)\\|(-?[0-9.]+)\\|([^\ue005]*)\ue005")
+UTC = timezone.utc  # noqa: UP017 - the Python of a dbt may be older than ours
+TIMES = (  # far apart, and equal in nothing; the present is one more
+    datetime(1995, 3, 4, 5, 6, 7, 891_234, tzinfo=UTC),
+    datetime(2087, 7, 13, 21, 54, 33, 345_678, tzinfo=UTC),
+)
+
+
+class Moment:
+    """The time of the run, with what is added to it."""
+
+    def __init__(self, name: str, zone: str, shown: str, offset: timedelta = timedelta(0)) -> None:
+        """`shown` is the format of its text, `name` what the template calls it."""
+        self._name, self._zone, self._shown, self._offset = name, zone, shown, offset
+
+    def strftime(self, format: str) -> str:
+        """The mark of this time in a format."""
+        return MomentText(self._name, MARK.format(self._zone, self._offset.total_seconds(), format))
+
+    def date(self) -> Moment:
+        """Its day."""
+        return Moment(self._name, self._zone, "%Y-%m-%d", self._offset)
+
+    def astimezone(self, zone: Any = None) -> Moment:
+        """The same where it is in UTC: other zones are not followed."""
+        if self._zone != "utc" or str(zone) != "UTC":
+            raise moving(self._name)
+        return Moment(self._name, "utc", "%Y-%m-%d %H:%M:%S.%f+00:00", self._offset)
+
+    def __str__(self) -> str:
+        return self.strftime(self._shown)
+
+    def __add__(self, other: Any) -> Moment:
+        if not isinstance(other, timedelta):
+            raise moving(self._name)
+        return Moment(self._name, self._zone, self._shown, self._offset + other)
+
+    def __sub__(self, other: Any) -> Moment:
+        return self + -other if isinstance(other, timedelta) else self + other
+
+    def __getattr__(self, name: str) -> Any:
+        raise moving(self._name)
+
+    def _refuse(self, *_: Any) -> Any:
+        raise moving(self._name)
+
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __bool__ = __hash__ = _refuse
+
+
+class MomentText(str):
+    """The mark of a time, which stands for another text in each run: nothing can be decided by it."""
+
+    def __new__(cls, name: str, text: str) -> MomentText:
+        made = super().__new__(cls, text)
+        made._name = name
+        return made
+
+    _name: str
+
+    def _refuse(self, *_: Any) -> Any:
+        raise moving(self._name)
+
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __hash__ = __int__ = __float__ = _refuse
+    __getitem__ = __contains__ = __iter__ = __len__ = _refuse
+
+
+def show(text: str, time: datetime) -> str:
+    """A text with a time in the place of its marks."""
+    return MARKED.sub(lambda match: (time + timedelta(seconds=float(match[2]))).strftime(match[3]), text)
+
+
+def moving(name: str) -> CompileError:
+    """The error of a template that does more with the time than to write it."""
+    return CompileError(
+        f"Its text is another one each time: it reads `{name}`. Let SQL ask for the time, or give it as a variable"
+    )
