@@ -21,6 +21,7 @@ from mergeplan.planner.project.dbt.compile import compile_dbt
 from mergeplan.planner.project.dbt.inputs import PYTHON
 from mergeplan.planner.project.folder import Folder
 from mergeplan.planner.python.isolation import NO_ISOLATION
+from tests.conftest import FORMAT
 from tests.planner.cli.conftest import Lent
 from tests.planner.shop import rows
 
@@ -100,6 +101,7 @@ def test_snapshots_hold_the_versions_of_dbts_own(
         return Lent(engine)  # type: ignore[return-value]
 
     monkeypatch.setenv(PYTHON, str(DBT))
+    monkeypatch.setenv("DBT_FILE_FORMAT", FORMAT or "parquet")
     days = {day: values(people) for day, people in DAYS.items()}
     root = Path(shutil.copytree(HISTORY, tmp_path / "history"))
     expected = snapshots_of_dbt(Path(shutil.copytree(HISTORY, tmp_path / "dbt/history")), days)
