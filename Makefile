@@ -16,7 +16,7 @@ LAKEHOUSE := tests/planner/test_kinds_by_format.py tests/planner/test_forward_ki
 	tests/planner/engine/spark/test_interrupted.py tests/planner/engine/spark/connect/test_reattach.py \
 	tests/planner/engine/formats tests/planner/session/test_table_formats.py tests/planner/apply/promotion/test_view_switch.py \
 	tests/planner/apply/test_old_versions_by_format.py tests/planner/cli/verbs/test_run_unchanged.py \
-	tests/planner/dbt/test_real_formats.py
+	tests/planner/dbt/test_real_formats.py tests/planner/dbt/test_real_snapshots.py tests/planner/dbt/test_real_databricks_rows.py
 READY := $(VENV)/.ready
 ARCHIVE := $(VENV)/.spark/.made
 BIN := $(VENV)/bin
@@ -91,7 +91,7 @@ $(DBT)/.ready: $(READY) tests/planner/dbt/requirements.txt
 			cp -al "$$libraries/$$name" $(DBT)/lib/python3*/site-packages/; done; done
 	@touch $@
 
-# Older dbts and that of Databricks, which compile alone: they need no pyspark.
+# Older dbts and that of Databricks, which compile alone: they need no pyspark. What runs the latter lends it ours.
 .venv-dbt-%/.ready: tests/planner/dbt/requirements-%.txt
 	@$(PYTHON) -m venv .venv-dbt-$*
 	@.venv-dbt-$*/bin/pip install --disable-pip-version-check --quiet --requirement $<
@@ -117,7 +117,7 @@ $(DAGSTER)/.ready: pyproject.toml tests/dagster/requirements.txt
 	@$(DAGSTER)/bin/pip install --disable-pip-version-check --quiet --no-deps --editable .
 	@touch $@
 
-prove-lakehouse: $(READY) $(ARCHIVE) $(DBT)/.ready  # a process has one Spark, and a Spark one format
+prove-lakehouse: $(READY) $(ARCHIVE) $(DBT)/.ready .venv-dbt-databricks/.ready  # a process has one Spark, and a Spark one format
 	@for format in $${FORMATS:-$$($(BIN)/python -c "from mergeplan.planner.model.table_format import TABLE_FORMATS; print(*TABLE_FORMATS)")}; do \
 		MERGEPLAN_TABLE_FORMAT=$$format MERGEPLAN_KILLS=$${MERGEPLAN_KILLS:-6} $(BIN)/pytest $(LAKEHOUSE) || exit 1; \
 	done

@@ -59,7 +59,7 @@ def history_lost(changes: Iterable[Change]) -> list[Blocker]:
     blockers = []
     for change in changes:
         anew = change.recomputed and change.category is not Category.FORWARD_ONLY and not change.copies
-        empty = bool(change.missing) and change.missing == change.needed
+        empty = change.missing == change.needed  # also where neither has a day yet: its views would show no row
         if not (anew and empty and change.old and change.new and change.old.kind.keeps_history):
             continue
         if change.new.kind.keeps_history and change.new.model.forward_only:

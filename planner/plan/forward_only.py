@@ -76,6 +76,9 @@ def why_not(old: Model, new: Model) -> str:
     before, after = row_settings(old), row_settings(new)
     if old.kind is not new.kind:
         return f"its kind changed from {old.kind} to {new.kind}"
+    if old.history and new.history:  # from now on, other columns or deletions begin and end a version
+        judged = replace(old.history, columns=new.history.columns, invalidates_deleted=new.history.invalidates_deleted)
+        before = {**before, "history": repr(judged)}
     if changed := [name for name in CUT if before[name] != after[name]]:
         return f"its `{changed[0]}` changed, and with it how the table is cut"
     one, two = layout(old), layout(new)

@@ -89,9 +89,9 @@ class DbtFolder(Folder):
         }
 
     def _own_text(self, path: str) -> str:
-        """The text of dbt's own file; '' for that of a package."""
-        file = self.root / path
-        return file.read_text("utf-8") if file.is_file() else ""
+        """The text of dbt's own file; '' for one that does not lie in the project."""
+        file = (self.root / path).resolve()
+        return file.read_text("utf-8") if file.is_relative_to(self.root.resolve()) and file.is_file() else ""
 
     @property
     def notes(self) -> tuple[str, ...]:

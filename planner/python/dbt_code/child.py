@@ -11,12 +11,13 @@ import importlib.util
 import os
 import re
 import sys
+import tempfile
 import threading
 import traceback
 import types
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from datetime import date, datetime, timezone
+from datetime import datetime, timezone
 from multiprocessing.context import BaseContext
 from pathlib import Path
 from typing import Any
@@ -26,8 +27,15 @@ from mergeplan.planner.python.dbt_code.compile_error import CompileError
 from mergeplan.planner.python.dbt_code.fixed_context import fixed_context
 from mergeplan.planner.python.dbt_code.hooks import SHOWN
 from mergeplan.planner.python.dbt_code.moments import MARKED, TIMES, show
+from mergeplan.planner.python.dbt_code.node_data import (
+    column_data,
+    constraint_data,
+    exposure_data,
+    owner_name,
+    plain_value,
+)
+from mergeplan.planner.python.dbt_code.own_macros import ROWS, refuse_own_macros, refuse_unlike_snapshot
 from mergeplan.planner.python.dbt_code.questions import Questions, agate_helper
-from mergeplan.planner.python.dbt_code.snapshot_macros import refuse_own_macros
 from mergeplan.planner.python.dbt_code.time_limit import limit_time
 from mergeplan.planner.python.dbt_code.unit_tests import unit_test_data
 from mergeplan.planner.python.serving import run
@@ -43,6 +51,8 @@ BATCHES = (  # far apart, and equal in nothing
     (datetime(2087, 7, 13, 21, 54, 33, tzinfo=UTC), datetime(2088, 8, 15, 22, 55, 34, tzinfo=UTC)),
 )
 QUERIES = ("model", "snapshot", "test")
+ADDRESS = re.compile(r" at 0x[0-9a-f]{6,}")  # of an object in memory
+ELSEWHERE = "Its text is another one on each machine: it holds the path of a folder, or the address of an object"
 PARSING, COMPILING = 300.0, 60.0  # seconds of the processor's time, of the project and of each node
 # What of a node's configuration shapes its table, its rows or its tests.
 SETTINGS = """materialized incremental_strategy unique_key partition_by event_time begin batch_size lookback
@@ -100,7 +110,9 @@ class DbtWork:
             raise _sentence(f"dbt cannot be imported ({error}). Install {VERSIONS}") from None
         home = Path(request["home"])
         (home / "profiles.yml").write_text(request["profiles"], encoding="utf-8")
-        os.environ.update(DBT_SEND_ANONYMOUS_USAGE_STATS="false", **request["environment"])
+        tempfile.tempdir = str(home)  # no variable says it any more
+        os.environ.clear()  # of templates, which read only what the operator lets them
+        os.environ.update({"HOME": "/nonexistent", "DBT_SEND_ANONYMOUS_USAGE_STATS": "false", **request["environment"]})
         options = {
             "project-dir": self.root, "profiles-dir": str(home), "target-path": str(home / "target"),
             "log-path": str(home / "logs"), "vars": request["vars"],
@@ -145,14 +157,14 @@ class Compiling:
             if not is_left_out and (known is None or self.questions.is_open(known["asks"], before)):
                 self._nodes[node.unique_id] = self.node(node)
         tests = getattr(self.manifest, "unit_tests", {}).values()
-        unit_tests = [unit_test_data(test, self.manifest, self.relation) for test in tests]
+        unit_tests = [{**unit_test_data(test, self.manifest, self.relation), "path": self.path(test)} for test in tests]
         return {
             "dbt": __version__,
             "nodes": [*self._nodes.values()],
             "sources": [self.source(source) for source in self.manifest.sources.values()],
             "unit_tests": sorted(unit_tests, key=lambda test: test["id"]),
-            "exposures": [_exposure(exposure) for exposure in self.manifest.exposures.values()],
-            "hooks": [*self.config.on_run_start, *self.config.on_run_end],
+            "exposures": [exposure_data(exposure) for exposure in self.manifest.exposures.values()],
+            "hooks": [node.raw_code for node in self.manifest.nodes.values() if node.resource_type == "operation"],
             "files": sorted(self.files()),
         }
 
@@ -162,17 +174,19 @@ class Compiling:
         config = node.config.to_dict() if hasattr(node.config, "to_dict") else dict(node.config)
         config = add_adapter_defaults(self.adapter.type(), config)
         data = {
-            "id": node.unique_id, "type": kind, "name": node.name, "path": node.original_file_path,
+            "id": node.unique_id, "type": kind, "name": node.name, "path": self.path(node),
             "package": node.package_name, "relation": self.relation(node), "language": getattr(node, "language", "sql"),
-            "settings": {name: _plain(config[name]) for name in SETTINGS if config.get(name) not in (None, {}, [])},
-            "columns": [_column(column) for column in (getattr(node, "columns", {}) or {}).values()],
-            "description": node.description or "", "tags": sorted(node.tags), "owner": _owner(node, self.manifest),
+            "settings": {
+                name: plain_value(config[name]) for name in SETTINGS if config.get(name) not in (None, {}, [])
+            },
+            "columns": [column_data(column) for column in (getattr(node, "columns", {}) or {}).values()],
+            "description": node.description or "", "tags": sorted(node.tags), "owner": owner_name(node, self.manifest),
             "depends_on": sorted(getattr(getattr(node, "depends_on", None), "nodes", ())),
             "attached": getattr(node, "attached_node", None) or "",
             "hooks": [], "post_hooks": [], "text": "", "later": "", "error": "", "types": [], "asks": [],
         }  # fmt: skip
         self.questions.asked = data["asks"]
-        if constraints := [*_constraints(node)]:
+        if constraints := [*constraint_data(node)]:
             data["settings"]["constraints"] = constraints
         try:
             with limit_time(COMPILING):
@@ -213,12 +227,14 @@ class Compiling:
 
     def texts(self, node: Any, kind: str, config: Mapping[str, Any]) -> dict[str, Any]:
         """The compiled texts of a node, or the types of a seed."""
+        if kind in ROWS:
+            refuse_own_macros(node, kind, self.manifest, self.adapter)
         if kind == "seed":
             return {"types": self.seed_types(node)}
         if kind not in QUERIES or getattr(node, "language", "sql") != "sql":
             return {}
         if kind == "snapshot":
-            refuse_own_macros(node, self.manifest, self.adapter)
+            refuse_unlike_snapshot(node, self.adapter)
         is_incremental = config.get("materialized") == "incremental"
         in_batches = is_incremental and config.get("incremental_strategy") == "microbatch"
         compile_node = self.compile_batch if in_batches else self.compile
@@ -228,9 +244,20 @@ class Compiling:
     def files(self) -> Iterator[str]:
         """Every file that was read of the project and its packages; those of dbt itself are left out."""
         for file in self.manifest.files.values():
-            path = os.path.abspath(os.path.join(self.config.project_root, file.path.full_path))
+            path = self.full_path(file)
             if not path.startswith(sys.prefix + os.sep):
                 yield path
+
+    def full_path(self, file: Any) -> str:
+        """The path of a file that was read."""
+        return str(os.path.abspath(os.path.join(self.config.project_root, file.path.full_path)))
+
+    def path(self, node: Any) -> str:
+        """The path of a node's file from the project's root: dbt has that of a package's node from the package's."""
+        file = self.manifest.files.get(node.file_id)
+        if file is None or node.package_name == self.config.project_name:
+            return str(node.original_file_path)
+        return str(os.path.relpath(self.full_path(file), self.config.project_root))
 
     def relation(self, node: Any) -> str:
         """The name of a node's table as dbt writes it; that of an ephemeral model too."""
@@ -241,8 +268,8 @@ class Compiling:
         """A source as data."""
         return {
             "id": source.unique_id, "relation": self.relation(source),
-            "path": source.original_file_path, "description": source.description or "",
-            "columns": [_column(column) for column in source.columns.values()], "tags": sorted(source.tags),
+            "path": self.path(source), "description": source.description or "",
+            "columns": [column_data(column) for column in source.columns.values()], "tags": sorted(source.tags),
         }  # fmt: skip
 
     def compile(self, node: Any, *, incremental: bool) -> str:
@@ -267,6 +294,9 @@ class Compiling:
                 name = re.escape(self.adapter.Relation.add_ephemeral_prefix(ephemeral.identifier))
                 relation = self.relation(ephemeral).replace("\\", r"\\")
                 compiled = re.sub(rf"(?<![\w`]){name}(?!\w)", relation, compiled)
+        folders = (str(self.config.project_root), tempfile.gettempdir())
+        if ADDRESS.search(compiled) or any(folder in compiled and folder not in node.raw_code for folder in folders):
+            raise CompileError(ELSEWHERE)
         return compiled
 
     def compile_batch(self, node: Any, *, incremental: bool) -> str:
@@ -308,42 +338,6 @@ def _use_locks_of_threads() -> None:
     """Give dbt locks that need no shared memory, which an isolated process has none of: here are only threads."""
     for name, lock in (("RLock", threading.RLock), ("Lock", threading.Lock)):
         setattr(BaseContext, name, staticmethod(lock))
-
-
-def _plain(value: Any) -> Any:
-    """A setting as JSON has it: dbt reads a time that begins a batch."""
-    return str(value) if isinstance(value, date) else value
-
-
-def _column(column: Any) -> dict[str, str]:
-    return {"name": column.name, "type": column.data_type or "", "description": column.description or ""}
-
-
-def _constraints(node: Any) -> Iterator[list[str]]:
-    """The constraints of a model and of its columns: kind, column and condition."""
-    of_columns = [(column.name, column.constraints) for column in (getattr(node, "columns", {}) or {}).values()
-                  if getattr(column, "constraints", None)]  # fmt: skip
-    for name, constraints in [*of_columns, ("", getattr(node, "constraints", None) or [])]:
-        for constraint in constraints:
-            yield [str(getattr(constraint.type, "value", constraint.type)), name, constraint.expression or ""]
-
-
-def _owner(node: Any, manifest: Any) -> str:
-    """The name of a node's group's owner; '' without one."""
-    group = getattr(node, "group", None) or getattr(node.config, "group", None)
-    for candidate in manifest.groups.values():
-        if group and candidate.name == group:
-            return str(candidate.owner.name or candidate.owner.email or candidate.name)
-    return str((node.config.meta or {}).get("owner") or "") if getattr(node.config, "meta", None) else ""
-
-
-def _exposure(exposure: Any) -> dict[str, Any]:
-    owner = exposure.owner
-    return {
-        "name": exposure.label or exposure.name, "type": str(getattr(exposure.type, "value", exposure.type)),
-        "url": exposure.url or "", "owner": str(owner.name or owner.email or ""),
-        "depends_on": sorted(exposure.depends_on.nodes),
-    }  # fmt: skip
 
 
 def _message(error: BaseException, root: str) -> str:

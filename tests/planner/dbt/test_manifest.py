@@ -30,6 +30,7 @@ FILES = {
     "models/t.yml": "models: [{name: total}]",
     "dbt_packages/more/dbt_project.yml": "name: more",
     "dbt_packages/more/macros/y.sql": "{% macro y() %}1{% endmacro %}",
+    "dbt_packages/more/seeds/rates.csv": "town\nPrague\n",
 }
 KINDS_OF_FILES = {"models": "model", "seeds": "seed", "macros": "macro"}
 TESTED = {"input": "ref('daily')", "rows": [{"a": 1}]}
@@ -131,6 +132,21 @@ def test_a_manifest_is_read_without_a_dbt(root: Path) -> None:
     assert [column.type for column in project.models["s.rates"].columns] == ["int"]
     assert "where a > 1" in project.models["s.daily"].source
     assert [(test.name, [*test.inputs]) for test in project.tests] == [("total.adds", ["s.daily"])]
+
+
+def test_the_seed_of_a_package_is_that_of_its_own_file(root: Path) -> None:
+    """dbt's path of it is that from the package's folder, where the project may have another file."""
+    towns = {**node("seed", "seeds/rates.csv", column_types={"town": "string"}), "unique_id": "seed.more.rates"}
+    towns |= {"package_name": "more", "relation_name": "s.towns", "depends_on": {}}
+    columns = {"town": {"name": "town", "type": "string", "index": 1}}
+    for name in ("ci/manifest.json", "later/manifest.json", "ci/catalog.json"):
+        content = json.loads((root / name).read_text())
+        content["nodes"]["seed.more.rates"] = towns if "manifest" in name else {"columns": columns}
+        (root / name).write_text(json.dumps(content))
+
+    seed = load(root).models["s.towns"].seed
+    assert seed is not None
+    assert (seed.path, seed.header) == ("dbt_packages/more/seeds/rates.csv", ("town",))
 
 
 @pytest.mark.parametrize(

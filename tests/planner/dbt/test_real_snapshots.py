@@ -1,4 +1,7 @@
-"""What `dbt snapshot` itself makes on Delta, day by day: the tables of ours hold the same versions."""
+"""What `dbt snapshot` itself makes on Delta, day by day: the tables of ours hold the same versions.
+
+Ours are parquet; MERGEPLAN_TABLE_FORMAT=delta, as `make prove-lakehouse` sets it, makes them Delta too.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +24,15 @@ from mergeplan.planner.project.dbt.compile import compile_dbt
 from mergeplan.planner.project.dbt.inputs import PYTHON
 from mergeplan.planner.project.folder import Folder
 from mergeplan.planner.python.isolation import NO_ISOLATION
+from tests.conftest import FORMAT
 from tests.planner.cli.conftest import Lent
 from tests.planner.shop import rows
 
 from .recorded import SHOP
-from .test_real_dbt import DBT, pytestmark  # noqa: F401 - the marks of this file too
+from .test_real_dbt import DBT, text_of_row
+from .test_real_dbt import pytestmark as marks
 
+pytestmark = [*marks, pytest.mark.skipif(FORMAT not in ("", "delta"), reason="dbt-spark was compared on Delta alone")]
 HISTORY = SHOP.with_name("history")
 TABLES = (
     "by_time", "by_time_closed", "by_time_marked", "by_time_renamed", "by_day", "checked", "checked_closed",
@@ -41,12 +47,22 @@ DAYS = {  # all that the source holds on a day
     "2026-01-05": ["1 x 02", "3 back 04", "4 d 05", "5 e NULL"],  # 2 is deleted; 4 is of tomorrow
     "2026-01-06": ["1 y 05", "2 new 05", "5 f 03"],
 }
+EDIT = "2026-01-04"
+BY_TIME, CHECK = "strategy='timestamp', updated_at='at'", "strategy='check'"
+EDITED = {  # configuration and columns of the query, until the edit and from it on
+    "wider": ((BY_TIME, "id, name, at"), (BY_TIME, "id, name, at, day")),
+    "wider_checked": ((f"{CHECK}, check_cols=['name']", "id, name, at"),
+                      (f"{CHECK}, check_cols=['name']", "id, name, at, day")),
+    "checked_more": ((f"{CHECK}, check_cols=['name']", "id, name, at, day"),
+                     (f"{CHECK}, check_cols=['name', 'day']", "id, name, at, day")),
+    "closed_later": ((BY_TIME, "id, name, at"), (f"{BY_TIME}, hard_deletes='invalidate'", "id, name, at")),
+}  # fmt: skip
 PROGRAM = """
 import json, sys
 from dbt.cli.main import dbtRunner
 from pyspark.sql import SparkSession
-root, days, tables, create, package, excluded = sys.argv[1:]
-days, tables = json.loads(days), json.loads(tables)
+roots, days, tables, create, package, excluded = sys.argv[1:]
+roots, days, tables = json.loads(roots), json.loads(days), json.loads(tables)
 spark = (SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
     .config("spark.jars.packages", package).config("spark.jars.excludes", excluded)
     .config("spark.sql.session.timeZone", "UTC")
@@ -58,7 +74,7 @@ spark.sql("CREATE DATABASE raw")
 spark.sql(create)
 for day, values in days.items():
     spark.sql(f"INSERT OVERWRITE raw.people VALUES {values}")
-    now = json.dumps({"now": day})
+    now, root = json.dumps({"now": day}), roots[day]
     built = dbtRunner().invoke(["snapshot", "--project-dir", root, "--profiles-dir", root, "--vars", now])
     assert built.success, [result.message for result in built.result.results]
 found = {t: [json.loads(line) for line in spark.table(f"history.{t}").toJSON().collect()] for t in tables}
@@ -78,16 +94,20 @@ def values(people: list[str]) -> str:
     return ", ".join(f"({row})" for row in listed)
 
 
-def snapshots_of_dbt(root: Path, days: dict[str, str]) -> dict[str, list[dict[str, Any]]]:
-    """The rows of dbt's own tables after a `dbt snapshot` on each day, at its midnight."""
-    (root / "macros").mkdir()
-    (root / "macros/clock.sql").write_text(CLOCK)
+def snapshots_of_dbt(
+    roots: dict[str, Path], days: dict[str, str], tables: tuple[str, ...]
+) -> dict[str, list[dict[str, Any]]]:
+    """The rows of dbt's own tables after a `dbt snapshot` on each day, at its midnight, of the project in a folder."""
+    for root in {*roots.values()}:
+        (root / "macros").mkdir()
+        (root / "macros/clock.sql").write_text(CLOCK)
     release = FORMATS["delta"].releases[-1]
     excluded = dict(release.settings)["spark.jars.excludes"]
-    arguments = (str(root), json.dumps(days), json.dumps(TABLES), CREATE, release.package, excluded)
+    folders = json.dumps({day: str(root) for day, root in roots.items()})
+    arguments = (folders, json.dumps(days), json.dumps(tables), CREATE, release.package, excluded)
     environment = {**os.environ, "PYSPARK_PYTHON": str(DBT), "SPARK_LOCAL_IP": "127.0.0.1", "DBT_FILE_FORMAT": "delta"}
-    done = subprocess.run([str(DBT), "-c", PROGRAM, *arguments], cwd=root.parent, env=environment, capture_output=True,
-                          text=True, timeout=1800, check=False)  # fmt: skip
+    done = subprocess.run([str(DBT), "-c", PROGRAM, *arguments], cwd=roots[min(roots)].parent, env=environment,
+                          capture_output=True, text=True, timeout=1800, check=False)  # fmt: skip
     (line,) = [line for line in done.stdout.splitlines() if line.startswith("ROWS ")] or [done.stdout + done.stderr]
     found: dict[str, list[dict[str, Any]]] = json.loads(line.removeprefix("ROWS "))
     return found
@@ -100,9 +120,11 @@ def test_snapshots_hold_the_versions_of_dbts_own(
         return Lent(engine)  # type: ignore[return-value]
 
     monkeypatch.setenv(PYTHON, str(DBT))
+    monkeypatch.setenv("DBT_FILE_FORMAT", FORMAT or "parquet")
     days = {day: values(people) for day, people in DAYS.items()}
     root = Path(shutil.copytree(HISTORY, tmp_path / "history"))
-    expected = snapshots_of_dbt(Path(shutil.copytree(HISTORY, tmp_path / "dbt/history")), days)
+    own = Path(shutil.copytree(HISTORY, tmp_path / "dbt/history"))
+    expected = snapshots_of_dbt(dict.fromkeys(days, own), days, TABLES)
     engine.fetch("CREATE DATABASE raw")
     engine.fetch(CREATE)
     for number, (day, people) in enumerate(days.items()):
@@ -113,6 +135,49 @@ def test_snapshots_hold_the_versions_of_dbts_own(
     for table in TABLES:
         ours = [json.loads(row[0]) for row in rows(engine, f"SELECT to_json(struct(*)) FROM history.{table}")]
         assert sorted(map(repr, ours)) == sorted(map(repr, expected[table])), table
+
+
+def write_edited(root: Path, *, is_edited: bool) -> Path:
+    """A project of snapshots before or after an edit of each."""
+    shutil.copytree(HISTORY, root, dirs_exist_ok=True)
+    (root / "snapshots/snapshots.yml").unlink()
+    (root / "snapshots/checked_since.sql").unlink()
+    for name, versions in EDITED.items():
+        config, columns = versions[is_edited]
+        query = f"select {columns} from {{{{ source('raw', 'people') }}}}"
+        text = f"{{% snapshot {name} %}}{{{{ config(unique_key='id', {config}) }}}} {query}{{% endsnapshot %}}"
+        (root / f"snapshots/{name}.sql").write_text(text)
+    return root
+
+
+def test_snapshots_that_are_edited_hold_the_versions_of_dbts_own(
+    tmp_path: Path, engine: SparkEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def open_engine(_connection: Connection, _home: Path, _profile: str) -> Engine:
+        return Lent(engine)  # type: ignore[return-value]
+
+    monkeypatch.setenv(PYTHON, str(DBT))
+    monkeypatch.setenv("DBT_FILE_FORMAT", FORMAT or "parquet")
+    days = {day: values(DAYS[day]) for day in ("2026-01-02", EDIT, "2026-01-05")}
+    folders = [write_edited(tmp_path / f"dbt/{name}", is_edited=name == "after") for name in ("before", "after")]
+    own = {day: folders[day >= EDIT] for day in days}
+    expected = snapshots_of_dbt(own, days, tuple(EDITED))
+    engine.fetch("CREATE DATABASE raw")
+    engine.fetch(CREATE)
+    root = write_edited(tmp_path / "history", is_edited=False)
+    for day, people in days.items():
+        engine.fetch(f"INSERT OVERWRITE raw.people VALUES {people}")
+        if day == EDIT:
+            write_edited(root, is_edited=True)
+        if day in (min(days), EDIT):
+            arguments = ["plan", "--auto-apply", "-p", str(root), "--execution-time", day]
+            assert run(VERBS, arguments, open_engine) == 0
+        if day != min(days):
+            assert run(VERBS, ["run", "-p", str(root), "--execution-time", day], open_engine) == 0
+
+    for table in EDITED:
+        ours = [json.loads(row[0]) for row in rows(engine, f"SELECT to_json(struct(*)) FROM history.{table}")]
+        assert sorted(map(text_of_row, ours)) == sorted(map(text_of_row, expected[table])), table
 
 
 def test_a_snapshot_that_own_macros_would_make_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -187,6 +187,24 @@ def test_history_is_not_lost_without_a_word() -> None:
     assert kept.blockers == told.blockers == ()
 
 
+def test_history_is_not_lost_either_where_no_day_is_due_yet() -> None:
+    prod, loaded = promote(project(RAW, historic()))
+    other = replace(historic(history=History(updated_at="name"), start=NOW), kind=Kind.SCD_TYPE_2_BY_TIME)
+    lost = make_plan(project(RAW, other), Environment("dev"), prod, loaded)
+
+    assert [change.needed for change in lost.changes] == [()]
+    assert "would lose its history" in lost.blockers[0].message
+
+
+def test_what_begins_or_ends_a_version_holds_from_the_edit_on() -> None:
+    prod, loaded = promote(project(RAW, historic()))
+    edited = historic(history=History(columns=("id", "name"), invalidates_deleted=True))
+    plan = make_plan(project(RAW, edited), Environment("dev"), prod, loaded)
+
+    assert [change.category for change in plan.changes] == ["forward_only"]
+    assert plan.blockers == ()
+
+
 def test_settings_that_no_other_test_names_are_read() -> None:
     found = kind("SCD_TYPE_2 (unique_key id, on_additive_change ignore, auto_restatement_cron '@weekly')")
 

@@ -117,12 +117,22 @@ def manifest_project(
         "hooks": [node["raw_code"] for node in content["nodes"].values() if node["resource_type"] == "operation"],
         "files": [],
     }
+    folders = {name.split("/")[-2]: name.rpartition("/")[0] for name in names if name.endswith("/dbt_project.yml")}
+    for part in ("nodes", "sources", "unit_tests"):
+        data[part] = [_from_root(item, first.project, folders, {*names}) for item in data[part]]
     try:
         return DbtProject.model_validate(data)
     except ValidationError as error:
         wrong = error.errors()[0]
         message = f"The manifest has an unknown form: {wrong['msg']} at {'.'.join(map(str, wrong['loc']))}."
         raise ProjectError(message, place=Place(first.path, 1)) from None
+
+
+def _from_root(item: dict[str, Any], project: str, folders: Mapping[str, str], names: set[str]) -> dict[str, Any]:
+    """A part whose path is that from the project's root: dbt has that of a package's from the package's."""
+    package = item["id"].split(".")[1]
+    path = f"{folders.get(package, '')}/{item['path']}"
+    return {**item, "path": path} if package != project and path in names else item
 
 
 def _is_enabled(node: Mapping[str, Any]) -> bool:

@@ -1,0 +1,43 @@
+"""Parts of dbt's nodes as data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+from typing import Any
+
+
+def plain_value(value: Any) -> Any:
+    """A setting as JSON has it: dbt reads a time that begins a batch."""
+    return str(value) if isinstance(value, date) else value
+
+
+def column_data(column: Any) -> dict[str, str]:
+    return {"name": column.name, "type": column.data_type or "", "description": column.description or ""}
+
+
+def constraint_data(node: Any) -> Iterator[list[str]]:
+    """The constraints of a model and of its columns: kind, column and condition."""
+    of_columns = [(column.name, column.constraints) for column in (getattr(node, "columns", {}) or {}).values()
+                  if getattr(column, "constraints", None)]  # fmt: skip
+    for name, constraints in [*of_columns, ("", getattr(node, "constraints", None) or [])]:
+        for constraint in constraints:
+            yield [str(getattr(constraint.type, "value", constraint.type)), name, constraint.expression or ""]
+
+
+def owner_name(node: Any, manifest: Any) -> str:
+    """The name of a node's group's owner; '' without one."""
+    group = getattr(node, "group", None) or getattr(node.config, "group", None)
+    for candidate in manifest.groups.values():
+        if group and candidate.name == group:
+            return str(candidate.owner.name or candidate.owner.email or candidate.name)
+    return str((node.config.meta or {}).get("owner") or "") if getattr(node.config, "meta", None) else ""
+
+
+def exposure_data(exposure: Any) -> dict[str, Any]:
+    owner = exposure.owner
+    return {
+        "name": exposure.label or exposure.name, "type": str(getattr(exposure.type, "value", exposure.type)),
+        "url": exposure.url or "", "owner": str(owner.name or owner.email or ""),
+        "depends_on": sorted(exposure.depends_on.nodes),
+    }  # fmt: skip
