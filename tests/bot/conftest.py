@@ -130,6 +130,8 @@ class Bench:
         """Returns when every webhook is delivered and every job is done."""
 
         def quiet() -> bool:
+            if self.worker.has_work:
+                return False  # without a question to the database
             self.github.wait_idle(self.patience)
             return self.context.inbox.queue.is_idle() and not self.context.inbox.commands.unseen()
 
