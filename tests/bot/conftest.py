@@ -183,7 +183,7 @@ def settings_for(github: Sandbox, home: Path, **changes: Any) -> Settings:
         "github_app_id": github.app_id,
         "github_private_key": SecretStr(github.app_private_key),
         "home": home,
-        "planner_command": (sys.executable, "-P", str(SCRIPT)),
+        "planner_command": (sys.executable, "-P", "-S", str(SCRIPT)),
         "write_spacing_seconds": 0.0,
         "settle_seconds": 0.3,
         "sweep_seconds": 3600.0,
