@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import tempfile
@@ -48,6 +49,16 @@ def pytest_configure(config: pytest.Config) -> None:
         folder = tempfile.TemporaryDirectory(prefix="mergeplan-cache-")
         os.environ["MERGEPLAN_CACHE"] = folder.name
         config.add_cleanup(folder.cleanup)
+
+
+def pytest_collection(session: pytest.Session) -> None:
+    """What is imported and collected stays to the end: no garbage collection goes through it, then or later."""
+    gc.disable()
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    gc.freeze()
+    gc.enable()
 
 
 def _has_archive() -> bool:

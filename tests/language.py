@@ -10,8 +10,8 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -48,11 +48,28 @@ class Measure:
         return 1000 * self.count / max(self.total, 1)
 
 
-def trees(packages: tuple[str, ...] = PACKAGES) -> Iterator[ast.Module]:
-    """The syntax tree of each file of these packages: of the product, where none are named."""
-    for package in packages:
-        for path in sorted((ROOT / package).rglob("*.py")):
-            yield ast.parse(path.read_text(encoding="utf-8"))
+@dataclass
+class Names:
+    """What is named in files: functions, their parameters, and what is assigned to, loops included."""
+
+    functions: list[str] = field(default_factory=list)
+    parameters: list[str] = field(default_factory=list)
+    variables: list[str] = field(default_factory=list)
+
+
+@cache
+def names_in(packages: tuple[str, ...] = PACKAGES) -> Names:
+    """The names in the files of these packages: of the product, where none are named."""
+    names = Names()
+    for path in (path for package in packages for path in sorted((ROOT / package).rglob("*.py"))):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                names.functions.append(node.name)
+            elif isinstance(node, ast.arg):
+                names.parameters.append(node.arg)
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                names.variables.append(node.id)
+    return names
 
 
 def is_participle(name: str) -> bool:
@@ -69,21 +86,19 @@ def is_participle(name: str) -> bool:
 
 def function_names(packages: tuple[str, ...] = PACKAGES) -> Measure:
     """Functions that are named by a participle or a particle."""
-    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
-    names = [node.name for tree in trees(packages) for node in ast.walk(tree) if isinstance(node, kinds)]
+    names = names_in(packages).functions
     return Measure(sum(map(is_participle, names)), len(names))
 
 
 def parameter_names(packages: tuple[str, ...] = PACKAGES) -> Measure:
     """Parameters that are called `each`, `found` or `given`."""
-    names = [node.arg for tree in trees(packages) for node in ast.walk(tree) if isinstance(node, ast.arg)]
+    names = names_in(packages).parameters
     return Measure(sum(name in VAGUE for name in names), len(names))
 
 
 def variable_names(packages: tuple[str, ...] = PACKAGES) -> Measure:
     """Assignments, loops included, to a variable that is called `each`, `found` or `given`."""
-    nodes = (node for tree in trees(packages) for node in ast.walk(tree) if isinstance(node, ast.Name))
-    names = [node.id for node in nodes if isinstance(node.ctx, ast.Store)]
+    names = names_in(packages).variables
     return Measure(sum(name in VAGUE for name in names), len(names))
 
 

@@ -67,6 +67,11 @@ class Worker:
         self._claiming = threading.Lock()  # two threads that claim at once would each see the other's key as free
         context.inbox.queue.add_listener(self._news.set)
 
+    @property
+    def has_work(self) -> bool:
+        """True while a thread works on a job."""
+        return bool(self._held)
+
     def start(self) -> None:
         """Finds what a dead worker left, then begins to work."""
         self.recover()

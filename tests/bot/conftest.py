@@ -130,6 +130,8 @@ class Bench:
         """Returns when every webhook is delivered and every job is done."""
 
         def quiet() -> bool:
+            if self.worker.has_work:
+                return False  # without a question to the database
             self.github.wait_idle(self.patience)
             return self.context.inbox.queue.is_idle() and not self.context.inbox.commands.unseen()
 
@@ -181,7 +183,7 @@ def settings_for(github: Sandbox, home: Path, **changes: Any) -> Settings:
         "github_app_id": github.app_id,
         "github_private_key": SecretStr(github.app_private_key),
         "home": home,
-        "planner_command": (sys.executable, "-P", str(SCRIPT)),
+        "planner_command": (sys.executable, "-P", "-S", str(SCRIPT)),
         "write_spacing_seconds": 0.0,
         "settle_seconds": 0.3,
         "sweep_seconds": 3600.0,

@@ -1,18 +1,24 @@
 """Stands for `mergeplan` where a test is about the bot: models are files, tables are hashes, a plan their difference.
 
 `MERGEPLAN_HOME/knobs.json` makes it misbehave; `MERGEPLAN_HOME/calls.jsonl` tells how it was called.
+
+A test starts it five times, mostly with `-S`: what it would import beside this costs more than what it does.
 """
+
+from __future__ import annotations
 
 import hashlib
 import json
 import os
 import sys
 import time
-from pathlib import Path
-from typing import Any
 
-HOME = Path(os.environ["MERGEPLAN_HOME"])
-STATE = HOME / "scripted.json"
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+HOME = os.environ["MERGEPLAN_HOME"]
+STATE = f"{HOME}/scripted.json"
 PARENTS = {"shop.totals": ["shop.orders"]}
 
 
@@ -21,19 +27,34 @@ def say(event: str, **facts: object) -> None:
     print(json.dumps({"event": event, **version, **facts}), flush=True)  # noqa: T201 - it is a command line
 
 
+def read(path: str) -> str:
+    """A file's text, '' when there is none."""
+    try:
+        with open(path) as file:
+            return file.read()
+    except FileNotFoundError:
+        return ""
+
+
+def write(path: str, text: str, mode: str = "w") -> None:
+    with open(path, mode) as file:
+        file.write(text)
+
+
 def knobs() -> dict[str, Any]:
-    path = HOME / "knobs.json"
-    return json.loads(path.read_text()) if path.exists() else {}
+    turn: dict[str, Any] = json.loads(read(f"{HOME}/knobs.json") or "{}")
+    return turn
 
 
 def load() -> dict[str, Any]:
-    return json.loads(STATE.read_text()) if STATE.exists() else {"environments": {}, "overrides": {}, "history": {}}
+    state: dict[str, Any] = json.loads(read(STATE) or '{"environments": {}, "overrides": {}, "history": {}}')
+    return state
 
 
 def save(state: dict[str, Any]) -> None:
-    fresh = STATE.with_suffix(f".{os.getpid()}")
-    fresh.write_text(json.dumps(state))
-    fresh.replace(STATE)
+    fresh = f"{HOME}/scripted.{os.getpid()}"
+    write(fresh, json.dumps(state))
+    os.replace(fresh, STATE)
 
 
 def digest(*parts: object) -> str:
@@ -41,16 +62,17 @@ def digest(*parts: object) -> str:
 
 
 def models() -> dict[str, str]:
-    if not any(Path(name).exists() for name in ("config.yaml", "config.py")):
+    if not any(os.path.exists(name) for name in ("config.yaml", "config.py")):
         fail("There is no config.yaml.", "", 0, "ProjectError", "")
     found = {}
-    for path in sorted(Path("models").glob("*.sql")):
-        for line, text in enumerate(path.read_text().splitlines(), start=1):
+    names = sorted(os.listdir("models")) if os.path.isdir("models") else []
+    for path in (f"models/{name}" for name in names if name.endswith(".sql")):
+        for line, text in enumerate(read(path).splitlines(), start=1):
             if "BROKEN" in text:
-                fail("`BROKEN` is no SQL.", f"models/{path.name}", line, "ProjectError", "Mend it.")
+                fail("`BROKEN` is no SQL.", path, line, "ProjectError", "Mend it.")
             if "LEAK" in text:
-                fail(f"The environment is {dict(os.environ)}.", f"models/{path.name}", line, "ProjectError", "")
-        found[f"shop.{path.stem}"] = path.read_text()
+                fail(f"The environment is {dict(os.environ)}.", path, line, "ProjectError", "")
+        found[f"shop.{path[len('models/') : -len('.sql')]}"] = read(path)
     return found
 
 
@@ -168,7 +190,7 @@ def fail_where_wanted(name: str, found: list[dict[str, Any]]) -> None:
     turn = knobs()
     if turn.get("held") == name:
         fail("`prod` is held by ann on laptop:7.", "", 0, "LeaseHeld", "", 4)
-    if turn.get("busy", 0) > sum(f'"plan", "{name}"' in call for call in (HOME / "calls.jsonl").open()) - 1:
+    if turn.get("busy", 0) > read(f"{HOME}/calls.jsonl").count(f'"plan", "{name}"') - 1:
         fail(f"the tables in {HOME}/spark are in use by process 7 (`mergeplan warm`).", "", 0, "CatalogBusy", "", 4)
     most = next((int(each.partition("=")[2]) for each in sys.argv if each.startswith("--max-bytes=")), None)
     if most is not None and sum(each["estimate"]["bytes"] for each in found) > most:
@@ -319,8 +341,7 @@ def wait(name: str) -> None:
     if knobs().get("spark_ui"):
         say("stage", name="backfill", total=1, spark_ui=knobs()["spark_ui"])
     if knobs().get("hang") == name.split("_")[0]:
-        with (HOME / "hanging").open("a") as hanging:
-            hanging.write(f"{os.getpid()}\n")
+        write(f"{HOME}/hanging", f"{os.getpid()}\n", "a")
     while knobs().get("hang") == name.split("_")[0]:
         index += 1
         if not knobs().get("hush"):
@@ -339,7 +360,7 @@ def wait(name: str) -> None:
         time.sleep(0.05)
 
 
-def write_catalog(path: Path, state: dict[str, Any]) -> None:
+def write_catalog(path: str, state: dict[str, Any]) -> None:
     """The document that `docs --format json` writes, of the models of prod."""
     if knobs().get("fail") == "docs":
         raise SystemExit(1)
@@ -353,18 +374,20 @@ def write_catalog(path: Path, state: dict[str, Any]) -> None:
     ]  # fmt: skip
     made = {"made_at": "2026-01-05T10:00:00+00:00", "promoted_at": "2026-01-05T09:00:00+00:00"}
     view = {"version": 1, "project": "shop", "environment": "prod", "revision": prod["revision"], "models": models}
-    path.write_text(json.dumps(view | made))
+    write(path, json.dumps(view | made))
 
 
 def main() -> None:
-    HOME.mkdir(parents=True, exist_ok=True)
-    with (HOME / "calls.jsonl").open("a") as calls:
-        ruling = os.environ.get("MERGEPLAN_GATEWAYS_FROM")
-        gateways = Path(ruling).read_text() if ruling else ""
-        told = {"argv": sys.argv[1:], "environ": dict(os.environ), "gateways": gateways, "pid": os.getpid()}
-        calls.write(json.dumps(told) + "\n")
+    os.makedirs(HOME, exist_ok=True)
+    ruling = os.environ.get("MERGEPLAN_GATEWAYS_FROM")
+    gateways = read(ruling) if ruling else ""
+    told = {"argv": sys.argv[1:], "environ": dict(os.environ), "gateways": gateways, "pid": os.getpid()}
+    write(f"{HOME}/calls.jsonl", json.dumps(told) + "\n", "a")
     verb, state = sys.argv[1], load()
     if number := knobs().get("crash"):
+        import site
+
+        site.main()
         from mergeplan.planner.file_note import note_file
 
         note_file("models/orders.sql")
@@ -412,7 +435,7 @@ def main() -> None:
         say("result", ok=True, applied=False, environment=sys.argv[2], different=bool(rows), changes=rows)
         raise SystemExit(1 if rows else 0)
     elif verb == "docs":
-        write_catalog(Path(option("--output")), state)
+        write_catalog(option("--output"), state)
     elif verb == "invalidate":
         state["environments"].pop(sys.argv[2], None)
         save(state)

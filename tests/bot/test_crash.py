@@ -40,7 +40,7 @@ class Scene:
             "MERGEPLAN_GITHUB_PRIVATE_KEY": self.github.app_private_key,
             "MERGEPLAN_HOME": str(self.home),
             "MERGEPLAN_PORT": str(self.port),
-            "MERGEPLAN_PLANNER_COMMAND": f'["{sys.executable}", "-P", "{SCRIPT}"]',
+            "MERGEPLAN_PLANNER_COMMAND": f'["{sys.executable}", "-P", "-S", "{SCRIPT}"]',
             "MERGEPLAN_WRITE_SPACING_SECONDS": "0",
             "MERGEPLAN_SWEEP_SECONDS": "5",
             "MERGEPLAN_WARM": "false",

@@ -55,6 +55,7 @@ def example(make_bench: Callable[..., Bench]) -> Bench:
     return bench
 
 
+@pytest.mark.prove
 def test_a_pull_request_is_planned_merged_and_promoted(make_bench: Callable[..., Bench]) -> None:
     """Behaviours 9, 40, 47: what did not change is shared with prod, and a merge executes nothing over data."""
     bench = example(make_bench)

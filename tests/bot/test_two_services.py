@@ -48,7 +48,7 @@ class Services:
 
     def start(self, name: str) -> None:
         """A service on its own home; in the database it is one of many."""
-        planner = ["/usr/bin/env", f"MERGEPLAN_HOME={self.shared}", sys.executable, "-P", str(SCRIPT)]
+        planner = ["/usr/bin/env", f"MERGEPLAN_HOME={self.shared}", sys.executable, "-P", "-S", str(SCRIPT)]
         environ = {
             "PATH": os.environ["PATH"],
             "MERGEPLAN_WEBHOOK_SECRET": SECRET,

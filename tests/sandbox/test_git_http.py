@@ -108,3 +108,13 @@ def test_the_test_s_git_reads_no_settings_of_this_machine() -> None:
     )
 
     assert "global" not in done.stdout and "system" not in done.stdout
+
+
+def test_references_are_those_that_git_lists_packed_or_not(sandbox: Sandbox, number: int) -> None:
+    folder = sandbox.state.git(SHOP)
+    git(folder, "pack-refs", "--all")
+    sandbox.commit(SHOP, "more", {"models/orders.sql": "SELECT 3 AS id\n"}, "After it was packed", author="wim")
+    listed = git(folder, "for-each-ref", "--format=%(refname) %(objectname)").splitlines()
+
+    assert [f"{name} {sha}" for name, sha in repos.refs(folder, "refs/").items()] == listed
+    assert f"refs/pull/{number}/head {sandbox.head(SHOP, 'more')}" in listed

@@ -1,11 +1,21 @@
 """GraphQL: who edited a comment, comments and check runs written several at a time, reverts; REST has none of it."""
 
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
 from fastapi import APIRouter
-from graphql import GraphQLError, GraphQLResolveInfo, GraphQLSchema, build_schema, graphql_sync
+from graphql import (
+    DocumentNode,
+    ExecutionResult,
+    GraphQLError,
+    GraphQLResolveInfo,
+    GraphQLSchema,
+    build_schema,
+    execute_sync,
+    parse,
+    validate,
+)
 
 from mergeplan.bot.sandbox import check_runs, pulls, talk
 from mergeplan.bot.sandbox.access import COMMENT, OPEN_PULL, PUSH, READ, WRITE_CHECKS, Need, door, may_edit
@@ -40,9 +50,26 @@ def graphql(call: Call) -> Any:
     query, variables = call.body.get("query"), call.body.get("variables")
     if not isinstance(query, str) or not query:
         raise ApiError(400, "A query attribute must be specified and must be a string.")
-    answer = graphql_sync(_schema(), query, Root(call), variable_values=variables or {})
+    answer = _execute(query, Root(call), variables or {})
     errors = [_error(error) for error in answer.errors or ()]
     return {"data": answer.data} | ({"errors": errors} if errors else {})
+
+
+def _execute(query: str, root: "Root", variables: Json) -> ExecutionResult:
+    document = _document(query)
+    if isinstance(document, list):
+        return ExecutionResult(None, document)
+    return execute_sync(_schema(), document, root, variable_values=variables)
+
+
+@lru_cache(maxsize=100)
+def _document(query: str) -> DocumentNode | list[GraphQLError]:
+    """A query that the schema allows, or what is wrong with it; clients send few texts, and each is read once."""
+    try:
+        document = parse(query)
+    except GraphQLError as error:
+        return [error]
+    return validate(_schema(), document) or document
 
 
 @cache

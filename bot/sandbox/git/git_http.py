@@ -1,6 +1,8 @@
 """git over HTTP: `git http-backend` behind the sandbox's own rules of who may read and push."""
 
 import subprocess
+from collections.abc import Mapping
+from functools import cache, lru_cache
 from urllib.parse import unquote
 
 from fastapi import APIRouter, Request
@@ -15,6 +17,7 @@ from mergeplan.bot.sandbox.state import Repository
 from mergeplan.bot.sandbox.webhooks import Site
 
 router = APIRouter()
+FETCHES = "service=git-upload-pack"
 READ_CONTENTS = Need(("contents",), "read", "read")
 
 
@@ -74,10 +77,31 @@ def _backend(site: Site, request: Request, full_name: str, path: str, body: byte
         "GIT_COMMITTER_NAME": login,
         "GIT_COMMITTER_EMAIL": f"{login}@localhost",
     }
+    if path == "info/refs" and env["GIT_PROTOCOL"] == "version=2" and env["QUERY_STRING"] == FETCHES:
+        answer = _ask_once(tuple(env.items()))
+        if answer[1] != 200:
+            _ask_once.cache_clear()
+        return Response(*answer)
+    return Response(*_ask(env, body))
+
+
+def _ask(env: Mapping[str, str], body: bytes = b"") -> tuple[bytes, int, dict[str, str]]:
     done = subprocess.run(
-        ["git", "http-backend"], input=body, env=env, capture_output=True, timeout=GIT_TIMEOUT, check=False
+        [_program()], input=body, env=dict(env), capture_output=True, timeout=GIT_TIMEOUT, check=False
     )
     head, _, content = done.stdout.partition(b"\r\n\r\n")
     fields = dict(line.split(": ", 1) for line in head.decode("latin-1").splitlines() if ": " in line)
     status = int(fields.pop("Status", "200" if done.returncode == 0 else "500").split()[0])
-    return Response(content, status, fields)
+    return content, status, fields
+
+
+@lru_cache(maxsize=200)
+def _ask_once(env: tuple[tuple[str, str], ...]) -> tuple[bytes, int, dict[str, str]]:
+    """What a fetch by git's version 2 begins with: what the server can do, and nothing that a push changes."""
+    return _ask(dict(env))
+
+
+@cache
+def _program() -> str:
+    run = subprocess.run(["git", "--exec-path"], capture_output=True, text=True, timeout=GIT_TIMEOUT, check=True)
+    return f"{run.stdout.strip()}/git-http-backend"

@@ -5,6 +5,7 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -119,6 +120,8 @@ def tip(repo: Path, ref: str) -> str | None:
     """The commit that a ref, branch name or SHA stands for, or None."""
     if ref.startswith("-"):
         return None
+    if not SHAS.fullmatch(ref) and (branch := refs(repo).get(f"refs/heads/{ref}")):
+        return branch
     for name in (ref, f"refs/heads/{ref}"):
         try:
             asked = f"{name}^{{commit}}"
@@ -130,9 +133,16 @@ def tip(repo: Path, ref: str) -> str | None:
 
 
 def refs(repo: Path, prefix: str = "refs/heads/") -> dict[str, str]:
-    """The refs under a prefix and their objects."""
-    lines = git(repo, "for-each-ref", "--format=%(refname) %(objectname)", prefix).splitlines()
-    return dict(line.rsplit(" ", 1) for line in lines)
+    """The refs under a prefix and their objects, as they lie in files: they are asked for too often to start git."""
+    names: dict[str, str] = {}
+    with suppress(FileNotFoundError):
+        lines = (repo / "packed-refs").read_text().splitlines()
+        names |= {name: sha for sha, _, name in (line.partition(" ") for line in lines if line[0] not in "#^")}
+    for folder, _, files in os.walk(repo / "refs"):
+        for path in (Path(folder, file) for file in files if not file.endswith(".lock")):
+            with suppress(FileNotFoundError):  # deleted meanwhile
+                names[path.relative_to(repo).as_posix()] = path.read_text().strip()
+    return {name: names[name] for name in sorted(names) if name.startswith(prefix)}
 
 
 def set_ref(repo: Path, ref: str, sha: str | None) -> None:
@@ -168,7 +178,7 @@ def commit_files(
     for path, content in files.items():
         stream.append(_file_line(path, content))
     git(repo, "fast-import", "--quiet", "--force", stdin=b"".join(stream))
-    return git(repo, "rev-parse", f"refs/heads/{branch}").strip()
+    return refs(repo)[f"refs/heads/{branch}"]
 
 
 def _file_line(path: str, content: str | bytes | None) -> bytes:

@@ -34,7 +34,7 @@ class Workflow:
         self.runs = 0
         self.edited: dict[str, Any] = {}
         monkeypatch.setenv("MERGEPLAN_HOME", str(folder / "home"))
-        monkeypatch.setenv("MERGEPLAN_PLANNER_COMMAND", json.dumps([sys.executable, "-P", str(SCRIPT)]))
+        monkeypatch.setenv("MERGEPLAN_PLANNER_COMMAND", json.dumps([sys.executable, "-P", "-S", str(SCRIPT)]))
         monkeypatch.setenv("MERGEPLAN_WRITE_SPACING_SECONDS", "0")
 
     def run(self, name: str, payload: dict[str, Any], *, read_only: bool = False) -> int:

@@ -34,7 +34,7 @@ from tests.planner.agents.test_mcp import digests
 from tests.planner.cli.conftest import TODAY, Lent
 from tests.planner.shop import write_shop
 
-CASES = min(int(os.environ.get("MERGEPLAN_CASES", "12")), 300)
+CASES = min(int(os.environ.get("MERGEPLAN_CASES", "5")), 300)
 SEED = int(os.environ.get("MERGEPLAN_SEED", "1"))
 CALLS = 8  # of a sequence
 CANARY = {
@@ -164,6 +164,7 @@ async def attack(client: Client, random_source: random.Random, values: dict[str,
     return answers
 
 
+@pytest.mark.sampled
 def test_no_sequence_of_tools_reaches_prod_secrets_rows_or_files(
     target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
