@@ -96,7 +96,7 @@ def theirs(sqlmesh: str, folder: Path, size: int) -> dict[str, Taken]:
 
 def main() -> None:
     """Print the table."""
-    sqlmesh, sizes = sys.argv[1], tuple(int(argument) for argument in sys.argv[2:]) or SIZES
+    sqlmesh, sizes = str(Path(sys.argv[1]).absolute()), tuple(int(argument) for argument in sys.argv[2:]) or SIZES
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its bytecode
     print(f"{'':<14}{'':<14}{'mergeplan':>12}{'SQLMesh':>10}   SQLMesh / mergeplan, CPU seconds; megabytes")
     with tempfile.TemporaryDirectory() as name:
