@@ -20,7 +20,7 @@ from mergeplan.planner.model.table_format import FORMATS, TABLE_FORMATS
 from mergeplan.planner.parsing.macros.expand import dates
 from mergeplan.planner.parsing.render import stage_statements
 from mergeplan.planner.parsing.sql.macro_scope import EVALUATING
-from mergeplan.planner.snapshot.environment import PROD, Environment, View, views_of
+from mergeplan.planner.snapshot.environment import PROD, Environment, View
 from mergeplan.planner.state.leases import Lease
 from mergeplan.planner.state.store import StateStore
 
@@ -104,7 +104,7 @@ def find_drift(
     shown = (
         {snapshot.table for snapshot in prod.snapshots.values()} if environment.name != prod.name else frozenset[str]()
     )
-    views = views_of(environment)
+    views = environment.views_by_name
     own = [
         snapshot
         for snapshot in environment.snapshots.values()
@@ -163,7 +163,7 @@ def mend_views(
 
     Of a model whose table is not there the view stays as it is.
     """
-    views, columns = views_of(environment), {name: table.columns for name, table in store.tables.all().items()}
+    views, columns = environment.views_by_name, {name: table.columns for name, table in store.tables.all().items()}
     mended = []
     for difference in drift:
         view = views.get(difference.name)

@@ -43,7 +43,7 @@ from mergeplan.planner.plan.schedule import (
     schedule_run,
 )
 from mergeplan.planner.semantics.shape_memory import NO_MEMORY, ShapeMemory
-from mergeplan.planner.snapshot.environment import PROD, Environment, ViewChanges, view_changes, views_of
+from mergeplan.planner.snapshot.environment import PROD, Environment, ViewChanges, view_changes
 from mergeplan.planner.snapshot.snapshot import Snapshot
 
 
@@ -375,7 +375,7 @@ def _views(
 
 def _check_views(new: Environment, base: Environment) -> None:
     """ProjectError when a view of the environment would stand where another model's view stands."""
-    taken = views_of(base) if base.name != new.name else {}
+    taken = base.views_by_name if base.name != new.name else {}
     named: dict[str, str] = {}
     for model in sorted(new.views):
         name = new.naming.view(model, new.name)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cached_property
 
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.model.model import Statement
@@ -37,6 +38,16 @@ class Environment:
     @property
     def exists(self) -> bool:
         return self.revision > 0
+
+    @cached_property
+    def views_by_name(self) -> Mapping[str, View]:
+        """View name -> view, for each model that has one in this environment."""
+        shown = (
+            _view(snapshot, self.naming.view(name, self.name))
+            for name, snapshot in self.snapshots.items()
+            if name in self.views and snapshot.kind.has_view
+        )
+        return {view.name: view for view in shown}
 
 
 @dataclass(frozen=True)
@@ -79,16 +90,6 @@ def parse_environment_name(name: str) -> str:
     return lowered
 
 
-def views_of(environment: Environment) -> dict[str, View]:
-    """View name -> view, for each model that has one in this environment."""
-    shown = (
-        _view(snapshot, environment.naming.view(name, environment.name))
-        for name, snapshot in environment.snapshots.items()
-        if name in environment.views and snapshot.kind.has_view
-    )
-    return {view.name: view for view in shown}
-
-
 def _without_common(old: Environment, new: Environment) -> tuple[Environment, Environment]:
     """Both without the models of which both show the very same snapshot, where both name their views alike."""
     if old.name != new.name or replace(old.naming, default="") != replace(new.naming, default=""):
@@ -123,7 +124,8 @@ def view_changes(old: Environment, new: Environment) -> ViewChanges:
     # An environment of before names had catalogs says no default one: then it is the same.
     default = new.naming.default or old.naming.default
     before, after = (
-        views_of(replace(shown, naming=replace(shown.naming, default=default))) for shown in _without_common(old, new)
+        replace(shown, naming=replace(shown.naming, default=default)).views_by_name
+        for shown in _without_common(old, new)
     )
     return ViewChanges(
         added=tuple(after[name] for name in sorted(after.keys() - before.keys())),

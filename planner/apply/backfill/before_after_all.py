@@ -15,7 +15,7 @@ from mergeplan.planner.parsing.macros.expander import Expander
 from mergeplan.planner.parsing.sql.token_lists import text_of
 from mergeplan.planner.parsing.sql.user_macros import Variable
 from mergeplan.planner.project.loader import Project
-from mergeplan.planner.snapshot.environment import Environment, views_of
+from mergeplan.planner.snapshot.environment import Environment
 
 BEFORE, AFTER = "before_all", "after_all"
 _TABLE = r"(?P<table>['`\w.]+)"
@@ -40,7 +40,7 @@ def statements_of(project: Project, environment: Environment, key: str) -> tuple
 
     ProjectError at config.yaml for one that there may not be: whatever is not the environment's own stays as it is.
     """
-    views = sorted(views_of(environment))
+    views = sorted(environment.views_by_name)
     schemas = sorted({view.rpartition(".")[0] for view in views})
     facts: dict[str, Variable] = {"this_env": environment.name, "views": tuple(views), "schemas": tuple(schemas)}
     scope = project.defaults.scope

@@ -16,7 +16,7 @@ from mergeplan.planner.errors import Refused, RequestError
 from mergeplan.planner.intervals import Timeline, subtract
 from mergeplan.planner.plan.build import build_run
 from mergeplan.planner.plan.schedule import Loaded, Window
-from mergeplan.planner.snapshot.environment import PROD, Environment, view_changes, views_of
+from mergeplan.planner.snapshot.environment import PROD, Environment, view_changes
 from mergeplan.planner.snapshot.snapshot import Snapshot
 from mergeplan.planner.state.environments import HistoryAction, Revision
 from mergeplan.planner.state.leases import Lease
@@ -172,7 +172,7 @@ def earlier_revision(history: tuple[Revision, ...], now: Environment, to_revisio
 
 def _view_moves(old: Environment, new: Environment) -> Iterator[MovedView]:
     """Each view that comes, moves or goes, by name."""
-    changes, before = view_changes(old, new), {view.model: view.table for view in views_of(old).values()}
+    changes, before = view_changes(old, new), {view.model: view.table for view in old.views_by_name.values()}
     moves = [MovedView(view.model, view.name, None, view.table) for view in changes.added]
     moves += [MovedView(view.model, view.name, before.get(view.model), view.table) for view in changes.swapped]
     moves += [MovedView(view.model, view.name, view.table, None) for view in changes.dropped]

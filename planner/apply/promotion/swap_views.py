@@ -40,7 +40,7 @@ from mergeplan.planner.naming import quote_column
 from mergeplan.planner.parsing.macros.expand import dates
 from mergeplan.planner.parsing.render import stage_statements
 from mergeplan.planner.parsing.sql.macro_scope import EVALUATING
-from mergeplan.planner.snapshot.environment import PROD, Environment, View, ViewChanges, view_changes, views_of
+from mergeplan.planner.snapshot.environment import PROD, Environment, View, ViewChanges, view_changes
 from mergeplan.planner.state.leases import Lease
 from mergeplan.planner.state.promotions import Promotion
 from mergeplan.planner.state.store import StateStore
@@ -61,7 +61,7 @@ def carry_out(
     A `pool` is one in which nothing else runs, and whose threads the catalog knows.
     """
     swap = _ViewSwap(store, engine, lease, promotion, emit, pool)
-    swap.before = views_of(promotion.old)
+    swap.before = promotion.old.views_by_name
     return _finish(swap)
 
 
@@ -84,7 +84,7 @@ def _finish(swap: _ViewSwap) -> Promoted:
         _undo(swap, error)
         raise
     store.promotions.finish(lease, promotion)
-    shown = len(views_of(promotion.new)) - len(changes.added) - len(changes.swapped)
+    shown = len(promotion.new.views_by_name) - len(changes.added) - len(changes.swapped)
     done = Promoted(
         promotion.environment,
         promotion.new.revision,
@@ -123,10 +123,12 @@ class _ViewSwap:
         self.store, self.engine, self.lease, self.promotion, self.emit = store, engine, lease, promotion, emit
         self._pool = pool
         self.rolling_back = False
-        self._had = views_of(promotion.old).keys()  # what stands there is ours
+        self._had = promotion.old.views_by_name.keys()  # what stands there is ours
         self.before: Mapping[str, View] | None = None  # what all views show until they are swapped, if that is known
         self._comments: dict[str, tuple[str, ...]] = {}  # of each view, by the old and the new map
-        for view in (view for environment in (promotion.old, promotion.new) for view in views_of(environment).values()):
+        for view in (
+            view for environment in (promotion.old, promotion.new) for view in environment.views_by_name.values()
+        ):
             self._comments[view.name] = (*self._comments.get(view.name, ()), view.comment)
         self._refused: set[str] = set()  # views that Spark would not swap, or whose statements it would not run
         self._pause = threading.Event()
@@ -138,7 +140,7 @@ class _ViewSwap:
 
     def _queries_through(self) -> Iterator[tuple[str, str]]:
         """The queries with which views read through the switch, of those whose columns allow it."""
-        old, columns = views_of(self.promotion.old), self._columns
+        old, columns = self.promotion.old.views_by_name, self._columns
         for name, view in self._moved.items():
             before, after = old[name].table, view.table
             if before in columns and after in columns:
@@ -161,7 +163,7 @@ class _ViewSwap:
                 self._each(pool, self._swap, (*changes.added, *changes.swapped))
                 self._each(pool, self._drop, changes.dropped)
         if new.name != PROD:
-            kept = {name.rpartition(".")[0] for name in views_of(new)}
+            kept = {name.rpartition(".")[0] for name in new.views_by_name}
             for schema in sorted({view.name.rpartition(".")[0] for view in changes.dropped} - kept):
                 self.engine.catalog.drop_schema_if_empty(schema)
 
@@ -203,7 +205,7 @@ class _ViewSwap:
             self._attempt(view, lambda: self._show(view, self._through[view.name]), _never)
         except QueryError:
             # Without its old table it fails in any case until it is swapped, and on the way back nothing may stop us.
-            if not self.rolling_back and not self._is_gone(views_of(self.promotion.old)[view.name].table):
+            if not self.rolling_back and not self._is_gone(self.promotion.old.views_by_name[view.name].table):
                 raise
             del self._through[view.name]
 
@@ -310,7 +312,7 @@ class _ViewSwap:
 
 def _tables_of(promotion: Promotion) -> set[str]:
     """The tables that the views of a promotion show before it or after it."""
-    shown = views_of(promotion.old), views_of(promotion.new)
+    shown = promotion.old.views_by_name, promotion.new.views_by_name
     return {views[name].table for views in shown for name in promotion.changes.names if name in views}
 
 

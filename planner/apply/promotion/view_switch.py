@@ -13,7 +13,7 @@ from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.errors import QueryError
 from mergeplan.planner.model.model import Column
 from mergeplan.planner.naming import parts_of, quote_column
-from mergeplan.planner.snapshot.environment import View, views_of
+from mergeplan.planner.snapshot.environment import View
 from mergeplan.planner.state.promotions import Promotion
 
 COLUMNS = (Column("promoted", "boolean"),)
@@ -37,7 +37,7 @@ def find_moved_views(promotion: Promotion) -> Mapping[str, View]:
 
     How another catalog finds a view, it decides.
     """
-    old, new = views_of(promotion.old), views_of(promotion.new)
+    old, new = promotion.old.views_by_name, promotion.new.views_by_name
     ours = (view for view in new.values() if not parts_of(view.name)[0] and not parts_of(view.table)[0])
     return {view.name: view for view in ours if view.name in old and old[view.name].table != view.table}
 

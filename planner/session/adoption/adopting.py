@@ -22,7 +22,7 @@ from mergeplan.planner.session.unopened import merge_deployed
 from mergeplan.planner.session.use_cases.apply import check_queries
 from mergeplan.planner.session.use_cases.applying import Record, execute_plan
 from mergeplan.planner.session.workspace import Workspace, load_state
-from mergeplan.planner.snapshot.environment import PROD, Environment, views_of
+from mergeplan.planner.snapshot.environment import PROD, Environment
 
 
 @dataclass(frozen=True)
@@ -186,8 +186,8 @@ def _plan(
 
 def _replaceable_views(work: Workspace, plan: Plan, moved_views: set[str]) -> tuple[str, ...]:
     """The views that views of the plan take the place of; Refused when one would stand where a table does."""
-    old, names = views_of(plan.old), []
-    for name, view in views_of(plan.new).items():
+    old, names = plan.old.views_by_name, []
+    for name, view in plan.new.views_by_name.items():
         if name in old or name in moved_views or (there := work.engine.catalog.standing(name)) is None:
             continue
         if not there.is_view:

@@ -16,7 +16,7 @@ from mergeplan.planner.session.unopened import refusals
 from mergeplan.planner.session.use_cases.lint import check_rules
 from mergeplan.planner.session.use_cases.planning import check_request, load_request, make_plan, rebuild_saved_plan
 from mergeplan.planner.session.workspace import Workspace
-from mergeplan.planner.snapshot.environment import PROD, view_changes, views_of
+from mergeplan.planner.snapshot.environment import PROD, view_changes
 from mergeplan.planner.state.environments import HistoryAction
 
 
@@ -74,7 +74,7 @@ def find_earlier_promotion(work: Workspace, name: str, note: str) -> Promoted | 
     new = work.store.environments.get_revision(name, latest)
     moved = view_changes(work.store.environments.get_revision(name, before), new)
     added, swapped, dropped = len(moved.added), len(moved.swapped), len(moved.dropped)
-    return Promoted(name, latest, added, swapped, dropped, len(views_of(new)) - added - swapped)
+    return Promoted(name, latest, added, swapped, dropped, len(new.views_by_name) - added - swapped)
 
 
 def _run_tests(work: Workspace, *, again: bool) -> None:

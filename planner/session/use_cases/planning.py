@@ -28,7 +28,7 @@ from mergeplan.planner.session.unopened import add_unopened, merge_deployed
 from mergeplan.planner.session.use_cases.git_changes import git_change_finder
 from mergeplan.planner.session.workspace import Workspace, load_state
 from mergeplan.planner.snapshot.content_hash import Contents
-from mergeplan.planner.snapshot.environment import PROD, Environment, parse_environment_name, views_of
+from mergeplan.planner.snapshot.environment import PROD, Environment, parse_environment_name
 from mergeplan.planner.state.leases import Lease
 
 
@@ -143,7 +143,7 @@ def _others_environment(work: Workspace, options: PlanOptions, target: Environme
 
 def _check_placement(work: Workspace, plan: Plan) -> Plan:
     """The plan, once its views have catalogs to lie in; ProjectError."""
-    check_views(views_of(plan.new), work.project.catalogs, Place(work.project.config_path))
+    check_views(plan.new.views_by_name, work.project.catalogs, Place(work.project.config_path))
     return plan
 
 
