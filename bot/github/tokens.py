@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import jwt
@@ -24,17 +24,17 @@ EARLY_SECONDS = 300.0  # a token is not used when it is about to end
 
 
 def app_signer(private_key: str) -> Callable[[dict[Any, Any]], str]:
-    """What signs an App's claims with its key in PEM, which is read once: that takes longer than the rest of a call."""
+    """What signs an App's claims with its key in PEM."""
+    return lambda claims: jwt.encode(claims, _read_key(private_key), algorithm="RS256")
 
-    @cache
-    def key() -> RSAPrivateKey | str:
-        try:
-            loaded = load_pem_private_key(private_key.encode(), password=None)
-        except ValueError:
-            return private_key  # the signing says what is wrong with it
-        return loaded if isinstance(loaded, RSAPrivateKey) else private_key
 
-    return lambda claims: jwt.encode(claims, key(), algorithm="RS256")
+@lru_cache(maxsize=1)  # to read it takes longer than all else of a call: its numbers are proved to be a key
+def _read_key(private_key: str) -> RSAPrivateKey | str:
+    try:
+        loaded = load_pem_private_key(private_key.encode(), password=None)
+    except ValueError:
+        return private_key  # the signing says what is wrong with it
+    return loaded if isinstance(loaded, RSAPrivateKey) else private_key
 
 
 class BotAuth(Auth.AppInstallationAuth):
