@@ -10,6 +10,7 @@ import pytest
 from mergeplan.planner.project.dbt.inputs import PYTHON
 from tests.bot.conftest import SHOP, Bench
 from tests.bot.test_real_planner import assert_merged_for_nothing, rows
+from tests.planner.dbt.admission import admit_project_code
 
 DBT = Path(__file__).parents[2] / ".venv-dbt/bin/python"
 pytestmark = [
@@ -32,8 +33,7 @@ def test_a_pull_request_of_a_dbt_project_is_planned_merged_and_promoted(
     make_bench: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv(PYTHON, str(DBT))
-    for folder in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
-        folder.chmod(0o711)  # for the user of project code
+    admit_project_code(tmp_path)
     bench = make_bench(project=FILES, planner_command=(), warm=True, patience=900.0)
     assert bench.context.inbox.prods.get(SHOP).revision == 1
 

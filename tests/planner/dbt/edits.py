@@ -37,7 +37,8 @@ profiles = json.dumps({"edits": {"target": "prod", "outputs": {"prod": {"type": 
 def compiled(root):
     work = DbtWork()
     work.answer({"op": "open", "root": root})
-    request = {"op": "compile", "home": tempfile.mkdtemp(), "profiles": profiles, "environment": {}, "vars": "{}"}
+    request = {"op": "compile", "home": tempfile.mkdtemp(), "profile": "edits", "profiles": profiles,
+               "environment": {}, "vars": "{}"}
     return {**work.answer(request), "files": []}
 
 def ask_dbt(root, *arguments):

@@ -17,6 +17,7 @@ from mergeplan.planner.project.dbt.inputs import PYTHON
 from mergeplan.planner.project.folder import Folder
 from mergeplan.planner.project.loader import LoadOptions, Project, load_project
 from mergeplan.planner.python.isolation import NO_ISOLATION, Isolation
+from tests.planner.dbt.admission import admit_project_code
 from tests.planner.shop import NOW
 
 from .recorded import SHOP
@@ -132,8 +133,7 @@ def test_what_mergeplan_does_not_do_as_dbt_databricks_is_refused_alone(root: Pat
 
 
 def test_its_macros_and_questions_are_answered_without_a_warehouse(root: Path, tmp_path: Path) -> None:
-    for folder in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
-        folder.chmod(0o755)  # for the user of project code
+    admit_project_code(tmp_path)
     project = compile_project(root, Isolation(required=True))
     nodes: dict[str, DbtNode] = {node.name: node for node in project.nodes}
 

@@ -23,6 +23,7 @@ from mergeplan.planner.project.dbt.inputs import PYTHON
 from mergeplan.planner.project.folder import Folder
 from mergeplan.planner.python.isolation import NO_ISOLATION, Isolation
 from tests.planner.cli.conftest import Lent
+from tests.planner.dbt.admission import admit_project_code
 from tests.planner.shop import rows
 
 from .recorded import ANSWER, SHOP, compile_shop
@@ -166,8 +167,7 @@ def test_a_projects_templates_and_packages_see_no_secret(
     )
     (shop / "models/stolen.sql").write_text("select {{ steal() }} as stolen")
     monkeypatch.setenv("DBT_OPEN", "seen")
-    for folder in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
-        folder.chmod(0o755)  # for the user of project code
+    admit_project_code(tmp_path)
 
     project = compile_dbt(Folder(shop, Cache(None)), DbtConfig(), os.environ, isolation, Cache(None))
 

@@ -21,6 +21,7 @@ from mergeplan.planner.project.dbt.inputs import PYTHON
 from mergeplan.planner.project.folder import Folder
 from mergeplan.planner.project.loader import LoadOptions, load_project
 from mergeplan.planner.python.isolation import NO_ISOLATION, Isolation
+from tests.planner.dbt.admission import admit_project_code
 from tests.planner.shop import NOW
 
 from .recorded import SHOP
@@ -71,8 +72,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     settings = {"name": "evil", "version": "1.0", "profile": "shop", "models": {"evil": {"+materialized": "table"}}}
     (package / "dbt_project.yml").write_text(json.dumps(settings))
     (package / "macros/evil.sql").write_text(MACROS)
-    for folder in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
-        folder.chmod(0o755)  # for the user of project code
+    admit_project_code(tmp_path)
     yield root
 
 
