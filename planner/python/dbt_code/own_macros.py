@@ -7,10 +7,15 @@ from typing import Any
 
 from mergeplan.planner.python.dbt_code.compile_error import CompileError
 
-ROWS = {  # type of a node -> the macros of dbt and its adapters by which its rows are made
+_VIEW = r"materialization_view|create_view_as|create_or_replace_view|get_create_view_as_sql|is_incremental"
+_TABLE = r"materialization_table|create_table_as|get_create_table_as_sql|is_incremental"
+ROWS = {  # type of a node, or materialization of a model -> the macros of dbt and its adapters that make its rows
+    "view": re.compile(_VIEW),
+    "table": re.compile(_TABLE),
+    "ephemeral": re.compile("is_incremental"),
     "model": re.compile(
-        r"materialization_(table|view|incremental)|is_incremental|create_(table|view)_as|create_or_replace_view"
-        r"|create_temporary_view|get_create_(table|view)_as_sql|get_(incremental|insert|delete_insert|merge)\w*_sql"
+        rf"{_VIEW}|{_TABLE}|materialization_incremental|create_temporary_view"
+        r"|get_(incremental|insert|delete_insert|merge)\w*_sql"
         r"|get_replace_where_sql|get_merge_unique_key_match|get_select_subquery|dbt_\w+_get_incremental_sql"
     ),
     "seed": re.compile(r"materialization_seed|(create|load|reset)_csv_\w+"),
@@ -28,7 +33,8 @@ def refuse_own_macros(node: Any, kind: str, manifest: Any, adapter: Any) -> None
     dispatched = [name for rule in adapter.config.dispatch or [] for name in rule.get("search_order", [])]
     own = {adapter.config.project_name, node.package_name, *dispatched} - of_dbt
     named = {(macro.package_name, _general_name(macro.name)) for macro in manifest.macros.values()}
-    dbts = {name for package, name in named if package in of_dbt and ROWS[kind].fullmatch(name)}
+    made_by = ROWS.get(str(getattr(node.config, "materialized", "")), ROWS[kind])
+    dbts = {name for package, name in named if package in of_dbt and made_by.fullmatch(name)}
     if changed := sorted(name for package, name in named if package in own and name in dbts):
         raise CompileError(
             f"It is made by the macro `{changed[0]}` of the project's own, which mergeplan does not follow"

@@ -174,17 +174,24 @@ def test_a_packages_seed_and_model_are_those_of_its_own_files(shop: Path) -> Non
     assert (seed.path, seed.header) == ("dbt_packages/evil/seeds/rates.csv", ("town",))
 
 
+EVERY = {"view", "table", "incremental", "ephemeral"}
+
+
 @pytest.mark.parametrize(
-    ("macro", "named"),
+    ("macro", "named", "refused"),
     [
         ("{% materialization table, adapter='spark' %}{{ return({'relations': []}) }}{% endmaterialization %}",
-         "materialization_table"),
-        ("{% macro spark__get_merge_sql(a, b, c, d, e) %}x{% endmacro %}", "get_merge_sql"),
-        ("{% macro is_incremental() %}{{ return(true) }}{% endmacro %}", "is_incremental"),
+         "materialization_table", {"table", "incremental"}),
+        ("{% macro spark__get_merge_sql(a, b, c, d, e) %}x{% endmacro %}", "get_merge_sql", {"incremental"}),
+        ("{% macro is_incremental() %}{{ return(true) }}{% endmacro %}", "is_incremental", EVERY),
     ],
 )  # fmt: skip
-def test_a_project_that_makes_tables_in_another_way_is_refused(shop: Path, macro: str, named: str) -> None:
+def test_what_a_project_makes_in_another_way_than_dbt_is_refused(
+    shop: Path, macro: str, named: str, refused: set[str]
+) -> None:
     (shop / "macros/own.sql").write_text(macro)
-    errors = {node.error for node in compiled(shop).nodes if node.type == "model"}
+    models = [node for node in compiled(shop).nodes if node.type == "model"]
 
+    assert {node.materialized for node in models if node.error} == refused
+    errors = {node.error for node in models} - {""}
     assert errors == {f"It is made by the macro `{named}` of the project's own, which mergeplan does not follow"}
