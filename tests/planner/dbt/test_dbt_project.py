@@ -79,6 +79,21 @@ def test_a_model_that_asks_the_warehouse_is_refused_alone(shop: Path) -> None:
     assert (project.refused.names, project.refused.clear) == ({"shop.asks"}, True)
 
 
+def test_what_reads_a_refused_model_is_left_out_where_names_have_the_default_catalog(
+    shop: Path, tmp_path: Path
+) -> None:
+    answer = {"ok": json.loads(ANSWER.read_text().replace('"shop.', '"main.shop.').replace(" shop.", " main.shop."))}
+    next(node for node in answer["ok"]["nodes"] if node["name"] == "daily")["error"] = "It asks something"
+    record(tmp_path, answer, root=shop)
+    connection = "{type: spark, default_catalog: main}"
+    (shop / "config.yaml").write_text(f"gateways: {{g: {{connection: {connection}}}}}\n")
+
+    project = load(shop)
+
+    assert project.refused.names == {"shop.asks", "shop.daily", "shop.total", "shop.shown"}
+    assert [reader.model for reader in project.refused.left_out] == ["shop.shown", "shop.total"]
+
+
 def test_exposures_of_dbt_use_our_models(shop: Path, tmp_path: Path) -> None:
     answer = {"ok": json.loads(ANSWER.read_text())}
     nodes = ["model.shop.total", "source.shop.raw.items"]
