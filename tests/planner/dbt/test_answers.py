@@ -83,6 +83,28 @@ def test_columns_of_a_model_need_no_spark_where_the_types_of_its_sources_are_sai
     assert answer["columns"] == [("id", "bigint"), ("twice", ""), ("said", "string")]
 
 
+@pytest.mark.parametrize(
+    ("value", "type_"),
+    [
+        ("case when id is null then 'a' when id = 1 then null else 'b' end", "string"),
+        ("case when id = 1 then true end", "boolean"),
+        ("nullif('a', code)", "string"),
+        ("case when id = 1 then 'a' else 2 end", ""),
+        ("case when id = 1 then id else 2 end", ""),  # what YAML says of a source may be wrong
+        ("case when id = 1 then null end", ""),
+        ("case when id = 1 then cast(id as array<int>) else cast(id as array<int>) end", ""),
+    ],
+)
+def test_a_choice_between_values_of_one_written_type_has_that_type(value: str, type_: str) -> None:
+    said = (DbtColumn(name="id", type="int"), DbtColumn(name="code", type="string"))
+    typed = project(STAGED).sources[0].model_copy(update={"columns": said})
+    chosen = node("chosen", f"select x from (select {value} as x from raw.items) as inside", ITEMS)
+    question = columns(chosen.id)
+
+    answer = Answers().answer(project(chosen).model_copy(update={"sources": (typed,)}), [question])
+    assert answer[question.key]["columns"] == [("x", type_)]
+
+
 def test_columns_and_existence_of_a_source_are_those_of_its_table(items: SparkEngine) -> None:
     exists = DbtQuestion(kind="exists", subject=ITEMS, by="")
 

@@ -312,6 +312,32 @@ def test_an_error_of_dbt_is_one_sentence_at_its_file(shop: Path, tmp_path: Path)
         load(shop)
 
 
+@pytest.mark.parametrize(("value", "why"), [("1", "which a dbt project does not see"), (None, "which is not set")])
+def test_a_variable_that_templates_do_not_see_is_named(
+    shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str | None, why: str
+) -> None:
+    missing = "Env var required but not provided: 'TEAM'"
+    record(tmp_path, {"error": {"message": missing, "path": "", "line": 0, "called": False}})
+    monkeypatch.delenv("TEAM", raising=False)
+    if value:
+        monkeypatch.setenv("TEAM", value)
+
+    with pytest.raises(ProjectError, match=rf"A template reads the environment variable `TEAM`, {why}\.") as error:
+        load(shop)
+    assert "that MERGEPLAN_DBT_VARIABLES has, is seen" in error.value.hint
+
+
+def test_without_a_profile_and_a_configuration_it_is_said_what_to_write(
+    shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (shop / "profiles.yml").unlink()
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+    with pytest.raises(ProjectError, match=r"There is no profiles\.yml\.") as error:
+        load(shop)
+    assert "`dbt: {adapter: ..., target_schema: ...}`" in error.value.hint
+
+
 def test_a_seed_that_hooks_load_is_an_external_table_and_an_edit_of_how_changes_its_readers(
     shop: Path, tmp_path: Path
 ) -> None:
