@@ -39,6 +39,8 @@ def type_of(value: Part) -> str | None:
         return "bigint" if value.parts[0] == "Count" else None
     if value.op == "case":
         return _case_type(value)
+    if value.op == "concat":
+        return "string" if _is_string(value) else None
     return _FIXED.get(value.op)
 
 
@@ -49,6 +51,14 @@ def _case_type(case: Term) -> str | None:
     types = {explicit_type(result) for result in results if not (isinstance(result, Term) and result.op == "NULL")}
     type_ = types.pop() if len(types) == 1 else None
     return type_ if is_of_alike(type_) else None  # of others, Spark merges more than their names
+
+
+@lru_cache(maxsize=8192)
+def _is_string(concatenation: Term) -> bool:
+    """True for a concatenation that the query itself gives a string: what stands beside it is cast to one, and the
+    result has the collation of its parts."""
+    strings = any(explicit_type(part) == "string" for part in concatenation.parts)
+    return strings and not any(map(is_collated, concatenation.parts))
 
 
 def explicit_type(value: Part) -> str | None:
