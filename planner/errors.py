@@ -73,6 +73,22 @@ class RuleBroken(ProjectError):
     """A model breaks a rule of the project's linter."""
 
 
+class CatalogUnknown(ProjectError):
+    """A name lies in a catalog that the gateway does not have, and so do `rest` others of the project."""
+
+    def __init__(
+        self, name: str, catalog: str, gateway: str, *, place: Located | None, hint: str, rest: int = 0
+    ) -> None:
+        lie = f" and {rest} more lie" if rest else " lies"
+        message = f"`{name}`{lie} in the catalog `{catalog}`, which the gateway `{gateway}` does not have."
+        super().__init__(message, place=place, hint=hint)
+        self.name, self.catalog, self.gateway = name, catalog, gateway
+
+    def with_rest(self, rest: int) -> CatalogUnknown:
+        """The error for this name and others."""
+        return CatalogUnknown(self.name, self.catalog, self.gateway, place=self.located, hint=self.hint, rest=rest)
+
+
 class ProjectErrors(ProjectError):
     """Several files of the project are wrong; all are reported at once."""
 

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from mergeplan.planner.cache.file_hashes import FileHashes
 from mergeplan.planner.cache.store import Cache
-from mergeplan.planner.errors import Place, ProjectError, ProjectErrors, RequestError
+from mergeplan.planner.errors import CatalogUnknown, Place, ProjectError, ProjectErrors, RequestError
 from mergeplan.planner.file_note import note_file
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.limits import limit_resources
@@ -114,12 +114,25 @@ class Folder:
             # a wrong default is found in every file
             self.errors = list({str(error): error for error in self.errors}.values())
             self.errors.sort(key=lambda error: (error.place.path, error.place.line) if error.place else ("", 0))
-            raise ProjectErrors(tuple(self.errors))
+            raise ProjectErrors(tuple(_join_catalogs(self.errors)))
 
     @property
     def digest(self) -> str:
         """A hash over all that was looked at."""
         return digest(*(part for name, hashed in sorted(self.hashes.items()) for part in (name, hashed)))
+
+
+def _join_catalogs(errors: Sequence[ProjectError]) -> Iterator[ProjectError]:
+    """The errors, with one for each catalog that the gateway does not have, in the place of the first name in it."""
+    names: dict[str, dict[str, CatalogUnknown]] = {}  # by what to do about it
+    for error in errors:
+        if isinstance(error, CatalogUnknown):
+            names.setdefault(error.hint, {}).setdefault(error.name, error)
+    for error in errors:
+        if not isinstance(error, CatalogUnknown):
+            yield error
+        elif others := names.pop(error.hint, None):
+            yield error.with_rest(len(others) - 1)
 
 
 def _hash_text(text: str) -> str:

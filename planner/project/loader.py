@@ -36,6 +36,7 @@ from mergeplan.planner.parsing.files.lint_config import NONE, Chosen, OwnRule, c
 from mergeplan.planner.parsing.files.model_file import Defaults, parse_models
 from mergeplan.planner.parsing.files.schema import Config, ConnectionConfig
 from mergeplan.planner.parsing.sql.macro_scope import Scalar
+from mergeplan.planner.parsing.sql.names import without_default
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
 from mergeplan.planner.parsing.sql.yaml_documents import Document
 from mergeplan.planner.project.audit_files import attach_audits, check_audits, read_audits
@@ -145,7 +146,7 @@ def load_project(
     own = read_own_rules(reading, config)
     rules = select_rules(config.linter, document, own)
     catalogs, defaults = _open_defaults(reading, config, chosen, document, now)
-    names_in = foreign.model_names if foreign else partial(_find_names, reading, defaults)
+    names_in = partial(_foreign_names, foreign, defaults) if foreign else partial(_find_names, reading, defaults)
     refusing = Refusing(options.strict, reading.errors, names_in, options.on_read)
     code = read_code(reading, refusing, config, defaults, options.isolation, runs=options.runs_code)
     defaults = replace(defaults, macros=code)
@@ -241,6 +242,12 @@ def _find_names(reading: Folder, defaults: Defaults, path: str) -> tuple[tuple[s
         return find_model_names(path, reading.text(path), defaults.catalog, infer_names=defaults.infer_names)
     except ProjectError:  # it is not even text
         return (), False
+
+
+def _foreign_names(foreign: DbtFolder | PipelineFolder, defaults: Defaults, path: str) -> tuple[tuple[str, ...], bool]:
+    """The models that a file of another tool stands for, as models are called here, and whether these are all."""
+    names, are_all = foreign.model_names(path)
+    return tuple(without_default(name, defaults.catalog) for name in names), are_all
 
 
 def override_variables(project: Project, model: Model, variables: Mapping[str, Scalar]) -> Model:

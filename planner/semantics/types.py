@@ -37,7 +37,28 @@ def type_of(value: Part) -> str | None:
         return type_of(value.parts[0])
     if value.op == "aggregate":
         return "bigint" if value.parts[0] == "Count" else None
+    if value.op == "case":
+        return _case_type(value)
+    if value.op == "concat":
+        return "string" if _is_string(value) else None
     return _FIXED.get(value.op)
+
+
+@lru_cache(maxsize=8192)
+def _case_type(case: Term) -> str | None:
+    """The type of all results of a CASE where the query itself gives them one and the same; NULL is of any."""
+    results = (*case.parts[1:-1:2], case.parts[-1])
+    types = {explicit_type(result) for result in results if not (isinstance(result, Term) and result.op == "NULL")}
+    type_ = types.pop() if len(types) == 1 else None
+    return type_ if is_of_alike(type_) else None  # of others, Spark merges more than their names
+
+
+@lru_cache(maxsize=8192)
+def _is_string(concatenation: Term) -> bool:
+    """True for a concatenation that the query itself gives a string: what stands beside it is cast to one, and the
+    result has the collation of its parts."""
+    strings = any(explicit_type(part) == "string" for part in concatenation.parts)
+    return strings and not any(map(is_collated, concatenation.parts))
 
 
 def explicit_type(value: Part) -> str | None:

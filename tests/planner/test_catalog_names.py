@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mergeplan.planner.engine.spark.connect.admission import ReadScope
-from mergeplan.planner.errors import RequestError
+from mergeplan.planner.errors import ProjectErrors, RequestError
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.model.selection import strip_default_catalog
 from mergeplan.planner.naming import Naming, Suffix
@@ -206,6 +206,18 @@ def test_a_model_that_cannot_lie_in_its_catalog_is_refused_by_itself(
     (error,) = project.refused.errors
     assert said in str(error)
     assert str(error.place).startswith("models/a.sql:1")
+
+
+def test_a_catalog_that_all_models_miss_is_one_error(tmp_path: Path) -> None:
+    texts = {name: f"MODEL (name lake.shop.{name});\nSELECT 1 AS x" for name in "abc"}
+
+    with pytest.raises(ProjectErrors) as error:
+        write_project(tmp_path, {**texts, "d": "MODEL (name ice.shop.d);\nSELECT 1 AS x"})
+
+    assert [(str(one.place), one.message.partition(",")[0]) for one in error.value.errors] == [
+        ("models/a.sql:1", "`lake.shop.a` and 2 more lie in the catalog `lake`"),
+        ("models/d.sql:1", "`ice.shop.d` lies in the catalog `ice`"),
+    ]
 
 
 def test_the_default_catalog_may_have_a_name_of_the_projects_own(tmp_path: Path) -> None:

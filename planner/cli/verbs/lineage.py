@@ -73,6 +73,9 @@ def _print_tree(console: Console, lineage_found: Lineage, models: Mapping[str, M
         console.print("Nothing is made from it." if lineage_found.downstream else "It is made from nothing else.")
     for model, why in lineage_found.unfollowed:
         console.print(Text(f"`{model}` is not followed column by column: {why}.", style="yellow"), soft_wrap=True)
+    unfollowed = [models[model] for model, _ in lineage_found.unfollowed if model in models]
+    if any(name not in models for model in unfollowed for name in model.depends_on):
+        console.print("`mergeplan create-external-models` asks Spark for the columns of tables that no file defines.")
 
 
 def lineage_tree(lineage_found: Lineage, models: Mapping[str, Model]) -> LineTree:

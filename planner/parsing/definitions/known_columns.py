@@ -9,6 +9,7 @@ from mergeplan.planner.model.model import Model
 from mergeplan.planner.parsing.sql.macro_scope import ColumnTypes
 from mergeplan.planner.semantics.columns import model_shape
 from mergeplan.planner.semantics.parent import Parent
+from mergeplan.planner.semantics.types import COLLATED
 
 
 class NotRead(Exception):
@@ -33,7 +34,8 @@ class KnownColumns:
             if not self.complete:
                 raise NotRead(table)
             return None
-        return self._columns(model, ())
+        known = self._columns(model, ())
+        return known and {name: "" if kind == COLLATED else kind for name, kind in known.items()}
 
     def _columns(self, model: Model, above: tuple[str, ...]) -> ColumnTypes | None:
         known = self._found.get(model.name)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from mergeplan.planner.errors import Located, ProjectError
+from mergeplan.planner.errors import CatalogUnknown, Located, ProjectError
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.model.table_format import FORMATS, TABLE_FORMATS
 from mergeplan.planner.naming import PROD, SESSION_CATALOG, Naming, parts_of
@@ -61,8 +61,7 @@ class Catalogs:
             hint = f"`default_catalog` of `{self.gateway}` says that its name is `{self.default}` here: write that."
         if near := next((spelling for spelling in self.spelled if spelling.lower() == catalog), ""):
             hint = f"`{self.gateway}` has `{near}`, which is another catalog to Spark: rename it to `{catalog}`."
-        message = f"`{name}` lies in the catalog `{catalog}`, which the gateway `{self.gateway}` does not have."
-        return ProjectError(message, place=place, hint=hint)
+        return CatalogUnknown(name, catalog, self.gateway, place=place, hint=hint)
 
 
 def catalogs_of(gateway: str, connection: ConnectionConfig, file: str = "") -> Catalogs:

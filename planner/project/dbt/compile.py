@@ -4,6 +4,7 @@ an answer of the warehouse changes."""
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ from mergeplan.planner.cache.store import Cache
 from mergeplan.planner.cache.version import reader_version
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.fingerprint import digest
+from mergeplan.planner.parsing.files.configuration import CONFIGS
 from mergeplan.planner.parsing.files.dbt.nodes import DbtProject
 from mergeplan.planner.parsing.files.schema import DbtConfig
 from mergeplan.planner.parsing.sql.yaml_documents import Document, read_document
@@ -39,6 +41,8 @@ from mergeplan.planner.python.isolation import Isolation
 
 ROUNDS = 50  # of questions, each of which follows from the answers to the ones before
 TYPES = ("spark", "databricks")
+MISSING = re.compile(r"Env var required but not provided: '(\w+)'")  # as dbt says it
+SEEN = f"A name that begins with DBT_, or that {VARIABLES} has, is seen; one that begins with {SECRET} never."
 
 
 @dataclass(frozen=True)
@@ -99,6 +103,8 @@ def compile_dbt(reading: Folder, config: DbtConfig, environment: Mapping[str, st
         where = ".".join(map(str, first["loc"]))
         raise ProjectError(f"dbt's answer has an unknown form: {first['msg']} at {where}.", place=Place(PROJECT, 1),
                            hint="Versions of dbt that work: docs/guides/dbt.md.") from None  # fmt: skip
+    except ProjectError as error:
+        raise _explain_variable(error, environment) from None
     is_still = not is_apart and known >= set(project.files) and not asked.asked_spark
     return project.model_copy(update={"holds_still": is_still})
 
@@ -113,6 +119,9 @@ def _target(reading: Folder, own: Document, config: DbtConfig, environment: Mapp
     if config.target_schema:
         return DbtTarget(config.adapter, config.target_schema, config.target_catalog, config.target or "prod")
     hint = "Set `dbt: {target_schema: ...}` in config.yaml: the schema of prod's tables."
+    if not any((reading.root / name).is_file() for name in CONFIGS):
+        hint = "Write a config.yaml with `gateways: {spark: {connection: {type: spark}}}` and `dbt: {adapter: ..., "
+        hint += "target_schema: ...}`: spark or databricks, and the schema of prod's tables."
     file = profiles_path(reading.root, environment)
     if not file.is_file():
         raise ProjectError(f"There is no {PROFILES}.", place=Place(PROJECT, 1), hint=hint)
@@ -157,9 +166,18 @@ def _profile_variable(
     """The value of a variable that profiles.yml reads; ProjectError for one that nobody may see there."""
     if variable.name in environment and variable.name not in readable:
         message = f"{PROFILES} reads the environment variable `{variable.name}`, which a dbt project does not see."
-        hint = f"A name that begins with DBT_, or that {VARIABLES} has, is seen; one that begins with {SECRET} never."
-        raise ProjectError(message, place=place, hint=hint)
+        raise ProjectError(message, place=place, hint=SEEN)
     return variable.value(readable, place)
+
+
+def _explain_variable(error: ProjectError, environment: Mapping[str, str]) -> ProjectError:
+    """The error of a template that reads an environment variable, with what to do; any other error as it is."""
+    match = MISSING.search(error.message)
+    if match is None:
+        return error
+    why = "which a dbt project does not see" if match[1] in environment else "which is not set"
+    message = f"A template reads the environment variable `{match[1]}`, {why}."
+    return ProjectError(message, place=error.located, hint=SEEN)
 
 
 @dataclass(frozen=True)

@@ -321,7 +321,10 @@ class Compiling:
         types = {name.lower(): kind for name, kind in (node.config.column_types or {}).items()}
         path = os.path.join(node.root_path or self.config.project_root, node.original_file_path)
         delimiter = getattr(node.config, "delimiter", ",") or ","
-        table = agate_helper().from_csv(path, text_columns=node.config.column_types or {}, delimiter=delimiter)
+        try:
+            table = agate_helper().from_csv(path, text_columns=node.config.column_types or {}, delimiter=delimiter)
+        except StopIteration:
+            raise _sentence("Its file is empty: the first line of a seed names its columns") from None
         return [
             [name, types.get(name.lower()) or self.adapter.convert_type(table, index)]
             for index, name in enumerate(table.column_names)

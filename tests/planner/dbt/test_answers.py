@@ -83,6 +83,35 @@ def test_columns_of_a_model_need_no_spark_where_the_types_of_its_sources_are_sai
     assert answer["columns"] == [("id", "bigint"), ("twice", ""), ("said", "string")]
 
 
+SAID = {"id": "int", "code": "string", "other": "string collate unicode_ci"}
+
+
+@pytest.mark.parametrize(
+    ("value", "type_"),
+    [
+        ("case when id is null then 'a' when id = 1 then null else 'b' end", "string"),
+        ("case when id = 1 then true end", "boolean"),
+        ("nullif('a', code)", "string"),
+        ("case when id = 1 then 'a' else 2 end", ""),
+        ("concat(code, '|', id)", "string"),
+        ("cast(id as string) || id", "string"),
+        ("concat(code, code)", ""),
+        ("concat('a', other)", ""),  # which may have a collation
+        ("case when id = 1 then id else 2 end", ""),  # what YAML says of a source may be wrong
+        ("case when id = 1 then null end", ""),
+        ("case when id = 1 then cast(id as array<int>) else cast(id as array<int>) end", ""),
+    ],
+)
+def test_a_value_that_is_made_of_written_types_has_one(value: str, type_: str) -> None:
+    said = tuple(DbtColumn(name=name, type=type_) for name, type_ in SAID.items())
+    typed = project(STAGED).sources[0].model_copy(update={"columns": said})
+    chosen = node("chosen", f"select x from (select {value} as x from raw.items) as inside", ITEMS)
+    question = columns(chosen.id)
+
+    answer = Answers().answer(project(chosen).model_copy(update={"sources": (typed,)}), [question])
+    assert answer[question.key]["columns"] == [("x", type_)]
+
+
 def test_columns_and_existence_of_a_source_are_those_of_its_table(items: SparkEngine) -> None:
     exists = DbtQuestion(kind="exists", subject=ITEMS, by="")
 

@@ -79,6 +79,21 @@ def test_a_model_that_asks_the_warehouse_is_refused_alone(shop: Path) -> None:
     assert (project.refused.names, project.refused.clear) == ({"shop.asks"}, True)
 
 
+def test_what_reads_a_refused_model_is_left_out_where_names_have_the_default_catalog(
+    shop: Path, tmp_path: Path
+) -> None:
+    answer = {"ok": json.loads(ANSWER.read_text().replace('"shop.', '"main.shop.').replace(" shop.", " main.shop."))}
+    next(node for node in answer["ok"]["nodes"] if node["name"] == "daily")["error"] = "It asks something"
+    record(tmp_path, answer, root=shop)
+    connection = "{type: spark, default_catalog: main}"
+    (shop / "config.yaml").write_text(f"gateways: {{g: {{connection: {connection}}}}}\n")
+
+    project = load(shop)
+
+    assert project.refused.names == {"shop.asks", "shop.daily", "shop.total", "shop.shown"}
+    assert [reader.model for reader in project.refused.left_out] == ["shop.shown", "shop.total"]
+
+
 def test_exposures_of_dbt_use_our_models(shop: Path, tmp_path: Path) -> None:
     answer = {"ok": json.loads(ANSWER.read_text())}
     nodes = ["model.shop.total", "source.shop.raw.items"]
@@ -295,6 +310,32 @@ def test_an_error_of_dbt_is_one_sentence_at_its_file(shop: Path, tmp_path: Path)
 
     with pytest.raises((ProjectError, ProjectErrors), match=r"models/daily.sql:3: unexpected '}'."):
         load(shop)
+
+
+@pytest.mark.parametrize(("value", "why"), [("1", "which a dbt project does not see"), (None, "which is not set")])
+def test_a_variable_that_templates_do_not_see_is_named(
+    shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str | None, why: str
+) -> None:
+    missing = "Env var required but not provided: 'TEAM'"
+    record(tmp_path, {"error": {"message": missing, "path": "", "line": 0, "called": False}})
+    monkeypatch.delenv("TEAM", raising=False)
+    if value:
+        monkeypatch.setenv("TEAM", value)
+
+    with pytest.raises(ProjectError, match=rf"A template reads the environment variable `TEAM`, {why}\.") as error:
+        load(shop)
+    assert "that MERGEPLAN_DBT_VARIABLES has, is seen" in error.value.hint
+
+
+def test_without_a_profile_and_a_configuration_it_is_said_what_to_write(
+    shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (shop / "profiles.yml").unlink()
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+    with pytest.raises(ProjectError, match=r"There is no profiles\.yml\.") as error:
+        load(shop)
+    assert "`dbt: {adapter: ..., target_schema: ...}`" in error.value.hint
 
 
 def test_a_seed_that_hooks_load_is_an_external_table_and_an_edit_of_how_changes_its_readers(

@@ -209,6 +209,15 @@ def test_a_template_that_reads_the_connection_is_an_error_of_its_model(shop: Pat
     assert nodes["c"] == "select 'shop' as x"
 
 
+def test_an_empty_seed_is_an_error_of_its_own(shop: Path) -> None:
+    (shop / "seeds/empty.csv").write_text("")
+
+    project = compile_dbt(Folder(shop, Cache(None)), DbtConfig(), os.environ, NO_ISOLATION, Cache(None))
+
+    (error,) = (node.error for node in project.nodes if node.name == "empty")
+    assert error == "Its file is empty: the first line of a seed names its columns"
+
+
 def test_the_time_that_a_template_writes_is_asked_by_sql_and_what_follows_from_it_is_an_error(shop: Path) -> None:
     texts = {
         "a": "select '{{ run_started_at }}' as x",

@@ -83,7 +83,7 @@ def test_a_materialization_is_a_kind(made: DbtNode, kind: str) -> None:
         (node(materialized="streaming_table"), "is materialized as `streaming_table`"),
         (node(materialized="table", hooks=("insert into s.log values (1)",)), "has the hook `insert into s.log"),
         (node(materialized="table", file_format="hudi"), "has the file format `hudi`"),
-        (node(materialized="table", text="select '@start_ds' as a"), "has `@start_ds' as a` in its query"),
+        (node(materialized="table", text="select @start_ds as a"), "has `@start_ds as a` in its query"),
     ],
 )  # fmt: skip
 def test_what_no_kind_does_as_dbt_does_it_is_refused(made: DbtNode, why: str) -> None:
@@ -241,6 +241,11 @@ def test_columns_by_the_whole_name_of_their_table_are_refused() -> None:
 def test_a_limit_that_is_no_comparison_is_refused() -> None:
     with pytest.raises(ProjectError, match="no comparison with a number"):
         list(audit_texts(node("test", error_if="> 1 or 1 = 1"), None))
+
+
+def test_a_test_whose_file_is_empty_is_not_asked() -> None:
+    with pytest.raises(ProjectError, match="its file has no query"):
+        list(audit_texts(node("test", text="\n-- later\n"), None))
 
 
 @pytest.mark.parametrize(

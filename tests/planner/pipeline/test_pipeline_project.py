@@ -89,7 +89,7 @@ def test_files_are_those_of_the_libraries(include: str, path: str, is_read: bool
         ("CREATE MATERIALIZED VIEW m USING csv AS SELECT 1 AS a", "`shop.m` has the format `csv`", 1),
         ("CREATE MATERIALIZED VIEW m", "`shop.m` has no query", 1),
         ("CREATE MATERIALIZED VIEW m AS SELECT FROM WHERE", "mergeplan cannot parse the query of `shop.m`", 1),
-        ("CREATE MATERIALIZED VIEW m AS SELECT '@start_ds' AS a", "would take for a macro", 1),
+        ("CREATE MATERIALIZED VIEW m AS SELECT `@start_ds` AS a", "would take for a macro", 1),
         ("SET spark.sql.ansi.enabled = false;\nCREATE VIEW v AS SELECT 1 AS a", "`SET", 1),
         ("USE other;\nCREATE VIEW v AS SELECT 1 AS a", "`USE OTHER` is no statement", 1),
     ],

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.parsing.files.dbt.hooks import refuse_hooks, with_inserted_rows
 from mergeplan.planner.parsing.files.dbt.nodes import DbtNode
+from mergeplan.planner.parsing.sql.tokens import SourceText, parse_tokens, tokenize
 
 START, END = "\ue000start\ue001", "\ue000end\ue001"  # of a batch, as the child writes them into a text
 _BEFORE_END = re.compile(rf"<\s*'{END}'")
@@ -221,11 +222,19 @@ def _first_or_later(node: DbtNode) -> str:
     first, later = node.text.strip().rstrip(";"), node.later.strip().rstrip(";")
     if first == later:
         return first
+    _check_query(node, first, "of a first run, where `is_incremental()` is false,")
+    _check_query(node, later, "of later runs, where `is_incremental()` is true,")
     filled = f"EXISTS (SELECT 1 FROM {node.table})"
     return (
         f"SELECT * FROM (\n{first}\n) AS first_run WHERE NOT {filled}\n"
         f"UNION ALL\nSELECT * FROM (\n{later}\n) AS later_run WHERE {filled}"
     )
+
+
+def _check_query(node: DbtNode, query: str, when: str) -> None:
+    """ProjectError for one that is no SQL by itself: in a query of both forms, it would be wrong at another place."""
+    source = SourceText(node.path, query, "spark")
+    parse_tokens(source, tokenize(source), f"The query {when}")
 
 
 def quote(text: str) -> str:

@@ -10,12 +10,12 @@ from mergeplan.planner.parsing.files.dbt.hooks import is_loaded, load_stamp
 from mergeplan.planner.parsing.files.dbt.kinds import dbt_kind, fill_edges, quote, quote_name
 from mergeplan.planner.parsing.files.dbt.moments import fill_moments
 from mergeplan.planner.parsing.files.dbt.nodes import DbtNode, DbtProject
+from mergeplan.planner.parsing.files.foreign_text import find_macro, is_blank
 
 COUNT = "count(*)"
 FAILS = "!= 0"
 FILES = ("parquet", "orc")
 TABLES = ("delta", "iceberg")
-_MACRO = re.compile(r"@\{|@\w")
 _CONDITION = re.compile(r"\s*(=|==|!=|<>|<|<=|>|>=)\s*\d+\s*")
 _WORD = re.compile(r"\W+")
 
@@ -42,6 +42,8 @@ def audit_texts(test: DbtNode, model: DbtNode | None) -> Iterator[tuple[str, str
     """
     if test.error:
         raise ProjectError(f"dbt cannot compile it: {test.error.rstrip('.')}.", place=Place(test.path, 1))
+    if is_blank(test.text):
+        raise ProjectError("its file has no query.", place=Place(test.path, 1))
     _refuse_macros(test, test.text)
     settings = test.settings
     is_error = str(settings.get("severity") or "error").lower() == "error"
@@ -180,8 +182,7 @@ def _layout(node: DbtNode) -> Iterator[str]:
 
 def _refuse_macros(node: DbtNode, text: str) -> None:
     """ProjectError for a text of which a part would be taken for a macro of ours."""
-    if match := _MACRO.search(text):
-        at = text[match.start() : match.start() + 20].partition("\n")[0]
+    if at := find_macro(text):
         raise ProjectError(f"`{node.name}` has `{at}` in its query, which mergeplan would take for a macro.",
                            place=Place(node.path, 1))  # fmt: skip
 

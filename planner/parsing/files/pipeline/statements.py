@@ -13,6 +13,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.parsing.files.foreign_text import find_macro
 
 KINDS = {"MATERIALIZED VIEW": "FULL", "VIEW": "VIEW", "TEMPORARY VIEW": "EMBEDDED", "TEMP VIEW": "EMBEDDED"}
 STREAMS = "mergeplan does not plan streams: tables that stream, and what reads them, stay with `spark-pipelines`"
@@ -25,7 +26,6 @@ NOT_FOLLOWED = {
     "CLUSTER": ("is clustered", "Use PARTITIONED BY"),
 }
 FILES, FORMATS = ("parquet", "orc"), ("delta", "iceberg")
-_MACRO = re.compile(r"@\{|@\w")
 _PLAIN = re.compile(r"\w+")
 
 
@@ -150,8 +150,8 @@ def _qualify_query(statement: _Statement, name: str, query: str, schema: str) ->
         (tree,) = Dialect.get_or_raise("spark").parse(query)
     except (SqlglotError, ValueError, RecursionError):
         raise statement.refuse(f"mergeplan cannot parse the query of `{name}`.") from None
-    if match := _MACRO.search(query):
-        raise statement.refuse(f"`{name}` has `{match[0]}` in its query, which mergeplan would take for a macro.")
+    if macro := find_macro(query):
+        raise statement.refuse(f"`{name}` has `{macro}` in its query, which mergeplan would take for a macro.")
     places: dict[int, int] = {}
     for table in tree.find_all(exp.Table) if tree is not None else ():
         if not isinstance(table.this, exp.Identifier):

@@ -1,0 +1,43 @@
+"""A query that another tool wrote, as a text of ours: what of it would be taken for a macro."""
+
+from __future__ import annotations
+
+import re
+
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import SqlglotError
+from sqlglot.tokenizer_core import TokenType
+
+STRINGS = (TokenType.STRING, TokenType.RAW_STRING)
+_MACRO = re.compile(r"@[{'\w]")
+_LONGEST = 20
+
+
+def find_macro(text: str) -> str:
+    """What of a query would be taken for a macro, with what follows on its line; '' where nothing would.
+
+    Constants and comments hold no macros: `'a@example.org'` is a constant.
+    """
+    bare = _without_constants(text) if "@" in text else ""
+    match = _MACRO.search(bare)
+    return bare[match.start() : match.start() + _LONGEST].partition("\n")[0].strip() if match else ""
+
+
+def is_blank(text: str) -> bool:
+    """True for a text without a query: nothing stands in it but comments."""
+    return not _without_constants(text).strip(" \n;")
+
+
+def _without_constants(text: str) -> str:
+    """A text with `'` for each string, and without its comments; one that cannot be read is left as it is."""
+    try:
+        tokens = Dialect.get_or_raise("spark").tokenize(text)
+    except SqlglotError:
+        return text
+    bare, end = [], 0
+    for token in tokens:
+        between = "\n" if "\n" in text[end : token.start] else " "
+        bare.append(between if token.start > end else "")
+        bare.append("'" if token.token_type in STRINGS else text[token.start : token.end + 1])
+        end = token.end + 1
+    return "".join(bare)
