@@ -16,7 +16,7 @@ from uuid import uuid4
 
 from mergeplan.planner.engine.formats.definition import create_table, partition_names, sort_frame
 from mergeplan.planner.engine.formats.files_of_tables import input_files, partition_types, table_columns
-from mergeplan.planner.engine.formats.hive_location import HiveLocation, is_batch
+from mergeplan.planner.engine.formats.hive_location import PLACE, HiveLocation, is_batch
 from mergeplan.planner.engine.formats.merge_into import NativeMerge
 from mergeplan.planner.engine.formats.partition_locations import (
     Spec,
@@ -61,7 +61,7 @@ class HiveFiles:
         if own is None or theirs is None:
             raise QueryError(f"there is no table {old} to go on with.")
         name, place = quote_name(table.name), HiveLocation(own).location.encode().hex()
-        self._run(f"ALTER TABLE {name} SET TBLPROPERTIES ('mergeplan.place' = '{place}')")
+        self._run(f"ALTER TABLE {name} SET TBLPROPERTIES ('{PLACE}' = '{place}')")
         if _is_listed(table):
             share(self._run, table, old, rows)
         else:
@@ -158,7 +158,7 @@ class HiveFiles:
 
     def _first_place(self, name: str) -> str | None:
         """Where a table lies to which nothing was written yet; None when it points at a batch already."""
-        if place := self._sessions.current.location(name):  # in a tenth of the time of a statement
+        if place := self._sessions.current.location(name, PLACE):  # in a tenth of the time of a statement
             return None if is_batch(place) else place
         known = self._find_location(name)
         return known.base if known.location == known.base else None

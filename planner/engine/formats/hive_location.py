@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from mergeplan.planner.engine.spark.described import Described
 
 BATCH = re.compile(r"/mergeplan-[0-9a-f]{32}$")
+PLACE = "mergeplan.place"  # the property of a table that points at files of another one
 OWN_PLACE = re.compile(r"mergeplan\.place=([0-9a-f]+)")  # in hexadecimal digits, in which no word can be found
 ELSEWHERE = re.compile(r"at:[0-9a-f]+")
 

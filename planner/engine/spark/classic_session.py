@@ -132,7 +132,7 @@ class ClassicSession:
         classic: Any = frame
         return str(classic._jdf.queryExecution().logical().treeString())
 
-    def location(self, table: str) -> str | None:
+    def location(self, table: str, unless: str) -> str | None:
         catalog, schema, name = parts_of(table)
         session: Any = self.spark
         if (catalog or session.catalog.currentCatalog()) != SESSION_CATALOG:
@@ -141,7 +141,8 @@ class ClassicSession:
             of_spark = session._jvm.org.apache.spark.sql.catalyst
             identifier = of_spark.TableIdentifier(name, session._jvm.scala.Some(schema))
             known = session._jsparkSession.sessionState().catalog().getTableMetadata(identifier)
-            return str(of_spark.catalog.CatalogUtils.URIToString(known.location()))
+            if not known.properties().contains(unless):
+                return str(of_spark.catalog.CatalogUtils.URIToString(known.location()))
         return None
 
     def jobs(self) -> int:

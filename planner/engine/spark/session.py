@@ -82,8 +82,9 @@ class EngineSession(Protocol):
     def frame_tree(self, frame: Frame, sql: str) -> str:
         """The same plan of a query that was analysed already, as this frame."""
 
-    def location(self, table: str) -> str | None:
-        """Where a table of Spark's own catalog lies, without a statement; None where only a statement says so."""
+    def location(self, table: str, unless: str) -> str | None:
+        """Where a table of Spark's own catalog lies, without a statement; None where it has the property `unless`, or
+        only a statement says so."""
 
     def jobs(self) -> int:
         """How many Spark jobs this session has started."""

@@ -235,7 +235,7 @@ class ConnectSession:
             explained = str(self.spark.sql(f"EXPLAIN EXTENDED {sql}").collect()[0][0])
         return explained.partition("\n== Analyzed Logical Plan ==")[0]
 
-    def location(self, table: str) -> None:
+    def location(self, table: str, unless: str) -> None:
         """None: a server is asked by statements alone."""
 
     def jobs(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import partial
@@ -326,6 +327,18 @@ def test_whoever_takes_a_table_for_new_that_is_not_replaces_its_rows(engine: Spa
     engine.tables.replace(ORDERS, "SELECT 2 id, 'b' name", is_fresh=True)
 
     assert engine.fetch(f"SELECT id FROM {ORDERS.name}").rows == ((2,),)
+
+
+def test_rows_for_a_new_table_never_go_into_files_that_it_took_over(engine: SparkEngine) -> None:
+    other = replace(ORDERS, name="s.other")
+    engine.tables.create(ORDERS)
+    engine.tables.replace(ORDERS, "SELECT 1 id, 'a' name", is_fresh=True)
+    engine.tables.take_over(other, ORDERS.name, ())
+
+    engine.tables.replace(other, "SELECT 2 id, 'b' name", is_fresh=True)
+
+    assert engine.fetch(f"SELECT id FROM {ORDERS.name}").rows == ((1,),)
+    assert engine.fetch(f"SELECT id FROM {other.name}").rows == ((2,),)
 
 
 def test_a_merge_into_rows_that_lie_in_the_table_itself_can_be_taken_back(engine: SparkEngine) -> None:
