@@ -60,8 +60,8 @@ def carry_out(
 
     A `pool` is one in which nothing else runs, and whose threads the catalog knows.
     """
-    swap = _ViewSwap(store, engine, lease, promotion, emit, pool)
-    swap.before = promotion.old.views_by_name
+    swap = _ViewSwap(store, engine, lease, promotion, emit)
+    swap.before, swap.pool = promotion.old.views_by_name, pool
     return _finish(swap)
 
 
@@ -111,17 +111,9 @@ def _undo(swap: _ViewSwap, error: BaseException) -> None:
 class _ViewSwap:
     """The view swap of one promotion, which can be resumed or rolled back."""
 
-    def __init__(
-        self,
-        store: StateStore,
-        engine: Engine,
-        lease: Lease,
-        promotion: Promotion,
-        emit: Emit,
-        pool: Executor | None = None,
-    ) -> None:
+    def __init__(self, store: StateStore, engine: Engine, lease: Lease, promotion: Promotion, emit: Emit) -> None:
         self.store, self.engine, self.lease, self.promotion, self.emit = store, engine, lease, promotion, emit
-        self._pool = pool
+        self.pool: Executor | None = None  # for the swaps, in place of one of their own
         self.rolling_back = False
         self._had = promotion.old.views_by_name.keys()  # what stands there is ours
         self.before: Mapping[str, View] | None = None  # what all views show until they are swapped, if that is known
@@ -156,7 +148,7 @@ class _ViewSwap:
     def show(self, changes: ViewChanges, new: Environment) -> None:
         """Swap, then drop; the first failure stops those that have not begun."""
         # One pool for all groups: a catalog connects anew for every thread that comes to it.
-        with nullcontext(self._pool) if self._pool else ThreadPoolExecutor(THREADS, "views") as pool:
+        with nullcontext(self.pool) if self.pool else ThreadPoolExecutor(THREADS, "views") as pool:
             if self._switch:
                 self._show_at_once(pool, changes)
             else:
