@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from mergeplan.planner.apply.backfill.inputs import inputs_of
+from mergeplan.planner.apply.backfill.inputs import Versions, inputs_of
 from mergeplan.planner.apply.backfill.layout import Layout, locate_query_errors
 from mergeplan.planner.apply.backfill.running_writes import TableWrites, running
 from mergeplan.planner.apply.backfill.table_columns import add_missing_columns
@@ -61,7 +61,7 @@ class TableWriter:
     untouched: dict[str, int] = field(default_factory=dict)  # new table -> the token of the lease under which it came
     done: Filled = field(default_factory=Filled)
     _stop: threading.Event = field(default_factory=threading.Event)
-    _unversioned: set[str] = field(default_factory=set)  # tables of others
+    _versions: Versions = field(default_factory=Versions)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
@@ -90,7 +90,7 @@ class TableWriter:
                 return
             if todo:
                 self.emit(ModelStarted(snapshot.name, len(todo)))
-                inputs = inputs_of(self.layout, work, todo, self.store, self.engine, self._unversioned)
+                inputs = inputs_of(self.layout, work, todo, self.store, self.engine, self._versions)
                 if loaded and inputs and inputs == self.store.contents.load_inputs(snapshot.table):
                     self._keep_rows(work, todo[0], lease)
                 else:

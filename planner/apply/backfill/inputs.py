@@ -12,18 +12,42 @@ from mergeplan.planner.apply.backfill.work import Work
 from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.errors import QueryError
 from mergeplan.planner.fingerprint import digest
+from mergeplan.planner.first_alone import FirstAlone
 from mergeplan.planner.intervals import Interval
 from mergeplan.planner.model.kind import Fill
 from mergeplan.planner.snapshot.snapshot import Snapshot
 from mergeplan.planner.state.store import StateStore
 
 
+class Versions:
+    """The versions of tables of others; of one without any, a run asks Spark once."""
+
+    def __init__(self) -> None:
+        self._first = FirstAlone()
+        self._unversioned: set[str] = set()
+
+    def are_missing(self, names: frozenset[str]) -> bool:
+        """True when one of these tables is known to have no version."""
+        return not self._unversioned.isdisjoint(names)
+
+    def version(self, engine: Engine, name: str) -> str:
+        """What tells a table's state from any other; '' when Spark does not say."""
+        with self._first.turn(name):
+            if name in self._unversioned:
+                return ""
+            try:
+                version = engine.tables.version(name)
+            except QueryError:
+                version = ""
+            if not version:
+                self._unversioned.add(name)
+            return version
+
+
 def inputs_of(
-    layout: Layout, work: Work, todo: tuple[Interval, ...], store: StateStore, engine: Engine, unversioned: set[str]
+    layout: Layout, work: Work, todo: tuple[Interval, ...], store: StateStore, engine: Engine, versions: Versions
 ) -> str:
     """A digest of what the table would be made from now; '' where its rows may follow from more than that.
-
-    Tables of others without a version are added to `unversioned`: a run asks Spark once for each.
 
     The text of the query has dates and physical names in it: another date, or another version of a table, is another
     query. Ask before the query runs: what is written meanwhile is then another input of the next run.
@@ -33,25 +57,15 @@ def inputs_of(
         return ""
     ours, others = source_tables(layout, snapshot.name)
     marks = store.contents.mark_tables({*ours, snapshot.table})
-    if marks is None or not unversioned.isdisjoint(others):
+    if marks is None or versions.are_missing(others):
         return ""
-    versions: dict[str, str] = {}
-    for name in sorted(others):
-        versions[name] = _version(engine.engine_for(snapshot.model.gateway), name)
-        if not versions[name]:
-            unversioned.add(name)
-            return ""
     read = [part for name in sorted(ours) for part in (name, marks[name])]
-    read += [part for pair in versions.items() for part in ("of others", *pair)]
+    for name in sorted(others):
+        version = versions.version(engine.engine_for(snapshot.model.gateway), name)
+        if not version:
+            return ""
+        read += ["of others", name, version]
     return digest("inputs", layout.query(snapshot.model, todo[0]), *read)[:32]
-
-
-def _version(engine: Engine, name: str) -> str:
-    """What tells a table's state from any other; '' when Spark does not say."""
-    try:
-        return engine.tables.version(name)
-    except QueryError:
-        return ""
 
 
 def source_tables(layout: Layout, name: str) -> tuple[frozenset[str], frozenset[str]]:

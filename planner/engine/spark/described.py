@@ -79,11 +79,12 @@ def create_in_schema(sessions: Sessions, name: str, sql: str, *, is_listed: bool
 
     `is_listed` is False for a table of which Spark reads the partitions from its folders.
     """
-    run = sessions.run if is_listed else sessions.current.run_unlisted
-    try:
-        run(sql)
-    except Exception as error:
-        if condition(error) != "SCHEMA_NOT_FOUND":
-            raise
-        sessions.run(f"CREATE SCHEMA IF NOT EXISTS {quote_name(name.rpartition('.')[0])}")
-        run(sql)
+    run, schema = (sessions.run if is_listed else sessions.current.run_unlisted), name.rpartition(".")[0]
+    with sessions.new_schemas.turn(schema):  # or every thread would fail once, and make the schema
+        try:
+            run(sql)
+        except Exception as error:
+            if condition(error) != "SCHEMA_NOT_FOUND":
+                raise
+            sessions.run(f"CREATE SCHEMA IF NOT EXISTS {quote_name(schema)}")
+            run(sql)

@@ -13,6 +13,7 @@ from mergeplan.planner.engine.spark.errors import WRAPPER, is_spark, translate_e
 from mergeplan.planner.engine.spark.session import EngineSession, Frame, ServerOperations
 from mergeplan.planner.errors import Cancelled, QueryError, RequestError, SparkUnavailable
 from mergeplan.planner.fingerprint import digest
+from mergeplan.planner.first_alone import FirstAlone
 from mergeplan.planner.parsing.sql.function_calls import find_closed_call
 
 T = TypeVar("T")
@@ -30,6 +31,7 @@ class Sessions:
         self._era = 0  # counts the calls of cancel()
         self._under_way: dict[int, int] = {}
         self.operations = 0  # writes under way that go on without us
+        self.new_schemas = FirstAlone()  # by name: in which something is created
         self.is_lost = False  # Spark ended, ran out of memory or stopped answering
 
     @property
