@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -26,6 +27,19 @@ FILES = {
     "models/priced.sql": "select id, {{ cents('price') }} as cents from {{ ref('items') }}\n",
     "models/total.sql": "select sum(cents) as cents from {{ ref('priced') }}\n",
     "models/schema.yml": "models: [{name: priced, columns: [{name: id, data_tests: [unique, not_null]}]}]\n",
+}
+SECRETS = ("MERGEPLAN_WEBHOOK_SECRET", "GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "DBT_ENV_SECRET_TOKEN")
+READ = "{% for name in " + str([*SECRETS[:3]]) + " %}{{ env_var(name, 'none') }} {% endfor %}"
+THEFT = {  # a package, and a macro of the project's own, that read whatever a template can name
+    "dbt_packages/evil/dbt_project.yml": json.dumps(
+        {"name": "evil", "version": "1.0", "on-run-start": "select '{{ evil.steal() }}'"}
+    ),
+    "dbt_packages/evil/macros/steal.sql": "{% macro steal() %}" + READ + "{% endmacro %}\n",
+    "dbt_packages/evil/models/loot.sql": "{{ config(materialized='table') }} select '{{ evil.steal() }}' as a\n",
+    "dbt_packages/evil/models/refused.sql": "{{ exceptions.raise_compiler_error('refused: ' ~ evil.steal()) }}\n",
+    "macros/cents.sql": "{% macro cents(column) %}" + READ + "{{ column }} * 100{% endmacro %}\n",
+    "models/priced.sql": "{{ config(post_hook=\"select '{{ evil.steal() }}'\") }} "
+    "select 1 as id, '{{ cents('a') }}' as cents\n",
 }
 
 
@@ -55,3 +69,23 @@ def test_a_pull_request_of_a_dbt_project_is_planned_merged_and_promoted(
     broken = bench.open({"models/total.sql": "select {{ nothing() }} from {{ ref('priced') }}\n"}, "broken")
     bench.idle()
     assert "'nothing' is undefined" in bench.plan(broken)
+
+
+def test_a_pull_requests_package_macro_and_env_var_read_no_secret_of_the_service(
+    make_bench: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(PYTHON, str(DBT))
+    for name in SECRETS:
+        monkeypatch.setenv(name, "hidden-7")
+    admit_project_code(tmp_path)
+    bench = make_bench(project=FILES, planner_command=(), warm=True, patience=900.0)
+    token = {"models/token.sql": "select '{{ env_var('DBT_ENV_SECRET_TOKEN') }}' as a\n"}
+    numbers = [bench.open(THEFT, "theft"), bench.open(token, "token")]
+    bench.idle()
+    checks = [check for number in numbers for check in bench.checks(bench.head(number)).values()]
+    shown = "".join([*map(bench.plan, numbers), *(f"{check.title}{check.summary}{check.text}" for check in checks)])
+
+    assert "refused: none none none" in shown
+    assert "referenced elsewhere" in shown
+    assert "hidden-7" not in shown
+    assert not [path for path in bench.folder.rglob("*") if path.is_file() and b"hidden-7" in path.read_bytes()]
