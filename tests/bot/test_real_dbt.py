@@ -85,7 +85,7 @@ def test_a_pull_requests_package_macro_and_env_var_read_no_secret_of_the_service
     checks = [check for number in numbers for check in bench.checks(bench.head(number)).values()]
     shown = "".join([*map(bench.plan, numbers), *(f"{check.title}{check.summary}{check.text}" for check in checks)])
 
-    assert "refused: none none none" in shown
-    assert "referenced elsewhere" in shown
+    assert "`dbt_packages/evil/models/refused.sql:1`: refused: none none none" in shown
+    assert "`models/token.sql:1`: Secret env vars are allowed only in" in shown
     assert "hidden-7" not in shown
     assert not [path for path in bench.folder.rglob("*") if path.is_file() and b"hidden-7" in path.read_bytes()]

@@ -24,6 +24,7 @@ from typing import Any
 
 from mergeplan.planner.parsing.files.dbt.adapter_defaults import add_adapter_defaults
 from mergeplan.planner.python.dbt_code.compile_error import CompileError
+from mergeplan.planner.python.dbt_code.error_place import find_place
 from mergeplan.planner.python.dbt_code.fixed_context import fixed_context
 from mergeplan.planner.python.dbt_code.hooks import SHOWN
 from mergeplan.planner.python.dbt_code.moments import MARKED, TIMES, show
@@ -42,7 +43,6 @@ from mergeplan.planner.python.serving import run
 
 VERSIONS = "dbt-core 1.7 or newer, below 2, with dbt-spark or dbt-databricks"
 KIND_OF_ERROR = re.compile(r"^\w+ Error( in \w+ [\w.]+ \([^)]*\))?:? ?")  # what dbt says before what is wrong
-NAMED_FILE = re.compile(r"(?<![\w./-])([\w./-]+\.(?:sql|ya?ml|csv|md))\b")
 EDGES = ("\ue000start\ue001", "\ue000end\ue001")  # of a batch in a compiled text: `files/dbt/kinds.py` knows them
 UTC = timezone.utc  # noqa: UP017 - the Python of a dbt may be older than ours
 BATCHES = (  # far apart, and equal in nothing
@@ -81,12 +81,7 @@ class DbtWork:
 
     def locate(self, error: BaseException) -> tuple[str, int]:
         """The file of the project and the line of an error of dbt."""
-        match = NAMED_FILE.search(str(error))
-        path = os.path.relpath(os.path.join(self.root, match[1]), self.root) if match else "../"
-        if path.startswith("../") or not os.path.isfile(os.path.join(self.root, path)):
-            return "", 0
-        line = re.search(r"\bline (\d+)", str(error))
-        return path, int(line[1]) if line else 1
+        return error.place if isinstance(error, CompileError) else find_place(str(error), self.root)
 
     def interrupt(self) -> None:
         """Nothing goes on after this process."""
@@ -107,7 +102,7 @@ class DbtWork:
         try:
             from dbt.cli.main import dbtRunner
         except ImportError as error:
-            raise _sentence(f"dbt cannot be imported ({error}). Install {VERSIONS}") from None
+            raise CompileError(f"dbt cannot be imported ({error}). Install {VERSIONS}") from None
         home = Path(request["home"])
         (home / "profiles.yml").write_text(request["profiles"], encoding="utf-8")
         tempfile.tempdir = str(home)  # no variable says it any more
@@ -123,8 +118,10 @@ class DbtWork:
         with limit_time(PARSING):
             result = dbtRunner().invoke(arguments)
         if not result.success:
-            message = _message(result.exception, self.root) if result.exception else "dbt cannot parse the project"
-            raise _sentence(message)
+            if not result.exception:
+                raise CompileError("dbt cannot parse the project")
+            place = find_place(str(result.exception), self.root)
+            raise CompileError(_message(result.exception, self.root).rstrip("."), place)
         return result.result
 
 
@@ -324,7 +321,7 @@ class Compiling:
         try:
             table = agate_helper().from_csv(path, text_columns=node.config.column_types or {}, delimiter=delimiter)
         except StopIteration:
-            raise _sentence("Its file is empty: the first line of a seed names its columns") from None
+            raise CompileError("Its file is empty: the first line of a seed names its columns") from None
         return [
             [name, types.get(name.lower()) or self.adapter.convert_type(table, index)]
             for index, name in enumerate(table.column_names)
@@ -347,10 +344,6 @@ def _message(error: BaseException, root: str) -> str:
     """What an error of dbt says, on one line; paths are those from the project's root."""
     text = KIND_OF_ERROR.sub("", " ".join(str(error).replace(f"{root}/", "").split())) or type(error).__name__
     return text if text != "None" else "".join(traceback.format_exception_only(type(error), error)).strip()
-
-
-def _sentence(message: str) -> Exception:
-    return CompileError(message.rstrip("."))
 
 
 def main() -> None:

@@ -1,0 +1,48 @@
+"""The file of a project that an error of dbt is about."""
+
+from __future__ import annotations
+
+import os
+import re
+from glob import escape, glob
+
+HEADER = re.compile(r"^\w+ Error in \w+ [\w.]+ \(([^)]*)\)")
+NAMED_FILE = re.compile(r"(?<![\w./-])([\w./-]+\.(?:sql|ya?ml|csv|md))\b")
+SECRET = re.compile(r"Secret env vars are allowed only in .*Found '(\w+)'", re.DOTALL)  # the files it names are right
+
+
+def find_place(text: str, root: str) -> tuple[str, int]:
+    """The file and the line that a message of dbt is about; ("", 0) where it is about none of the project's."""
+    text = text.replace(f"{root}/", "")
+    if secret := SECRET.search(text):
+        return _first_use(secret[1], root)
+    match = HEADER.search(text) or NAMED_FILE.search(text)
+    path = _find_file(match[1], root) if match else ""
+    if not path:
+        return "", 0
+    line = re.search(r"\bline (\d+)", text)
+    return path, int(line[1]) if line else 1
+
+
+def _find_file(path: str, root: str) -> str:
+    """The project's file of a path, which dbt gives from the root of its package; '' where there is none."""
+    own = os.path.relpath(os.path.join(root, path), root)
+    if own.startswith("../"):
+        return ""
+    of_packages = glob(f"{escape(root)}/dbt_packages/*/{escape(own)}")
+    file = next(filter(os.path.isfile, (os.path.join(root, own), *sorted(of_packages))), "")
+    return os.path.relpath(file, root) if file else ""
+
+
+def _first_use(word: str, root: str) -> tuple[str, int]:
+    """The file and the line where a word stands first."""
+    for folder, folders, names in os.walk(root):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            path = os.path.join(folder, name)
+            if name.endswith((".sql", ".yml", ".yaml", ".md")) and os.path.isfile(path):
+                with open(path, encoding="utf-8", errors="replace") as lines:
+                    numbers = (number for number, line in enumerate(lines, start=1) if word in line)
+                    if number := next(numbers, 0):
+                        return os.path.relpath(path, root), number
+    return "", 0
