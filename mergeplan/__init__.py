@@ -1,8 +1,8 @@
 """mergeplan from Python: open a project, plan, apply; see docs/reference/python-api.md.
 
->>> with mergeplan.open("shop") as session:
-...     plan = session.plan("dev")
-...     plan.apply()
+with mergeplan.open("shop") as session:
+    plan = session.plan("dev")
+    plan.apply()
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ SESSION_CATALOG = "spark_catalog"  # which every Spark has
 def quote_column(name: str) -> str:
     """A column's name in backquotes: whatever a project writes into a name stays one.
 
-    >>> quoted_column("a` or `b")
+    >>> quote_column("a` or `b")
     '`a`` or ``b`'
     """
     return f"`{name.replace('`', '``')}`"

@@ -24,7 +24,8 @@ SCALARS = (str, int, float, bool)
 def encode_json(value: object) -> Json:
     """The value as JSON data; TypeError for a type that has no such form.
 
-    >>> to_json(Cron("@daily"))
+    >>> from mergeplan.planner.intervals import Cron
+    >>> encode_json(Cron("@daily"))
     {'text': '@daily'}
     """
     if value is None or isinstance(value, bool | int | float):

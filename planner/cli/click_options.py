@@ -12,8 +12,12 @@ T = TypeVar("T")
 def options_from(kind: type[T], option_values: Mapping[str, Any]) -> T:
     """The options of this dataclass among those that were given; they bear its fields' names.
 
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class TestOptions:
+    ...     names: tuple[str, ...]
     >>> options_from(TestOptions, {"names": ("a",), "verbose": True})
-    TestOptions(names=('a',), patterns=())
+    TestOptions(names=('a',))
     """
     names = {option.name for option in fields(kind)}  # type: ignore[arg-type]
     return kind(**{name: value for name, value in option_values.items() if name in names})

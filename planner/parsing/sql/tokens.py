@@ -22,6 +22,7 @@ from mergeplan.planner.parsing.sql.forbidden_sql import reaching
 from mergeplan.planner.parsing.sql.function_calls import find_refused_call
 from mergeplan.planner.parsing.sql.spark_text import join_quotes, preserve_calls, spark_text
 from mergeplan.planner.semantics.spark.spark_sql import FAILURES, SPARK, trees
+from mergeplan.planner.wording import first_names
 
 NAMES = frozenset(name.lower() for name in DIALECTS) | {""}
 ARGUMENTS = {"UUID": 0}  # how many of them the parser keeps
@@ -81,12 +82,19 @@ class SourceText:
 
 
 def did_you_mean(word: str, choices: Iterable[str], most: int = 30) -> str:
-    """A hint: the nearest known word, and all of them when they are at most `most` or none is near."""
-    options = {name.lower(): name for name in sorted(choices)}
-    near = get_close_matches(word.lower(), options, n=1, cutoff=0.6)
+    """A hint: the nearest known word, and all of them when they are at most `most`; the first ones when none is near.
+
+    >>> did_you_mean("orders", ["shop.orders", "shop.items", "raw.borders"], most=2)
+    'Did you mean `shop.orders`?'
+    >>> did_you_mean("x", ["shop.orders", "shop.items", "raw.borders"], most=2)
+    'Known: raw.borders, shop.items and 1 more.'
+    """
+    options, last_part = {name.lower(): name for name in sorted(choices)}, word.lower().rpartition(".")[2]
+    near = [name for name in options if name.rpartition(".")[2] == last_part]
+    near = near or get_close_matches(word.lower(), options, n=1, cutoff=0.6)
     hints = [f"Did you mean `{options[near[0]]}`?"] if near else []
     if options and (len(options) <= most or not near):
-        hints.append(f"Known: {', '.join(options.values())}.")
+        hints.append(f"Known: {first_names([*options.values()], most)}.")
     return " ".join(hints)
 
 
