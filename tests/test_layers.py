@@ -13,12 +13,13 @@ ROOT = Path(__file__).parent.parent
 # From text to tables: a stage may use those that stand before it, and none that stand after it.
 STAGES = """
     planner.errors planner.file_note planner.limits planner.intervals planner.naming planner.fingerprint
-    planner.serial planner.wording planner.name_lists planner.versions planner.first_alone
+    planner.serial planner.wording planner.name_lists planner.versions
     planner.model planner.semantics planner.snapshot
     planner.parsing.sql planner.parsing.macros planner.parsing.definitions
     planner.parsing.files planner.parsing.render
     planner.plan
-    planner.cache planner.isolation planner.engine planner.python planner.project planner.tables planner.checks
+    planner.first_alone planner.cache planner.isolation planner.engine planner.python planner.project planner.tables
+    planner.checks
     planner.state planner.apply planner.catalog planner.contract planner.session
     planner.site planner.exports planner.api planner.agents planner.ui planner.lsp mergeplan planner.cli
     bot.sandbox
