@@ -64,15 +64,15 @@ def _keys(kind: type[Data]) -> Iterator[tuple[str, str]]:
         if name == "event":
             continue
         told = ("true: " if field.annotation is bool and name != "ok" else "") + (field.description or "")
-        held = [each.__name__ for each in _parts(field.annotation) if isinstance(each, type) and issubclass(each, Data)]
+        held = [part.__name__ for part in _parts(field.annotation) if isinstance(part, type) and issubclass(part, Data)]
         told += "".join(f" ([{kind}](#{TITLES.get(kind, kind.lower())}))" for kind in held if "(#plan)" not in told)
         yield field.serialization_alias or name, told
 
 
 def _parts(annotation: object) -> Iterator[object]:
     yield annotation
-    for each in get_args(annotation):
-        yield from _parts(each)
+    for arg in get_args(annotation):
+        yield from _parts(arg)
 
 
 if __name__ == "__main__":

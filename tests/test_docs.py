@@ -48,7 +48,7 @@ def anchors(page: Path) -> set[str]:
 def test_each_verb_is_described_with_its_options(verb: str) -> None:
     _, heading, rest = text("docs/reference/commands.md").partition(f"\n## {verb}\n")
     section = text("docs/reference/commands.md").partition("\n## ")[0] + rest.partition("\n## ")[0]
-    options = [option for each in command(verb).params if isinstance(each, click.Option) for option in each.opts]
+    options = [option for param in command(verb).params if isinstance(param, click.Option) for option in param.opts]
 
     assert heading, f"docs/reference/commands.md has no heading for {verb}"
     assert f"mergeplan {verb}" in section
@@ -80,7 +80,7 @@ def test_each_key_of_the_bots_rules_is_described(key: str) -> None:
 
 
 def test_each_promise_of_the_bot_is_listed_with_the_tests_that_name_it() -> None:
-    named, listed = promises_page.tests_by_number().keys(), [n for each in PROMISES.values() for n in each]
+    named, listed = promises_page.tests_by_number().keys(), [n for promise in PROMISES.values() for n in promise]
 
     assert sorted(listed) == list(range(1, 51))
     assert named <= set(listed)
@@ -198,4 +198,4 @@ def test_the_apps_permissions_and_events_are_described_as_its_manifest_asks_for_
     assert described == [
         [each.title, levels[each.level], in_folder(each.why, "guides")] for each in (*PERMISSIONS, *OPTIONAL)
     ]
-    assert [row[0] for row in rows if len(row) == 1][1:] == [each.replace("_", " ").capitalize() for each in EVENTS]
+    assert [row[0] for row in rows if len(row) == 1][1:] == [event.replace("_", " ").capitalize() for event in EVENTS]

@@ -31,7 +31,7 @@ print(json.dumps({"loaded": sorted(kept), "virtual": merge.decision.is_virtual, 
 
 
 def options(kind: type[Any]) -> set[str]:
-    return {each.name for each in dataclasses.fields(kind)}
+    return {field.name for field in dataclasses.fields(kind)}
 
 
 @pytest.fixture(scope="module")

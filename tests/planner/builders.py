@@ -29,5 +29,5 @@ def snapshot(model: Model | str, version: str = "v1", columns: tuple[str, ...] |
 
 def environment(name: str, *snapshots: Snapshot, revision: int = 0) -> Environment:
     """An environment that shows all of these."""
-    models = {each.name: each for each in snapshots}
+    models = {snapshot.name: snapshot for snapshot in snapshots}
     return Environment(name, models, frozenset(models), revision)

@@ -93,7 +93,7 @@ class Ended:
         return [check_line(line) for line in lines if line.startswith("{") and line.endswith("\n")]
 
     def __str__(self) -> str:
-        errors = [f"{each['kind']}: {each['message']}" for each in self.events if each["event"] == "error"]
+        errors = [f"{event['kind']}: {event['message']}" for event in self.events if event["event"] == "error"]
         return f"exit code {self.code} after {self.seconds:.1f} s: {errors} {self.err[-500:]}"
 
     @property
@@ -179,7 +179,7 @@ class Reader:
 
     @property
     def reads_failed(self) -> list[list[Any]]:
-        return [each for each in self.reads if len(each) != 3]
+        return [read for read in self.reads if len(read) != 3]
 
     def close(self) -> None:
         self._stop.set()

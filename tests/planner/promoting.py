@@ -28,7 +28,7 @@ JOINED = "SELECT a.v, z.v FROM s.a CROSS JOIN s.z"
 def build(store: StateStore, engine: SparkEngine, number: int, views: int) -> Environment:
     """A map of prod whose models all show this number; the two that are joined, the first and the last, are tables."""
     made = []
-    for name in ("a", "z", *(f"m{each:03}" for each in range(views - 2))):
+    for name in ("a", "z", *(f"m{number:03}" for number in range(views - 2))):
         kind = Kind.FULL if name in "az" else Kind.VIEW
         each = snapshot(Model(f"s.{name}", kind, f"models/{name}.sql", 1, "", "SELECT 1 AS v"), f"v{number}", ("v",))
         if kind is Kind.FULL:
@@ -70,4 +70,4 @@ def reading(engine: SparkEngine) -> Iterator[list[tuple[Any, ...]]]:
 
 def count_mixed(reads: list[tuple[Any, ...]]) -> int:
     """How many of them saw two revisions."""
-    return sum(len(set(each)) > 1 for each in reads)
+    return sum(len(set(read)) > 1 for read in reads)

@@ -274,7 +274,7 @@ def step(name: str, folder: Path) -> None:
 
         def show(what: str, **more: object) -> None:
             rows = session.fetch(f"SELECT * FROM {VIEW} ORDER BY id").rows
-            told = [len(rows), len(rows[0]), [each.name for each in session.environments()]]
+            told = [len(rows), len(rows[0]), [environment.name for environment in session.environments()]]
             sys.stdout.write(json.dumps([what, *told, more]) + "\n")
 
         if name == "quickstart":

@@ -56,9 +56,9 @@ def write_project(root: Path, models: Mapping[str, Model]) -> Path:
         if each.sql
     }
     listed = [
-        f"- name: {each.name}\n  columns:\n" + "".join(f"    {c.name}: {c.type or 'string'}\n" for c in each.columns)
-        for each in models.values()
-        if not each.sql
+        f"- name: {model.name}\n  columns:\n" + "".join(f"    {c.name}: {c.type or 'string'}\n" for c in model.columns)
+        for model in models.values()
+        if not model.sql
     ]
     return project_of(root, {**files, "external_models.yaml": "".join(listed)})
 

@@ -137,7 +137,7 @@ def test_columns_are_followed_through_tables_with_and_without_a_catalog() -> Non
     assert {(edge.source.model, edge.source.column) for edge in found.edges if edge.target.column == "y"} == {
         ("ice.raw.b", "y")
     }
-    assert lineage_of({each.name: each for each in parents}, "ice.raw.b.x").model == "ice.raw.b"
+    assert lineage_of({parent.name: parent for parent in parents}, "ice.raw.b.x").model == "ice.raw.b"
 
 
 def test_code_reads_a_table_of_another_catalog_only_as_it_is_written_there() -> None:
@@ -264,7 +264,7 @@ def test_tables_that_were_built_before_names_had_catalogs_are_not_built_again() 
     models = [read(text, Defaults(datetime(2026, 1, 10, 12, tzinfo=UTC))) for text in TEXTS]
     models += [external("raw.b", "x y"), external("raw.e", "x ds")]
 
-    plan = make_plan({each.name: each for each in models}, Environment("prod"))
+    plan = make_plan({model.name: model for model in models}, Environment("prod"))
 
     made = {(c.new.table, c.new.fingerprint.text) for c in plan.changes if c.new and not c.new.kind.is_external}
     assert made == {

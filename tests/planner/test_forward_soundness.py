@@ -61,7 +61,7 @@ class World:
 
     def apply(self, plan: Plan) -> None:
         for name in plan.new.snapshots:
-            change = next((each for each in plan.changes if each.name == name), None)
+            change = next((change for change in plan.changes if change.name == name), None)
             if change is None or change.new is None or not change.kind.is_stored:
                 continue
             table, old = change.new.table, change.old.table if change.old else ""

@@ -125,7 +125,7 @@ def test_every_version_is_the_one_that_the_rules_say(daily: Daily) -> None:
     cells = "id, v, string(at), string(valid_from), string(valid_to)"
     for name, versions in wanted.items():
         held = daily.engine.fetch(f"SELECT {cells} FROM shop.{name} ORDER BY ALL").rows
-        says = [(each.key, each.value, each.at, each.begins, each.ends) for each in versions]
+        says = [(version.key, version.value, version.at, version.begins, version.ends) for version in versions]
         assert sorted(held, key=repr) == sorted(says, key=repr), name
 
 

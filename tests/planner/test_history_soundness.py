@@ -57,7 +57,7 @@ class Worlds(World):
     def carry_out(self, plan: Plan) -> None:
         """Fill the plan's tables and show them in its environment."""
         for name in plan.parents:
-            change = next((each for each in plan.changes if each.name == name), None)
+            change = next((change for change in plan.changes if change.name == name), None)
             if change is None or change.new is None:
                 continue
             if change.kind is Kind.VIEW:
@@ -240,9 +240,9 @@ def step(world: Worlds, edits: dict[str, dict[str, int]], chance: random.Random)
     if choice in ("run", "rollback"):
         world.now += DAY if world.now < START + 12 * DAY else 0 * DAY
         world.carry_out(build_run(world.prod, world.state_of_world, Window(world.now)))
-        for each in world.requests.values():
+        for request in world.requests.values():
             with world.prod_unchanged():
-                world.carry_out(build_run(each, world.state_of_world, Window(world.now), world.prod))
+                world.carry_out(build_run(request, world.state_of_world, Window(world.now), world.prod))
         return choice
     if choice == "late":
         day = START + chance.randrange(3) * DAY

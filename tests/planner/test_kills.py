@@ -174,7 +174,7 @@ def test_whatever_is_killed_the_next_verb_recovers_and_no_reader_notices(scene: 
 
     sys.stderr.write(f"\n{scene.tally}; {len(scene.reader.reads)} reads, {len(scene.reader.reads_failed)} failed\n")
     assert scene.reader.reads_failed == []
-    assert [each for each in scene.reader.reads if each[0] == ATOMIC and each[1] != each[2]] == []
+    assert [read for read in scene.reader.reads if read[0] == ATOMIC and read[1] != read[2]] == []
     assert scene.tally.twice == []
 
 
@@ -225,7 +225,7 @@ def one_kill(scene: Scene, shop: Shop, verb: str, call: tuple[str, ...], choose:
 
 def batches_twice(after: Ended, held: dict[str, Timeline]) -> list[str]:
     """The batches that the next verb computed though they had been recorded."""
-    plans = [each["plan"] for each in after.events if each["event"] == "plan"]
+    plans = [event["plan"] for event in after.events if event["event"] == "plan"]
     tables = {model["name"]: model["table"] for plan in plans for model in plan["models"]}
     found = []
     for event in after.events:
@@ -300,7 +300,7 @@ def rollback(_scene: Scene, shop: Shop) -> Asked:
         now, rows = store.environments.get("prod"), store.environments.history("prod")
         daily, z = (now.snapshots[f"{shop.schema}.{name}"] for name in ("daily", "z"))
         others = [store.environments.get_revision("prod", row.revision) for row in rows[1:6]]
-    same = [each for each in others if each.snapshots[daily.name] == daily and each.snapshots[z.name] != z]
+    same = [other for other in others if other.snapshots[daily.name] == daily and other.snapshots[z.name] != z]
     if not same:
         return promote(_scene, shop)
     call = ("rollback", "prod", "--to", str(same[0].revision))

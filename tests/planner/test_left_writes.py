@@ -78,7 +78,7 @@ class Shop:
             return []
         with closing(StateStore(f"sqlite:///{state}")) as store:
             writes = (each for table in store.tables.all() for each in store.running_writes.list_unfinished(table))
-            return [each.operation.id.replace("-", "") for each in writes]
+            return [write.operation.id.replace("-", "") for write in writes]
 
     def batches(self) -> list[str]:
         """The folders that batches of the slow table were written to."""

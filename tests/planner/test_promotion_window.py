@@ -49,11 +49,11 @@ def test_readers_who_join_two_models_never_see_two_revisions(
                 reader.round()
                 reader.start()
             took = [time_promotion(store, engine, maps[(number + 1) % 2], wait) for number in range(PROMOTIONS)]
-        reads = [each[1:] for reader in readers for each in reader.reads]
-        mixed[wait] = [each for each in reads if len(set(each)) > 1]
+        reads = [read[1:] for reader in readers for read in reader.reads]
+        mixed[wait] = [read for read in reads if len(set(read)) > 1]
         told = f"{len(mixed[wait])} of {len(reads)} reads were mixed, {sum(took) / len(took):.1f} s a promotion"
         sys.stderr.write(f"\n{VIEWS} views, {'atomic' if wait else 'one by one'}: {told}\n")
-        assert all(len(each) == 2 for each in reads), "a reader failed"
+        assert all(len(read) == 2 for read in reads), "a reader failed"
 
     assert mixed[WAIT] == []
     assert mixed[None] != [], "this machine was too fast for the test to say anything"

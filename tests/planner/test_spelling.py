@@ -35,7 +35,7 @@ pytestmark = pytest.mark.prove
 
 SEED = int(os.environ.get("MERGEPLAN_SEED", "1"))
 PER_HEADING = int(os.environ.get("MERGEPLAN_SPELLINGS", "6"))  # constructs of a heading that are edited
-HEADINGS = tuple(dict.fromkeys(each.heading for each in constructs()))
+HEADINGS = tuple(dict.fromkeys(construct.heading for construct in constructs()))
 PARENTS = {name: table.parent for name, table in TABLES.items()}
 
 
@@ -63,7 +63,7 @@ def assert_as_documented(name: str, result: Score) -> None:
 
 def sample(number: int, places: int = 1) -> list[tuple[str, str]]:
     """So many constructs, other ones for each seed."""
-    every = [(each.heading, each.sql) for each in constructs(places)]
+    every = [(construct.heading, construct.sql) for construct in constructs(places)]
     return Random(SEED).sample(every, number)  # noqa: S311
 
 
@@ -77,7 +77,7 @@ def test_texts_that_are_called_one_query_are_one_to_spark(plans: Plans) -> None:
 
 @pytest.mark.parametrize("heading", HEADINGS)
 def test_the_spellings_of_a_construct_are_read_as_spark_reads_them(plans: Plans, heading: str) -> None:
-    texts = [(each.heading, each.sql) for each in constructs() if each.heading == heading]
+    texts = [(construct.heading, construct.sql) for construct in constructs() if construct.heading == heading]
     chosen = Random(SEED).sample(texts, min(len(texts), PER_HEADING))  # noqa: S311
 
     result = score((*texts, *edit_texts(chosen)), PARENTS, plans)
@@ -126,7 +126,7 @@ def test_the_case_book_is_read_as_spark_reads_it(engine: SparkEngine) -> None:
 
 
 def test_the_parsers_tree_says_what_the_text_says(plans: Plans) -> None:
-    result = structure([(each.heading, each.sql) for each in constructs()], PARENTS, plans)
+    result = structure([(construct.heading, construct.sql) for construct in constructs()], PARENTS, plans)
 
     assert_as_documented("all constructs, written out", result)
 

@@ -79,7 +79,9 @@ def full_pass(folder: Path, kind: str) -> None:
         line("kept", [hand_property(session, view) for view in (shown[0], shown[2])])
         session.rollback("prod")
         line("rolled back", [0, *(rows(session, each) for each in shown)])
-        line("tables", sorted({each.table for one in session.environments() for each in one.snapshots.values()}))
+        line(
+            "tables", sorted({snapshot.table for one in session.environments() for snapshot in one.snapshots.values()})
+        )
         session.invalidate("dev")
         swept(session)
 

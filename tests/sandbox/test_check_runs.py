@@ -37,7 +37,7 @@ def test_further_patches_add_annotations(sandbox: Sandbox, bot: Github) -> None:
     run.edit(output={"title": "T", "summary": "S", "annotations": [note(51)]})
 
     assert run.output.annotations_count == 51
-    assert [each.start_line for each in run.get_annotations()] == list(range(1, 52))
+    assert [annotation.start_line for annotation in run.get_annotations()] == list(range(1, 52))
 
 
 def test_the_latest_run_of_each_name_counts(sandbox: Sandbox, bot: Github) -> None:

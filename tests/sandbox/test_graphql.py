@@ -86,7 +86,7 @@ def test_a_check_is_made_and_webhooks_tell_of_it(sandbox: Sandbox, bot: Github) 
     run = bot.get_repo(SHOP).get_check_run(made["databaseId"])
 
     assert (run.conclusion, run.node_id, run.html_url) == ("success", made["id"], made["url"])
-    assert [each.event for each in sandbox.state.deliveries if each.event == "check_run"]
+    assert [delivery.event for delivery in sandbox.state.deliveries if delivery.event == "check_run"]
 
 
 @pytest.mark.parametrize(

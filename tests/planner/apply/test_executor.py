@@ -399,7 +399,7 @@ def test_the_address_of_sparks_pages_comes_with_the_backfill(
     events: list[Event] = []
     plan_and_apply(write_shop(root, config=named), engine, store, emit=events.append)
 
-    addresses = {each.stage: each.spark_ui for each in events if isinstance(each, StageStarted)}
+    addresses = {event.stage: event.spark_ui for event in events if isinstance(event, StageStarted)}
     assert re.fullmatch(r"https://h\.example/(local|app)-[\w-]+/", addresses[Stage.BACKFILL])
     assert addresses[Stage.PROMOTE] == ""
 

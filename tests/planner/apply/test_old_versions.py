@@ -168,7 +168,7 @@ TABLES = st.fixed_dictionaries(
     {},
     optional={
         delta(name).table: st.tuples(
-            st.lists(st.sampled_from([*(delta(each).table for each in NAMES), "others.table"]), max_size=2),
+            st.lists(st.sampled_from([*(delta(name).table for name in NAMES), "others.table"]), max_size=2),
             st.booleans(),
         )
         for name in NAMES
@@ -177,7 +177,7 @@ TABLES = st.fixed_dictionaries(
 SHOWN = st.lists(st.builds(delta, st.sampled_from(NAMES), st.sampled_from([Kind.FULL, Kind.VIEW])), max_size=6)
 
 
-@given(TABLES, SHOWN, st.sets(st.sampled_from([delta(each).table for each in NAMES])))
+@given(TABLES, SHOWN, st.sets(st.sampled_from([delta(name).table for name in NAMES])))
 def test_nothing_that_is_protected_is_ever_among_the_tables_to_clean(
     tables: dict[str, tuple[list[str], bool]], listed: list[Snapshot], views: set[str]
 ) -> None:

@@ -98,8 +98,8 @@ def test_an_embedded_model_is_seen_through() -> None:
     told = report_events(make_plan(SHOP), ModelStarted("shop.total", 1))[1]
 
     lineage = told["outputs"][0]["facets"]["columnLineage"]
-    assert [each["name"] for each in told["inputs"]] == ["shop.orders"]
-    assert [(each["name"], each["field"]) for each in lineage["fields"]["total"]["inputFields"]] == [
+    assert [input_["name"] for input_ in told["inputs"]] == ["shop.orders"]
+    assert [(field["name"], field["field"]) for field in lineage["fields"]["total"]["inputFields"]] == [
         ("shop.orders", "twice")
     ]
     assert [(each["name"], each["field"]) for each in lineage["dataset"]] == [("shop.orders", "id")]
@@ -158,7 +158,7 @@ def test_every_facet_says_who_made_it_and_by_which_schema() -> None:
                 yield from each.values()
             yield from facets(each)
 
-    found = [each for event in told for each in facets(event)]
+    found = [facet for event in told for facet in facets(event)]
     assert len(found) > 10
     assert all(each["_schemaURL"].startswith("https://openlineage.io/spec/facets/") for each in found)
     assert all(each["_producer"] == "urn:mergeplan" for each in found)

@@ -44,7 +44,7 @@ def table(engine: Engine) -> str:
 
 def run(engine: Engine, audit: str, kind: str = "kind FULL", own: str = "") -> AuditResult:
     model = model_of(audit, kind)
-    audits = {each.name: each for each in parse_audits(own, "b.sql", Defaults(NOW))} if own else {}
+    audits = {audit.name: audit for audit in parse_audits(own, "b.sql", Defaults(NOW))} if own else {}
     return run_audit(engine, model, model.audits[0], TABLE, DAY, AuditContext(audits, samples="full"))
 
 
@@ -163,7 +163,7 @@ def test_an_argument_that_is_no_name_is_refused_where_a_name_is_wanted(call: str
 )  # fmt: skip
 def test_an_audit_asks_what_is_written(query: str, runs: str) -> None:
     model = model_of("more")
-    audits = {each.name: each for each in parse_audits(f"AUDIT (name more);\n{query}", "b.sql", Defaults(NOW))}
+    audits = {audit.name: audit for audit in parse_audits(f"AUDIT (name more);\n{query}", "b.sql", Defaults(NOW))}
     call = replace(model.audits[0], arguments=(("least", "id + 1"),)) if "@least" in query else model.audits[0]
 
     assert audit_query(model, call, "p.a__1", DAY, AuditContext(audits)) == runs.format("(SELECT * FROM p.a__1)")

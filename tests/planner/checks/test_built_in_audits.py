@@ -171,7 +171,7 @@ def test_conditions_and_warnings_are_for_every_audit(engine: Engine) -> None:
     queries = [audit_query(model, call, rows, None) for call in model.audits]
 
     assert [is_blocking(call, {}) for call in model.audits] == [False, True]
-    assert engine.fetch(" UNION ALL ".join(f"SELECT COUNT(*) FROM ({each})" for each in queries)).rows == ((0,), (0,))
+    assert engine.fetch(" UNION ALL ".join(f"SELECT COUNT(*) FROM ({query})" for query in queries)).rows == ((0,), (0,))
 
 
 @pytest.mark.parametrize(

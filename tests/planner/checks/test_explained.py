@@ -15,7 +15,7 @@ def test_the_tree_is_as_it_is_drawn_and_knows_the_details_of_each_operator() -> 
     assert drawn[:6] == ["AdaptiveSparkPlan", "Project", "SortMergeJoin Inner", "Sort", "Exchange", "Project"]
     assert drawn[-1] == "Scan parquet spark_catalog.shop.items"
     join = next(step for step in tree.steps() if "Join" in step.name)
-    assert [each.name for each in join.inputs] == ["Sort", "Sort"]
+    assert [input_.name for input_ in join.inputs] == ["Sort", "Sort"]
     assert join.details["Join condition"] == "None"
 
 

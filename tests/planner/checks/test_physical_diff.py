@@ -78,7 +78,7 @@ def test_a_plan_does_not_differ_from_itself(form: str, name: str) -> None:
 def test_only_how_often_counts_and_turned_round_bad_is_good(
     old: PhysicalPlan, new: PhysicalPlan, chance: random.Random
 ) -> None:
-    mixed = PhysicalPlan(*(tuple(chance.sample(each, len(each))) for each in vars(new).values()))
+    mixed = PhysicalPlan(*(tuple(chance.sample(value, len(value))) for value in vars(new).values()))
 
     assert compare(new, mixed) == ()
     assert compare(old, mixed) == compare(old, new)

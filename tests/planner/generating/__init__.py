@@ -35,9 +35,9 @@ def generate(seed: int) -> Case:
     rng = random.Random(seed)  # noqa: S311 # reproducible, not secret
     old = nodes(rng)
     new, done = old, list[str]()
-    for each in _targets(rng, old):
-        columns = TABLES | {node.name: node.columns for node in old if node.name < each.name}
-        sql, names = edit_query(rng, each.sql, columns)
-        done += [f"{each.name}: {name}" for name in names]
-        new = rewritten(new, each.name, sql)
+    for target in _targets(rng, old):
+        columns = TABLES | {node.name: node.columns for node in old if node.name < target.name}
+        sql, names = edit_query(rng, target.sql, columns)
+        done += [f"{target.name}: {name}" for name in names]
+        new = rewritten(new, target.name, sql)
     return Case(seed, build_models(old), build_models(new), tuple(done))

@@ -51,7 +51,7 @@ def _node(rng: random.Random, name: str, before: list[Node]) -> Node:
     picked = rng.sample(list(everything), min(len(everything), 2))
     if before and rng.random() < 0.8:
         picked = [before[-1].name, *([rng.choice(picked)] if rng.random() < 0.5 else [])]
-    relations = {each: everything[each] for each in dict.fromkeys(picked)}
+    relations = {name: everything[name] for name in dict.fromkeys(picked)}
     scope = Scope(rng)
     if rng.random() < 0.12 and any("d" in columns.values() for columns in relations.values()):
         made = _stretch(scope, relations)
@@ -82,7 +82,7 @@ def _stretch(scope: Scope, relations: Mapping[str, Columns]) -> Query:
     while not inner.columns("d"):
         text, inner = make_from(scope, timed, 0, query)
     time = inner.columns("d")[0][0]
-    found = [each for each in outputs(inner, 3) if each.name != "d"]
+    found = [output for output in outputs(inner, 3) if output.name != "d"]
     where = f"{time} BETWEEN @start_ds AND @end_ds"
     shown = ", ".join([f"{time} AS d", *(each.text for each in found)])
     columns = {"d": "d"} | {each.name: each.kind for each in found}

@@ -103,7 +103,7 @@ def plain(scope: Scope, relations: Relations, depth: int) -> Query:
         found.append(Output(_scalar(inner, relations), scope.name("q"), "i"))
     sql = f"SELECT {join_outputs(found)} FROM {text}{where(inner, relations)}"
     if rng.random() < 0.08:
-        kind, window = rng.choice([each for each in WINDOWS if each[0] == "i"])
+        kind, window = rng.choice([window for window in WINDOWS if window[0] == "i"])
         sql += f" QUALIFY {fill_template(inner, window, 0)} <= {rng.choice('234')}"
     if rng.random() < 0.05:
         sql += " ORDER BY 1"
@@ -141,7 +141,7 @@ def make_star(scope: Scope, relations: Relations, depth: int) -> Query:
     if scope.rng.random() < 0.6:
         return Query(f"SELECT * FROM {text}{tail}", kinds(found))
     star = scope.rng.choice(("*", ", ".join(f"{source.alias}.*" for source in inner.sources)))
-    more = [each for each in outputs(inner, 2) if each.name not in names]
+    more = [output for output in outputs(inner, 2) if output.name not in names]
     ahead = scope.rng.random() < 0.5
     parts = [join_outputs(more), star] if ahead else [star, join_outputs(more)]
     found = [*more, *found] if ahead else [*found, *more]
@@ -205,7 +205,7 @@ def total(scope: Scope, relations: Relations, depth: int) -> Query:
 def distinct(scope: Scope, relations: Relations, depth: int) -> Query:
     """SELECT DISTINCT."""
     text, inner = make_from(scope, relations, depth, query)
-    found = [each for each in outputs(inner, 3) if each.kind != "m"] or [Output("1", scope.name("v"), "i")]
+    found = [output for output in outputs(inner, 3) if output.kind != "m"] or [Output("1", scope.name("v"), "i")]
     return Query(f"SELECT DISTINCT {join_outputs(found)} FROM {text}{where(inner, relations)}", kinds(found))
 
 
@@ -216,7 +216,7 @@ def make_union(scope: Scope, relations: Relations, depth: int) -> Query:
         ("UNION ALL", "UNION ALL", "UNION ALL", "UNION", "UNION", "UNION", "EXCEPT", "INTERSECT", "EXCEPT ALL")
     )
     text, inner = make_from(scope, relations, 0, query)
-    found = [each for each in outputs(inner, 3) if each.kind != "m"] or [Output("1", scope.name("v"), "i")]
+    found = [output for output in outputs(inner, 3) if output.kind != "m"] or [Output("1", scope.name("v"), "i")]
     branches = [f"SELECT {join_outputs(found)} FROM {text}{where(inner, relations)}"]
     for _ in range(rng.choice((1, 1, 2))):
         other, below = make_from(scope, relations, 0, query)
@@ -230,7 +230,7 @@ def make_union(scope: Scope, relations: Relations, depth: int) -> Query:
 def make_limit(scope: Scope, relations: Relations, depth: int) -> Query:
     """The first rows in an order by every output."""
     text, inner = make_from(scope, relations, depth, query)
-    found = [each for each in outputs(inner, 3) if each.kind in GROUPABLE] or [Output("1", scope.name("v"), "i")]
+    found = [output for output in outputs(inner, 3) if output.kind in GROUPABLE] or [Output("1", scope.name("v"), "i")]
     order = ", ".join(f"{number}{scope.rng.choice(('', ' DESC'))}" for number, _ in enumerate(found, 1))
     sql = f"SELECT {join_outputs(found)} FROM {text}{where(inner, relations)} ORDER BY {order}"
     return Query(f"{sql} LIMIT {scope.rng.choice('2345')}", kinds(found))

@@ -84,7 +84,7 @@ def test_no_text_of_a_variable_escapes_its_quotes(text: str) -> None:
     tree = spark_tree(spark("SELECT @x AS y", x=text))
 
     assert isinstance(tree, exp.Select)
-    assert [each.this.this for each in tree.expressions] == [text]
+    assert [expression.this.this for expression in tree.expressions] == [text]
 
 
 def test_an_unknown_macro_is_told_with_line_and_nearest() -> None:

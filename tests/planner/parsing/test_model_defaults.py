@@ -58,8 +58,11 @@ def test_statements_of_the_defaults_stand_around_the_models_own(tmp_path: Path) 
 
     found = model(tmp_path, defaults, ", kind FULL, pre_statements ['SET TIME ZONE UTC']")
 
-    assert [each.head for each in found.pre_statements] == ["SET spark.sql.ansi.enabled = true", "SET TIME ZONE UTC"]
-    assert [each.head for each in found.post_statements] == [analyze]
+    assert [statement.head for statement in found.pre_statements] == [
+        "SET spark.sql.ansi.enabled = true",
+        "SET TIME ZONE UTC",
+    ]
+    assert [statement.head for statement in found.post_statements] == [analyze]
 
 
 def test_models_may_be_off_by_default(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def test_what_a_temporary_view_reads_the_model_reads() -> None:
 def test_a_statement_for_one_stage_runs_at_that_stage() -> None:
     model = read("@IF(@runtime_stage = 'creating', SET spark.sql.x = 1, SET spark.sql.y = 2);\nSELECT 1 AS x")
 
-    assert [(each.stages, each.head) for each in model.pre_statements] == [
+    assert [(statement.stages, statement.head) for statement in model.pre_statements] == [
         (("creating",), "SET spark.sql.x = 1"),
         (("evaluating",), "SET spark.sql.y = 2"),
     ]

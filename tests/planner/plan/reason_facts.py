@@ -50,7 +50,7 @@ FACTS: Mapping[str, tuple[str, Check]] = {
     ),
     "clauses": (
         rf"{CLAUSES} changed, and with it the rows\.",
-        lambda c, m: all(clause(c.old, each) != clause(c.new, each) for each in words(m[1])),
+        lambda c, m: all(clause(c.old, word) != clause(c.new, word) for word in words(m[1])),
     ),
     "select": (
         rf"What SELECT computes changed, and (?:{CLAUSES} depends on it|with it the rows)\.",

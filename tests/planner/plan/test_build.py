@@ -156,7 +156,7 @@ def test_a_word_holds_only_while_both_fingerprints_stay() -> None:
 
     assert same.overrides == first.overrides
     assert (other.overrides, other.unused_overrides) == ((), first.overrides)
-    assert [end_of(each, other.changes) for each in other.unused_overrides] == ["edit"]
+    assert [end_of(override, other.changes) for override in other.unused_overrides] == ["edit"]
 
 
 def test_an_override_that_a_merge_ended_is_not_said_to_be_ended_by_an_edit() -> None:
@@ -166,7 +166,7 @@ def test_an_override_that_a_merge_ended_is_not_said_to_be_ended_by_an_edit() -> 
 
     later = make_plan(daily(", 1 AS e"), Environment("dev"), merged, held, words=first.overrides)
 
-    assert [end_of(each, later.changes) for each in later.unused_overrides] == ["base"]
+    assert [end_of(override, later.changes) for override in later.unused_overrides] == ["base"]
 
 
 def test_a_model_with_no_rows_of_its_own_needs_no_time() -> None:

@@ -109,7 +109,7 @@ def test_a_table_whose_time_was_forgotten_takes_the_kept_rows_over_again(
 
     forward(project, engine, store, asked=since)
 
-    assert [str(each) for each in store.intervals.load_timelines([table])[table]] == ["2026-01-01 - 2026-01-05"]
+    assert [str(timeline) for timeline in store.intervals.load_timelines([table])[table]] == ["2026-01-01 - 2026-01-05"]
     assert rows(engine, "SELECT id, taxed FROM shop.daily ORDER BY id") == [(1, None), (2, None), (3, 60)]
 
 

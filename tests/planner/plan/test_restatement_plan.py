@@ -143,7 +143,7 @@ def test_another_environment_restates_its_own_tables_and_forgets_nothing_of_prod
     assert plan.restatement.forgets.keys() == {here.snapshots["s.total"].table}
     assert plan.restatement.touched == ()
     assert {each.model for each in plan.restatement.left_out} == {"s.days"}
-    assert not plan.restatement.forgets.keys() & {each.table for each in prod.snapshots.values()}
+    assert not plan.restatement.forgets.keys() & {snapshot.table for snapshot in prod.snapshots.values()}
 
 
 def test_a_table_that_was_built_for_a_plan_is_forgotten_where_it_may_come_of_restated_rows() -> None:

@@ -91,7 +91,7 @@ def test_only_the_asked_for_tables_and_what_they_read_are_computed() -> None:
 def test_a_table_that_is_left_empty_is_never_taken_for_the_whole_one() -> None:
     prod, loaded = promote(SHOP)
     plan = make_plan(EDITED, Environment("dev"), prod, loaded, empty_backfill=True)
-    recorded = {each.new.table: each.recorded for each in plan.changes if each.new and each.recorded}
+    recorded = {change.new.table: change.recorded for change in plan.changes if change.new and change.recorded}
     there = Loaded({**loaded.timelines, **recorded}, loaded.complete | recorded.keys())
 
     whole = make_plan(EDITED, base=prod, loaded=there)
@@ -139,7 +139,7 @@ def test_what_does_not_feel_the_edit_keeps_its_rows_though_what_it_reads_is_left
 def test_a_table_that_was_left_empty_stays_what_it_is_until_its_query_changes() -> None:
     prod, loaded = promote(SHOP)
     plan = make_plan(EDITED, prod, prod, loaded, empty_backfill=True)
-    recorded = {each.new.table: each.recorded for each in plan.changes if each.new and each.recorded}
+    recorded = {change.new.table: change.recorded for change in plan.changes if change.new and change.recorded}
     shown = Environment("prod", plan.new.snapshots, plan.new.views, 2, plan.id, NOW)
     there = Loaded({**loaded.timelines, **recorded}, frozenset(recorded))
     described = EDITED | project(replace(EDITED["s.apart"], description="one"))

@@ -174,7 +174,7 @@ def test_a_python_model_that_is_replaced_whole_does_not_look_at_its_interval(
     found = open_project(tmp_path, {"models/own.py": text, FILE: code(REPLACE)})
 
     assert ("shop.own" in found.models) is opens
-    assert ["replaces the table by the rows of the last" in str(each) for each in found.refused.errors] == [True] * (
+    assert ["replaces the table by the rows of the last" in str(error) for error in found.refused.errors] == [True] * (
         not opens
     )
 

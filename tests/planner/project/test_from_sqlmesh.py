@@ -94,7 +94,7 @@ def test_session_properties_are_settings_before_the_query(tmp_path: Path) -> Non
 
     model = open_project(tmp_path, defaults, a=f"MODEL (name a.b, kind FULL, {own});\nSELECT 1 AS x").models["a.b"]
 
-    assert [each.head for each in model.pre_statements] == [
+    assert [statement.head for statement in model.pre_statements] == [
         "SET spark.sql.shuffle.partitions = 8",
         "SET spark.sql.ansi.enabled = false",
     ]
@@ -210,4 +210,4 @@ def test_lists_may_be_arrays(tmp_path: Path) -> None:
 
     model = open_project(tmp_path, "", a=sql).models["a.b"]
 
-    assert (model.grain, [each.name for each in model.audits]) == (("x",), ["not_null"])
+    assert (model.grain, [audit.name for audit in model.audits]) == (("x",), ["not_null"])

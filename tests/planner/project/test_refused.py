@@ -35,7 +35,7 @@ def test_a_model_is_refused_by_itself_with_all_that_reads_it(tmp_path: Path) -> 
         project.refused.check_model("shop.own")
     with pytest.raises(ProjectError, match=r"^models/b.sql:2: `shop.b` reads `shop.a`, which cannot be opened.$"):
         project.refused.check_model("shop.b")
-    assert [(each.place.path, each.place.line) for each in project.refused.errors] == [("models/own.sql", 1)]
+    assert [(error.place.path, error.place.line) for error in project.refused.errors] == [("models/own.sql", 1)]
     assert [(each.model, each.reads, str(each.place)) for each in project.refused.left_out] == [
         ("shop.a", "shop.own", "models/a.sql:2"),
         ("shop.b", "shop.a", "models/b.sql:2"),
@@ -75,7 +75,7 @@ def test_an_audit_that_cannot_be_read_refuses_who_calls_it(tmp_path: Path) -> No
     project = open_project(tmp_path, {"audits/a.sql": "AUDIT (name positive);\nSELEC FROM", "models/a.sql": calls})
 
     assert list(project.models) == ["shop.good"]
-    assert [each.path for each in project.refused.refusals] == ["audits/a.sql", "models/a.sql"]
+    assert [refusal.path for refusal in project.refused.refusals] == ["audits/a.sql", "models/a.sql"]
 
 
 def test_one_blueprint_that_is_wrong_leaves_the_others(tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_one_blueprint_that_is_wrong_leaves_the_others(tmp_path: Path) -> None:
     project = open_project(tmp_path, {"models/many.sql": text})
 
     assert sorted(project.models) == ["shop.good", "shop.q"]
-    assert [each.models for each in project.refused.refusals] == [("shop.p",)]
+    assert [refusal.models for refusal in project.refused.refusals] == [("shop.p",)]
 
 
 def test_a_macro_does_not_go_on_without_the_columns_of_a_refused_model(tmp_path: Path) -> None:
@@ -93,14 +93,14 @@ def test_a_macro_does_not_go_on_without_the_columns_of_a_refused_model(tmp_path:
 
     project = open_project(tmp_path, {"models/own.sql": CUSTOM, "models/star.sql": star})
 
-    assert [each.models for each in project.refused.refusals] == [("shop.own",), ("shop.star",)]
+    assert [refusal.models for refusal in project.refused.refusals] == [("shop.own",), ("shop.star",)]
 
 
 def test_tests_of_refused_models_are_left_out(tmp_path: Path) -> None:
     test = "test_{}:\n  model: shop.{}\n  outputs:\n    query:\n    - x: 1\n"
     files = {"models/own.sql": CUSTOM, "tests/test_own.yaml": test.format("own", "own") + test.format("good", "good")}
 
-    assert [each.name for each in open_project(tmp_path, files).tests] == ["test_good"]
+    assert [test.name for test in open_project(tmp_path, files).tests] == ["test_good"]
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from tests.planner.project.test_loader import CONFIG, project_of
 
 NOW = datetime(2026, 1, 6, 7, 8, tzinfo=UTC)
 PROJECTS = sorted(
-    each for each in (Path(__file__).parents[2] / "projects").iterdir() if (each / "config.yaml").exists()
+    path for path in (Path(__file__).parents[2] / "projects").iterdir() if (path / "config.yaml").exists()
 )
 FILES = {
     "config.yaml": CONFIG + "model_defaults:\n  dialect: spark\nvariables:\n  least: 3\n",

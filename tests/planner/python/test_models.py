@@ -160,7 +160,7 @@ def test_statements_run_around_the_code_of_a_python_model(
     table = store.environments.get("prod").snapshots["shop.a"].table  # type: ignore[union-attr]
 
     model = project.models["shop.a"]
-    assert [each.head.split()[0] for each in model.post_statements] == ["ALTER", "ANALYZE"]
+    assert [statement.head.split()[0] for statement in model.post_statements] == ["ALTER", "ANALYZE"]
     assert ("made", "by code") in engine.fetch(f"SHOW TBLPROPERTIES {table}").rows
     for statement, says in (
         ("SELECT 1", "its rows come from its code"),

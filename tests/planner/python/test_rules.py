@@ -71,10 +71,10 @@ def test_a_rule_sees_the_models_and_may_name_a_place(tmp_path: Path) -> None:
 def test_all_takes_in_the_projects_own_rules_and_a_model_may_ignore_them(tmp_path: Path) -> None:
     ignoring = {"models/b.sql": FILES["models/b.sql"].replace("tags (x)", "ignored_rules [NoMissingOwner]")}
 
-    every = {each.rule for each in violations(tmp_path, "ALL", OWNER)}
+    every = {violation.rule for violation in violations(tmp_path, "ALL", OWNER)}
 
     assert "nomissingowner" in every
-    assert "nomissingowner" not in {each.rule for each in violations(tmp_path, "ALL", OWNER, **ignoring)}
+    assert "nomissingowner" not in {violation.rule for violation in violations(tmp_path, "ALL", OWNER, **ignoring)}
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_a_rule_that_fails_is_told_at_its_line(body: str, told: str, tmp_path: P
 def test_a_rule_may_derive_from_another_of_its_file(tmp_path: Path) -> None:
     code = f'{OWNER}\nclass Named(NoMissingOwner):\n    "Named."\n'
 
-    assert [each.message for each in violations(tmp_path, "[named]", code)] == ["Named."]
+    assert [violation.message for violation in violations(tmp_path, "[named]", code)] == ["Named."]
 
 
 def test_a_rule_sees_no_environment_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -111,7 +111,7 @@ class Until:
 
     def ready(self, _calls: object, batch: Timeline, *_: object) -> Timeline:
         units = batches(model("shop.a").cron, batch, 1)
-        return merge(each for each in units if each not in self.late)
+        return merge(unit for unit in units if unit not in self.late)
 
     rows = stop = None
 

@@ -72,7 +72,7 @@ def test_an_environment_is_compared_promoted_and_rolled_back(shop: Callable[...,
     assert (compared.same, session.diff("prod").same) == (False, True)
     assert [(row.revision, row.note) for row in session.history()] == [(2, "two"), (1, "")]
     back = session.plan_rollback("prod")
-    assert (back.target.revision, [each.model for each in back.views], back.refusal) == (1, ["shop.a", "shop.b"], None)
+    assert (back.target.revision, [view.model for view in back.views], back.refusal) == (1, ["shop.a", "shop.b"], None)
     assert (session.rollback("prod").promoted.revision, session.fetch("SELECT x FROM shop.b").rows) == (3, ((1,),))
 
 
@@ -81,10 +81,10 @@ def test_environments_go_and_checks_report(shop: Callable[..., Session]) -> None
     session.plan().apply()
     session.plan("dev", PlanOptions(include_unmodified=True)).apply()
 
-    before = [each.name for each in session.environments()]
+    before = [environment.name for environment in session.environments()]
     gone = session.invalidate("dev", on_event=events.append)
 
-    assert (before, [each.name for each in session.environments()]) == (["dev", "prod"], ["prod"])
+    assert (before, [environment.name for environment in session.environments()]) == (["dev", "prod"], ["prod"])
     assert (gone.promoted.dropped, gone.tables) == (2, ())  # prod uses the tables
     assert (session.janitor(dry_run=True).dropped, session.audit(), session.test().ok) == (False, (), True)
     assert "<b>0 audits ran, 0 failed</b>" in session.audit()._repr_html_()

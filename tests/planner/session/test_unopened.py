@@ -81,7 +81,7 @@ def test_every_error_of_a_file_is_named_at_its_line() -> None:
 def test_a_change_that_would_compute_a_held_model_is_blocked(environment: str) -> None:
     plan = plan_of(without_b(model("shop.a", "SELECT id, 7 AS x FROM raw.t")), environment=environment)
 
-    assert [str(each.place) for each in plan.blockers] == ["models/shop.b.sql:1", "models/shop.c.sql:1"]
+    assert [str(blocker.place) for blocker in plan.blockers] == ["models/shop.b.sql:1", "models/shop.c.sql:1"]
 
 
 def test_a_change_that_costs_a_held_model_nothing_is_not_blocked() -> None:
@@ -143,7 +143,9 @@ def test_what_never_opened_only_warns(offline: Session, tmp_path: Path) -> None:
 
     assert {"shop.e", "shop.f"}.isdisjoint(change.name for change in plan.changes)
     assert [each.stands for each in plan.decision.unopened.refused] == [False]
-    assert [str(v.place) for each in events if isinstance(each, Linted) for v in each.violations] == ["models/e.sql:1"]
+    assert [str(v.place) for event in events if isinstance(event, Linted) for v in event.violations] == [
+        "models/e.sql:1"
+    ]
     with pytest.raises(ProjectError, match=r"^models/e.sql:1: The kind MANAGED is not supported yet.$"):
         offline.plan("dev", PlanOptions(strict=True))
     with pytest.raises(ProjectError, match=r"^models/e.sql:1: The kind MANAGED is not supported yet.$"):
@@ -156,7 +158,7 @@ def test_prod_keeps_what_opened_before(shop: Callable[..., Session], tmp_path: P
     edit(tmp_path, "e.sql", BROKEN)
     edit(tmp_path, "g.sql", E.format(5).replace(".e", ".g"))
 
-    assert [each.blocking for each in session.lint().violations] == [True]
+    assert [violation.blocking for violation in session.lint().violations] == [True]
     with pytest.raises(ProjectError, match=r"^models/e.sql:1: The kind MANAGED"):
         session.plan()
     session.plan(options=PlanOptions(skip_linter=True)).apply()

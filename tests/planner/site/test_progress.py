@@ -34,7 +34,7 @@ def test_batches_bring_a_model_from_waiting_to_done() -> None:
     begun, half = run_of(stage), run_of(stage, batch("shop.a", 1, 2))
     done = run_of(stage, batch("shop.a", 1, 2), batch("shop.a", 2, 2))
 
-    assert [each.name for each in begun.models] == ["shop.a", "shop.b"]
+    assert [model.name for model in begun.models] == ["shop.a", "shop.b"]
     assert (half.models[0].step, half.models[0].done, half.models[0].of) == (Step.RUNNING, 1, 2)
     assert (done.models[0].step, done.models[0].rows, done.models[0].seconds) == (Step.DONE, 10, 3.0)
     assert (done.stage, done.done, done.of) == ("backfill", 2, 4)
@@ -48,7 +48,7 @@ def test_what_failed_what_it_took_along_and_what_came_out_the_same_is_known() ->
     )
     same = run_of({"event": "compared", "reader": "shop.b", "model": "shop.a", "columns": [], "skipped": True})
 
-    assert [(each.step, each.note) for each in failed.models] == [
+    assert [(model.step, model.note) for model in failed.models] == [
         (Step.FAILED, "no such column"),
         (Step.LEFT_OUT, "`shop.a` failed"),
     ]
@@ -83,4 +83,4 @@ def test_a_page_links_to_no_address_but_one_of_the_web() -> None:
     stage = {"event": "stage", "name": "backfill", "total": 4}
     addresses = ("https://h.example/app-1/", "javascript:alert(1)", "https://h.example/ x")
 
-    assert [run_of({**stage, "spark_ui": each}).spark_ui for each in addresses] == [addresses[0], "", ""]
+    assert [run_of({**stage, "spark_ui": address}).spark_ui for address in addresses] == [addresses[0], "", ""]

@@ -198,7 +198,7 @@ def test_no_period_outlives_a_write_of_it(store: StateStore, writes: list[Interv
 def test_the_key_of_a_column_set_is_not_its_texts_run_together() -> None:
     sets = [(), ("a", "b"), ("ab",), ("a",), ("a,b",), ("b", "c")]
 
-    assert len({columns_key(each) for each in sets}) == len(sets)
+    assert len({columns_key(set_) for set_ in sets}) == len(sets)
     assert columns_key(("b", "a")) == columns_key(["a", "b"])
 
 

@@ -24,7 +24,7 @@ FILES = ALONE | {"total": TOTAL.format(7), "shown": SHOWN}
 
 
 def audit_counts(events: list[Event]) -> list[tuple[str, int]]:
-    return [(each.result.name, each.result.count) for each in events if isinstance(each, AuditRan)]
+    return [(event.result.name, event.result.count) for event in events if isinstance(event, AuditRan)]
 
 
 def project_with_audit(root: Path, header: str, **files: str) -> Path:
@@ -43,7 +43,7 @@ def test_it_is_asked_once_of_a_set_of_tables_and_again_when_one_is_written(tmp_p
         project = write_shop(tmp_path, **FILES | {"total": TOTAL.format(total)})
         assert plan_and_apply(project, engine, store, environment, emit=events[-1].append).promoted
 
-    assert [audit_counts(each) for each in events] == [[("few", 1)], [("few", 1)], []]
+    assert [audit_counts(event) for event in events] == [[("few", 1)], [("few", 1)], []]
 
 
 def test_a_blocking_one_that_finds_rows_forbids_the_promotion(tmp_path: Path, engine: SparkEngine) -> None:

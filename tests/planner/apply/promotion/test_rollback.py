@@ -122,7 +122,7 @@ def test_what_today_s_table_holds_and_the_one_before_lacks_is_computed_by_the_ne
     (behind,) = plan.behind
     assert (behind.shown.table, behind.held) == (before.table, (days(1, 4),))
     assert (behind.lacks, behind.due) == ((days(5, 8),), (days(5, 9),))
-    assert [(each.before, each.after) for each in plan.views] == [(today.table, before.table)]
+    assert [(view.before, view.after) for view in plan.views] == [(today.table, before.table)]
     assert [(row.revision, row.who, row.note) for row in plan.since] == [(2, "ann", "#7")]
     assert (plan.target.revision, plan.until, plan.refusal) == (1, plan.since[0].at, None)
 

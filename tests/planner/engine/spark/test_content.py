@@ -189,7 +189,7 @@ def test_several_column_sets_are_told_by_one_pass(engine: SparkEngine) -> None:
     plan = str(engine.fetch(f"EXPLAIN {question(ORDERS, fields, sets, None).sql}").rows[0][0])
     assert plan.count("FileScan") == 1
     assert list(together) == sets[:4]
-    assert together == {each: engine.tables.contents(ORDERS, [each])[each] for each in sets[:4]}
+    assert together == {set_: engine.tables.contents(ORDERS, [set_])[set_] for set_ in sets[:4]}
 
 
 def test_no_columns_ask_for_the_number_of_rows(engine: SparkEngine) -> None:
@@ -362,7 +362,11 @@ def days_query(multisets: list[list[tuple[object, ...]]]) -> str:
 def test_contents_are_equal_if_and_only_if_the_rows_are(
     engine: SparkEngine, multisets: list[list[tuple[object, ...]]], mix: Random
 ) -> None:
-    every = [*multisets, *(mix.sample(each, len(each)) for each in multisets), *(each[1:] for each in multisets)]
+    every = [
+        *multisets,
+        *(mix.sample(multiset, len(multiset)) for multiset in multisets),
+        *(multiset[1:] for multiset in multisets),
+    ]
     engine.fetch(f"DROP TABLE IF EXISTS {MANY.name}")
     engine.tables.create(ORDERS)  # and with it the schema
     engine.fetch(f"CREATE TABLE {MANY.name} USING parquet PARTITIONED BY (dt) AS {days_query(every)}")

@@ -162,13 +162,13 @@ def test_a_dropped_table_leaves_no_files(engine: SparkEngine) -> None:
         engine.tables.replace(ORDERS, "SELECT 1 id, 'a' name")
         engine.tables.replace_interval(DAILY, DAYS, days(1, 3))
     folders = [folder(engine, table.name) for table in (ORDERS, DAILY)]
-    assert all(len(list(each.iterdir())) >= 2 for each in folders)
+    assert all(len(list(folder.iterdir())) >= 2 for folder in folders)
 
     for table in (ORDERS, DAILY):
         engine.tables.drop(table.name)
 
-    assert not [path for each in folders for path in each.rglob("*") if path.is_file()]
-    assert FORMAT == "iceberg" or not any(each.exists() for each in folders)  # which leaves empty folders
+    assert not [path for folder in folders for path in folder.rglob("*") if path.is_file()]
+    assert FORMAT == "iceberg" or not any(folder.exists() for folder in folders)  # which leaves empty folders
     engine.tables.drop(ORDERS.name)
     engine.catalog.drop_schema_if_empty("mergeplan__shop")
     assert column(engine, "SHOW SCHEMAS") == ["default"]

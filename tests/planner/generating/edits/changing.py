@@ -67,7 +67,7 @@ def column_removed(e: Edited) -> bool:
     if found is None:
         return False
     select, output = found
-    select.set("expressions", [each for each in select.expressions if each is not output])
+    select.set("expressions", [expression for expression in select.expressions if expression is not output])
     return True
 
 

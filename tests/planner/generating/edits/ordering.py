@@ -10,7 +10,7 @@ SORTS = ("order", "sort", "cluster", "distribute")
 
 
 def _inner(e: Edited) -> list[exp.Select]:
-    return [each for each in e.selects("from_") if isinstance(each.parent, (exp.Subquery, exp.CTE))]
+    return [select for select in e.selects("from_") if isinstance(select.parent, (exp.Subquery, exp.CTE))]
 
 
 def order_turned(e: Edited) -> bool:

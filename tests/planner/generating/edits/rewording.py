@@ -64,12 +64,12 @@ def spell_in(e: Edited) -> bool:
     node = e.pick(n for n in e.tree.find_all(exp.In) if n.expressions)
     if node is None:
         return False
-    options = [each.copy() for each in node.expressions]
+    options = [expression.copy() for expression in node.expressions]
     e.rng.shuffle(options)
     if e.rng.random() < 0.5:
         node.set("expressions", options)
         return True
-    equal = [exp.EQ(this=node.this.copy(), expression=each) for each in options]
+    equal = [exp.EQ(this=node.this.copy(), expression=option) for option in options]
     node.replace(exp.Paren(this=exp.or_(*equal, copy=False)) if len(equal) > 1 else exp.Paren(this=equal[0]))
     return True
 

@@ -35,7 +35,7 @@ def judge(
     prod, loaded = promote(before)
     first = make_plan(after, Environment("dev"), prod, loaded, categories=said or {})
     timelines, contents = dict(loaded.timelines), dict[str, Contents]()
-    for change in (each for each in first.backfills if each.name in ("s.a", "s.b")):
+    for change in (backfill for backfill in first.backfills if backfill.name in ("s.a", "s.b")):
         assert change.old is not None
         assert change.new is not None
         timelines[change.new.table] = change.needed
@@ -89,7 +89,7 @@ def test_all_columns_are_compared_that_the_reader_returns_or_goes_by() -> None:
     prod, loaded = promote(read("x"))
     plan = make_plan(read("x + id - id"), Environment("dev"), prod, replace(loaded, contents={}))
 
-    assert [(each.reader, each.columns) for each in plan.comparisons] == [("s.r", ("id", "x"))]
+    assert [(comparison.reader, comparison.columns) for comparison in plan.comparisons] == [("s.r", ("id", "x"))]
 
 
 def test_a_comparison_that_nobody_made_spares_nobody() -> None:
@@ -166,4 +166,4 @@ def test_tables_that_are_partitioned_by_different_columns_are_not_compared() -> 
     prod, loaded = promote(models_by("d"))
     plan = make_plan(models_by("e"), Environment("dev"), prod, replace(loaded, contents={}))
 
-    assert [each.reader for each in plan.comparisons] == []
+    assert [comparison.reader for comparison in plan.comparisons] == []

@@ -189,7 +189,10 @@ def claims() -> tuple[tuple[str, Claim], ...]:
     plans |= {f"called {category}": plan_of_person(category) for category in (Category.NON_BREAKING, Category.BREAKING)}
     plans |= {f"in place {index}": plan for index, plan in enumerate(plans_in_place())}
     return tuple(
-        (name, Claim(change, {each.name: each for each in plan.changes}, {**prod.snapshots, **plan.new.snapshots}))
+        (
+            name,
+            Claim(change, {change.name: change for change in plan.changes}, {**prod.snapshots, **plan.new.snapshots}),
+        )
         for name, (prod, plan) in plans.items()
         for change in plan.changes
     )

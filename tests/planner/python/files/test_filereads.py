@@ -217,7 +217,7 @@ def test_a_file_is_found_by_each_end_of_its_path_its_folders_its_kind_and_its_pa
         parts = path.split("/")
         ends = {"/".join(parts[at:]) for at in range(len(parts))}
         above = {"/".join(parts[start:end]) for end in range(1, len(parts)) for start in range(end)}
-        for text in {each.strip() for each in texts} - {""}:
+        for text in {text.strip() for text in texts} - {""}:
             kind = text.startswith(".") and text.count(".") == 1 and path.endswith(text)
             if text in ends | above or kind or any(fnmatchcase(end, text) for end in ends):
                 assert path in found

@@ -162,7 +162,7 @@ def test_a_text_that_parses_alike_is_no_change_whatever_is_set() -> None:
 def test_a_query_is_still_seen_through_in_another_time_zone() -> None:
     changes = changes_under(TOKYO, TOKYO, "SELECT x FROM s.raw WHERE NOT x > 'a'", "SELECT x FROM s.raw WHERE x <= 'a'")
 
-    assert {each.category for each in changes.values()} == {Category.EQUIVALENT}
+    assert {change.category for change in changes.values()} == {Category.EQUIVALENT}
 
 
 def settings_of(tmp_path: Path, config: str, **files: str) -> dict[str, Settings]:

@@ -45,7 +45,7 @@ def test_a_call_that_was_ended_goes_on_where_it_was(how: str, shop: Callable[...
 
     with pytest.raises(Cancelled):
         plan.apply(on_event=ending(before, end))
-    promoted = [each.name for each in session.environments()]
+    promoted = [environment.name for environment in session.environments()]
     outcome = plan.apply(on_event=after.append)
 
     assert promoted == []

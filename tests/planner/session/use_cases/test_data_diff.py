@@ -99,7 +99,7 @@ def test_only_days_that_both_hold_are_compared(shop: Callable[..., Session], tmp
     daily, summed = session.data_diff("dev")
 
     assert daily.rows is not None
-    assert [str(each) for each in daily.days] == ["2026-01-03 - 2026-01-05"]
+    assert [str(day) for day in daily.days] == ["2026-01-03 - 2026-01-05"]
     assert (daily.counts, daily.rows.only, daily.rows.changed, daily.rows.columns) == (
         (1, 1), (0, 0), 1, (("day", 0), ("price", 1)),
     )  # fmt: skip

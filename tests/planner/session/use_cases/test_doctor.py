@@ -24,7 +24,7 @@ def away(*_: object) -> Engine:
 def findings(root: Path, config: str, **files: str) -> dict[str, Finding]:
     project_of(root, {"config.yaml": config, **files})
     work = Workspace(SessionSettings(root, state_url=NOWHERE, open_engine=away))
-    return {each.what: each for each in run_checks(work)}
+    return {check.what: check for check in run_checks(work)}
 
 
 def test_what_is_wrong_is_told_without_secrets(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_a_server_on_which_delta_takes_minutes_is_named(
         SessionSettings(tmp_path, state_url=state, open_engine=lambda *_: cast(Engine, Server(**settings)))
     )
 
-    said = [each.text for each in run_checks(work) if each.what == "server"]
+    said = [check.text for check in run_checks(work) if check.what == "server"]
 
     assert [text.partition(":")[0].rpartition(".")[2] for text in said] == named
     assert all("start the server with `--conf spark." in text for text in said)

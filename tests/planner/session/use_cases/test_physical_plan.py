@@ -106,7 +106,7 @@ def test_an_edited_view_is_compared_with_those_that_read_it_and_their_tables_are
         e=model("e", f"{inline} WHERE price > 0", "EMBEDDED"),
     )  # fmt: skip
 
-    assert {name: [each.cost for each in diff.changes] for name, diff in found.items()} == {
+    assert {name: [change.cost for change in diff.changes] for name, diff in found.items()} == {
         "shop.daily": [], "shop.of_e": [], "shop.of_v": [Cost.PRUNING], "shop.v": [],
     }  # fmt: skip
 

@@ -103,7 +103,7 @@ def test_the_archives_that_served_last_are_kept_and_so_are_those_of_other_progra
 
     archive.put(draft, archive.path)
 
-    assert {each.name for each in archive.path.parent.glob("*.jsa")} == {archive.path.name, *names[3:]}
+    assert {path.name for path in archive.path.parent.glob("*.jsa")} == {archive.path.name, *names[3:]}
 
 
 def test_where_no_archive_can_be_written_nothing_happens(tmp_path: Path) -> None:
