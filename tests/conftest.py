@@ -20,6 +20,17 @@ from mergeplan.planner.engine.spark.process.class_archive import OFF, VARIABLE, 
 from mergeplan.planner.engine.spark.process.installed import find_java, spark_home
 
 ARCHIVES = Path(sys.prefix) / ".spark"  # `make` puts one there
+# What costs time and changes no row: half of the tasks, no plan made again while it runs, no plan written as text for a
+# page that nobody opens, and no file of checksums beside each file, which Hadoop makes with a process of its own.
+LEAN = (
+    ("spark.default.parallelism", "1"),
+    ("spark.sql.shuffle.partitions", "1"),
+    ("spark.sql.files.minPartitionNum", "1"),
+    ("spark.sql.adaptive.enabled", "false"),
+    ("spark.sql.ui.explainMode", "simple"),
+    ("spark.ui.liveUpdate.period", "-1"),
+    ("spark.hadoop.fs.file.impl", "org.apache.hadoop.fs.RawLocalFileSystem"),
+)
 FORMAT = os.environ.get("MERGEPLAN_TABLE_FORMAT", "")  # what `make prove-lakehouse` lays tables out in
 METASTORE = bool(os.environ.get("MERGEPLAN_METASTORE"))  # the shared Spark has one, as `make prove` wants it
 SMALL = Connection(
@@ -76,12 +87,14 @@ def home(tmp_path: Path) -> Path:
 def shared_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkEngine]:
     """One Spark for all tests of a process: to start one takes seconds.
 
-    Its catalog lies in memory, which costs a third less than Derby. `make prove` and `make prove-lakehouse` have a
-    metastore, and so has each Spark that a test starts by itself.
+    Its catalog lies in memory, which costs a third less than Derby, and it is lean. `make prove` and
+    `make prove-lakehouse` have a metastore and Spark's own settings, and so has each Spark that a test starts.
     """
     home = tmp_path_factory.mktemp("spark") / ".mergeplan"
     memory = (("spark.sql.catalogImplementation", "in-memory"), ("spark.sql.warehouse.dir", str(home / "warehouse")))
-    connection = SMALL if FORMAT or METASTORE else replace(SMALL, conf=(*SMALL.conf, *memory))
+    connection = (
+        SMALL if FORMAT or METASTORE else replace(SMALL, conf=tuple(dict((*SMALL.conf, *LEAN, *memory)).items()))
+    )
     engine = open_engine(connection, home, "metadata")
     yield engine
     engine.close()
@@ -104,7 +117,11 @@ def engine(shared_engine: SparkEngine, pytestconfig: pytest.Config) -> Iterator[
 
 
 def empty(engine: SparkEngine) -> None:
-    """Drop every table and view, a schema with one statement: one by one it would take seconds."""
+    """Drop every table and view: by one call where Spark's own catalog lies in memory, elsewhere a schema with one
+    statement. One by one it would take seconds."""
+    if not (FORMAT or METASTORE):
+        engine._shared.spark._jsparkSession.sessionState().catalog().reset()
+        return
     for (schema,) in engine.fetch("SHOW SCHEMAS").rows:
         if schema != "default":
             engine.fetch(f"DROP SCHEMA `{schema}` CASCADE")
@@ -115,6 +132,7 @@ def empty(engine: SparkEngine) -> None:
 # Minutes each: they begin first, so that no worker is left alone with one at the end.
 LONGEST = (
     "test_real_planner.py", "test_isolation.py", "test_process.py", "test_python_api_doc.py", "test_lakehouse.py",
+    "test_confined_spark.py", "test_attacks.py",
 )  # fmt: skip
 
 

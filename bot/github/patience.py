@@ -89,10 +89,22 @@ def patiently(pause: Pause, call: Callable[[], T], tries: int = READ_TRIES) -> T
         error = state.outcome.exception() if state.outcome else None
         return 0.0 if isinstance(error, _Limited) else tenacity.wait_random_exponential(multiplier=0.3, max=5)(state)
 
+    # Nearly every call succeeds at once, and what repeats it takes ten times as long to set up as the call itself.
+    first: list[BaseException] = []
+    try:
+        return once()
+    except (GitHubFailed, _Limited) as error:
+        first.append(error)
+
+    def once_more() -> T:
+        if first:
+            raise first.pop()
+        return once()
+
     stop = tenacity.stop_after_attempt(max(tries, READ_TRIES))
     retrying = tenacity.Retrying(retry=tenacity.retry_if_exception(again), wait=wait, stop=stop, reraise=True)
     try:
-        return retrying(once)
+        return retrying(once_more)
     except _Limited as error:
         raise GitHubPaused(max(pause.remaining_seconds, 1.0)) from error
 

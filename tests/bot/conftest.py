@@ -27,6 +27,7 @@ from mergeplan.bot.service.serve import build_context
 from mergeplan.bot.service.worker import Worker
 from mergeplan.bot.settings import Settings
 from mergeplan.planner.contract.wire import Line, read_line
+from tests.bot.built_prod import BuiltProd
 from tests.wire import check_line
 
 SHOP = "ann/shop"
@@ -56,14 +57,16 @@ def _plain_logs() -> None:
 
 
 class Bench:
-    """The sandbox, the bot, and the questions that tests ask of both."""
+    """The sandbox, the bot, and the questions that tests ask of both; with a `built` prod both know it already."""
 
-    def __init__(self, folder: Path, **changes: Any) -> None:
+    def __init__(self, folder: Path, built: BuiltProd | None = None, **changes: Any) -> None:
         self.folder = folder
         self.patience: float = changes.pop("patience", PATIENCE)
         self._door = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._door.getsockname()[1]}"
         self.github = Sandbox(folder / "github", webhook_url=f"{self.url}/webhook", secret=SECRET)
+        if built:
+            built.copy_to(folder, self.github.state)
         self.github.start()
         self.settings = settings_for(self.github, folder / "home", **changes)
         self.context = build_context(self.settings)
@@ -75,7 +78,11 @@ class Bench:
         self.warmth = Warmth(self.settings, self.context.inbox, self.context.worker) if self.settings.warm else None
         if self.warmth:
             self.context.before_plan = self.warmth.ensure
+        calls = len(self.github.calls)
         self.worker.start()
+        if built:
+            until(lambda: self._has_looked(calls), self.patience, "the bot's first look")
+            self.idle()
 
     def stop(self) -> None:
         self._server.should_exit = True  # it looks ten times a second: the worker ends meanwhile
@@ -85,6 +92,11 @@ class Bench:
         self._thread.join(10)
         self.github.stop()
         self.context.inbox.close()
+
+    def _has_looked(self, calls: int) -> bool:
+        """After so many calls pull requests were listed, and who listed them has ended."""
+        is_listed = any(call.path == f"/repos/{SHOP}/pulls" for call in self.github.calls[calls:])
+        return is_listed and not any("'sweep'" in thread.name for thread in threading.enumerate())
 
     # --- the scene ---
 
@@ -221,22 +233,59 @@ def _wire(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     assert not wrong
 
 
-@pytest.fixture(name="make_bench")
-def _make_bench(tmp_path: Path, wire: None) -> Iterator[Callable[..., Bench]]:
-    """Benches with settings of their own."""
+@pytest.fixture(name="open_bench")
+def _open_bench(tmp_path: Path, wire: None) -> Iterator[Callable[..., Bench]]:
+    """Benches that know what they are given, and no more."""
     made: list[Bench] = []
 
-    def make(project: dict[str, str] = PROJECT, **changes: Any) -> Bench:
+    def open_bench(**changes: Any) -> Bench:
         made.append(Bench(tmp_path / f"bench{len(made)}", **changes))
-        made[-1].populate(project)
         return made[-1]
 
-    yield make
+    yield open_bench
     for bench in made:
         bench.stop()
 
 
+@pytest.fixture(name="make_bench")
+def _make_bench(open_bench: Callable[..., Bench]) -> Callable[..., Bench]:
+    """Benches with settings of their own, which build their prod."""
+
+    def make(project: dict[str, str] = PROJECT, **changes: Any) -> Bench:
+        bench = open_bench(**changes)
+        bench.populate(project)
+        return bench
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def built_prods() -> dict[str, BuiltProd]:
+    """The prods that benches of this process built, by project and settings."""
+    return {}
+
+
+@pytest.fixture(name="copy_bench")
+def _copy_bench(
+    open_bench: Callable[..., Bench], built_prods: dict[str, BuiltProd], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[..., Bench]:
+    """Benches as `make_bench` makes them; of each project and settings one builds its prod, and others copy it."""
+
+    def make(project: dict[str, str] = PROJECT, **changes: Any) -> Bench:
+        key = repr((sorted(project.items()), sorted(changes.items())))
+        if key not in built_prods:
+            first = Bench(tmp_path_factory.mktemp("prod"), **changes)
+            try:
+                first.populate(project)
+            finally:
+                first.stop()
+            built_prods[key] = BuiltProd.of(first.folder, first.github.state)
+        return open_bench(built=built_prods[key], **changes)
+
+    return make
+
+
 @pytest.fixture(name="bench")
-def _bench(make_bench: Callable[..., Bench]) -> Bench:
+def _bench(copy_bench: Callable[..., Bench]) -> Bench:
     """A bench whose prod is built."""
-    return make_bench()
+    return copy_bench()

@@ -22,9 +22,9 @@ EDITED = "This pull request edits the project's configuration."
 
 
 @pytest.fixture(name="bench")
-def _bench(make_bench: Callable[..., Bench]) -> Bench:
+def _bench(copy_bench: Callable[..., Bench]) -> Bench:
     models = {name: text for name, text in PROJECT.items() if name != "config.yaml"}
-    return make_bench({**models, "config.py": CODE})
+    return copy_bench({**models, "config.py": CODE})
 
 
 def gateways(bench: Bench, number: int) -> str:
@@ -64,11 +64,11 @@ def test_a_pull_request_does_not_change_its_own_rules_or_spark(edit: dict[str, s
     assert bench.record(number).rules.changes_rules
 
 
-def test_an_edit_of_a_module_that_the_rules_are_made_of_is_an_edit_of_them(make_bench: Callable[..., Bench]) -> None:
+def test_an_edit_of_a_module_that_the_rules_are_made_of_is_an_edit_of_them(copy_bench: Callable[..., Bench]) -> None:
     """Code that gives the same rules now may give others once it is merged."""
     code = CODE.replace("\nconfig", "from rules import PREFIX\n\nconfig").replace('"review"', "PREFIX")
     models = {name: text for name, text in PROJECT.items() if name != "config.yaml"}
-    bench = make_bench({**models, "config.py": code, "rules.py": 'PREFIX = "review"\n'})
+    bench = copy_bench({**models, "config.py": code, "rules.py": 'PREFIX = "review"\n'})
     number = bench.open({**COLUMN, "rules.py": 'PREFIX = "re" + "view"\n'})
     bench.idle()
 
@@ -85,8 +85,8 @@ def test_the_same_rules_in_another_language_are_no_edit_of_them(bench: Bench) ->
     assert not bench.record(number).rules.changes_rules
 
 
-def test_a_config_py_does_not_rule_over_the_config_yaml_of_the_base_branch(make_bench: Callable[..., Bench]) -> None:
-    bench = make_bench({**PROJECT, "config.yaml": "cicd_bot: {pr_environment_name: review}\n"})
+def test_a_config_py_does_not_rule_over_the_config_yaml_of_the_base_branch(copy_bench: Callable[..., Bench]) -> None:
+    bench = copy_bench({**PROJECT, "config.yaml": "cicd_bot: {pr_environment_name: review}\n"})
     number = bench.open({**COLUMN, "config.yaml": None, "config.py": EVIL})
     bench.idle()
 
@@ -104,8 +104,8 @@ def test_two_configurations_on_the_base_branch_rule_nothing(bench: Bench) -> Non
     assert bench.conclusions(bench.head(number))["promotion"] == "failure"
 
 
-def test_a_config_py_of_something_else_is_no_project(make_bench: Callable[..., Bench]) -> None:
-    bench = make_bench({"config.py": "DEBUG = True\n", "models/orders.py": "class Order: pass\n"})
+def test_a_config_py_of_something_else_is_no_project(copy_bench: Callable[..., Bench]) -> None:
+    bench = copy_bench({"config.py": "DEBUG = True\n", "models/orders.py": "class Order: pass\n"})
     number = bench.open({"config.py": "DEBUG = False\n"})
     bench.idle()
 

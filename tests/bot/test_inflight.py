@@ -61,9 +61,9 @@ def test_prods_moves_concern_a_plan_or_pass_it_by(moves: tuple[Move, ...], conce
     assert move(3, None).models == (EVERYTHING,)
 
 
-def test_pull_requests_on_one_model_know_of_each_other(make_bench: Callable[..., Bench]) -> None:
+def test_pull_requests_on_one_model_know_of_each_other(copy_bench: Callable[..., Bench]) -> None:
     """In both comments, until one is closed."""
-    bench = make_bench()
+    bench = copy_bench()
     first, second = bench.open(COLUMN, "one"), bench.open(FILTER, "two")
     bench.idle()
     assert f"#{second} edits `shop.orders` too" in bench.plan(first)
@@ -74,9 +74,9 @@ def test_pull_requests_on_one_model_know_of_each_other(make_bench: Callable[...,
     assert "Also in flight" not in bench.plan(first)
 
 
-def test_a_revert_is_called_one_and_a_merge_elsewhere_makes_no_plan_again(make_bench: Callable[..., Bench]) -> None:
+def test_a_revert_is_called_one_and_a_merge_elsewhere_makes_no_plan_again(copy_bench: Callable[..., Bench]) -> None:
     """Behaviours 13, 22: what prod's move does not concern stays planned, and is promoted for nothing."""
-    bench = make_bench()
+    bench = copy_bench()
     merged = bench.open({"models/more.sql": "SELECT 3 AS x\n"}, "more")
     other = bench.open(COLUMN, "one")
     bench.idle()

@@ -23,9 +23,9 @@ IN_SHOP, IN_ADS = ({f"{folder}/models/orders.sql": "SELECT 1 AS id, 2 AS more\n"
 
 
 @pytest.fixture(name="pair")
-def _pair(make_bench: Callable[..., Bench]) -> Bench:
+def _pair(copy_bench: Callable[..., Bench]) -> Bench:
     """A repository of two projects, whose prods are built."""
-    return make_bench(project=BOTH, project_path="shop,ads")
+    return copy_bench(project=BOTH, project_path="shop,ads")
 
 
 def ads(bench: Bench, number: int) -> PullRecord:
@@ -97,9 +97,9 @@ def test_a_command_for_all_is_answered_by_each_touched_project(pair: Bench) -> N
     assert len(pair.replies(other)) == 3
 
 
-def test_deploy_is_refused_where_other_projects_change_too(make_bench: Callable[..., Bench]) -> None:
+def test_deploy_is_refused_where_other_projects_change_too(copy_bench: Callable[..., Bench]) -> None:
     deploys = {f"{folder}/config.yaml": "cicd_bot:\n  enable_deploy_command: true\n" for folder in ("shop", "ads")}
-    bench = make_bench(project=BOTH | deploys, project_path="shop,ads")
+    bench = copy_bench(project=BOTH | deploys, project_path="shop,ads")
     number = bench.open(IN_SHOP | IN_ADS)
     bench.idle()
     bench.say(number, "/deploy --project ads", author="ann")
@@ -122,8 +122,8 @@ def test_a_button_and_a_box_of_one_project_ask_nothing_of_the_other(pair: Bench)
     assert "ticked, and the project `ads` answers" in pair.replies(number)[0]
 
 
-def test_a_repository_without_a_project_of_the_settings_is_left_alone(make_bench: Callable[..., Bench]) -> None:
-    bench = make_bench(project_path=".,ads")
+def test_a_repository_without_a_project_of_the_settings_is_left_alone(copy_bench: Callable[..., Bench]) -> None:
+    bench = copy_bench(project_path=".,ads")
     number = bench.open({"models/orders.sql": "SELECT 1 AS id, 2 AS more\n"})
     bench.idle()
     assert list(plans(bench, number)) == [""]
@@ -131,8 +131,8 @@ def test_a_repository_without_a_project_of_the_settings_is_left_alone(make_bench
     assert bench.context.inbox.prods.get(ADS).commit == bench.github.head(SHOP)
 
 
-def test_where_the_first_project_is_missing_another_one_answers(make_bench: Callable[..., Bench]) -> None:
-    bench = make_bench(project=BOTH, project_path="dbt,shop,ads")
+def test_where_the_first_project_is_missing_another_one_answers(copy_bench: Callable[..., Bench]) -> None:
+    bench = copy_bench(project=BOTH, project_path="dbt,shop,ads")
     number = bench.open({"README.md": "Hello\n"})
     bench.idle()
     bench.say(number, "/help")
@@ -149,9 +149,9 @@ def test_nothing_starts_where_the_second_project_would_be_given_the_firsts_prod(
 
 
 def test_prod_waits_while_the_branch_has_its_project_in_a_folder_that_is_not_named_any_more(
-    make_bench: Callable[..., Bench],
+    copy_bench: Callable[..., Bench],
 ) -> None:
-    bench = make_bench(project=BOTH, project_path="shop")
+    bench = copy_bench(project=BOTH, project_path="shop")
     bench.worker.stop()
     moved = build_context(bench.settings.model_copy(update={"project_path": "ads"}))
 
@@ -175,8 +175,8 @@ def test_prod_waits_while_the_branch_has_its_project_in_a_folder_that_is_not_nam
     moved.inbox.close()
 
 
-def test_a_pull_request_that_brings_the_second_project_is_planned(make_bench: Callable[..., Bench]) -> None:
-    bench = make_bench(project_path=".,ads")
+def test_a_pull_request_that_brings_the_second_project_is_planned(copy_bench: Callable[..., Bench]) -> None:
+    bench = copy_bench(project_path=".,ads")
     number = bench.open({f"ads/{path}": text for path, text in PROJECT.items()})
     bench.idle()
     bench.github.merge(SHOP, number, author="ann")
@@ -187,10 +187,10 @@ def test_a_pull_request_that_brings_the_second_project_is_planned(make_bench: Ca
 
 @pytest.mark.prove
 def test_a_label_that_asks_for_no_plan_is_of_the_projects_that_a_pull_request_changes(
-    make_bench: Callable[..., Bench],
+    copy_bench: Callable[..., Bench],
 ) -> None:
     rules = {f"{folder}/config.yaml": "cicd_bot:\n  skip_label: later\n" for folder in ("shop", "ads")}
-    bench = make_bench(project=BOTH | rules, project_path="shop,ads")
+    bench = copy_bench(project=BOTH | rules, project_path="shop,ads")
     number = bench.open(IN_SHOP)
     bench.idle()
     bench.github.label(SHOP, number, "later", author="ann")

@@ -12,10 +12,8 @@ from tests.planner.lakehouse import steps_of
 OLD, NEW = [[1, 10], [2, 20]], [[1, 11], [2, 21]]
 
 
-FIRST, *OTHERS = TABLE_FORMATS
-
-
-@pytest.mark.parametrize("form", [FIRST, *(pytest.param(form, marks=pytest.mark.prove) for form in OTHERS)])
+@pytest.mark.prove
+@pytest.mark.parametrize("form", TABLE_FORMATS)
 def test_a_table_is_built_edited_promoted_and_rolled_back(form: str, tmp_path: Path) -> None:
     steps = steps_of("tests.planner.lakehouse", form, str(tmp_path / "shop"))
     assert steps[:2] == [["built", 1, OLD], ["edited", 1, OLD]]

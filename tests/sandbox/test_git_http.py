@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mergeplan.bot.sandbox.git import repos
+from mergeplan.bot.sandbox.git import git_http, repos
 from mergeplan.bot.sandbox.git.repos import GitError, git
 from mergeplan.bot.sandbox.server import Sandbox
 
@@ -54,6 +54,28 @@ def test_the_merge_ref_can_be_fetched_without_a_token(sandbox: Sandbox, tmp_path
     git(tmp_path / "mirror", "fetch", "--quiet", sandbox.clone_url(SHOP), f"refs/pull/{number}/merge")
 
     assert git(tmp_path / "mirror", "show", "FETCH_HEAD:models/orders.sql") == "SELECT 2 AS id\n"
+
+
+@pytest.mark.parametrize("asked", ["URL", "--symref URL HEAD", "URL refs/heads/more refs/pull/1/head", "--heads URL"])
+def test_branches_are_listed_without_a_process_as_git_lists_them(
+    sandbox: Sandbox, tmp_path: Path, number: int, monkeypatch: pytest.MonkeyPatch, asked: str
+) -> None:
+    argv = ("ls-remote", *asked.replace("URL", sandbox.clone_url(SHOP)).split())
+    with monkeypatch.context() as patch:
+        patch.setattr(git_http, "list_references", lambda repo, body: None)
+        listed_by_git = git(tmp_path, *argv)
+    monkeypatch.setattr(git_http, "_ask", None)  # a process that is started now fails
+
+    assert git(tmp_path, *argv) == listed_by_git != ""
+
+
+def test_a_tag_is_listed_with_the_commit_that_it_names(sandbox: Sandbox, tmp_path: Path) -> None:
+    person = {f"GIT_COMMITTER_{part}": "ann@localhost" for part in ("NAME", "EMAIL")}
+    git(sandbox.state.git(SHOP), "tag", "--annotate", "--message", "First", "v1", "main", env=person)
+
+    told = git(tmp_path, "ls-remote", sandbox.clone_url(SHOP), "refs/tags/v1*")
+
+    assert told.splitlines()[1] == f"{repos.tip(sandbox.state.git(SHOP), 'main')}\trefs/tags/v1^{{}}"
 
 
 def test_a_commit_can_be_fetched_by_its_sha(sandbox: Sandbox, tmp_path: Path) -> None:

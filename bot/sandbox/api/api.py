@@ -1,8 +1,9 @@
 """The REST API as one application, with GitHub's way to refuse."""
 
-from fastapi import FastAPI, Request
-from fastapi.responses import JSONResponse
+from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
 
 from mergeplan.bot.sandbox.api import api_app, api_checks, api_git, api_graphql, api_issues, api_pulls
 from mergeplan.bot.sandbox.api.limits import ApiError, not_found
@@ -15,18 +16,17 @@ ROOTS = ("repos", "user", "users", "app", "app-manifests", "installation", "rate
 
 def build(site: Site) -> Gate:
     """The API behind its gate."""
-    app = FastAPI(title="GitHub on a laptop", docs_url=None, redoc_url=None, openapi_url=None)
-    app.state.site = site
-    # Checks come before git: its `/commits/{sha}` would take `/commits/{sha}/check-runs` for a ref.
-    for part in (api_app, api_graphql, api_issues, api_pulls, api_checks, api_git):
-        app.include_router(part.router)
 
-    @app.exception_handler(ApiError)
-    def refuse(request: Request, error: ApiError) -> JSONResponse:
+    def refuse(request: Request, error: Exception) -> Response:
+        assert isinstance(error, ApiError)
         return JSONResponse(error.body(site.state.base_url), error.status)
 
-    @app.exception_handler(HTTPException)
-    def unknown(request: Request, error: HTTPException) -> JSONResponse:
+    def unknown(request: Request, error: Exception) -> Response:
         return JSONResponse(not_found().body(site.state.base_url), 404)
 
+    # Checks come before git: its `/commits/{sha}` would take `/commits/{sha}/check-runs` for a ref.
+    parts = (api_app, api_graphql, api_issues, api_pulls, api_checks, api_git)
+    routes = [route for part in parts for route in part.router.routes]
+    app = Starlette(routes=routes, exception_handlers={ApiError: refuse, HTTPException: unknown})
+    app.state.site = site
     return Gate(site, app)

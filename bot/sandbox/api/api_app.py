@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from fastapi import APIRouter
-
 from mergeplan.bot.sandbox import manifests
 from mergeplan.bot.sandbox.access import (
     READ,
@@ -15,11 +13,11 @@ from mergeplan.bot.sandbox.access import (
     narrow_permissions,
 )
 from mergeplan.bot.sandbox.api import shapes
-from mergeplan.bot.sandbox.api.calls import Call, Calling, route
+from mergeplan.bot.sandbox.api.calls import Call, Router, route
 from mergeplan.bot.sandbox.api.limits import REQUESTS_PER_HOUR, ApiError, not_found
 from mergeplan.bot.sandbox.state import Delivery, Installation, Json
 
-router = APIRouter()
+router = Router()
 
 
 def _app_only(call: Call) -> None:
@@ -125,11 +123,10 @@ def repository_installation(call: Call) -> Any:
     return shapes.installation(call.state, item)
 
 
-@router.post("/app-manifests/{code}/conversions", status_code=201)
-def convert(call: Calling) -> Any:
+@route(router, "POST", "/app-manifests/{code}/conversions", 201, is_open=True)
+def convert(call: Call) -> Any:
     """The App that a manifest made, with its key and secrets: by the code alone, once, without a token."""
-    with call.state.lock:
-        return manifests.convert(call.state, call.request.path_params["code"])
+    return manifests.convert(call.state, call.request.path_params["code"])
 
 
 @route(router, "GET", "/orgs/{org}/teams/{team}/memberships/{login}")

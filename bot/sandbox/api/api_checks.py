@@ -2,16 +2,14 @@
 
 from typing import Any
 
-from fastapi import APIRouter
-
 from mergeplan.bot.sandbox import check_runs
 from mergeplan.bot.sandbox.access import DEPLOY, PUSH, READ, READ_CHECKS, WRITE_CHECKS, WRITE_STATUS
 from mergeplan.bot.sandbox.api import shapes_checks
-from mergeplan.bot.sandbox.api.calls import Call, find_or_404, route
+from mergeplan.bot.sandbox.api.calls import Call, Router, find_or_404, route
 from mergeplan.bot.sandbox.api.limits import ApiError
 from mergeplan.bot.sandbox.state import CheckRun, Repository
 
-router = APIRouter(prefix="/repos/{owner}/{name}")
+router = Router("/repos/{owner}/{name}")
 
 
 @route(router, "POST", "/check-runs", 201)

@@ -3,16 +3,14 @@
 import base64
 from typing import Any
 
-from fastapi import APIRouter
-
 from mergeplan.bot.sandbox.access import PUSH, READ
 from mergeplan.bot.sandbox.api import shapes, shapes_pulls
-from mergeplan.bot.sandbox.api.calls import Call, no_content, route
+from mergeplan.bot.sandbox.api.calls import Call, Router, no_content, route
 from mergeplan.bot.sandbox.api.limits import ApiError, check_sha, not_found, require
 from mergeplan.bot.sandbox.git import pushes, repos
 from mergeplan.bot.sandbox.state import Json, PullRequest, Repository
 
-router = APIRouter(prefix="/repos/{owner}/{name}")
+router = Router("/repos/{owner}/{name}")
 
 
 def _branch_shape(call: Call, repo: Repository, branch: str, sha: str) -> Json:

@@ -4,7 +4,6 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from fastapi import APIRouter
 from graphql import (
     DocumentNode,
     ExecutionResult,
@@ -20,11 +19,11 @@ from graphql import (
 from mergeplan.bot.sandbox import check_runs, pulls, talk
 from mergeplan.bot.sandbox.access import COMMENT, OPEN_PULL, PUSH, READ, WRITE_CHECKS, Need, door, may_edit
 from mergeplan.bot.sandbox.api import shapes
-from mergeplan.bot.sandbox.api.calls import Call, route
+from mergeplan.bot.sandbox.api.calls import Call, Router, route
 from mergeplan.bot.sandbox.api.limits import ApiError, not_found
 from mergeplan.bot.sandbox.state import CheckRun, Comment, Json, PullRequest, Repository
 
-router = APIRouter()
+router = Router()
 Info = GraphQLResolveInfo[Any]
 SCHEMA = Path(__file__).parent / "schema.graphql"
 KINDS = {401: "UNAUTHORIZED", 403: "FORBIDDEN", 404: "NOT_FOUND"}

@@ -3,17 +3,16 @@
 from datetime import datetime
 from typing import Any
 
-from fastapi import APIRouter
-from fastapi.responses import JSONResponse
+from starlette.responses import JSONResponse
 
 from mergeplan.bot.sandbox import pulls, talk
 from mergeplan.bot.sandbox.access import COMMENT, LABEL, READ, may_edit
 from mergeplan.bot.sandbox.api import shapes_issues
-from mergeplan.bot.sandbox.api.calls import Call, no_content, route
+from mergeplan.bot.sandbox.api.calls import Call, Router, no_content, route
 from mergeplan.bot.sandbox.api.limits import LABEL_NAME, ApiError, check_length, not_found, require
 from mergeplan.bot.sandbox.state import Comment, Issue, Label, Reaction, Repository
 
-router = APIRouter(prefix="/repos/{owner}/{name}")
+router = Router("/repos/{owner}/{name}")
 
 
 @route(router, "GET", "/issues")

@@ -2,18 +2,16 @@
 
 from typing import Any
 
-from fastapi import APIRouter
-
 from mergeplan.bot.sandbox import pulls, talk
 from mergeplan.bot.sandbox.access import EDIT_PULL, LABEL, OPEN_PULL, PUSH, READ, may_edit
 from mergeplan.bot.sandbox.api import shapes, shapes_pulls
-from mergeplan.bot.sandbox.api.calls import Call, no_content, route
+from mergeplan.bot.sandbox.api.calls import Call, Router, no_content, route
 from mergeplan.bot.sandbox.api.limits import ApiError, not_found
 from mergeplan.bot.sandbox.git import repos
 from mergeplan.bot.sandbox.git.diffs import diff_files
 from mergeplan.bot.sandbox.state import Json, PullRequest, Repository
 
-router = APIRouter(prefix="/repos/{owner}/{name}/pulls")
+router = Router("/repos/{owner}/{name}/pulls")
 
 
 def full(call: Call, repo: Repository, pull: PullRequest) -> Json:

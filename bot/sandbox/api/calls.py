@@ -2,10 +2,13 @@
 
 import json
 from collections.abc import Callable
-from typing import Annotated, Any, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
-from fastapi import APIRouter, Depends, Request
-from fastapi.responses import JSONResponse, Response
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 
 from mergeplan.bot.sandbox.access import Caller, Need, caller_of, door
 from mergeplan.bot.sandbox.api.limits import PER_PAGE, PER_PAGE_MOST, ApiError, not_found
@@ -114,20 +117,34 @@ async def call_of(request: Request) -> Call:
     return Call(request.app.state.site, request, body)
 
 
-Calling = Annotated[Call, Depends(call_of)]
-Endpoint = Callable[..., Any]
+Endpoint = Callable[[Call], Any]
 
 
-def route(router: APIRouter, method: str, path: str, status: int = 200) -> Callable[[Endpoint], Endpoint]:
-    """Registers an endpoint: it runs with the state locked and the caller known."""
+@dataclass(frozen=True)
+class Router:
+    """The endpoints below a path; they read their own bodies and parameters, so that nothing has to be analysed."""
+
+    prefix: str = ""
+    routes: list[Route] = field(default_factory=list)
+
+
+def route(
+    router: Router, method: str, path: str, status: int = 200, *, is_open: bool = False
+) -> Callable[[Endpoint], Endpoint]:
+    """Registers an endpoint: it runs with the state locked and, unless it is open to all, the caller known."""
 
     def register(endpoint: Endpoint) -> Endpoint:
-        def call_locked(call: Calling) -> Any:
+        def call_locked(call: Call) -> Response:
             with call.state.lock:
-                call.identify()
-                return endpoint(call)
+                if not is_open:
+                    call.identify()
+                answer = endpoint(call)
+                return answer if isinstance(answer, Response) else JSONResponse(answer, status)
 
-        router.add_api_route(path, call_locked, methods=[method], status_code=status, response_model=None)
+        async def respond(request: Request) -> Response:
+            return await run_in_threadpool(call_locked, await call_of(request))
+
+        router.routes.append(Route(router.prefix + path, respond, methods=[method]))
         return endpoint
 
     return register

@@ -12,6 +12,7 @@ from fastapi.responses import Response
 from mergeplan.bot.sandbox.access import PUSH, READ, Caller, Need, caller_of, door
 from mergeplan.bot.sandbox.api.limits import ApiError
 from mergeplan.bot.sandbox.git import pushes, repos
+from mergeplan.bot.sandbox.git.references import list_references
 from mergeplan.bot.sandbox.git.repos import GIT_TIMEOUT
 from mergeplan.bot.sandbox.state import Repository
 from mergeplan.bot.sandbox.webhooks import Site
@@ -45,6 +46,9 @@ def _serve(request: Request, full_name: str, path: str, body: bytes) -> Response
             answer = _backend(site, request, full_name, path, body, login)
             pushes.receive_push(site, repo, before, login)
             return answer
+    is_command = path == "git-upload-pack" and request.headers.get("git-protocol") == "version=2"
+    if is_command and (told := list_references(site.state.git(full_name), body)) is not None:
+        return Response(told, media_type="application/x-git-upload-pack-result")
     return _backend(site, request, full_name, path, body, login)
 
 

@@ -23,8 +23,8 @@ def rules(**section: object) -> str:
     return yaml.safe_dump({"gateways": {}, "cicd_bot": section})
 
 
-def qa_bench(make_bench: Make, **section: object) -> Bench:
-    return make_bench({**PROJECT, "config.yaml": rules(branch_environments={"qa": "qa"}, **section)})
+def qa_bench(copy_bench: Make, **section: object) -> Bench:
+    return copy_bench({**PROJECT, "config.yaml": rules(branch_environments={"qa": "qa"}, **section)})
 
 
 def push(bench: Bench, files: dict[str, str] = COLUMN, branch: str = "qa") -> str:
@@ -38,8 +38,8 @@ def branch(bench: Bench) -> BranchRecord:
     return record
 
 
-def test_a_push_to_the_branch_is_planned_and_applied_to_its_environment_alone(make_bench: Make) -> None:
-    bench = qa_bench(make_bench)
+def test_a_push_to_the_branch_is_planned_and_applied_to_its_environment_alone(copy_bench: Make) -> None:
+    bench = qa_bench(copy_bench)
     prod = len(bench.calls("plan", "prod"))
 
     sha = push(bench)
@@ -54,8 +54,8 @@ def test_a_push_to_the_branch_is_planned_and_applied_to_its_environment_alone(ma
     assert branch(bench).revision == 2
 
 
-def test_a_merge_into_the_branch_is_a_push_to_it_and_reaches_no_prod(make_bench: Make) -> None:
-    bench = qa_bench(make_bench)
+def test_a_merge_into_the_branch_is_a_push_to_it_and_reaches_no_prod(copy_bench: Make) -> None:
+    bench = qa_bench(copy_bench)
     push(bench, {"README.md": "# Another\n"})
     prod = bench.planner_state()["environments"]["prod"]
     bench.github.commit(SHOP, "change", COLUMN, "A change", author="wim")
@@ -69,8 +69,8 @@ def test_a_merge_into_the_branch_is_a_push_to_it_and_reaches_no_prod(make_bench:
     assert bench.record(number).state is PullState.NEW
 
 
-def test_the_gateways_are_prods_and_the_branchs_own_rules_are_not_read(make_bench: Make) -> None:
-    bench = qa_bench(make_bench)
+def test_the_gateways_are_prods_and_the_branchs_own_rules_are_not_read(copy_bench: Make) -> None:
+    bench = qa_bench(copy_bench)
     gateways = {"evil": {"connection": {"type": "spark", "remote": "sc://evil"}}}
     evil = yaml.safe_dump({"gateways": gateways, "cicd_bot": {"branch_environments": {"qa": "uat", "evil": "other"}}})
     push(bench, {**COLUMN, "config.yaml": evil})
@@ -81,8 +81,8 @@ def test_the_gateways_are_prods_and_the_branchs_own_rules_are_not_read(make_benc
     assert {call["argv"][1] for call in bench.calls("plan")} == {"prod", "qa"}
 
 
-def test_a_pull_request_configures_no_environment_before_it_is_in_prod(make_bench: Make) -> None:
-    bench = make_bench()
+def test_a_pull_request_configures_no_environment_before_it_is_in_prod(copy_bench: Make) -> None:
+    bench = copy_bench()
     number = bench.open({"config.yaml": rules(branch_environments={"qa": "qa"}), **COLUMN})
     push(bench, FILTER)
     assert bench.calls("plan", "qa") == []
@@ -91,8 +91,8 @@ def test_a_pull_request_configures_no_environment_before_it_is_in_prod(make_benc
     assert len(bench.calls("plan", "qa")) == 1
 
 
-def test_what_fails_leaves_the_environment_and_says_so_on_the_commit(make_bench: Make) -> None:
-    bench = qa_bench(make_bench)
+def test_what_fails_leaves_the_environment_and_says_so_on_the_commit(copy_bench: Make) -> None:
+    bench = qa_bench(copy_bench)
     good = push(bench)
     bad = push(bench, {"models/orders.sql": "BROKEN"})
     shown = bench.planner_state()["environments"]["qa"]["models"]["shop.orders"]
@@ -105,24 +105,24 @@ def test_what_fails_leaves_the_environment_and_says_so_on_the_commit(make_bench:
     assert branch(bench).promoted_commit == mended
 
 
-def test_an_audit_that_finds_rows_blocks_the_environment(make_bench: Make) -> None:
-    bench = qa_bench(make_bench)
+def test_an_audit_that_finds_rows_blocks_the_environment(copy_bench: Make) -> None:
+    bench = qa_bench(copy_bench)
     bench.knobs(audit=True)
     sha = push(bench)
     assert bench.conclusions(sha) == {CHECK: "failure"}
     assert "qa" not in bench.planner_state()["environments"]
 
 
-def test_a_push_that_costs_more_than_the_budget_is_not_computed(make_bench: Make) -> None:
-    bench = qa_bench(make_bench, budget={"bytes": 1000})
+def test_a_push_that_costs_more_than_the_budget_is_not_computed(copy_bench: Make) -> None:
+    bench = qa_bench(copy_bench, budget={"bytes": 1000})
     bench.knobs(bytes=5000)
     sha = push(bench)
     assert "--max-bytes=1000" in bench.calls("plan", "qa")[-1]["argv"]
     assert "over the project's budget" in str(bench.checks(sha)[CHECK].summary)
 
 
-def test_a_held_environment_is_waited_for(make_bench: Make) -> None:
-    bench = qa_bench(make_bench)
+def test_a_held_environment_is_waited_for(copy_bench: Make) -> None:
+    bench = qa_bench(copy_bench)
     bench.knobs(held="qa")
     sha = bench.github.commit(SHOP, "qa", COLUMN, "A push", author="wim")
     until(lambda: CHECK in bench.checks(sha) and "waits" in bench.checks(sha)[CHECK].title, what="the wait")
@@ -131,17 +131,17 @@ def test_a_held_environment_is_waited_for(make_bench: Make) -> None:
     assert bench.conclusions(sha) == {CHECK: "success"}
 
 
-def test_a_planner_that_dies_after_the_promotion_is_asked_again(make_bench: Make) -> None:
+def test_a_planner_that_dies_after_the_promotion_is_asked_again(copy_bench: Make) -> None:
     """Behaviour 17: what was promoted when it died is found, and the check comes to its end."""
-    bench = qa_bench(make_bench)
+    bench = qa_bench(copy_bench)
     bench.knobs(die="qa")
     sha = push(bench)
     assert len(bench.calls("plan", "qa")) == 2
     assert (branch(bench).promoted_commit, bench.conclusions(sha)) == (sha, {CHECK: "success"})
 
 
-def test_a_push_during_a_run_ends_it_and_no_check_stays_open(make_bench: Make) -> None:
-    bench = qa_bench(make_bench)
+def test_a_push_during_a_run_ends_it_and_no_check_stays_open(copy_bench: Make) -> None:
+    bench = qa_bench(copy_bench)
     bench.knobs(hang="qa")
     first = bench.github.commit(SHOP, "qa", COLUMN, "A push", author="wim")
     until(lambda: bench.calls("plan", "qa"), what="the run")
@@ -153,8 +153,8 @@ def test_a_push_during_a_run_ends_it_and_no_check_stays_open(make_bench: Make) -
     assert bench.conclusions(second) == {CHECK: "success"}
 
 
-def test_rerun_tries_a_failed_push_again(make_bench: Make) -> None:
-    bench = qa_bench(make_bench)
+def test_rerun_tries_a_failed_push_again(copy_bench: Make) -> None:
+    bench = qa_bench(copy_bench)
     bench.knobs(fail="qa")
     sha = push(bench)
     assert bench.conclusions(sha) == {CHECK: "failure"}
@@ -164,8 +164,8 @@ def test_rerun_tries_a_failed_push_again(make_bench: Make) -> None:
     assert (bench.conclusions(sha), branch(bench).promoted_commit) == ({CHECK: "success"}, sha)
 
 
-def test_a_branch_that_the_rules_name_no_longer_is_left_alone(make_bench: Make) -> None:
-    bench = qa_bench(make_bench)
+def test_a_branch_that_the_rules_name_no_longer_is_left_alone(copy_bench: Make) -> None:
+    bench = qa_bench(copy_bench)
     push(bench)
     bench.github.commit(SHOP, "main", {"config.yaml": "gateways: {}\n"}, "No more", author="ann")
     bench.idle()
@@ -174,8 +174,8 @@ def test_a_branch_that_the_rules_name_no_longer_is_left_alone(make_bench: Make) 
     assert len(bench.calls("plan", "qa")) == 1
 
 
-def test_a_lost_webhook_is_noticed_by_the_timer(make_bench: Make) -> None:
-    bench = qa_bench(make_bench)
+def test_a_lost_webhook_is_noticed_by_the_timer(copy_bench: Make) -> None:
+    bench = qa_bench(copy_bench)
     bench.github.faults.drop("push")
     sha = bench.github.commit(SHOP, "qa", COLUMN, "A push", author="wim")
     bench.idle()
@@ -185,8 +185,8 @@ def test_a_lost_webhook_is_noticed_by_the_timer(make_bench: Make) -> None:
     assert branch(bench).promoted_commit == sha
 
 
-def test_the_janitor_keeps_it(make_bench: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = qa_bench(make_bench)
+def test_the_janitor_keeps_it(copy_bench: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = qa_bench(copy_bench)
     push(bench)
     kept: list[tuple[str, ...]] = []
     sweep = ProdPlanner.sweep

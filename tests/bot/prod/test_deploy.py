@@ -13,8 +13,8 @@ ON = {**PROJECT, "config.yaml": "gateways: {}\ncicd_bot:\n  enable_deploy_comman
 
 
 @pytest.fixture(name="deploy_bench")
-def _deploy_bench(make_bench: Callable[..., Bench]) -> Bench:
-    return make_bench(ON)
+def _deploy_bench(copy_bench: Callable[..., Bench]) -> Bench:
+    return copy_bench(ON)
 
 
 def prod(bench: Bench) -> str:

@@ -27,8 +27,8 @@ def comments(bench: Bench, number: int) -> list[str]:
     return [comment.body for comment in bench.bot_comments(number)]
 
 
-def test_the_comment_says_against_which_environment_and_nothing_is_built(make_bench: Make) -> None:
-    bench = qa_bench(make_bench)
+def test_the_comment_says_against_which_environment_and_nothing_is_built(copy_bench: Make) -> None:
+    bench = qa_bench(copy_bench)
     push(bench)
     number = open_pull(bench)
     (text,) = comments(bench, number)
@@ -43,8 +43,8 @@ def test_the_comment_says_against_which_environment_and_nothing_is_built(make_be
     assert bench.record(number).state is PullState.NEW
 
 
-def test_its_merge_reaches_that_environment_and_never_prod(make_bench: Make) -> None:
-    bench = qa_bench(make_bench)
+def test_its_merge_reaches_that_environment_and_never_prod(copy_bench: Make) -> None:
+    bench = qa_bench(copy_bench)
     push(bench)
     prod, number = bench.planner_state()["environments"]["prod"], open_pull(bench)
     sha = bench.github.merge(SHOP, number, author="ann")
@@ -56,8 +56,8 @@ def test_its_merge_reaches_that_environment_and_never_prod(make_bench: Make) -> 
     assert branch(bench).previews == ()
 
 
-def test_a_newer_head_and_a_newer_environment_plan_it_again_in_the_same_comment(make_bench: Make) -> None:
-    bench = qa_bench(make_bench)
+def test_a_newer_head_and_a_newer_environment_plan_it_again_in_the_same_comment(copy_bench: Make) -> None:
+    bench = qa_bench(copy_bench)
     push(bench)
     number = open_pull(bench)
     bench.github.commit(SHOP, "change", {"models/totals.sql": "SELECT 8 AS n\n"}, "More", author="wim")
@@ -75,8 +75,8 @@ def test_a_newer_head_and_a_newer_environment_plan_it_again_in_the_same_comment(
     assert len(bench.calls("plan", "qa")) == calls
 
 
-def test_what_is_wrong_stands_in_the_comment_and_fails_the_check(make_bench: Make) -> None:
-    bench = qa_bench(make_bench)
+def test_what_is_wrong_stands_in_the_comment_and_fails_the_check(copy_bench: Make) -> None:
+    bench = qa_bench(copy_bench)
     push(bench)
     number = open_pull(bench, {"models/totals.sql": "BROKEN <b>"})
     conflict = open_pull(bench, {"models/orders.sql": "SELECT 1 AS id, 3 AS other\n"}, "other")
@@ -87,8 +87,8 @@ def test_what_is_wrong_stands_in_the_comment_and_fails_the_check(make_bench: Mak
         assert bench.conclusions(bench.head(pull)) == {CHECK: "failure"}
 
 
-def test_a_fork_and_an_unfollowed_branch_are_left_alone(make_bench: Make) -> None:
-    bench = qa_bench(make_bench)
+def test_a_fork_and_an_unfollowed_branch_are_left_alone(copy_bench: Make) -> None:
+    bench = qa_bench(copy_bench)
     push(bench)
     bench.github.commit(SHOP, "other", {"README.md": "# Other\n"}, "A branch", author="wim")
     bench.github.commit(SHOP, "change", FILTER, "A change", author="wim")
@@ -99,8 +99,8 @@ def test_a_fork_and_an_unfollowed_branch_are_left_alone(make_bench: Make) -> Non
     assert len(bench.calls("plan", "qa")) == 1
 
 
-def test_a_retargeted_pull_request_gets_a_plan_of_prod(make_bench: Make) -> None:
-    bench = qa_bench(make_bench)
+def test_a_retargeted_pull_request_gets_a_plan_of_prod(copy_bench: Make) -> None:
+    bench = qa_bench(copy_bench)
     push(bench)
     number = open_pull(bench)
     bench.github.edit_pull_request(SHOP, number, base="main", author="wim")
@@ -114,8 +114,8 @@ def test_a_retargeted_pull_request_gets_a_plan_of_prod(make_bench: Make) -> None
 
 
 @pytest.mark.parametrize("knob", [{"crash": 9}, {"defect": "diff"}])
-def test_a_planner_that_ends_without_an_answer_is_no_silence(make_bench: Make, knob: dict[str, object]) -> None:
-    bench = qa_bench(make_bench)
+def test_a_planner_that_ends_without_an_answer_is_no_silence(copy_bench: Make, knob: dict[str, object]) -> None:
+    bench = qa_bench(copy_bench)
     push(bench)
     bench.knobs(**knob)
     number = open_pull(bench)

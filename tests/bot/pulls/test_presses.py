@@ -54,9 +54,9 @@ def test_a_pressed_button_is_the_command_of_who_pressed_it(bench: Bench) -> None
     assert bench.context.inbox.commands.open(SHOP, number) == ()
 
 
-def test_the_buttons_of_a_costly_plan_ask_for_the_role_of_the_command(make_bench: Callable[..., Bench]) -> None:
+def test_the_buttons_of_a_costly_plan_ask_for_the_role_of_the_command(copy_bench: Callable[..., Bench]) -> None:
     """Behaviours 3, 47: needed and actual are named, and nothing is computed before somebody presses who may."""
-    bench = make_bench(BUDGET)
+    bench = copy_bench(BUDGET)
     bench.knobs(bytes=5000)
     number = bench.open(FILTER)
     bench.idle()
@@ -72,8 +72,8 @@ def test_the_buttons_of_a_costly_plan_ask_for_the_role_of_the_command(make_bench
     assert bench.conclusions(bench.head(number)) == GREEN
 
 
-def test_what_is_skipped_by_a_button_is_computed_by_the_next(make_bench: Callable[..., Bench]) -> None:
-    bench = make_bench(BUDGET)
+def test_what_is_skipped_by_a_button_is_computed_by_the_next(copy_bench: Callable[..., Bench]) -> None:
+    bench = copy_bench(BUDGET)
     bench.knobs(bytes=5000)
     number = bench.open(FILTER)
     bench.idle()
@@ -83,10 +83,10 @@ def test_what_is_skipped_by_a_button_is_computed_by_the_next(make_bench: Callabl
     assert "`/skip-backfill`" in bench.replies(number)[0]
 
 
-def test_the_roles_of_the_project_stand_on_the_buttons(make_bench: Callable[..., Bench]) -> None:
+def test_the_roles_of_the_project_stand_on_the_buttons(copy_bench: Callable[..., Bench]) -> None:
     """Behaviours 10, 36: as the base branch has them; commands are shown with its namespace."""
     rules = "gateways: {}\ncicd_bot:\n  permissions: {plan: maintain}\n  command_namespace: warehouse\n"
-    bench = make_bench({**BUDGET, "config.yaml": rules})
+    bench = copy_bench({**BUDGET, "config.yaml": rules})
     number = bench.open(COLUMN)
     bench.idle()
     (again,) = [each for each in bench.checks(bench.head(number))["plan"].actions if each.label == "Plan again"]
@@ -175,9 +175,9 @@ def test_a_forks_commit_is_let_in_by_a_button_of_its_check(bench: Bench) -> None
     assert bench.record(number).state is PullState.HELD
 
 
-def test_deploy_and_roll_back_are_buttons_of_the_promotion(make_bench: Callable[..., Bench]) -> None:
+def test_deploy_and_roll_back_are_buttons_of_the_promotion(copy_bench: Callable[..., Bench]) -> None:
     """Behaviour 40: what a press did can be undone by one; the merge's own commit has the button too."""
-    bench = make_bench(ON)
+    bench = copy_bench(ON)
     number = bench.open(COLUMN)
     bench.idle()
     press(bench, number, "promotion", "Deploy", author="ann")
@@ -262,9 +262,9 @@ def test_only_a_tick_of_a_box_of_ours_runs_anything(bench: Bench) -> None:
     assert "[x]" not in bench.plan(number)
 
 
-def test_a_comment_that_somebody_edited_gives_no_more_than_they_could(make_bench: Callable[..., Bench]) -> None:
+def test_a_comment_that_somebody_edited_gives_no_more_than_they_could(copy_bench: Callable[..., Bench]) -> None:
     """Behaviour 31: what needs more than `write` counts in the comment as the bot wrote it, which it is again then."""
-    bench = make_bench(BUDGET)
+    bench = copy_bench(BUDGET)
     bench.knobs(bytes=5000)
     number = bench.open(FILTER)
     bench.idle()

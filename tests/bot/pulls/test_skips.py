@@ -27,13 +27,13 @@ def config(**rules: object) -> str:
 
 
 @pytest.fixture(name="bench")
-def _bench(make_bench: Make) -> Bench:
+def _bench(copy_bench: Make) -> Bench:
     """tom may triage, and no more."""
-    return triage_bench(make_bench, skip_label=LABEL)
+    return triage_bench(copy_bench, skip_label=LABEL)
 
 
-def triage_bench(make_bench: Make, **rules: object) -> Bench:
-    bench = make_bench({**PROJECT, "config.yaml": config(**rules)})
+def triage_bench(copy_bench: Make, **rules: object) -> Bench:
+    bench = copy_bench({**PROJECT, "config.yaml": config(**rules)})
     bench.github.add_user("tom")
     bench.github.set_permission(SHOP, "tom", "triage")
     return bench
@@ -183,10 +183,10 @@ def test_what_is_merged_under_the_label_is_planned_before_prod_changes(bench: Be
     assert list(bench.planner_state()["environments"]) == ["prod"]
 
 
-def test_rules_hold_for_what_is_merged_under_the_label(make_bench: Make) -> None:
+def test_rules_hold_for_what_is_merged_under_the_label(copy_bench: Make) -> None:
     """Behaviour 12: an approval of the plan before, or of no plan, is none of what is merged."""
     rules = [{"models": "shop.*", "approvals": 1}]
-    bench = triage_bench(make_bench, skip_label=LABEL, rules=rules, enable_deploy_command=True)
+    bench = triage_bench(copy_bench, skip_label=LABEL, rules=rules, enable_deploy_command=True)
     number = bench.open(OTHER)
     bench.idle()
     bench.review(number)
@@ -224,9 +224,9 @@ def test_a_fork_is_held_whatever_its_labels_and_is_planned_by_the_word_for_that_
     assert (bench.record(number).state, plans(bench)) == (PullState.PLANNED, 1)
 
 
-def test_without_the_key_what_it_kept_is_planned_and_a_pull_request_does_not_set_it_itself(make_bench: Make) -> None:
+def test_without_the_key_what_it_kept_is_planned_and_a_pull_request_does_not_set_it_itself(copy_bench: Make) -> None:
     """Behaviour 10: the base branch's rules, as they are now."""
-    bench = triage_bench(make_bench)
+    bench = triage_bench(copy_bench)
     number = label_pull(bench, {**COLUMN, "config.yaml": config(skip_label=LABEL)})
     assert bench.record(number).state is PullState.PLANNED
     for rules in ({"skip_label": LABEL}, {}):

@@ -18,9 +18,9 @@ def states(bench: Bench) -> dict[tuple[str, str], list[str]]:
     return {(each.environment, each.sha): [status.state for status in each.statuses] for each in found}
 
 
-def test_an_environment_and_prod_are_deployments_with_their_states_and_links(make_bench: Callable[..., Bench]) -> None:
+def test_an_environment_and_prod_are_deployments_with_their_states_and_links(copy_bench: Callable[..., Bench]) -> None:
     """Built, dropped at the merge, promoted, rolled back; each leads to the plan comment."""
-    bench = make_bench(SHOWN)
+    bench = copy_bench(SHOWN)
     number = bench.open(COLUMN)
     bench.idle()
     head = bench.head(number)
@@ -36,9 +36,9 @@ def test_an_environment_and_prod_are_deployments_with_their_states_and_links(mak
 
 
 @pytest.mark.parametrize("status", [403, 500])
-def test_without_the_permission_all_else_works(make_bench: Callable[..., Bench], status: int) -> None:
+def test_without_the_permission_all_else_works(copy_bench: Callable[..., Bench], status: int) -> None:
     """Refused for good, or failed in passing."""
-    bench = make_bench(SHOWN)
+    bench = copy_bench(SHOWN)
     bench.github.faults.fail("POST", "/deployments", status=status, times=2 if status == 500 else 50)
     number = bench.open(COLUMN)
     bench.idle()

@@ -12,9 +12,9 @@ from tests.bot.conftest import COLUMN, FILTER, SECRET, SHOP, Bench, until
 
 
 @pytest.fixture(name="pages")
-def _pages(make_bench: Callable[..., Bench]) -> Bench:
+def _pages(copy_bench: Callable[..., Bench]) -> Bench:
     """A bench whose checks lead to the service; each test asks at the door itself."""
-    return make_bench(public_url="https://bot.example/plans")
+    return copy_bench(public_url="https://bot.example/plans")
 
 
 def details(bench: Bench, number: int) -> dict[str, str]:
