@@ -47,8 +47,8 @@ def _serve(request: Request, full_name: str, path: str, body: bytes) -> Response
             pushes.receive_push(site, repo, before, login)
             return answer
     is_command = path == "git-upload-pack" and request.headers.get("git-protocol") == "version=2"
-    if is_command and (told := list_references(site.state.git(full_name), body)) is not None:
-        return Response(told, media_type="application/x-git-upload-pack-result")
+    if is_command and (listing := list_references(site.state.git(full_name), body)) is not None:
+        return Response(listing, media_type="application/x-git-upload-pack-result")
     return _backend(site, request, full_name, path, body, login)
 
 

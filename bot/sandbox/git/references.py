@@ -1,4 +1,4 @@
-"""What a git client is told of references, by version 2 of git's protocol: read from files, without a process."""
+"""The list of references for a git client, by version 2 of git's protocol: read from files, without a process."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,7 +6,8 @@ from pathlib import Path
 from mergeplan.bot.sandbox.git import repos
 
 DELIMITER, FLUSH = b"0001", b"0000"
-TOLD = ("HEAD", "refs/heads/", "refs/pull/")  # commits; a tag may be an object of its own, which git has to look into
+# A tag may be an object of its own, which git has to look into.
+OF_COMMITS = ("HEAD", "refs/heads/", "refs/pull/")
 
 
 def list_references(repo: Path, body: bytes) -> bytes | None:
@@ -20,7 +21,7 @@ def list_references(repo: Path, body: bytes) -> bytes | None:
     if at in every:
         every = {"HEAD": every[at], **every}
     names = {name: sha for name, sha in every.items() if name.startswith(prefixes or "")}
-    if at not in every or not all(name.startswith(TOLD) for name in names):
+    if at not in every or not all(name.startswith(OF_COMMITS) for name in names):
         return None
     targets = {"HEAD": f" symref-target:{at}"} if "symrefs" in lines else {}
     answer = (f"{sha} {name}{targets.get(name, '')}\n" for name, sha in names.items())
