@@ -33,6 +33,8 @@ LONGEST = 1_000_000  # characters of an answer
 INSTEAD = "A manifest made in CI has the answer (`dbt: {manifest: ...}` in config.yaml), or write it out"
 OWN = "It asks its own table while it is compiled, which holds something else after each run"
 OF_A_FORK = "It asks for rows while it is compiled, and templates of a fork get none: they could show them to anybody"
+NOT_BUILT = "It asks for rows of {} while it is compiled, which Spark does not have yet"
+PLAN_AGAIN = "Apply the plan of the other models, which builds that, and plan again"
 COMMENTS = re.compile(r"\A(?:\s++|--[^\n]*+|/\*.*?\*/)++", re.DOTALL)  # that a query begins with
 NOT_THERE = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
 Answer = Mapping[str, object]
@@ -144,7 +146,13 @@ class Answers:
                 )
             if named[table.lower()] == question.by:
                 return _refusal(OWN)
-        return _rows_answer(self._fetch(project, queried.text.strip()))
+        try:
+            return _rows_answer(self._fetch(project, queried.text.strip()))
+        except QueryError as error:
+            built = sorted(table for table in queried.tables if named[table.lower()] in project.by_id)
+            if error.condition not in NOT_THERE or not built:
+                raise
+            return {"error": f"{NOT_BUILT.format(', '.join(f'`{table}`' for table in built))}. {PLAN_AGAIN}"}
 
     def _fetch(self, project: DbtProject, sql: str) -> Rows:
         if sql not in self._rows:

@@ -16,8 +16,8 @@ from mergeplan.planner.cache.version import reader_version
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.parsing.files.configuration import CONFIGS
-from mergeplan.planner.parsing.files.dbt.bare_names import with_schema
-from mergeplan.planner.parsing.files.dbt.databricks_words import with_words_of_spark
+from mergeplan.planner.parsing.files.dbt.bare_names import complete_names
+from mergeplan.planner.parsing.files.dbt.databricks_words import translate_project
 from mergeplan.planner.parsing.files.dbt.nodes import DbtProject
 from mergeplan.planner.parsing.files.schema import DbtConfig
 from mergeplan.planner.parsing.sql.yaml_documents import Document, read_document
@@ -72,9 +72,9 @@ class DbtTarget:
         """A compiled project as Spark reads it: with the schema in which the connection begins, which is that of the
         target in dbt-databricks, and with Spark's own functions."""
         if self.adapter != "databricks":
-            return with_schema(project, "default")
+            return complete_names(project, "default")
         schema = f"`{self.catalog}`.`{self.schema}`" if self.catalog else f"`{self.schema}`"
-        return with_words_of_spark(with_schema(project, schema))
+        return translate_project(complete_names(project, schema))
 
 
 def compile_dbt(reading: Folder, config: DbtConfig, environment: Mapping[str, str], isolation: Isolation,

@@ -40,7 +40,7 @@ def refuse_own_macros(node: Any, kind: str, manifest: Any, adapter: Any) -> None
     changed = {name for package, name in named if package in own and name in dbts and not _MATERIALIZATION.match(name)}
     # Of a materialization, the one for the adapter goes before one for any, wherever either lies.
     chosen = manifest.find_materialization_macro_by_name(adapter.config.project_name, materialized, adapter.type())
-    if chosen is not None and chosen.package_name in own:
+    if chosen is not None and chosen.package_name not in of_dbt:
         changed |= {_general_name(chosen.name)} & dbts
     if changed:
         raise CompileError(

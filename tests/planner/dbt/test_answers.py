@@ -54,6 +54,17 @@ def items(engine: SparkEngine) -> SparkEngine:
     return engine
 
 
+def test_rows_of_a_model_that_is_not_built_yet_come_with_its_plan(items: SparkEngine) -> None:
+    reader = node("asks", "select 1", STAGED.id)
+
+    assert ask(items, query("select distinct said from shop.staged"), STAGED, reader) == {
+        "error": "It asks for rows of `shop.staged` while it is compiled, which Spark does not have yet. "
+        "Apply the plan of the other models, which builds that, and plan again"
+    }
+    gone = ask(items, query("select distinct said from raw.gone"), STAGED, reader)
+    assert gone["error"].startswith("Its query reads `raw.gone`, which is no model")
+
+
 def test_columns_of_a_model_are_those_of_its_query_in_this_folder(items: SparkEngine) -> None:
     reader = node("reader", "select * from shop.staged", STAGED.id)
 

@@ -44,6 +44,11 @@ BATCH = {"event_time": "day", "begin": "2026-01-01", "batch_size": "day"}
         (incremental("append"), "INCREMENTAL_UNMANAGED"),
         (incremental("merge"), "INCREMENTAL_UNMANAGED"),
         (incremental("merge", unique_key=["a", "b"]), "INCREMENTAL_BY_UNIQUE_KEY (unique_key (a, b))"),
+        (
+            incremental("merge", unique_key="a", merge_update_columns=["b", "`C`"]),
+            "INCREMENTAL_BY_UNIQUE_KEY (unique_key (a), "
+            "when_matched (WHEN MATCHED THEN UPDATE SET target.b = source.b, target.C = source.C))",
+        ),
         (incremental("insert_overwrite", partition_by="a"), "INCREMENTAL_BY_PARTITION"),
         (incremental("insert_overwrite", "select 1 -- again\n as  a", partition_by="a"), "INCREMENTAL_BY_PARTITION"),
         (incremental("append", "/* later */ select 1 as a"), "INCREMENTAL_UNMANAGED"),
@@ -81,7 +86,8 @@ def test_a_materialization_is_a_kind(made: DbtNode, kind: str) -> None:
         (incremental("replace_where", incremental_predicates="a > 1"), "sets `incremental_predicates`"),
         (incremental("merge", unique_key="a", predicates=["a > 1"]), "sets `predicates`"),
         (node(materialized="table", sql_header="set x = 1;"), "sets `sql_header`"),
-        (incremental("merge", unique_key="a", merge_update_columns=["b"]), "sets `merge_update_columns`"),
+        (incremental("merge", unique_key="a", merge_exclude_columns=["b"]), "sets `merge_exclude_columns`"),
+        (incremental("merge", unique_key="a", merge_update_columns=["b c"]), "updates `b c`, which is no name"),
         (incremental("merge", unique_key="a", matched_condition="t.a > 1"), "sets `matched_condition`"),
         (incremental("merge", unique_key="a", merge_with_schema_evolution=True), "sets `merge_with_schema_evolution`"),
         (node(materialized="streaming_table"), "is materialized as `streaming_table`"),

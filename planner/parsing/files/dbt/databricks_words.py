@@ -14,14 +14,14 @@ WORDS = {"iff": "if", "getdate": "current_timestamp", "charindex": "locate", "ti
 _NAMED = re.compile(rf"\b(?:{'|'.join(WORDS)})\s*\(", re.IGNORECASE)
 
 
-def with_words_of_spark(project: DbtProject) -> DbtProject:
+def translate_project(project: DbtProject) -> DbtProject:
     """A project whose adapter is dbt-databricks, with Spark's names of functions in its texts."""
-    nodes = tuple(map(_with_words, project.nodes))
+    nodes = tuple(map(_translate_node, project.nodes))
     is_same = all(map(lambda before, after: before is after, project.nodes, nodes))
     return project if is_same else project.model_copy(update={"nodes": nodes})
 
 
-def _with_words(node: DbtNode) -> DbtNode:
+def _translate_node(node: DbtNode) -> DbtNode:
     texts = {name: spark_words(getattr(node, name)) for name in ("text", "later") if _NAMED.search(getattr(node, name))}
     return node.model_copy(update=texts) if texts else node
 

@@ -165,14 +165,20 @@ def _append(node: DbtNode) -> DbtKind:
 
 
 def _merge(node: DbtNode) -> DbtKind:
-    """Rows are updated by their key; without one dbt appends."""
+    """Rows are updated by their key, in all columns or in some; without a key dbt appends."""
     keys = node.words("unique_key")
     if not keys:
         return _append(node)
-    for setting in ("merge_update_columns", "merge_exclude_columns"):
-        if node.words(setting):
-            raise _error(node, f"sets `{setting}`, which mergeplan does not follow", "`when_matched` does what it does")
-    kind = f"INCREMENTAL_BY_UNIQUE_KEY (unique_key ({', '.join(map(str.strip, keys))}))"
+    if node.words("merge_exclude_columns"):
+        raise _error(
+            node, "sets `merge_exclude_columns`, which mergeplan does not follow", "Set `merge_update_columns`"
+        )
+    updated = [name.strip().strip("`") for name in node.words("merge_update_columns")]
+    if unknown := [name for name in updated if not _PLAIN.fullmatch(name)]:
+        raise _error(node, f"updates `{unknown[0]}`, which is no name of a column")
+    named = ", ".join(f"target.{name} = source.{name}" for name in updated)
+    matched = f", when_matched (WHEN MATCHED THEN UPDATE SET {named})" if updated else ""
+    kind = f"INCREMENTAL_BY_UNIQUE_KEY (unique_key ({', '.join(map(str.strip, keys))}){matched})"
     return DbtKind(kind, _first_or_later(node))
 
 

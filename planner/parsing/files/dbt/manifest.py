@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.parsing.files.dbt.adapter_defaults import add_adapter_defaults
-from mergeplan.planner.parsing.files.dbt.databricks_words import with_words_of_spark
+from mergeplan.planner.parsing.files.dbt.databricks_words import translate_project
 from mergeplan.planner.parsing.files.dbt.nodes import DbtProject
 from mergeplan.planner.parsing.files.dbt.parsed_files import AGAIN, NAME, ParsedFile, check_parsed_files, parsed_files
 
@@ -123,7 +123,7 @@ def manifest_project(
         data[part] = [_from_root(item, first.project, folders, {*names}) for item in data[part]]
     try:
         project = DbtProject.model_validate(data)
-        return with_words_of_spark(project) if first.adapter == "databricks" else project
+        return translate_project(project) if first.adapter == "databricks" else project
     except ValidationError as error:
         wrong = error.errors()[0]
         message = f"The manifest has an unknown form: {wrong['msg']} at {'.'.join(map(str, wrong['loc']))}."
