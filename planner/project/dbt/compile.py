@@ -16,8 +16,9 @@ from mergeplan.planner.cache.version import reader_version
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.parsing.files.configuration import CONFIGS
-from mergeplan.planner.parsing.files.dbt.bare_names import complete_names
-from mergeplan.planner.parsing.files.dbt.databricks_words import translate_project
+from mergeplan.planner.parsing.files.dbt.bare_names import name_schema
+from mergeplan.planner.parsing.files.dbt.columns_as_words import quote_words
+from mergeplan.planner.parsing.files.dbt.databricks_words import spark_words
 from mergeplan.planner.parsing.files.dbt.nodes import DbtProject
 from mergeplan.planner.parsing.files.schema import DbtConfig
 from mergeplan.planner.parsing.sql.yaml_documents import Document, read_document
@@ -69,12 +70,12 @@ class DbtTarget:
         return json.dumps({profile: {"target": self.name, "outputs": {self.name: own}}})
 
     def read(self, project: DbtProject) -> DbtProject:
-        """A compiled project as Spark reads it: with the schema in which the connection begins, which is that of the
-        target in dbt-databricks, and with Spark's own functions."""
+        """A compiled project as Spark reads it: tables have the schema in which the connection begins, which is that of
+        the target in dbt-databricks, and functions have the names of Spark's."""
         if self.adapter != "databricks":
-            return complete_names(project, "default")
+            return project.change_texts(lambda text: name_schema(quote_words(text), "default"))
         schema = f"`{self.catalog}`.`{self.schema}`" if self.catalog else f"`{self.schema}`"
-        return translate_project(complete_names(project, schema))
+        return project.change_texts(lambda text: spark_words(name_schema(quote_words(text), schema)))
 
 
 def compile_dbt(reading: Folder, config: DbtConfig, environment: Mapping[str, str], isolation: Isolation,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mergeplan.planner.parsing.files.dbt.bare_names import name_schema
+from mergeplan.planner.parsing.files.dbt.columns_as_words import quote_words
 from mergeplan.planner.parsing.files.dbt.databricks_words import spark_words
 from mergeplan.planner.parsing.files.dbt.nodes import DbtProject
 from mergeplan.planner.project.dbt.compile import DbtTarget
@@ -45,6 +46,23 @@ def test_a_table_without_a_schema_is_one_of_the_schema_where_the_connection_begi
     filled = text.replace("from b)", "from x.b)").replace("`c d`", "x.`c d`") if expected is None else expected
 
     assert name_schema(text, "x") == filled
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("select from as a from s.t where FROM in (1)", "select `from` as a from s.t where `FROM` in (1)"),
+        ("select explode(values), `values` from s.t", "select explode(`values`), `values` from s.t"),
+        ("select * from values (1), (2) as t -- from )", "select * from values (1), (2) as t -- from )"),
+        (
+            "select ' from ) ', extract(day from d) from (select 1)",
+            "select ' from ) ', extract(day from d) from (select 1)",
+        ),
+        ("select from as 'open", "select from as 'open"),
+    ],
+)
+def test_a_column_that_is_called_as_a_word_of_sql_is_quoted(text: str, expected: str) -> None:
+    assert quote_words(text) == expected
 
 
 @pytest.mark.parametrize(

@@ -8,24 +8,10 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from mergeplan.planner.parsing.files.dbt.kinds import SPARK
-from mergeplan.planner.parsing.files.dbt.nodes import DbtNode, DbtProject
 
 _READ = re.compile(r"\b(?:FROM|JOIN)\s+(`[^`]+`|\w+)(?![\w`]|\s*[.(])", re.IGNORECASE)
 _COMMON = re.compile(r"(`[^`]+`|\w+)\s+AS\s*\(", re.IGNORECASE)
 _COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
-
-
-def complete_names(project: DbtProject, schema: str) -> DbtProject:
-    """A project whose texts name each table with its schema; `schema` is that of the connection."""
-    nodes = tuple(_complete_node(node, schema) for node in project.nodes)
-    is_same = all(before is after for before, after in zip(project.nodes, nodes, strict=True))
-    return project if is_same else project.model_copy(update={"nodes": nodes})
-
-
-def _complete_node(node: DbtNode, schema: str) -> DbtNode:
-    texts = {name: name_schema(getattr(node, name), schema) for name in ("text", "later")}
-    changed = {name: text for name, text in texts.items() if text != getattr(node, name)}
-    return node.model_copy(update=changed) if changed else node
 
 
 def name_schema(text: str, schema: str) -> str:

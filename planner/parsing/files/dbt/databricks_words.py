@@ -8,22 +8,9 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import TokenType
 
 from mergeplan.planner.parsing.files.dbt.kinds import SPARK
-from mergeplan.planner.parsing.files.dbt.nodes import DbtNode, DbtProject
 
 WORDS = {"iff": "if", "getdate": "current_timestamp", "charindex": "locate", "timediff": "timestampdiff"}
 _NAMED = re.compile(rf"\b(?:{'|'.join(WORDS)})\s*\(", re.IGNORECASE)
-
-
-def translate_project(project: DbtProject) -> DbtProject:
-    """A project whose adapter is dbt-databricks, with Spark's names of functions in its texts."""
-    nodes = tuple(map(_translate_node, project.nodes))
-    is_same = all(map(lambda before, after: before is after, project.nodes, nodes))
-    return project if is_same else project.model_copy(update={"nodes": nodes})
-
-
-def _translate_node(node: DbtNode) -> DbtNode:
-    texts = {name: spark_words(getattr(node, name)) for name in ("text", "later") if _NAMED.search(getattr(node, name))}
-    return node.model_copy(update=texts) if texts else node
 
 
 def spark_words(text: str) -> str:

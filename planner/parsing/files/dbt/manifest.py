@@ -18,7 +18,8 @@ from pydantic import ValidationError
 
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.parsing.files.dbt.adapter_defaults import add_adapter_defaults
-from mergeplan.planner.parsing.files.dbt.databricks_words import translate_project
+from mergeplan.planner.parsing.files.dbt.columns_as_words import quote_words
+from mergeplan.planner.parsing.files.dbt.databricks_words import spark_words
 from mergeplan.planner.parsing.files.dbt.nodes import DbtProject
 from mergeplan.planner.parsing.files.dbt.parsed_files import AGAIN, NAME, ParsedFile, check_parsed_files, parsed_files
 
@@ -123,7 +124,8 @@ def manifest_project(
         data[part] = [_from_root(item, first.project, folders, {*names}) for item in data[part]]
     try:
         project = DbtProject.model_validate(data)
-        return translate_project(project) if first.adapter == "databricks" else project
+        is_databricks = first.adapter == "databricks"
+        return project.change_texts(lambda text: spark_words(quote_words(text)) if is_databricks else quote_words(text))
     except ValidationError as error:
         wrong = error.errors()[0]
         message = f"The manifest has an unknown form: {wrong['msg']} at {'.'.join(map(str, wrong['loc']))}."
