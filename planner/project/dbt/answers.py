@@ -48,6 +48,7 @@ class Answers:
 
     open_engine: OpenEngine | None = None
     gives_rows: bool = True
+    functions: frozenset[str] = frozenset()  # that the operator adds to Spark's own
     asked_spark: bool = False  # an answer was sought there, and may be another one the next time
     _engine: Engine | None = None
     _sources: dict[str, tuple[Column, ...]] = field(default_factory=dict)  # by id
@@ -104,7 +105,7 @@ class Answers:
             raise ProjectError(f"It asks for the columns of `{node.table}`, and `{wrong.table}` cannot be compiled.")
         sources = [self._source(project, id) for id in above if id in project.source_by_id]
         with limit_resources(partial(_too_much, node)):
-            models = [_model(project.by_id[id]) for id in above if id in project.by_id]
+            models = [_model(project.by_id[id], self.functions) for id in above if id in project.by_id]
             known = KnownColumns({model.name: model for model in (*sources, *models)}, complete=True)
             return known.find_columns(node.table)
 
@@ -136,7 +137,7 @@ class Answers:
             return _refusal(f"It runs `{word[:40]}` while it is compiled, and mergeplan answers only queries")
         if not self.gives_rows:
             return _refusal(OF_A_FORK)
-        queried = parse_query(question.subject)
+        queried = parse_query(question.subject, self.functions)
         named = {node.table: node.id for node in project.nodes}
         named |= {source.table: source.id for source in project.sources}
         for table in sorted(queried.tables):
@@ -176,12 +177,13 @@ def open_questions(project: DbtProject, answers: Iterable[str]) -> list[DbtQuest
     return [question for question in asked if question.key not in set(answers)]
 
 
-def _model(node: DbtNode) -> Model:
+def _model(node: DbtNode, functions: frozenset[str]) -> Model:
     """The model that a node is, as far as its columns are asked; ProjectError."""
     if node.type == "seed":
         return _external(node.table, tuple(Column(name.lower(), kind) for name, kind in node.types))
     first_run = node.model_copy(update={"later": node.text})  # which made the columns that its table has
-    model, _ = parse_model(model_text(first_run), node.path, Defaults(datetime(2000, 1, 1, tzinfo=UTC)))
+    defaults = Defaults(datetime(2000, 1, 1, tzinfo=UTC), allowed={"": functions})
+    model, _ = parse_model(model_text(first_run), node.path, defaults)
     assert model is not None  # no text of ours says `enabled false`
     return model
 

@@ -80,6 +80,16 @@ def test_columns_are_known_of_a_source_that_dbt_did_not_see_when_it_parsed() -> 
     assert Answers().answer(both, [question])[question.key]["columns"] == [("id", "bigint")]
 
 
+def test_columns_of_a_model_that_calls_a_function_of_the_operators_are_known() -> None:
+    odd, question = node("odd", "select odd_parts(1) as a"), columns("model.shop.odd")
+
+    (refused,) = Answers().answer(project(odd), [question]).values()
+    (answer,) = Answers(functions=frozenset({"odd_parts"})).answer(project(odd), [question]).values()
+
+    assert "`odd_parts` is not a function of Spark" in str(refused["error"])
+    assert answer["columns"] == [("a", "")]
+
+
 def test_columns_of_an_incremental_model_are_those_of_its_first_run() -> None:
     more = {"settings": {"materialized": "incremental"}, "later": "select 1 as a from shop.daily"}
 
