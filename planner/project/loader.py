@@ -230,7 +230,12 @@ def _open_foreign(
     """The project of another tool in the folder, as a folder of ours; None for a project of ours."""
     if is_dbt_project(reading.root):
         open_engine = options.open_engine
-        answers = Answers(partial(open_engine, config, gateway) if open_engine else None, options.gives_rows)
+        connection = config.gateways[gateway].connection if gateway in config.gateways else None
+        answers = Answers(
+            partial(open_engine, config, gateway) if open_engine else None,
+            options.gives_rows,
+            connection.extra_functions if connection else frozenset(),
+        )
         compiled = compile_dbt(reading, config.dbt, os.environ, options.isolation, options.cache, answers)
         return DbtFolder(reading, compiled)
     return PipelineFolder(reading) if is_pipeline(reading.root) else None

@@ -15,6 +15,7 @@ _FIXED = {
     **dict.fromkeys(["text", "Hex", "MD5"], "string"),
     **dict.fromkeys(["TsOrDsToDate", "LastDay"], "date"),
 }
+_OF_WINDOWS = {**dict.fromkeys(["RowNumber", "Rank", "DenseRank", "Ntile"], "int"), "Count": "bigint"}
 # Types whose equal values are identical, and which are compared without a cast.
 PLAIN = frozenset(("string", "boolean", "tinyint", "smallint", "int", "bigint", "date"))
 _MOMENTS = frozenset(("timestamp", "timestamp_ntz"))
@@ -37,6 +38,8 @@ def type_of(value: Part) -> str | None:
         return type_of(value.parts[0])
     if value.op == "aggregate":
         return "bigint" if value.parts[0] == "Count" else None
+    if value.op == "window" and isinstance(value.parts[0], Term) and value.parts[0].op == "window function":
+        return _OF_WINDOWS.get(str(value.parts[0].parts[0]))
     if value.op == "case":
         return _case_type(value)
     if value.op == "concat":

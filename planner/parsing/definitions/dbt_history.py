@@ -60,7 +60,11 @@ def _moment(prop: Property, type_: str) -> str:
 def _time_type(tree: exp.Expr) -> str | None:
     if isinstance(tree, exp.Cast) and isinstance(tree.this, exp.Literal):
         return TIMES.get(tree.to.this)
-    return CALLS.get(type(tree)) if isinstance(tree.this, exp.Literal) else None
+    if isinstance(tree, exp.Anonymous):  # with a format
+        parts, kind = tree.expressions, "date" if tree.name.lower() == "to_date" else None
+    else:
+        parts, kind = [*tree.iter_expressions()], CALLS.get(type(tree))
+    return kind if parts and all(isinstance(part, exp.Literal) for part in parts) else None
 
 
 def _not_followed(prop: Property, why: str) -> ProjectError:

@@ -10,6 +10,8 @@ from sqlglot.tokenizer_core import TokenType
 
 STRINGS = (TokenType.STRING, TokenType.RAW_STRING)
 _MACRO = re.compile(r"@[{'\w]")
+_FORMATS = "avro|binaryfile|csv|delta|iceberg|json|orc|parquet|text|xml"
+_FILES = re.compile(rf"(?<![\w`.])`?(?:{_FORMATS})`?\s*\.\s*`([^`]*/[^`]*)`", re.IGNORECASE)
 _LONGEST = 20
 
 
@@ -21,6 +23,12 @@ def find_macro(text: str) -> str:
     bare = _without_constants(text) if "@" in text else ""
     match = _MACRO.search(bare)
     return bare[match.start() : match.start() + _LONGEST].partition("\n")[0].strip() if match else ""
+
+
+def find_files(text: str) -> str:
+    """The path of files that a query reads in place of a table: parquet.`s3://bucket/items`; '' where it reads none."""
+    match = _FILES.search(_without_constants(text)) if "`" in text and "/" in text else None
+    return match[1] if match else ""
 
 
 def is_blank(text: str) -> bool:

@@ -33,6 +33,8 @@ LONGEST = 1_000_000  # characters of an answer
 INSTEAD = "A manifest made in CI has the answer (`dbt: {manifest: ...}` in config.yaml), or write it out"
 OWN = "It asks its own table while it is compiled, which holds something else after each run"
 OF_A_FORK = "It asks for rows while it is compiled, and templates of a fork get none: they could show them to anybody"
+NOT_BUILT = "It asks for rows of {} while it is compiled, which Spark does not have yet"
+PLAN_AGAIN = "Apply the plan of the other models, which builds that, and plan again"
 COMMENTS = re.compile(r"\A(?:\s++|--[^\n]*+|/\*.*?\*/)++", re.DOTALL)  # that a query begins with
 NOT_THERE = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
 Answer = Mapping[str, object]
@@ -46,6 +48,7 @@ class Answers:
 
     open_engine: OpenEngine | None = None
     gives_rows: bool = True
+    functions: frozenset[str] = frozenset()  # that the operator adds to Spark's own
     asked_spark: bool = False  # an answer was sought there, and may be another one the next time
     _engine: Engine | None = None
     _sources: dict[str, tuple[Column, ...]] = field(default_factory=dict)  # by id
@@ -102,7 +105,7 @@ class Answers:
             raise ProjectError(f"It asks for the columns of `{node.table}`, and `{wrong.table}` cannot be compiled.")
         sources = [self._source(project, id) for id in above if id in project.source_by_id]
         with limit_resources(partial(_too_much, node)):
-            models = [_model(project.by_id[id]) for id in above if id in project.by_id]
+            models = [_model(project.by_id[id], self.functions) for id in above if id in project.by_id]
             known = KnownColumns({model.name: model for model in (*sources, *models)}, complete=True)
             return known.find_columns(node.table)
 
@@ -134,7 +137,7 @@ class Answers:
             return _refusal(f"It runs `{word[:40]}` while it is compiled, and mergeplan answers only queries")
         if not self.gives_rows:
             return _refusal(OF_A_FORK)
-        queried = parse_query(question.subject)
+        queried = parse_query(question.subject, self.functions)
         named = {node.table: node.id for node in project.nodes}
         named |= {source.table: source.id for source in project.sources}
         for table in sorted(queried.tables):
@@ -144,7 +147,13 @@ class Answers:
                 )
             if named[table.lower()] == question.by:
                 return _refusal(OWN)
-        return _rows_answer(self._fetch(project, queried.text.strip()))
+        try:
+            return _rows_answer(self._fetch(project, queried.text.strip()))
+        except QueryError as error:
+            built = sorted(table for table in queried.tables if named[table.lower()] in project.by_id)
+            if error.condition not in NOT_THERE or not built:
+                raise
+            return {"error": f"{NOT_BUILT.format(', '.join(f'`{table}`' for table in built))}. {PLAN_AGAIN}"}
 
     def _fetch(self, project: DbtProject, sql: str) -> Rows:
         if sql not in self._rows:
@@ -168,12 +177,13 @@ def open_questions(project: DbtProject, answers: Iterable[str]) -> list[DbtQuest
     return [question for question in asked if question.key not in set(answers)]
 
 
-def _model(node: DbtNode) -> Model:
+def _model(node: DbtNode, functions: frozenset[str]) -> Model:
     """The model that a node is, as far as its columns are asked; ProjectError."""
     if node.type == "seed":
         return _external(node.table, tuple(Column(name.lower(), kind) for name, kind in node.types))
     first_run = node.model_copy(update={"later": node.text})  # which made the columns that its table has
-    model, _ = parse_model(model_text(first_run), node.path, Defaults(datetime(2000, 1, 1, tzinfo=UTC)))
+    defaults = Defaults(datetime(2000, 1, 1, tzinfo=UTC), allowed={"": functions})
+    model, _ = parse_model(model_text(first_run), node.path, defaults)
     assert model is not None  # no text of ours says `enabled false`
     return model
 

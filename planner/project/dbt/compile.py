@@ -16,6 +16,9 @@ from mergeplan.planner.cache.version import reader_version
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.parsing.files.configuration import CONFIGS
+from mergeplan.planner.parsing.files.dbt.bare_names import name_schema
+from mergeplan.planner.parsing.files.dbt.columns_as_words import quote_words
+from mergeplan.planner.parsing.files.dbt.databricks_words import spark_words
 from mergeplan.planner.parsing.files.dbt.nodes import DbtProject
 from mergeplan.planner.parsing.files.schema import DbtConfig
 from mergeplan.planner.parsing.sql.yaml_documents import Document, read_document
@@ -66,6 +69,14 @@ class DbtTarget:
             own |= {"host": "none", "http_path": "none", "token": "none", "catalog": self.catalog or "hive_metastore"}
         return json.dumps({profile: {"target": self.name, "outputs": {self.name: own}}})
 
+    def read(self, project: DbtProject) -> DbtProject:
+        """A compiled project as Spark reads it: tables have the schema in which the connection begins, which is that of
+        the target in dbt-databricks, and functions have the names of Spark's."""
+        if self.adapter != "databricks":
+            return project.change_texts(lambda text: name_schema(quote_words(text), "default"))
+        schema = f"`{self.catalog}`.`{self.schema}`" if self.catalog else f"`{self.schema}`"
+        return project.change_texts(lambda text: spark_words(name_schema(quote_words(text), schema)))
+
 
 def compile_dbt(reading: Folder, config: DbtConfig, environment: Mapping[str, str], isolation: Isolation,
                 cache: Cache, answers: Answers | None = None) -> DbtProject:  # fmt: skip
@@ -94,7 +105,7 @@ def compile_dbt(reading: Folder, config: DbtConfig, environment: Mapping[str, st
     asked = answers or Answers()
     try:
         with DbtChild(reading.root, python, request, isolation, PROJECT) as child:
-            memory = _Memory(cache, key, lambda project: (
+            memory = _Memory(cache, key, target, lambda project: (
                 not is_apart and known >= set(project.files) and _hash_files(reading) == hashes
             ))  # fmt: skip
             project = _compile_with_answers(child, memory, asked)
@@ -186,16 +197,18 @@ class _Memory:
 
     cache: Cache
     key: str
+    target: DbtTarget
     may_keep: Callable[[DbtProject], bool]
 
     def compile(self, child: DbtChild, known: Mapping[str, Answer]) -> DbtProject:
         """The project by these answers, as it is remembered or else as the child says."""
         key = digest(self.key, json.dumps(known, sort_keys=True))
         remembered = self.cache.get([key]).get(key)
-        text = child.compile(known) if remembered is None else remembered
-        project = DbtProject.model_validate_json(text)
-        if remembered is None and self.may_keep(project):
-            self.cache.put({key: text})
+        if remembered is not None:
+            return DbtProject.model_validate_json(remembered)
+        project = self.target.read(DbtProject.model_validate_json(child.compile(known)))
+        if self.may_keep(project):
+            self.cache.put({key: project.model_dump_json()})
         return project
 
 

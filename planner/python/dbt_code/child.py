@@ -52,6 +52,7 @@ BATCHES = (  # far apart, and equal in nothing
 )
 QUERIES = ("model", "snapshot", "test")
 ADDRESS = re.compile(r" at 0x[0-9a-f]{6,}")  # of an object in memory
+LONGEST = 2_000_000  # characters of a text that the planner takes: `files/dbt/nodes.py`
 ELSEWHERE = "Its text is another one on each machine: it holds the path of a folder, or the address of an object"
 PARSING, COMPILING = 300.0, 60.0  # seconds of the processor's time, of the project and of each node
 # What of a node's configuration shapes its table, its rows or its tests.
@@ -196,10 +197,10 @@ class Compiling:
         return data
 
     def hook(self, node: Any, text: str) -> str:
-        """A hook's statement: what a macro makes of it, where it is no more than a call of one."""
+        """A hook's statement: what its template makes of it, where its first word does not say what it does."""
         from dbt.clients.jinja import get_rendered
 
-        if not text.lstrip().startswith("{"):
+        if not text.lstrip().upper().startswith(("{", "ALTER", "SET")):
             return text
         with suppress(Exception), self.questions.answering(node, is_later=None):  # it is refused as it stands
             context = self.compiler._create_node_context(node, self.manifest, fixed_context(self.config))
@@ -213,7 +214,7 @@ class Compiling:
         """
         from dbt.clients.jinja import get_rendered
 
-        if not text.lstrip().upper().startswith(("{", "INSERT")):
+        if not text.lstrip().upper().startswith(("{", "INSERT", "ALTER", "SET")):
             return [text]
         with suppress(Exception), self.questions.recording(node, [(name, kind) for name, kind in types]) as sent:
             context = self.compiler._create_node_context(node, self.manifest, fixed_context(self.config))
@@ -235,8 +236,12 @@ class Compiling:
         is_incremental = config.get("materialized") == "incremental"
         in_batches = is_incremental and config.get("incremental_strategy") == "microbatch"
         compile_node = self.compile_batch if in_batches else self.compile
-        text = compile_node(node, incremental=False)
-        return {"text": text, "later": compile_node(node, incremental=True) if is_incremental else ""}
+        forms = [
+            compile_node(node, incremental=is_later) for is_later in ((False, True) if is_incremental else (False,))
+        ]
+        if any(len(form) > LONGEST for form in forms):
+            raise CompileError(f"Its text has more than {LONGEST:,} characters. Keep rows as a seed or a table")
+        return {"text": forms[0], "later": forms[-1] if is_incremental else ""}
 
     def files(self) -> Iterator[str]:
         """Every file that was read of the project and its packages; those of dbt itself are left out."""

@@ -24,6 +24,7 @@ ROWS = {  # type of a node, or materialization of a model -> the macros of dbt a
     ),
 }
 _FIRST = re.compile(r"^[a-z]+__")  # of a macro's name that is dispatched: the adapter
+_MATERIALIZATION = re.compile("materialization_")
 _LAST = re.compile(r"(?<=^materialization_)(\w+)_[a-z]+$")
 
 
@@ -33,11 +34,17 @@ def refuse_own_macros(node: Any, kind: str, manifest: Any, adapter: Any) -> None
     dispatched = [name for rule in adapter.config.dispatch or [] for name in rule.get("search_order", [])]
     own = {adapter.config.project_name, node.package_name, *dispatched} - of_dbt
     named = {(macro.package_name, _general_name(macro.name)) for macro in manifest.macros.values()}
-    made_by = ROWS.get(str(getattr(node.config, "materialized", "")), ROWS[kind])
+    materialized = str(getattr(node.config, "materialized", ""))
+    made_by = ROWS.get(materialized, ROWS[kind])
     dbts = {name for package, name in named if package in of_dbt and made_by.fullmatch(name)}
-    if changed := sorted(name for package, name in named if package in own and name in dbts):
+    changed = {name for package, name in named if package in own and name in dbts and not _MATERIALIZATION.match(name)}
+    # Of a materialization, the one for the adapter goes before one for any, wherever either lies.
+    chosen = manifest.find_materialization_macro_by_name(adapter.config.project_name, materialized, adapter.type())
+    if chosen is not None and chosen.package_name not in of_dbt:
+        changed |= {_general_name(chosen.name)} & dbts
+    if changed:
         raise CompileError(
-            f"It is made by the macro `{changed[0]}` of the project's own, which mergeplan does not follow"
+            f"It is made by the macro `{min(changed)}` of the project's own, which mergeplan does not follow"
         )
 
 

@@ -54,6 +54,17 @@ def items(engine: SparkEngine) -> SparkEngine:
     return engine
 
 
+def test_rows_of_a_model_that_is_not_built_yet_come_with_its_plan(items: SparkEngine) -> None:
+    reader = node("asks", "select 1", STAGED.id)
+
+    assert ask(items, query("select distinct said from shop.staged"), STAGED, reader) == {
+        "error": "It asks for rows of `shop.staged` while it is compiled, which Spark does not have yet. "
+        "Apply the plan of the other models, which builds that, and plan again"
+    }
+    gone = ask(items, query("select distinct said from raw.gone"), STAGED, reader)
+    assert gone["error"].startswith("Its query reads `raw.gone`, which is no model")
+
+
 def test_columns_of_a_model_are_those_of_its_query_in_this_folder(items: SparkEngine) -> None:
     reader = node("reader", "select * from shop.staged", STAGED.id)
 
@@ -67,6 +78,16 @@ def test_columns_are_known_of_a_source_that_dbt_did_not_see_when_it_parsed() -> 
     question, both = columns(unseen.id), project(unseen).model_copy(update={"sources": (typed,)})
 
     assert Answers().answer(both, [question])[question.key]["columns"] == [("id", "bigint")]
+
+
+def test_columns_of_a_model_that_calls_a_function_of_the_operators_are_known() -> None:
+    odd, question = node("odd", "select odd_parts(1) as a"), columns("model.shop.odd")
+
+    (refused,) = Answers().answer(project(odd), [question]).values()
+    (answer,) = Answers(functions=frozenset({"odd_parts"})).answer(project(odd), [question]).values()
+
+    assert "`odd_parts` is not a function of Spark" in str(refused["error"])
+    assert answer["columns"] == [("a", "")]
 
 
 def test_columns_of_an_incremental_model_are_those_of_its_first_run() -> None:
@@ -92,6 +113,12 @@ SAID = {"id": "int", "code": "string", "other": "string collate unicode_ci"}
         ("case when id is null then 'a' when id = 1 then null else 'b' end", "string"),
         ("case when id = 1 then true end", "boolean"),
         ("nullif('a', code)", "string"),
+        ("row_number() over (order by id)", "int"),
+        ("dense_rank() over (partition by code order by id)", "int"),
+        ("ntile(3) over (order by id)", "int"),
+        ("count(*) over (partition by code)", "bigint"),
+        ("sum(id) over (partition by code)", ""),
+        ("lag(id) over (order by id)", ""),
         ("case when id = 1 then 'a' else 2 end", ""),
         ("concat(code, '|', id)", "string"),
         ("cast(id as string) || id", "string"),

@@ -12,7 +12,7 @@ from mergeplan.planner.model.model import Column, Model
 from mergeplan.planner.parsing.files.dbt.hooks import is_loaded, load_stamp
 from mergeplan.planner.parsing.files.dbt.kinds import dbt_kind
 from mergeplan.planner.parsing.files.dbt.nodes import DbtNode, DbtProject
-from mergeplan.planner.parsing.files.dbt.texts import external_texts
+from mergeplan.planner.parsing.files.dbt.texts import constraint_texts, external_texts
 from mergeplan.planner.python.dbt_code.compile_error import CompileError
 from mergeplan.planner.python.dbt_code.hooks import UnknownRows
 from mergeplan.planner.snapshot.meaning import meaning_of
@@ -44,6 +44,7 @@ def test_rows_that_hooks_insert_are_part_of_the_query_as_the_types_of_its_column
     )
 
 
+DELTA = {"materialized": "table", "file_format": "delta"}
 ROW = "insert into s.t values (1, 2)"
 
 
@@ -68,6 +69,14 @@ ROW = "insert into s.t values (1, 2)"
         (table("create table s.u as select 1"), "has the hook"),
         (table("alter table s.t add constraint c check (a > 1)"), "has the hook"),
         (table("alter table s.t alter column a set mask hide"), "has the hook"),
+        (table("alter table s.t alter column a set not null"), "has the hook"),
+        (table(hooks=("alter table s.t alter column a set not null",), settings=DELTA), "has the hook"),
+        (table("alter table s.u alter column a set not null", settings=DELTA), "has the hook"),
+        (table("alter table s.t alter column a drop default", settings=DELTA), "has the hook"),
+        (table("set spark.sql.ansi.enabled = false"), "has the hook"),
+        (table("set spark.sql.session.timeZone = Europe/Paris"), "has the hook"),
+        (table("set spark.sql.sources.partitionOverwriteMode = static"), "has the hook"),
+        (table("set spark.sql.shuffle.partitions = 8; delete from s.t"), "has the hook"),
     ],
 )
 def test_a_hook_of_which_nobody_knows_the_rows_refuses_its_model(made: DbtNode, why: str) -> None:
@@ -85,11 +94,31 @@ def test_a_hook_of_which_nobody_knows_the_rows_refuses_its_model(made: DbtNode, 
         "alter table s.t set tblproperties ('a' = 'b')",
         "alter table s.t set tags ('a' = 'b')",
         "alter table s.t add constraint pk primary key (a)",
+        "alter table `s`.`t` add primary key (a, b)",
+        "alter table s.t add constraint fk foreign key (a) references s.u",
+        "alter table s.t cluster by (a)",
+        "alter table s.t alter column a comment 'of sales'",
+        "SET hive.exec.dynamic.partition.mode=nonstrict",
+        "set spark.sql.shuffle.partitions = 8;",
+        "set spark.sql.sources.partitionOverwriteMode = 'DYNAMIC'",
     ],
 )
 def test_a_hook_that_changes_no_row_is_left_to_dbt(hook: str) -> None:
     assert dbt_kind(table(hook)).query == CASTS
     assert dbt_kind(table(hooks=(hook,))).query == CASTS
+
+
+def test_a_column_that_hooks_forbid_to_be_null_is_an_audit_that_blocks() -> None:
+    made = table("alter table `s`.`T` alter column `a b` set not null;", "optimize s.t", settings=DELTA)
+
+    assert [*constraint_texts(made)] == [
+        (
+            "shop_t_constraint_not_null_a_b",
+            "AUDIT (name shop_t_constraint_not_null_a_b, blocking true);\n"
+            "SELECT * FROM @this_model WHERE `a b` IS NULL;",
+        )
+    ]
+    assert dbt_kind(made).query == CASTS
 
 
 def test_a_seed_that_its_hooks_load_is_a_table_of_dbts() -> None:

@@ -47,6 +47,10 @@ OPENED = {  # configuration, query and the kind
     "merged_clustered": (
         f"{INCREMENTAL} unique_key=['id', 'day'], liquid_clustered_by='day'", LATER, Kind.INCREMENTAL_BY_UNIQUE_KEY
     ),
+    "merged_some": (
+        f"{INCREMENTAL} unique_key='id', merge_update_columns=['name']", LATER, Kind.INCREMENTAL_BY_UNIQUE_KEY
+    ),
+    "spelled": ("materialized='table'", "select iff(id = 1, 'a', name) as name, getdate() as at from plain", Kind.FULL),
     "added_by_default": (INCREMENTAL, LATER, Kind.INCREMENTAL_UNMANAGED),
     "added": (f"{INCREMENTAL} incremental_strategy='append'", LATER, Kind.INCREMENTAL_UNMANAGED),
     "added_where_nothing": (f"{INCREMENTAL} incremental_strategy='replace_where'", LATER, Kind.INCREMENTAL_UNMANAGED),
@@ -72,7 +76,7 @@ REFUSED = {  # configuration and what is said of it
     "by_source": ("unique_key='id', not_matched_by_source_action='delete'", "sets `not_matched_by_source_action`"),
     "skips": ("unique_key='id', skip_matched_step=true", "sets `skip_matched_step`"),
     "evolves": ("unique_key='id', merge_with_schema_evolution=true", "sets `merge_with_schema_evolution`"),
-    "columns": ("unique_key='id', merge_update_columns=['name']", "sets `merge_update_columns`"),
+    "columns": ("unique_key='id', merge_exclude_columns=['name']", "sets `merge_exclude_columns`"),
     "replaced_clustered": (
         "incremental_strategy='insert_overwrite', liquid_clustered_by='day'",
         "replaces rows by `liquid_clustered_by`",
@@ -104,6 +108,14 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (root / "config.yaml").write_text(CONFIG)
     monkeypatch.setenv(PYTHON, str(DBT))
     return root
+
+
+def test_a_table_without_a_schema_is_the_model_that_dbts_connection_finds(root: Path) -> None:
+    project = load_project(root, NOW, options=LoadOptions(strict=False))
+
+    spelled = project.models["live.spelled"]
+    assert [*spelled.depends_on] == ["live.plain"]
+    assert "IF(id = 1, 'a', name)" in spelled.sql
 
 
 def compile_project(root: Path, isolation: Isolation = NO_ISOLATION) -> DbtProject:

@@ -37,6 +37,10 @@ MODELS = {  # name -> configuration, query, and whether the format must know MER
     "merged": ("materialized='incremental', incremental_strategy='merge', unique_key='id'", KEYED, True),
     "merged_late": ("materialized='incremental', incremental_strategy='merge', unique_key=['id']", LATEST, True),
     "merged_two": ("materialized='incremental', incremental_strategy='merge', unique_key=['id', 'day']", KEYED, True),
+    "merged_some": (
+        "materialized='incremental', incremental_strategy='merge', unique_key='id', merge_update_columns=['price']",
+        LATEST, True,
+    ),
     "merged_none": ("materialized='incremental', incremental_strategy='merge'", KEYED, True),
     "replaced": (
         "materialized='incremental', incremental_strategy='insert_overwrite', partition_by=['day']", NEWEST, False

@@ -13,13 +13,14 @@ import pytest
 
 from mergeplan.planner.cache.store import Cache
 from mergeplan.planner.errors import ProjectError
-from mergeplan.planner.parsing.files.dbt.nodes import DbtNode, DbtProject
+from mergeplan.planner.parsing.files.dbt.nodes import LONGEST, DbtNode, DbtProject
 from mergeplan.planner.parsing.files.schema import DbtConfig
 from mergeplan.planner.project.dbt.compile import compile_dbt
 from mergeplan.planner.project.dbt.folder import DbtFolder
 from mergeplan.planner.project.dbt.inputs import PYTHON
 from mergeplan.planner.project.folder import Folder
 from mergeplan.planner.project.loader import LoadOptions, load_project
+from mergeplan.planner.python.dbt_code import child
 from mergeplan.planner.python.isolation import NO_ISOLATION, Isolation
 from tests.planner.dbt.admission import admit_project_code
 from tests.planner.shop import NOW
@@ -181,7 +182,10 @@ EVERY = {"view", "table", "incremental", "ephemeral"}
     ("macro", "named", "refused"),
     [
         ("{% materialization table, adapter='spark' %}{{ return({'relations': []}) }}{% endmaterialization %}",
-         "materialization_table", {"table", "incremental"}),
+         "materialization_table", {"table"}),
+        ("{% materialization table, default %}{{ return({'relations': []}) }}{% endmaterialization %}"
+         "{% materialization incremental, adapter='spark' %}{{ return({'relations': []}) }}{% endmaterialization %}",
+         "materialization_incremental", {"incremental"}),  # dbt-spark's own goes before one for any adapter
         ("{% macro spark__get_merge_sql(a, b, c, d, e) %}x{% endmacro %}", "get_merge_sql", {"incremental"}),
         ("{% macro is_incremental() %}{{ return(true) }}{% endmacro %}", "is_incremental", EVERY),
     ],
@@ -195,3 +199,11 @@ def test_what_a_project_makes_in_another_way_than_dbt_is_refused(
     assert {node.materialized for node in models if node.error} == refused
     errors = {node.error for node in models} - {""}
     assert errors == {f"It is made by the macro `{named}` of the project's own, which mergeplan does not follow"}
+
+
+def test_a_text_that_is_too_long_refuses_its_model_alone(shop: Path) -> None:
+    (shop / "models/long.sql").write_text("select '{{ 'x' * LONGEST }}' as a".replace("LONGEST", str(LONGEST)))
+    errors = {node.name: node.error for node in compiled(shop).nodes if node.type == "model" and node.error}
+
+    assert errors == {"long": "Its text has more than 2,000,000 characters. Keep rows as a seed or a table"}
+    assert LONGEST == child.LONGEST

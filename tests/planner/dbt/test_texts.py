@@ -44,7 +44,14 @@ BATCH = {"event_time": "day", "begin": "2026-01-01", "batch_size": "day"}
         (incremental("append"), "INCREMENTAL_UNMANAGED"),
         (incremental("merge"), "INCREMENTAL_UNMANAGED"),
         (incremental("merge", unique_key=["a", "b"]), "INCREMENTAL_BY_UNIQUE_KEY (unique_key (a, b))"),
+        (
+            incremental("merge", unique_key="a", merge_update_columns=["b", "`C`"]),
+            "INCREMENTAL_BY_UNIQUE_KEY (unique_key (a), "
+            "when_matched (WHEN MATCHED THEN UPDATE SET target.b = source.b, target.C = source.C))",
+        ),
         (incremental("insert_overwrite", partition_by="a"), "INCREMENTAL_BY_PARTITION"),
+        (incremental("insert_overwrite", "select 1 -- again\n as  a", partition_by="a"), "INCREMENTAL_BY_PARTITION"),
+        (incremental("append", "/* later */ select 1 as a"), "INCREMENTAL_UNMANAGED"),
         (incremental("insert_overwrite"), "FULL"),
         (incremental("replace_where"), "INCREMENTAL_UNMANAGED"),
         (node(materialized="table", sql_header="\n  \n"), "FULL"),
@@ -73,17 +80,22 @@ def test_a_materialization_is_a_kind(made: DbtNode, kind: str) -> None:
         (incremental("microbatch", AFTER, **BATCH, text=AFTER), "uses its batch otherwise"),
         (incremental("delete+insert"), "has the incremental strategy `delete+insert`"),
         (incremental("insert_overwrite", later="other"), "replaces partitions"),
+        (incremental("insert_overwrite", "select 'a b' as a", text="select 'a  b' as a"), "replaces partitions"),
+        (incremental("insert_overwrite", "select /*+ coalesce(1) */ 1 as a"), "replaces partitions"),
         (incremental("insert_overwrite", liquid_clustered_by="a"), "replaces rows by `liquid_clustered_by`"),
         (incremental("replace_where", incremental_predicates="a > 1"), "sets `incremental_predicates`"),
         (incremental("merge", unique_key="a", predicates=["a > 1"]), "sets `predicates`"),
         (node(materialized="table", sql_header="set x = 1;"), "sets `sql_header`"),
-        (incremental("merge", unique_key="a", merge_update_columns=["b"]), "sets `merge_update_columns`"),
+        (incremental("merge", unique_key="a", merge_exclude_columns=["b"]), "sets `merge_exclude_columns`"),
+        (incremental("merge", unique_key="a", merge_update_columns=["b c"]), "updates `b c`, which is no name"),
         (incremental("merge", unique_key="a", matched_condition="t.a > 1"), "sets `matched_condition`"),
         (incremental("merge", unique_key="a", merge_with_schema_evolution=True), "sets `merge_with_schema_evolution`"),
         (node(materialized="streaming_table"), "is materialized as `streaming_table`"),
         (node(materialized="table", hooks=("insert into s.log values (1)",)), "has the hook `insert into s.log"),
         (node(materialized="table", file_format="hudi"), "has the file format `hudi`"),
         (node(materialized="table", text="select @start_ds as a"), "has `@start_ds as a` in its query"),
+        (node(text="select * from parquet.`abfss://a@b.net/*`"), "reads the files `abfss://a@b.net/*` by their path"),
+        (node(text="select * from `delta`.`s3://a/b`"), "reads the files `s3://a/b` by their path"),
     ],
 )  # fmt: skip
 def test_what_no_kind_does_as_dbt_does_it_is_refused(made: DbtNode, why: str) -> None:
@@ -177,6 +189,13 @@ def test_a_snapshot_by_check_keeps_configured_names_and_its_last_moment() -> Non
     )  # fmt: skip
 
 
+def test_a_last_moment_may_have_a_format() -> None:
+    model = snapshot(strategy="check", check_cols="all", dbt_valid_to_current="to_date('9999-12-13', 'yyyy-MM-dd')")
+
+    assert model.history is not None and model.history.dbt is not None
+    assert model.history.dbt.valid_to_current == "TO_DATE('9999-12-13', 'yyyy-MM-dd')"
+
+
 def test_a_history_without_dbt_has_the_fingerprint_that_it_had() -> None:
     assert "dbt" not in repr(History())
     assert "dbt" in repr(History(dbt=DbtVersions()))
@@ -187,6 +206,8 @@ def test_a_history_without_dbt_has_the_fingerprint_that_it_had() -> None:
     [
         ("'9999-12-31'", "is no date or time"),
         ("current_date()", "is no date or time"),
+        ("to_date('9999-12-31', upper('y'))", "is no date or time"),
+        ("to_time('9999-12-31', 'yyyy')", "is no date or time"),
         ("timestamp_ntz'9999-12-31'", "is a timestamp_ntz, and versions begin at a timestamp"),
     ],
 )

@@ -14,13 +14,22 @@ from sqlglot.errors import SqlglotError
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.parsing.files.dbt.nodes import DbtNode, table_name
+from mergeplan.planner.semantics.spark.spark_settings import is_harmless
 
 _NAME = r"((?:`[^`]+`|\w+)(?:\.(?:`[^`]+`|\w+))*)"
 HARMLESS = re.compile(  # hooks that shape no row
     r"\s*(?:OPTIMIZE|VACUUM|ANALYZE|GRANT|REVOKE|COMMENT|REFRESH|MSCK\s+REPAIR)\b"
     r"|\s*CREATE\s+(?:SCHEMA|DATABASE)\s+IF\s+NOT\s+EXISTS\b"
     rf"|\s*ALTER\s+(?:TABLE|VIEW)\s+{_NAME}\s+(?:SET\s+(?:TBLPROPERTIES|TAGS|OWNER\s+TO)|UNSET\s+(?:TBLPROPERTIES|TAGS)"
-    r"|OWNER\s+TO|ADD\s+CONSTRAINT\s+\S+\s+(?:PRIMARY|FOREIGN)\s+KEY)\b",
+    r"|OWNER\s+TO|ADD\s+(?:CONSTRAINT\s+\S+\s+)?(?:PRIMARY|FOREIGN)\s+KEY|CLUSTER\s+BY"
+    r"|ALTER\s+(?:COLUMN\s+)?(?:`[^`]+`|\w+)\s+COMMENT)\b",
+    re.IGNORECASE,
+)
+_SET = re.compile(r"\s*SET\s+([\w.]+)\s*=\s*([^;]*?)\s*;?\s*", re.IGNORECASE)
+_OF_PARTITIONS = re.compile(r"hive\.exec\.(?:dynamic\.partition(?:\.mode)?|max\.dynamic\.partitions(?:\.pernode)?)")
+_OVERWRITES = "spark.sql.sources.partitionOverwriteMode"  # which dbt sets to `dynamic` itself where partitions replace
+_NOT_NULL = re.compile(
+    rf"\s*ALTER\s+TABLE\s+{_NAME}\s+(?:ALTER|CHANGE)\s+(?:COLUMN\s+)?(`[^`]+`|\w+)\s+SET\s+NOT\s+NULL\s*;?\s*",
     re.IGNORECASE,
 )
 _MADE = re.compile(rf"\s*CREATE\s+(?:EXTERNAL\s+)?TABLE\s+IF\s+NOT\s+EXISTS\s+{_NAME}", re.IGNORECASE)
@@ -37,7 +46,8 @@ def refuse_hooks(node: DbtNode) -> None:
     for hook in _statements(node):
         if hook not in inserts:
             start = " ".join(hook.split())[:60]
-            hint = "OPTIMIZE, VACUUM, ANALYZE, GRANT and COMMENT may stand there: they are left to dbt."
+            hint = "OPTIMIZE, VACUUM, ANALYZE, GRANT and COMMENT may stand there: they are left to dbt. For what a hook"
+            hint += " does to rows, change the query of the model."
             message = f"`{node.table}` has the hook `{start}`, which mergeplan does not run."
             raise ProjectError(message, place=Place(node.path, 1), hint=hint)
 
@@ -73,8 +83,32 @@ def _statements(node: DbtNode) -> Iterator[str]:
     for hook in (*node.hooks, *node.post_hooks):
         made = _MADE.match(hook)
         is_of_another = made is not None and table_name(made[1]) != node.table
-        if hook.strip() and not HARMLESS.match(hook) and not is_of_another:
+        is_left = HARMLESS.match(hook) or _sets_no_result(hook) or is_of_another or _not_null_column(node, hook)
+        if hook.strip() and not is_left:
             yield hook
+
+
+def not_null_columns(node: DbtNode) -> Iterator[str]:
+    """The columns that hooks forbid to be NULL when the table is made: a row without a value makes that an error."""
+    yield from filter(None, (_not_null_column(node, hook) for hook in node.post_hooks))
+
+
+def _not_null_column(node: DbtNode, hook: str) -> str:
+    """The column of the node's own table that a hook forbids to be NULL; '' for any other hook, and where the format
+    of the table knows no such thing."""
+    match = _NOT_NULL.fullmatch(hook) if hook in node.post_hooks else None
+    is_kept = str(node.settings.get("file_format") or "").lower() in ("delta", "iceberg")
+    return match[2].strip("`") if match and is_kept and table_name(match[1]) == node.table else ""
+
+
+def _sets_no_result(hook: str) -> bool:
+    """True for a setting that decides how a query runs and not what it returns."""
+    match = _SET.fullmatch(hook)
+    if match is None:
+        return False
+    if match[1] == _OVERWRITES:
+        return match[2].strip("'\"").lower() == "dynamic"
+    return is_harmless(match[1]) or bool(_OF_PARTITIONS.fullmatch(match[1]))
 
 
 def _inserts(node: DbtNode) -> tuple[str, ...]:

@@ -9,6 +9,9 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import SqlglotError
+
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.parsing.files.dbt.hooks import refuse_hooks, with_inserted_rows
 from mergeplan.planner.parsing.files.dbt.nodes import DbtNode
@@ -17,6 +20,7 @@ from mergeplan.planner.parsing.sql.tokens import SourceText, parse_tokens, token
 START, END = "\ue000start\ue001", "\ue000end\ue001"  # of a batch, as the child writes them into a text
 _BEFORE_END = re.compile(rf"<\s*'{END}'")
 BATCHES = {"hour": "@hourly", "day": "@daily", "month": "@monthly", "year": "@yearly"}
+SPARK = Dialect.get_or_raise("spark")
 _PLAIN = re.compile(r"\w+")
 # Settings that decide rows or their place, which no kind of ours has.
 REFUSED = {
@@ -161,14 +165,20 @@ def _append(node: DbtNode) -> DbtKind:
 
 
 def _merge(node: DbtNode) -> DbtKind:
-    """Rows are updated by their key; without one dbt appends."""
+    """Rows are updated by their key, in all columns or in some; without a key dbt appends."""
     keys = node.words("unique_key")
     if not keys:
         return _append(node)
-    for setting in ("merge_update_columns", "merge_exclude_columns"):
-        if node.words(setting):
-            raise _error(node, f"sets `{setting}`, which mergeplan does not follow", "`when_matched` does what it does")
-    kind = f"INCREMENTAL_BY_UNIQUE_KEY (unique_key ({', '.join(map(str.strip, keys))}))"
+    if node.words("merge_exclude_columns"):
+        raise _error(
+            node, "sets `merge_exclude_columns`, which mergeplan does not follow", "Set `merge_update_columns`"
+        )
+    updated = [name.strip().strip("`") for name in node.words("merge_update_columns")]
+    if unknown := [name for name in updated if not _PLAIN.fullmatch(name)]:
+        raise _error(node, f"updates `{unknown[0]}`, which is no name of a column")
+    named = ", ".join(f"target.{name} = source.{name}" for name in updated)
+    matched = f", when_matched (WHEN MATCHED THEN UPDATE SET {named})" if updated else ""
+    kind = f"INCREMENTAL_BY_UNIQUE_KEY (unique_key ({', '.join(map(str.strip, keys))}){matched})"
     return DbtKind(kind, _first_or_later(node))
 
 
@@ -181,7 +191,7 @@ def _insert_overwrite(node: DbtNode) -> DbtKind:
             "replaces rows by `liquid_clustered_by`, or the whole table, as the version of Databricks decides",
             "Use `partition_by`, or `merge` with a `unique_key`",
         )
-    if node.text.strip() != node.later.strip():
+    if not _is_alike(node.text, node.later):
         raise _error(
             node,
             "replaces partitions, and its query reads other rows in later runs (`is_incremental()`)",
@@ -196,7 +206,7 @@ def _microbatch(node: DbtNode) -> DbtKind:
     cron = BATCHES.get(str(node.settings.get("batch_size") or "").lower())
     if not (column and begin and cron and _PLAIN.fullmatch(str(column))):
         raise _error(node, f"needs `event_time`, `begin` and a `batch_size` of {', '.join(BATCHES)}")
-    if node.text.strip() != node.later.strip():
+    if not _is_alike(node.text, node.later):
         raise _error(node, "is filled by `microbatch`, and its query is another one in later runs (`is_incremental()`)")
     lookback = node.settings.get("lookback", 1)
     kind = f"INCREMENTAL_BY_TIME_RANGE (time_column {column}, batch_size 1, lookback {int(str(lookback))})"
@@ -220,7 +230,7 @@ def _first_or_later(node: DbtNode) -> str:
     Both stand in one query, so that an edit of either is an edit of the model.
     """
     first, later = node.text.strip().rstrip(";"), node.later.strip().rstrip(";")
-    if first == later:
+    if _is_alike(first, later):
         return first
     _check_query(node, first, "of a first run, where `is_incremental()` is false,")
     _check_query(node, later, "of later runs, where `is_incremental()` is true,")
@@ -229,6 +239,15 @@ def _first_or_later(node: DbtNode) -> str:
         f"SELECT * FROM (\n{first}\n) AS first_run WHERE NOT {filled}\n"
         f"UNION ALL\nSELECT * FROM (\n{later}\n) AS later_run WHERE {filled}"
     )
+
+
+def _is_alike(first: str, later: str) -> bool:
+    """True for two texts that are one query: comments and white space aside."""
+    try:
+        words = [[text[at.start : at.end + 1] for at in SPARK.tokenize(text)] for text in (first, later)]
+    except SqlglotError:
+        return first.strip() == later.strip()
+    return words[0] == words[1]
 
 
 def _check_query(node: DbtNode, query: str, when: str) -> None:

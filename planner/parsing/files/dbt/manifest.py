@@ -18,6 +18,8 @@ from pydantic import ValidationError
 
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.parsing.files.dbt.adapter_defaults import add_adapter_defaults
+from mergeplan.planner.parsing.files.dbt.columns_as_words import quote_words
+from mergeplan.planner.parsing.files.dbt.databricks_words import spark_words
 from mergeplan.planner.parsing.files.dbt.nodes import DbtProject
 from mergeplan.planner.parsing.files.dbt.parsed_files import AGAIN, NAME, ParsedFile, check_parsed_files, parsed_files
 
@@ -121,7 +123,9 @@ def manifest_project(
     for part in ("nodes", "sources", "unit_tests"):
         data[part] = [_from_root(item, first.project, folders, {*names}) for item in data[part]]
     try:
-        return DbtProject.model_validate(data)
+        project = DbtProject.model_validate(data)
+        is_databricks = first.adapter == "databricks"
+        return project.change_texts(lambda text: spark_words(quote_words(text)) if is_databricks else quote_words(text))
     except ValidationError as error:
         wrong = error.errors()[0]
         message = f"The manifest has an unknown form: {wrong['msg']} at {'.'.join(map(str, wrong['loc']))}."

@@ -1,7 +1,10 @@
 """What dbt says of a project, as data: its nodes with their compiled texts, sources, exposures."""
 
+from __future__ import annotations
+
 import json
 import re
+from collections.abc import Callable
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
@@ -157,6 +160,15 @@ class DbtProject(DbtPart):
     def still_files(self) -> tuple[str, ...] | None:
         """The files that it follows from; None where these are not all."""
         return self.files if self.holds_still else None
+
+    def change_texts(self, change: Callable[[str], str]) -> DbtProject:
+        """The project with another spelling of the texts of its nodes."""
+
+        def respell(node: DbtNode) -> DbtNode:
+            texts = {name: text for name in ("text", "later") if (text := change(getattr(node, name)))}
+            return node.model_copy(update=texts) if texts else node
+
+        return self.model_copy(update={"nodes": tuple(map(respell, self.nodes))})
 
     @cached_property
     def by_id(self) -> dict[str, DbtNode]:

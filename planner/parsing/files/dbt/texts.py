@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from mergeplan.planner.errors import Place, ProjectError
-from mergeplan.planner.parsing.files.dbt.hooks import is_loaded, load_stamp
+from mergeplan.planner.parsing.files.dbt.hooks import is_loaded, load_stamp, not_null_columns
 from mergeplan.planner.parsing.files.dbt.kinds import dbt_kind, fill_edges, quote, quote_name
 from mergeplan.planner.parsing.files.dbt.moments import fill_moments
 from mergeplan.planner.parsing.files.dbt.nodes import DbtNode, DbtProject
-from mergeplan.planner.parsing.files.foreign_text import find_macro, is_blank
+from mergeplan.planner.parsing.files.foreign_text import find_files, find_macro, is_blank
 
 COUNT = "count(*)"
 FAILS = "!= 0"
@@ -28,6 +28,7 @@ def model_text(node: DbtNode, audits: Sequence[tuple[str, str]] = ()) -> str:
     if audits:
         header.append(f"audits ({', '.join(name for name, _ in audits)})")
     filled = fill_moments(node, kind.query)
+    _refuse_files(node, filled)
     _refuse_macros(node, filled)
     query = f"\n{fill_edges(node, filled).strip()}\n" if kind.query else ""
     below = "".join(f"\n{text}\n" for _, text in audits)
@@ -110,8 +111,11 @@ def _ancestors(project: DbtProject, name: str) -> set[str]:
 
 
 def constraint_texts(node: DbtNode) -> Iterator[tuple[str, str]]:
-    """The audits that the constraints of a contract are: dbt puts them on tables of Delta, where a write that breaks
-    one fails."""
+    """The audits that the constraints of hooks and of a contract are: on tables of Delta a write that breaks one
+    fails."""
+    name = f"{_WORD.sub('_', node.id.partition('.')[2])}_constraint"
+    for column in dict.fromkeys(not_null_columns(node)):
+        yield _constraint(node, f"{name}_not_null_{_WORD.sub('_', column)}", f"{quote_name(column)} IS NULL")
     if not _is_enforced(node) or str(node.settings.get("file_format") or "").lower() != "delta":
         return
     for number, (kind, column, expression) in enumerate(node.settings.get("constraints") or (), start=1):
@@ -121,9 +125,13 @@ def constraint_texts(node: DbtNode) -> Iterator[tuple[str, str]]:
             condition = f"NOT coalesce(({expression}), false)"
         else:
             continue  # of which dbt makes nothing on Spark
-        _refuse_macros(node, condition)
-        name = f"{_WORD.sub('_', node.id.partition('.')[2])}_constraint_{number}"
-        yield name, f"AUDIT (name {name}, blocking true);\nSELECT * FROM @this_model WHERE {condition};"
+        yield _constraint(node, f"{name}_{number}", condition)
+
+
+def _constraint(node: DbtNode, name: str, condition: str) -> tuple[str, str]:
+    """The audit that a constraint is: no row may fulfil the condition."""
+    _refuse_macros(node, condition)
+    return name, f"AUDIT (name {name}, blocking true);\nSELECT * FROM @this_model WHERE {condition};"
 
 
 def _is_enforced(node: DbtNode) -> bool:
@@ -185,6 +193,14 @@ def _refuse_macros(node: DbtNode, text: str) -> None:
     if at := find_macro(text):
         raise ProjectError(f"`{node.name}` has `{at}` in its query, which mergeplan would take for a macro.",
                            place=Place(node.path, 1))  # fmt: skip
+
+
+def _refuse_files(node: DbtNode, text: str) -> None:
+    """ProjectError for a query that reads files by their path: Spark would read whatever lies there."""
+    if path := find_files(text):
+        message = f"`{node.table}` reads the files `{path[:80]}` by their path, and not a table."
+        hint = "Let a table have them (`CREATE TABLE raw.items USING parquet LOCATION '...'`), and read it as a source."
+        raise ProjectError(message, place=Place(node.path, 1), hint=hint)
 
 
 def external_texts(project: DbtProject) -> Iterable[dict[str, object]]:

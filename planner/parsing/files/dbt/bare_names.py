@@ -1,0 +1,44 @@
+"""Tables that a query names without a schema: those of the schema in which dbt's connection begins."""
+
+from __future__ import annotations
+
+import re
+
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from mergeplan.planner.parsing.files.dbt.kinds import SPARK
+
+_READ = re.compile(r"\b(?:FROM|JOIN)\s+(`[^`]+`|\w+)(?![\w`]|\s*[.(])", re.IGNORECASE)
+_COMMON = re.compile(r"(`[^`]+`|\w+)\s+AS\s*\(", re.IGNORECASE)
+_COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
+
+
+def name_schema(text: str, schema: str) -> str:
+    """A query with the schema before each table that is named without one; one that cannot be read is left as it is."""
+    if not _reads_bare_names(text):
+        return text
+    try:
+        trees = [tree for tree in SPARK.parse(text) if tree is not None]
+    except (SqlglotError, RecursionError):
+        return text
+    common = {table.alias_or_name.lower() for tree in trees for table in tree.find_all(exp.CTE)}
+    starts = sorted(
+        int(table.this.meta["start"])
+        for tree in trees
+        for table in tree.find_all(exp.Table)
+        if not table.db and isinstance(table.this, exp.Identifier) and "start" in table.this.meta
+        if table.name.lower() not in common and not table.find_ancestor(exp.Lateral, exp.Unnest)
+    )
+    filled, end = [], 0
+    for start in starts:
+        filled += [text[end:start], f"{schema}."]
+        end = start
+    return "".join([*filled, text[end:]])
+
+
+def _reads_bare_names(text: str) -> bool:
+    """True where a query may name a table without a schema: what it reads is no common table expression of its own."""
+    bare = _COMMENT.sub(" ", text)
+    read, common = ({name.strip("`").lower() for name in words.findall(bare)} for words in (_READ, _COMMON))
+    return bool(read - common)

@@ -1,0 +1,30 @@
+"""Functions that only Databricks has, as Spark writes the same: `iff` is `if` in a project of dbt-databricks."""
+
+from __future__ import annotations
+
+import re
+
+from sqlglot.errors import SqlglotError
+from sqlglot.tokenizer_core import TokenType
+
+from mergeplan.planner.parsing.files.dbt.kinds import SPARK
+
+WORDS = {"iff": "if", "getdate": "current_timestamp", "charindex": "locate", "timediff": "timestampdiff"}
+_NAMED = re.compile(rf"\b(?:{'|'.join(WORDS)})\s*\(", re.IGNORECASE)
+
+
+def spark_words(text: str) -> str:
+    """A query with Spark's name of each function that Databricks alone has; one that cannot be read stays as it is."""
+    if not _NAMED.search(text):
+        return text
+    try:
+        tokens = SPARK.tokenize(text)
+    except SqlglotError:
+        return text
+    filled, end = [], 0
+    for before, token, after in zip([None, *tokens], tokens, tokens[1:], strict=False):
+        is_call = token.token_type is TokenType.VAR and after.token_type is TokenType.L_PAREN
+        if is_call and token.text.lower() in WORDS and (before is None or before.token_type is not TokenType.DOT):
+            filled += [text[end : token.start], WORDS[token.text.lower()]]
+            end = token.end + 1
+    return "".join([*filled, text[end:]])
