@@ -10,23 +10,17 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from decimal import Decimal
-from functools import partial
 
 from mergeplan.planner.engine.protocol import Engine, Rows
 from mergeplan.planner.engine.spark.quoting import quote_name
-from mergeplan.planner.errors import Cancelled, MergeplanError, Place, ProjectError, QueryError
-from mergeplan.planner.limits import limit_resources
-from mergeplan.planner.model.kind import Kind
-from mergeplan.planner.model.model import Column, Model
-from mergeplan.planner.parsing.definitions.known_columns import KnownColumns
-from mergeplan.planner.parsing.definitions.project_defaults import Defaults
+from mergeplan.planner.errors import Cancelled, MergeplanError, ProjectError, QueryError
+from mergeplan.planner.model.model import Column
 from mergeplan.planner.parsing.files.dbt.nodes import DbtNode, DbtProject, DbtQuestion
-from mergeplan.planner.parsing.files.dbt.texts import model_text
-from mergeplan.planner.parsing.files.model_file import parse_model
 from mergeplan.planner.parsing.sql.ordered_query import order_query
 from mergeplan.planner.parsing.sql.queried_tables import FIRST, NotAdmitted, parse_query
+from mergeplan.planner.project.dbt.node_columns import NodeColumns, ancestors
 
 MOST_ROWS = 10_000
 LONGEST = 1_000_000  # characters of an answer
@@ -50,6 +44,9 @@ class Answers:
     _engine: Engine | None = None
     _sources: dict[str, tuple[Column, ...]] = field(default_factory=dict)  # by id
     _rows: dict[str, Rows] = field(default_factory=dict)  # by query
+
+    def __post_init__(self) -> None:
+        self._node_columns = NodeColumns(self._source_columns)
 
     def answer(self, project: DbtProject, questions: Sequence[DbtQuestion]) -> dict[str, Answer]:
         """The answers by the key of their question; an answer may be why there is none.
@@ -90,28 +87,10 @@ class Answers:
         if source is not None:
             return {"columns": [(column.name, column.type) for column in self._source_columns(project, source.id)]}
         node = project.by_id[question.subject]
-        columns = self._node_columns(project, node)
+        columns = self._node_columns.find(project, node)
         if not columns:
             return _refusal(f"It asks for the columns of `{node.table}`, which are not known before that is built")
         return {"columns": [*columns.items()]}
-
-    def _node_columns(self, project: DbtProject, node: DbtNode) -> Mapping[str, str] | None:
-        """The columns of a node as its query in this folder has them, with the types that are known."""
-        above = sorted(_ancestors(project, node.id) | _named_sources(project, _ancestors(project, node.id)))
-        if wrong := next((project.by_id[id] for id in above if id in project.by_id and project.by_id[id].error), None):
-            raise ProjectError(f"It asks for the columns of `{node.table}`, and `{wrong.table}` cannot be compiled.")
-        sources = [self._source(project, id) for id in above if id in project.source_by_id]
-        with limit_resources(partial(_too_much, node)):
-            models = [_model(project.by_id[id]) for id in above if id in project.by_id]
-            known = KnownColumns({model.name: model for model in (*sources, *models)}, complete=True)
-            return known.find_columns(node.table)
-
-    def _source(self, project: DbtProject, id: str) -> Model:
-        """A source, with the columns that its YAML says where it says their types: as a plan takes them, too."""
-        source = project.source_by_id[id]
-        columns = tuple(Column(column.name.lower(), column.type) for column in source.columns)
-        is_typed = columns and all(column.type for column in columns)
-        return _external(source.table, columns if is_typed else self._source_columns(project, id))
 
     def _source_columns(self, project: DbtProject, id: str) -> tuple[Column, ...]:
         if id not in self._sources:
@@ -168,24 +147,6 @@ def open_questions(project: DbtProject, answers: Iterable[str]) -> list[DbtQuest
     return [question for question in asked if question.key not in set(answers)]
 
 
-def _model(node: DbtNode) -> Model:
-    """The model that a node is, as far as its columns are asked; ProjectError."""
-    if node.type == "seed":
-        return _external(node.table, tuple(Column(name.lower(), kind) for name, kind in node.types))
-    first_run = node.model_copy(update={"later": node.text})  # which made the columns that its table has
-    model, _ = parse_model(model_text(first_run), node.path, Defaults(datetime(2000, 1, 1, tzinfo=UTC)))
-    assert model is not None  # no text of ours says `enabled false`
-    return model
-
-
-def _external(name: str, columns: tuple[Column, ...]) -> Model:
-    return Model(name, Kind.EXTERNAL, "", 0, "", columns=columns)
-
-
-def _too_much(node: DbtNode, why: str) -> ProjectError:
-    return ProjectError(f"the query of `{node.table}` {why}.", place=Place(node.path, 1))
-
-
 def refuse_unanswered(project: DbtProject, answers: Mapping[str, Answer]) -> DbtProject:
     """The project with why a question has no answer as the error of the nodes that ask it."""
     errors = {key: str(answer["error"]) for key, answer in answers.items() if "error" in answer}
@@ -194,32 +155,13 @@ def refuse_unanswered(project: DbtProject, answers: Mapping[str, Answer]) -> Dbt
         error = next((errors[question.key] for question in node.asks if question.key in errors), "")
         return node.model_copy(update={"error": error}) if error else node
 
-    return project.model_copy(update={"nodes": tuple(map(refuse, project.nodes))}) if errors else project
+    return project.with_nodes(map(refuse, project.nodes)) if errors else project
 
 
 def _source_nodes(project: DbtProject, question: DbtQuestion) -> set[str]:
     """The nodes whose texts an answer follows from."""
     is_known = question.kind != "columns" or question.subject not in project.by_id
-    return set() if is_known else _ancestors(project, question.subject)
-
-
-def _ancestors(project: DbtProject, id: str) -> set[str]:
-    """A node, and all that it is made from."""
-    above: set[str] = set()
-    waiting = [id]
-    while waiting:
-        name = waiting.pop()
-        if name not in above and (name in project.by_id or name in project.source_by_id):
-            above.add(name)
-            waiting += project.by_id[name].depends_on if name in project.by_id else ()
-    return above
-
-
-def _named_sources(project: DbtProject, ids: Iterable[str]) -> set[str]:
-    """The sources that texts of nodes name: where a template asks which of two tables is there, dbt notes one of them
-    when it parses, and may read the other."""
-    texts = [node.text for id in ids if (node := project.by_id.get(id))]
-    return {source.id for source in project.sources if any(source.relation in text for text in texts)}
+    return set() if is_known else ancestors(project, question.subject)
 
 
 def _rows_answer(rows: Rows) -> Answer:

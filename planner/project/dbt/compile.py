@@ -16,7 +16,7 @@ from mergeplan.planner.cache.version import reader_version
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.parsing.files.configuration import CONFIGS
-from mergeplan.planner.parsing.files.dbt.nodes import DbtProject
+from mergeplan.planner.parsing.files.dbt.nodes import DbtProject, read_round
 from mergeplan.planner.parsing.files.schema import DbtConfig
 from mergeplan.planner.parsing.sql.yaml_documents import Document, read_document
 from mergeplan.planner.parsing.sql.yaml_variables import Variable, replace_variables
@@ -39,7 +39,7 @@ from mergeplan.planner.project.dbt.manifest import read_manifests
 from mergeplan.planner.project.folder import Folder
 from mergeplan.planner.python.isolation import Isolation
 
-ROUNDS = 50  # of questions, each of which follows from the answers to the ones before
+ROUNDS = 200  # of questions, each of which follows from the answers to the ones before
 TYPES = ("spark", "databricks")
 MISSING = re.compile(r"Env var required but not provided: '(\w+)'")  # as dbt says it
 SEEN = f"A name that begins with DBT_, or that {VARIABLES} has, is seen; one that begins with {SECRET} never."
@@ -180,34 +180,41 @@ def _explain_variable(error: ProjectError, environment: Mapping[str, str]) -> Pr
     return ProjectError(message, place=error.located, hint=SEEN)
 
 
-@dataclass(frozen=True)
 class _Memory:
-    """What dbt said of these very files; `may_keep` decides whether a project can be remembered."""
+    """What dbt said of these very files in each round of questions; `may_keep` decides whether it can be remembered."""
 
-    cache: Cache
-    key: str
-    may_keep: Callable[[DbtProject], bool]
+    def __init__(self, cache: Cache, key: str, may_keep: Callable[[DbtProject], bool]) -> None:
+        self._cache, self._key, self._may_keep = cache, key, may_keep
+        self._new: dict[str, str] = {}
 
-    def compile(self, child: DbtChild, known: Mapping[str, Answer]) -> DbtProject:
-        """The project by these answers, as it is remembered or else as the child says."""
-        key = digest(self.key, json.dumps(known, sort_keys=True))
-        remembered = self.cache.get([key]).get(key)
+    def compile(self, child: DbtChild, known: Mapping[str, Answer], before: DbtProject | None) -> DbtProject:
+        """The project by these answers, as it is remembered or else as the child says; `before` is that of the last
+        round."""
+        key = digest(self._key, json.dumps(known, sort_keys=True))
+        remembered = self._cache.get([key]).get(key)
         text = child.compile(known) if remembered is None else remembered
-        project = DbtProject.model_validate_json(text)
-        if remembered is None and self.may_keep(project):
-            self.cache.put({key: text})
-        return project
+        if remembered is None:
+            self._new[key] = text
+        return read_round(text, before)
+
+    def keep(self, project: DbtProject) -> None:
+        """Remember the rounds that were new."""
+        if self._new and self._may_keep(project):
+            self._cache.put(self._new)
 
 
 def _compile_with_answers(child: DbtChild, memory: _Memory, answers: Answers) -> DbtProject:
     """The project when no template asks for more."""
     known: dict[str, Answer] = {}
+    project: DbtProject | None = None
     for _ in range(ROUNDS):
-        project = memory.compile(child, known)
+        project = memory.compile(child, known, project)
         if not (questions := open_questions(project, known)):
             break
         new = answers.answer(project, questions)
         known |= new
         if all("error" in answer for answer in new.values()):
             break  # and dbt would say no more
+    assert project is not None
+    memory.keep(project)
     return refuse_unanswered(project, known | answers.refuse_rest(project, open_questions(project, known)))

@@ -27,12 +27,20 @@ _FIRST = re.compile(r"^[a-z]+__")  # of a macro's name that is dispatched: the a
 _LAST = re.compile(r"(?<=^materialization_)(\w+)_[a-z]+$")
 
 
-def refuse_own_macros(node: Any, kind: str, manifest: Any, adapter: Any) -> None:
-    """CompileError for a node that macros of the project's own would make in another way than dbt's."""
+def general_names(manifest: Any) -> set[tuple[str, str]]:
+    """The macros of a manifest that may make rows: each package, and the name without that of an adapter."""
+    named = {(macro.package_name, _general_name(macro.name)) for macro in manifest.macros.values()}
+    return {(package, name) for package, name in named if any(made_by.fullmatch(name) for made_by in ROWS.values())}
+
+
+def refuse_own_macros(node: Any, kind: str, named: set[tuple[str, str]], adapter: Any) -> None:
+    """CompileError for a node that macros of the project's own would make in another way than dbt's.
+
+    `named` are those of `general_names`.
+    """
     of_dbt = {"dbt", "dbt_spark", f"dbt_{adapter.type()}"}
     dispatched = [name for rule in adapter.config.dispatch or [] for name in rule.get("search_order", [])]
     own = {adapter.config.project_name, node.package_name, *dispatched} - of_dbt
-    named = {(macro.package_name, _general_name(macro.name)) for macro in manifest.macros.values()}
     made_by = ROWS.get(str(getattr(node.config, "materialized", "")), ROWS[kind])
     dbts = {name for package, name in named if package in of_dbt and made_by.fullmatch(name)}
     if changed := sorted(name for package, name in named if package in own and name in dbts):

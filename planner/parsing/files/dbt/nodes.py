@@ -2,10 +2,12 @@
 
 import json
 import re
+from collections.abc import Iterable
+from contextlib import suppress
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 LONGEST = 2_000_000  # characters of one compiled text
 Text = Annotated[str, Field(max_length=LONGEST)]
@@ -158,6 +160,12 @@ class DbtProject(DbtPart):
         """The files that it follows from; None where these are not all."""
         return self.files if self.holds_still else None
 
+    def with_nodes(self, nodes: Iterable[DbtNode]) -> Self:
+        """The project with other nodes: a plain copy would find the old ones by their id."""
+        changed = self.model_copy(update={"nodes": tuple(nodes)})
+        vars(changed).pop("by_id", None)
+        return changed
+
     @cached_property
     def by_id(self) -> dict[str, DbtNode]:
         return {node.id: node for node in self.nodes}
@@ -165,6 +173,21 @@ class DbtProject(DbtPart):
     @cached_property
     def source_by_id(self) -> dict[str, DbtSource]:
         return {source.id: source for source in self.sources}
+
+
+class DbtRound(DbtPart):
+    """The nodes of a project that a further round of answers changed."""
+
+    nodes: tuple[DbtNode, ...]
+
+
+def read_round(text: str, before: DbtProject | None) -> DbtProject:
+    """A project as the child says it: whole, or the nodes that are others than in the round before; ValidationError."""
+    if before is not None:
+        with suppress(ValidationError):
+            new = {node.id: node for node in DbtRound.model_validate_json(text).nodes}
+            return before.with_nodes(new.get(node.id, node) for node in before.nodes)
+    return DbtProject.model_validate_json(text)
 
 
 def table_name(relation: str) -> str:
