@@ -143,7 +143,7 @@ class Answers:
 
 def open_questions(project: DbtProject, answers: Iterable[str]) -> list[DbtQuestion]:
     """The questions of a project that have no answer among these keys, each once."""
-    asked = dict.fromkeys(question for node in project.nodes for question in node.asks)
+    asked = dict.fromkeys(question for node in project.nodes for question in (*node.asks, *node.hook_asks))
     return [question for question in asked if question.key not in set(answers)]
 
 

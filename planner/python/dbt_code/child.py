@@ -175,7 +175,7 @@ class Compiling:
             asked = self._asked.get(node.unique_id)
             if not is_left_out and (asked is None or self.questions.has_new_answer(asked, before)):
                 compiled.append(self.node(node))
-                self._asked[node.unique_id] = compiled[-1]["asks"]
+                self._asked[node.unique_id] = compiled[-1]["asks"] + compiled[-1]["hook_asks"]
         return compiled
 
     def node(self, node: Any) -> dict[str, Any]:
@@ -193,15 +193,18 @@ class Compiling:
             "description": node.description or "", "tags": sorted(node.tags), "owner": owner_name(node, self.manifest),
             "depends_on": sorted(getattr(getattr(node, "depends_on", None), "nodes", ())),
             "attached": getattr(node, "attached_node", None) or "",
-            "hooks": [], "post_hooks": [], "text": "", "later": "", "error": "", "types": [], "asks": [],
+            "hooks": [], "post_hooks": [], "text": "", "later": "", "error": "", "types": [],
+            "asks": [], "hook_asks": [],
         }  # fmt: skip
-        self.questions.asked = data["asks"]
         if constraints := [*constraint_data(node)]:
             data["settings"]["constraints"] = constraints
         try:
             with limit_time(COMPILING):
+                self.questions.asked = data["hook_asks"]
                 data["hooks"] = [self.hook(node, hook.sql) for hook in getattr(node.config, "pre_hook", ())]
+                self.questions.asked = data["asks"]
                 data |= self.texts(node, kind, config)
+                self.questions.asked = data["hook_asks"]
                 for hook in getattr(node.config, "post_hook", ()):
                     data["post_hooks"] += self.post_hook(node, hook.sql, data["types"])
         except Exception as error:  # of the project's own templates: anything

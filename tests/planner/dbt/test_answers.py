@@ -11,7 +11,7 @@ import pytest
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.parsing.files.dbt.nodes import DbtColumn, DbtNode, DbtProject, DbtQuestion, DbtSource, read_round
 from mergeplan.planner.project.dbt import node_columns
-from mergeplan.planner.project.dbt.answers import Answers, open_questions
+from mergeplan.planner.project.dbt.answers import Answers, open_questions, refuse_unanswered
 
 
 def node(name: str, text: str, *depends_on: str, asks: tuple[DbtQuestion, ...] = (), **more: Any) -> DbtNode:
@@ -250,6 +250,16 @@ def test_columns_of_a_model_above_which_one_cannot_be_compiled_are_refused_by_it
     broken = broken.model_copy(update={"error": "'x' is undefined"})
 
     assert "and `shop.broken` cannot be compiled" in ask(None, columns(reader.id), broken, reader)["error"]
+
+
+def test_a_question_of_a_hook_that_has_no_answer_leaves_the_text_of_its_model() -> None:
+    question = query("select max(a) from shop.asks")
+    nodes = project(node("asks", "select 1 as a").model_copy(update={"hook_asks": (question,)}))
+    assert open_questions(nodes, ()) == [question]
+
+    known = Answers().answer(nodes, [question])
+    assert "It asks its own table" in str(known[question.key]["error"])
+    assert refuse_unanswered(nodes, known).nodes[0].error == ""
 
 
 def test_what_stays_open_at_the_end_has_a_reason() -> None:

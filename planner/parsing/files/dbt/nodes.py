@@ -47,7 +47,8 @@ class DbtNode(DbtPart):
 
     `relation` is the name of its table as dbt writes it. `text` is its query as a table's first run has it, `later`
     that of an incremental run. `error` says why it has none. `attached` is the node that a generic test is of. `asks`
-    are the questions that were asked while it was compiled.
+    are the questions that were asked while it was compiled, `hook_asks` those of its hooks: where these have no answer,
+    a hook stands as it is written.
     """
 
     id: str
@@ -70,6 +71,7 @@ class DbtNode(DbtPart):
     error: str
     types: tuple[tuple[str, str], ...]
     asks: tuple[DbtQuestion, ...] = ()
+    hook_asks: tuple[DbtQuestion, ...] = ()
     post_hooks: tuple[Text, ...] = ()
 
     @property
