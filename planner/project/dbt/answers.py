@@ -30,6 +30,7 @@ OF_A_FORK = "It asks for rows while it is compiled, and templates of a fork get 
 COMMENTS = re.compile(r"\A(?:\s++|--[^\n]*+|/\*.*?\*/)++", re.DOTALL)  # that a query begins with
 NOT_THERE = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
 Answer = Mapping[str, object]
+NOTHING: Mapping[str, Answer] = {}
 OpenEngine = Callable[[frozenset[str]], Engine]  # the Spark of prod, which knows these table formats
 
 
@@ -48,17 +49,25 @@ class Answers:
     def __post_init__(self) -> None:
         self._node_columns = NodeColumns(self._source_columns)
 
-    def answer(self, project: DbtProject, questions: Sequence[DbtQuestion]) -> dict[str, Answer]:
-        """The answers by the key of their question; an answer may be why there is none.
+    def answer(
+        self, project: DbtProject, questions: Sequence[DbtQuestion], remembered: Mapping[str, Answer] = NOTHING
+    ) -> dict[str, Answer]:
+        """The answers by the key of their question, which may be why there is none. Those that are `remembered` hold.
 
         Those about a node that itself waits for one are left out, unless there are no others.
         """
-        waiting = {node.id for node in project.nodes if any(question in questions for question in node.asks)}
+        open_ones = set(questions)
+        waiting = {node.id for node in project.nodes if not open_ones.isdisjoint(node.asks)}
         ready = [question for question in questions if not waiting & _source_nodes(project, question)]
         if not ready:
             message = "It asks for the columns of a model that waits for its own"
             return {question.key: _refusal(message) for question in questions}
-        return {question.key: self._try(project, question) for question in ready}
+        return {question.key: remembered.get(question.key) or self._try(project, question) for question in ready}
+
+    def follows_from_files(self, project: DbtProject, question: DbtQuestion, answer: Answer) -> bool:
+        """True for the columns of a node of which no part was asked of Spark: they are the same while the files are."""
+        is_of_node = question.kind == "columns" and question.subject in project.by_id
+        return is_of_node and "error" not in answer and not self._sources
 
     def refuse_rest(self, project: DbtProject, questions: Sequence[DbtQuestion]) -> dict[str, Answer]:
         """Why questions stay open at the end: what they are about waits for an answer that there is not."""
@@ -144,7 +153,8 @@ class Answers:
 def open_questions(project: DbtProject, answers: Iterable[str]) -> list[DbtQuestion]:
     """The questions of a project that have no answer among these keys, each once."""
     asked = dict.fromkeys(question for node in project.nodes for question in (*node.asks, *node.hook_asks))
-    return [question for question in asked if question.key not in set(answers)]
+    known = set(answers)
+    return [question for question in asked if question.key not in known]
 
 
 def refuse_unanswered(project: DbtProject, answers: Mapping[str, Answer]) -> DbtProject:

@@ -16,7 +16,7 @@ from mergeplan.planner.cache.version import reader_version
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.parsing.files.configuration import CONFIGS
-from mergeplan.planner.parsing.files.dbt.nodes import DbtProject, read_round
+from mergeplan.planner.parsing.files.dbt.nodes import DbtProject, DbtQuestion, read_round
 from mergeplan.planner.parsing.files.schema import DbtConfig
 from mergeplan.planner.parsing.sql.yaml_documents import Document, read_document
 from mergeplan.planner.parsing.sql.yaml_variables import Variable, replace_variables
@@ -197,6 +197,21 @@ class _Memory:
             self._new[key] = text
         return read_round(text, before)
 
+    def answer(
+        self, answers: Answers, project: DbtProject, known: Mapping[str, Answer], questions: list[DbtQuestion]
+    ) -> dict[str, Answer]:
+        """The answers of a round: columns that follow from the files alone are remembered, all others are sought."""
+        key = digest("columns", self._key, json.dumps(known, sort_keys=True))
+        text = self._cache.get([key]).get(key)
+        new = answers.answer(project, questions, json.loads(text) if text else {})
+        by_key = {question.key: question for question in questions}
+        still = {
+            name: answer for name, answer in new.items() if answers.follows_from_files(project, by_key[name], answer)
+        }
+        if still and text is None:
+            self._new[key] = json.dumps(still)
+        return new
+
     def keep(self, project: DbtProject) -> None:
         """Remember the rounds that were new."""
         if self._new and self._may_keep(project):
@@ -211,7 +226,7 @@ def _compile_with_answers(child: DbtChild, memory: _Memory, answers: Answers) ->
         project = memory.compile(child, known, project)
         if not (questions := open_questions(project, known)):
             break
-        new = answers.answer(project, questions)
+        new = memory.answer(answers, project, known, questions)
         known |= new
         if all("error" in answer for answer in new.values()):
             break  # and dbt would say no more
