@@ -11,7 +11,7 @@ from sqlglot._version import __version__ as parser_version
 from mergeplan.planner.fingerprint import digest
 
 PLANNER = Path(__file__).parent.parent
-READERS = ("*.py", "cache/*.py", "model/**/*.py", "parsing/**/*.py", "project/*.py", "python/**/*.py",
+READERS = ("*.py", "cache/*.py", "model/**/*.py", "parsing/**/*.py", "project/**/*.py", "python/**/*.py",
            "semantics/**/*.py", "snapshot/*.py", "**/*.ini", "**/*.conf")  # fmt: skip
 
 

@@ -153,7 +153,9 @@ def _build_analysis(
     if not columns or len(set(columns)) < len(columns) or any(map(_is_named_by_spark, outputs)):
         return _Analysis(_unknown(_text(written), tree, frozenset(parents)))
     tables = {
-        name: TableSource(name, parent.volatile, parent.volatile_rows, parent.types, parent.keys, parent.audited)
+        name: TableSource(
+            name, parent.volatile, parent.volatile_rows, parent.types, parent.keys, parent.audited, parent.stated
+        )
         for name, parent in parents.items()
     }
     # The fields of STRUCT(*) are named as written; without capitals, qualification cannot have changed them.

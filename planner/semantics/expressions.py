@@ -12,6 +12,7 @@ from mergeplan.planner.semantics.query import rewrites as rules
 from mergeplan.planner.semantics.query.algebra import ROW, Block, Opaque, Part, Ref, Relation, Term, Value
 from mergeplan.planner.semantics.query.scope import Scope
 from mergeplan.planner.semantics.query.unique import mark_deterministic_window
+from mergeplan.planner.semantics.result_types import is_of_alike
 from mergeplan.planner.semantics.spark.spark_functions import (
     depends_on_session,
     folds_rows,
@@ -21,7 +22,7 @@ from mergeplan.planner.semantics.spark.spark_functions import (
     is_volatile,
     multiplies_rows,
 )
-from mergeplan.planner.semantics.types import is_collated, is_exact, is_of_alike, type_of
+from mergeplan.planner.semantics.types import is_collated, is_exact, type_of
 
 _LONGEST_QUOTE = 60  # characters
 _CASTS = frozenset(("bigint", "smallint", "tinyint", "binary"))
@@ -208,7 +209,7 @@ class _Expression:
                 return rules.cast(self.value(node.expressions[0]), node.name.upper(), safe=False)
             case exp.Anonymous() if node.name.lower() in _SAME:
                 return self.value(_SAME[node.name.lower()](*node.expressions))
-            case exp.Extract() if node.name.upper() in _DATE_PARTS:
+            case exp.Extract() if node.name.upper() in _DATE_PARTS and not isinstance(node.expression, exp.Interval):
                 date = Term("TsOrDsToDate", ("this", self.value(node.expression), "end"))
                 return Term(_DATE_PARTS[node.name.upper()], ("this", date, "end"))
             case exp.Dot() if isinstance(node.expression, exp.Identifier):

@@ -23,6 +23,7 @@ class Parent:
     types: tuple[tuple[str, str], ...] = ()  # of the columns with a known type
     keys: Keys = ()  # each identifies a row, by the query of the model
     audited: Keys = ()  # each identifies a row, by the audits of the model
+    stated: tuple[str, ...] = ()  # columns whose type its query gives them: nobody has only declared it
 
 
 def narrow(sql: str, parents: Mapping[str, Parent]) -> dict[str, Parent]:
@@ -43,6 +44,7 @@ def _narrow_parent(text: str, parent: Parent) -> Parent:
         columns=tuple(column for column in parent.columns if column in named),
         volatile=parent.volatile & named,
         types=tuple(pair for pair in parent.types if pair[0] in named),
+        stated=tuple(column for column in parent.stated if column in named),
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from mergeplan.planner.semantics.query.algebra import ROW, Part, Ref, Relation, Term
+from mergeplan.planner.semantics.result_types import WHOLE, result_type
 
 _BOOLEAN = "EQ NEQ LT LTE NullSafeEQ and or not in exists Like TRUE FALSE".split()
 _FIXED = {
@@ -15,11 +16,6 @@ _FIXED = {
     **dict.fromkeys(["text", "Hex", "MD5"], "string"),
     **dict.fromkeys(["TsOrDsToDate", "LastDay"], "date"),
 }
-_OF_WINDOWS = {**dict.fromkeys(["RowNumber", "Rank", "DenseRank", "Ntile"], "int"), "Count": "bigint"}
-# Types whose equal values are identical, and which are compared without a cast.
-PLAIN = frozenset(("string", "boolean", "tinyint", "smallint", "int", "bigint", "date"))
-_MOMENTS = frozenset(("timestamp", "timestamp_ntz"))
-_WHOLE = frozenset(("tinyint", "smallint", "int", "bigint"))  # sums of strings are floating point
 COLLATED = "string collate ?"  # an unknown type that may have a collation
 _COLLATION = re.compile(r"collate\s+`?([\w?]+)`?")
 _SPELLED = {"integer": "int", "long": "bigint", "text": "string"}
@@ -36,24 +32,15 @@ def type_of(value: Part) -> str | None:
         return normalize_type(str(value.parts[1]))
     if value.op == "constant":
         return type_of(value.parts[0])
-    if value.op == "aggregate":
-        return "bigint" if value.parts[0] == "Count" else None
-    if value.op == "window" and isinstance(value.parts[0], Term) and value.parts[0].op == "window function":
-        return _OF_WINDOWS.get(str(value.parts[0].parts[0]))
-    if value.op == "case":
-        return _case_type(value)
     if value.op == "concat":
         return "string" if _is_string(value) else None
-    return _FIXED.get(value.op)
+    return _FIXED.get(value.op) or _result_type(value)
 
 
 @lru_cache(maxsize=8192)
-def _case_type(case: Term) -> str | None:
-    """The type of all results of a CASE where the query itself gives them one and the same; NULL is of any."""
-    results = (*case.parts[1:-1:2], case.parts[-1])
-    types = {explicit_type(result) for result in results if not (isinstance(result, Term) and result.op == "NULL")}
-    type_ = types.pop() if len(types) == 1 else None
-    return type_ if is_of_alike(type_) else None  # of others, Spark merges more than their names
+def _result_type(operation: Term) -> str | None:
+    """The type of what is made of values that the query itself gives a type: a computed type is certain."""
+    return result_type(operation, explicit_type)
 
 
 @lru_cache(maxsize=8192)
@@ -65,9 +52,12 @@ def _is_string(concatenation: Term) -> bool:
 
 
 def explicit_type(value: Part) -> str | None:
-    """The type that the query itself gives a value, by a cast or the like; declared types of tables do not count."""
+    """The type that the query itself gives a value, by a cast or the like; what is only declared of a table does not
+    count."""
     while isinstance(value, Ref) and isinstance(value.inner, (Term, Ref)):
         value = value.inner
+    if isinstance(value, Ref):
+        return value.source.explicit_column_type(value.inner)
     if isinstance(value, Term):
         return explicit_type(value.parts[0]) if value.op == "constant" else type_of(value)
     return None
@@ -115,12 +105,7 @@ def _texts(value: Term) -> Iterator[Part]:
 
 def is_exact(type_: str | None) -> bool:
     """True for a type whose sums do not depend on the order of addition."""
-    return type_ is not None and (type_ in _WHOLE or type_.startswith("decimal"))
-
-
-def is_of_alike(type_: str | None) -> bool:
-    """True for a type of which equal values look alike, so that a sorted list of them is one list."""
-    return type_ is not None and (type_ in PLAIN or type_ in _MOMENTS or type_.startswith("decimal"))
+    return type_ is not None and (type_ in WHOLE or type_.startswith("decimal"))
 
 
 def normalize_type(type_: str) -> str:

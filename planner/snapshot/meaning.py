@@ -10,8 +10,9 @@ from mergeplan.planner.model.model import Model
 from mergeplan.planner.semantics.audited_keys import Keys
 from mergeplan.planner.semantics.columns import names_with_capitals
 from mergeplan.planner.semantics.digests import TableDigest
+from mergeplan.planner.semantics.result_types import PLAIN
 from mergeplan.planner.semantics.shape import Shape
-from mergeplan.planner.semantics.types import PLAIN, normalize_type
+from mergeplan.planner.semantics.types import normalize_type
 from mergeplan.planner.snapshot.snapshot import Meaning
 
 NOTHING_STATED: Mapping[str, str] = {}

@@ -25,8 +25,8 @@ from mergeplan.planner.state.transfers import Transfers
 class StateStore:
     """Everything mergeplan remembers about one project, one small store a noun; safe to share between threads.
 
-        store = StateStore("sqlite:///.mergeplan/state.db", project="shop/models")
-        store.environments.get("prod").revision
+    store = StateStore("sqlite:///.mergeplan/state.db", project="shop/models")
+    store.environments.get("prod").revision
     """
 
     def __init__(self, url: str, project: str = "", reads: StateReads | None = None) -> None:

@@ -39,7 +39,8 @@ BY_HAND = """
     transform(array(1, 2), x -> x + id); aggregate(array(1, 2), 0, (a, x) -> a + x); filter(array(1, n), x -> x IS NOT NULL)
     INTERVAL 1 DAY; INTERVAL '1-2' YEAR TO MONTH; DATE '2024-01-31' + INTERVAL 1 MONTH; interval 1 day 2 hours; trunc(DATE '2024-05-05', 'mm')
     date_trunc('week', TIMESTAMP '2024-05-05 10:00:00'); extract(DOW FROM DATE '2024-05-05'); date_add(DATE '2024-01-01', 1)
-    datediff(DATE '2024-02-01', DATE '2024-01-01'); timestampdiff(MONTH, DATE '2024-01-01', DATE '2024-03-01'); TIMESTAMP_NTZ '2024-01-01 00:00:00'
+    timestampadd(DAY, 1, DATE '2024-01-01'); datediff(DATE '2024-02-01', DATE '2024-01-01'); sum(id) OVER (ORDER BY id ROWS UNBOUNDED PRECEDING)
+    datediff(DAY, DATE '2024-02-01', DATE '2024-01-01'); timestampdiff(MONTH, DATE '2024-01-01', DATE '2024-03-01'); TIMESTAMP_NTZ '2024-01-01 00:00:00'
     substring('Spark' FROM 2 FOR 2); trim(BOTH 'x' FROM 'xax'); position('a' IN 'bar'); overlay('Spark' PLACING '_' FROM 2); split('a1b', '\\\\d')
     regexp_extract('100-200', '(\\\\d+)-(\\\\d+)', 1); regexp_replace('a.b', '[.]', '$0$0'); date_format(TIMESTAMP '2024-12-30 01:02:03', 'MMM d, yy')
     from_unixtime(0, 'yyyy'); to_timestamp('01/02/2024', 'dd/MM/yyyy'); a.b.c FROM (SELECT struct(struct(1 AS c) AS b) AS a)

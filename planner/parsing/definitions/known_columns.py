@@ -23,6 +23,7 @@ class KnownColumns:
     models: Mapping[str, Model]
     complete: bool = False
     _found: dict[str, tuple[Model, ColumnTypes | None]] = field(default_factory=dict)
+    _stated: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by table: columns that its query types
 
     def find_columns(self, table: str) -> ColumnTypes | None:
         """The columns of `schema.table` with their types ('' where not known); None when they cannot be known.
@@ -47,6 +48,8 @@ class KnownColumns:
 
     def _infer_columns(self, model: Model, above: tuple[str, ...]) -> ColumnTypes | None:
         if model.columns and (not model.kind.is_view or not model.sql):
+            # whoever fills an external table may have declared its types wrongly
+            self._stated[model.name] = tuple(c.name for c in model.columns) if model.kind.is_seed else ()
             return {column.name: column.type for column in model.columns}
         if model.seed:
             return dict.fromkeys(model.seed.header, "")
@@ -55,6 +58,7 @@ class KnownColumns:
         parents = {name: self._parent(name, (*above, model.name)) for name in model.depends_on}
         shape = model_shape(model, parents)
         types = dict(shape.types)
+        self._stated[model.name] = tuple(name for name, _ in shape.stated) if not model.columns else ()
         return {name: types.get(name, "") for name in shape.columns} if shape.columns else None
 
     def _parent(self, name: str, above: tuple[str, ...]) -> Parent:
@@ -64,4 +68,5 @@ class KnownColumns:
             raise NotRead(name)
         column_types = self._columns(self.models[name], above) if name in self.models else None
         types = tuple((column, kind) for column, kind in (column_types or {}).items() if kind)
-        return Parent(tuple(column_types) if column_types else None, types=types)
+        stated = self._stated.get(name, ())
+        return Parent(tuple(column_types) if column_types else None, types=types, stated=stated)

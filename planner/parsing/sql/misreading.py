@@ -33,6 +33,7 @@ _SETS = (TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT)
 _ORDERS = frozenset({("NULLS", "FIRST"), ("NULLS", "LAST")})  # the tree has them, and omits the defaults
 _UNITS = frozenset("YEAR QUARTER MONTH WEEK DAY HOUR MINUTE SECOND".split())
 _BEFORE_VALUES = frozenset("SELECT WHERE AND OR NOT WHEN THEN ELSE HAVING ON BETWEEN IS FROM LIKE CASE".split())
+_UNTIL_NOW = ("BETWEEN", "AND", "CURRENT", "ROW")  # of a frame that is written out
 # names of one function in Spark 4.1, and what a call is made of: each with the words of the other
 _SAME: dict[str, tuple[str, ...]] = {
     **{one: (other,) for one, other in (pair.split("=") for pair in """
@@ -40,7 +41,8 @@ _SAME: dict[str, tuple[str, ...]] = {
         CHARACTER_LENGTH=LENGTH CHAR_LENGTH=LENGTH LEN=LENGTH CURDATE=CURRENT_DATE DATEADD=DATE_ADD DATE_DIFF=DATEDIFF
         IFNULL=COALESCE NVL=COALESCE POSITION=LOCATE INSTR=LOCATE LCASE=LOWER UCASE=UPPER POW=POWER RANDOM=RAND
         REDUCE=AGGREGATE REGEXP_LIKE=RLIKE SHA1=SHA SIGNUM=SIGN STRING_AGG=LISTAGG SUBSTR=SUBSTRING VAR_SAMP=VARIANCE
-        TO_UNIX_TIMESTAMP=UNIX_TIMESTAMP TO_TIMESTAMP=TIMESTAMPTZ NAMED_STRUCT=STRUCT""".split())},
+        TIMESTAMPADD=DATE_ADD TO_UNIX_TIMESTAMP=UNIX_TIMESTAMP TO_TIMESTAMP=TIMESTAMPTZ
+        NAMED_STRUCT=STRUCT""".split())},
     "DATE_SUB": ("DATE_ADD", "STAR", "DASH", "1"),
     "SPACE": ("REPEAT", "' '"),
     "NULLSAFE_EQ": ("IS", "NOT", "DISTINCT", "FROM"),
@@ -96,6 +98,8 @@ def _words(tokens: Tokens) -> Iterator[str]:
             yield "("  # the parser puts brackets where it takes one operator to bind closer than another
         if token.token_type is TokenType.ALIAS and _is_a_name(tokens, index):
             yield "AS"
+        if _starts_short_frame(tokens, index):
+            yield from _UNTIL_NOW
         if token.token_type in _SILENT or index in left_out or _goes_without(tokens, index):
             continue
         if index in fields:
@@ -104,6 +108,12 @@ def _words(tokens: Tokens) -> Iterator[str]:
         word = _word(token, before)
         if word not in _UNSAID:
             yield from _SAME.get(word, (word,))
+
+
+def _starts_short_frame(tokens: Tokens, index: int) -> bool:
+    """True for `ROWS UNBOUNDED PRECEDING`, which ends at the current row."""
+    kind, *bound = [token.text.upper() for token in tokens[index : index + 3]]
+    return kind in ("ROWS", "RANGE") and bound == ["UNBOUNDED", "PRECEDING"]
 
 
 def _is_a_name(tokens: Tokens, index: int) -> bool:

@@ -10,23 +10,17 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from decimal import Decimal
-from functools import partial
 
 from mergeplan.planner.engine.protocol import Engine, Rows
 from mergeplan.planner.engine.spark.quoting import quote_name
-from mergeplan.planner.errors import Cancelled, MergeplanError, Place, ProjectError, QueryError
-from mergeplan.planner.limits import limit_resources
-from mergeplan.planner.model.kind import Kind
-from mergeplan.planner.model.model import Column, Model
-from mergeplan.planner.parsing.definitions.known_columns import KnownColumns
-from mergeplan.planner.parsing.definitions.project_defaults import Defaults
+from mergeplan.planner.errors import Cancelled, MergeplanError, ProjectError, QueryError
+from mergeplan.planner.model.model import Column
 from mergeplan.planner.parsing.files.dbt.nodes import DbtNode, DbtProject, DbtQuestion
-from mergeplan.planner.parsing.files.dbt.texts import model_text
-from mergeplan.planner.parsing.files.model_file import parse_model
 from mergeplan.planner.parsing.sql.ordered_query import order_query
 from mergeplan.planner.parsing.sql.queried_tables import FIRST, NotAdmitted, parse_query
+from mergeplan.planner.project.dbt.node_columns import NodeColumns, ancestors
 
 MOST_ROWS = 10_000
 LONGEST = 1_000_000  # characters of an answer
@@ -38,6 +32,7 @@ PLAN_AGAIN = "Apply the plan of the other models, which builds that, and plan ag
 COMMENTS = re.compile(r"\A(?:\s++|--[^\n]*+|/\*.*?\*/)++", re.DOTALL)  # that a query begins with
 NOT_THERE = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
 Answer = Mapping[str, object]
+NOTHING: Mapping[str, Answer] = {}
 OpenEngine = Callable[[frozenset[str]], Engine]  # the Spark of prod, which knows these table formats
 
 
@@ -54,17 +49,28 @@ class Answers:
     _sources: dict[str, tuple[Column, ...]] = field(default_factory=dict)  # by id
     _rows: dict[str, Rows] = field(default_factory=dict)  # by query
 
-    def answer(self, project: DbtProject, questions: Sequence[DbtQuestion]) -> dict[str, Answer]:
-        """The answers by the key of their question; an answer may be why there is none.
+    def __post_init__(self) -> None:
+        self._node_columns = NodeColumns(self._source_columns, self.functions)
+
+    def answer(
+        self, project: DbtProject, questions: Sequence[DbtQuestion], remembered: Mapping[str, Answer] = NOTHING
+    ) -> dict[str, Answer]:
+        """The answers by the key of their question, which may be why there is none. Those that are `remembered` hold.
 
         Those about a node that itself waits for one are left out, unless there are no others.
         """
-        waiting = {node.id for node in project.nodes if any(question in questions for question in node.asks)}
+        open_ones = set(questions)
+        waiting = {node.id for node in project.nodes if not open_ones.isdisjoint(node.asks)}
         ready = [question for question in questions if not waiting & _source_nodes(project, question)]
         if not ready:
             message = "It asks for the columns of a model that waits for its own"
             return {question.key: _refusal(message) for question in questions}
-        return {question.key: self._try(project, question) for question in ready}
+        return {question.key: remembered.get(question.key) or self._try(project, question) for question in ready}
+
+    def follows_from_files(self, project: DbtProject, question: DbtQuestion, answer: Answer) -> bool:
+        """True for the columns of a node of which no part was asked of Spark: they are the same while the files are."""
+        is_of_node = question.kind == "columns" and question.subject in project.by_id
+        return is_of_node and "error" not in answer and not self._sources
 
     def refuse_rest(self, project: DbtProject, questions: Sequence[DbtQuestion]) -> dict[str, Answer]:
         """Why questions stay open at the end: what they are about waits for an answer that there is not."""
@@ -93,28 +99,10 @@ class Answers:
         if source is not None:
             return {"columns": [(column.name, column.type) for column in self._source_columns(project, source.id)]}
         node = project.by_id[question.subject]
-        columns = self._node_columns(project, node)
+        columns = self._node_columns.find(project, node)
         if not columns:
             return _refusal(f"It asks for the columns of `{node.table}`, which are not known before that is built")
         return {"columns": [*columns.items()]}
-
-    def _node_columns(self, project: DbtProject, node: DbtNode) -> Mapping[str, str] | None:
-        """The columns of a node as its query in this folder has them, with the types that are known."""
-        above = sorted(_ancestors(project, node.id) | _named_sources(project, _ancestors(project, node.id)))
-        if wrong := next((project.by_id[id] for id in above if id in project.by_id and project.by_id[id].error), None):
-            raise ProjectError(f"It asks for the columns of `{node.table}`, and `{wrong.table}` cannot be compiled.")
-        sources = [self._source(project, id) for id in above if id in project.source_by_id]
-        with limit_resources(partial(_too_much, node)):
-            models = [_model(project.by_id[id], self.functions) for id in above if id in project.by_id]
-            known = KnownColumns({model.name: model for model in (*sources, *models)}, complete=True)
-            return known.find_columns(node.table)
-
-    def _source(self, project: DbtProject, id: str) -> Model:
-        """A source, with the columns that its YAML says where it says their types: as a plan takes them, too."""
-        source = project.source_by_id[id]
-        columns = tuple(Column(column.name.lower(), column.type) for column in source.columns)
-        is_typed = columns and all(column.type for column in columns)
-        return _external(source.table, columns if is_typed else self._source_columns(project, id))
 
     def _source_columns(self, project: DbtProject, id: str) -> tuple[Column, ...]:
         if id not in self._sources:
@@ -173,27 +161,9 @@ class Answers:
 
 def open_questions(project: DbtProject, answers: Iterable[str]) -> list[DbtQuestion]:
     """The questions of a project that have no answer among these keys, each once."""
-    asked = dict.fromkeys(question for node in project.nodes for question in node.asks)
-    return [question for question in asked if question.key not in set(answers)]
-
-
-def _model(node: DbtNode, functions: frozenset[str]) -> Model:
-    """The model that a node is, as far as its columns are asked; ProjectError."""
-    if node.type == "seed":
-        return _external(node.table, tuple(Column(name.lower(), kind) for name, kind in node.types))
-    first_run = node.model_copy(update={"later": node.text})  # which made the columns that its table has
-    defaults = Defaults(datetime(2000, 1, 1, tzinfo=UTC), allowed={"": functions})
-    model, _ = parse_model(model_text(first_run), node.path, defaults)
-    assert model is not None  # no text of ours says `enabled false`
-    return model
-
-
-def _external(name: str, columns: tuple[Column, ...]) -> Model:
-    return Model(name, Kind.EXTERNAL, "", 0, "", columns=columns)
-
-
-def _too_much(node: DbtNode, why: str) -> ProjectError:
-    return ProjectError(f"the query of `{node.table}` {why}.", place=Place(node.path, 1))
+    asked = dict.fromkeys(question for node in project.nodes for question in (*node.asks, *node.hook_asks))
+    known = set(answers)
+    return [question for question in asked if question.key not in known]
 
 
 def refuse_unanswered(project: DbtProject, answers: Mapping[str, Answer]) -> DbtProject:
@@ -204,32 +174,13 @@ def refuse_unanswered(project: DbtProject, answers: Mapping[str, Answer]) -> Dbt
         error = next((errors[question.key] for question in node.asks if question.key in errors), "")
         return node.model_copy(update={"error": error}) if error else node
 
-    return project.model_copy(update={"nodes": tuple(map(refuse, project.nodes))}) if errors else project
+    return project.with_nodes(map(refuse, project.nodes)) if errors else project
 
 
 def _source_nodes(project: DbtProject, question: DbtQuestion) -> set[str]:
     """The nodes whose texts an answer follows from."""
     is_known = question.kind != "columns" or question.subject not in project.by_id
-    return set() if is_known else _ancestors(project, question.subject)
-
-
-def _ancestors(project: DbtProject, id: str) -> set[str]:
-    """A node, and all that it is made from."""
-    above: set[str] = set()
-    waiting = [id]
-    while waiting:
-        name = waiting.pop()
-        if name not in above and (name in project.by_id or name in project.source_by_id):
-            above.add(name)
-            waiting += project.by_id[name].depends_on if name in project.by_id else ()
-    return above
-
-
-def _named_sources(project: DbtProject, ids: Iterable[str]) -> set[str]:
-    """The sources that texts of nodes name: where a template asks which of two tables is there, dbt notes one of them
-    when it parses, and may read the other."""
-    texts = [node.text for id in ids if (node := project.by_id.get(id))]
-    return {source.id for source in project.sources if any(source.relation in text for text in texts)}
+    return set() if is_known else ancestors(project, question.subject)
 
 
 def _rows_answer(rows: Rows) -> Answer:

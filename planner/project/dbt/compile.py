@@ -19,7 +19,7 @@ from mergeplan.planner.parsing.files.configuration import CONFIGS
 from mergeplan.planner.parsing.files.dbt.bare_names import name_schema
 from mergeplan.planner.parsing.files.dbt.columns_as_words import quote_words
 from mergeplan.planner.parsing.files.dbt.databricks_words import spark_words
-from mergeplan.planner.parsing.files.dbt.nodes import DbtProject
+from mergeplan.planner.parsing.files.dbt.nodes import DbtProject, DbtQuestion, read_round
 from mergeplan.planner.parsing.files.schema import DbtConfig
 from mergeplan.planner.parsing.sql.yaml_documents import Document, read_document
 from mergeplan.planner.parsing.sql.yaml_variables import Variable, replace_variables
@@ -42,7 +42,7 @@ from mergeplan.planner.project.dbt.manifest import read_manifests
 from mergeplan.planner.project.folder import Folder
 from mergeplan.planner.python.isolation import Isolation
 
-ROUNDS = 50  # of questions, each of which follows from the answers to the ones before
+ROUNDS = 200  # of questions, each of which follows from the answers to the ones before
 TYPES = ("spark", "databricks")
 MISSING = re.compile(r"Env var required but not provided: '(\w+)'")  # as dbt says it
 SEEN = f"A name that begins with DBT_, or that {VARIABLES} has, is seen; one that begins with {SECRET} never."
@@ -69,13 +69,13 @@ class DbtTarget:
             own |= {"host": "none", "http_path": "none", "token": "none", "catalog": self.catalog or "hive_metastore"}
         return json.dumps({profile: {"target": self.name, "outputs": {self.name: own}}})
 
-    def read(self, project: DbtProject) -> DbtProject:
-        """A compiled project as Spark reads it: tables have the schema in which the connection begins, which is that of
+    def spell(self, text: str) -> str:
+        """A compiled query as Spark reads it: tables have the schema in which the connection begins, which is that of
         the target in dbt-databricks, and functions have the names of Spark's."""
         if self.adapter != "databricks":
-            return project.change_texts(lambda text: name_schema(quote_words(text), "default"))
+            return name_schema(quote_words(text), "default")
         schema = f"`{self.catalog}`.`{self.schema}`" if self.catalog else f"`{self.schema}`"
-        return project.change_texts(lambda text: spark_words(name_schema(quote_words(text), schema)))
+        return spark_words(name_schema(quote_words(text), schema))
 
 
 def compile_dbt(reading: Folder, config: DbtConfig, environment: Mapping[str, str], isolation: Isolation,
@@ -191,36 +191,56 @@ def _explain_variable(error: ProjectError, environment: Mapping[str, str]) -> Pr
     return ProjectError(message, place=error.located, hint=SEEN)
 
 
-@dataclass(frozen=True)
 class _Memory:
-    """What dbt said of these very files; `may_keep` decides whether a project can be remembered."""
+    """What dbt said of these very files in each round of questions; `may_keep` decides whether it can be remembered."""
 
-    cache: Cache
-    key: str
-    target: DbtTarget
-    may_keep: Callable[[DbtProject], bool]
+    def __init__(self, cache: Cache, key: str, target: DbtTarget, may_keep: Callable[[DbtProject], bool]) -> None:
+        self._cache, self._key, self._target, self._may_keep = cache, key, target, may_keep
+        self._new: dict[str, str] = {}
 
-    def compile(self, child: DbtChild, known: Mapping[str, Answer]) -> DbtProject:
-        """The project by these answers, as it is remembered or else as the child says."""
-        key = digest(self.key, json.dumps(known, sort_keys=True))
-        remembered = self.cache.get([key]).get(key)
-        if remembered is not None:
-            return DbtProject.model_validate_json(remembered)
-        project = self.target.read(DbtProject.model_validate_json(child.compile(known)))
-        if self.may_keep(project):
-            self.cache.put({key: project.model_dump_json()})
-        return project
+    def compile(self, child: DbtChild, known: Mapping[str, Answer], before: DbtProject | None) -> DbtProject:
+        """The project by these answers, as it is remembered or else as the child says; `before` is that of the last
+        round."""
+        key = digest(self._key, json.dumps(known, sort_keys=True))
+        remembered = self._cache.get([key]).get(key)
+        text = child.compile(known) if remembered is None else remembered
+        if remembered is None:
+            self._new[key] = text
+        return read_round(text, before, self._target.spell)
+
+    def answer(
+        self, answers: Answers, project: DbtProject, known: Mapping[str, Answer], questions: list[DbtQuestion]
+    ) -> dict[str, Answer]:
+        """The answers of a round: columns that follow from the files alone are remembered, all others are sought."""
+        key = digest("columns", self._key, json.dumps(known, sort_keys=True))
+        text = self._cache.get([key]).get(key)
+        new = answers.answer(project, questions, json.loads(text) if text else {})
+        by_key = {question.key: question for question in questions}
+        still = {
+            name: answer for name, answer in new.items() if answers.follows_from_files(project, by_key[name], answer)
+        }
+        if still and text is None:
+            self._new[key] = json.dumps(still)
+        return new
+
+    def keep(self, project: DbtProject) -> None:
+        """Remember the rounds that were new."""
+        if self._new and self._may_keep(project):
+            self._cache.put(self._new)
 
 
 def _compile_with_answers(child: DbtChild, memory: _Memory, answers: Answers) -> DbtProject:
     """The project when no template asks for more."""
     known: dict[str, Answer] = {}
+    project: DbtProject | None = None
     for _ in range(ROUNDS):
-        project = memory.compile(child, known)
+        project = memory.compile(child, known, project)
         if not (questions := open_questions(project, known)):
             break
-        new = answers.answer(project, questions)
+        new = memory.answer(answers, project, known, questions)
         known |= new
         if all("error" in answer for answer in new.values()):
             break  # and dbt would say no more
+    assert project is not None
+    memory.keep(project)
     return refuse_unanswered(project, known | answers.refuse_rest(project, open_questions(project, known)))

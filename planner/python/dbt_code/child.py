@@ -35,7 +35,7 @@ from mergeplan.planner.python.dbt_code.node_data import (
     owner_name,
     plain_value,
 )
-from mergeplan.planner.python.dbt_code.own_macros import ROWS, refuse_own_macros, refuse_unlike_snapshot
+from mergeplan.planner.python.dbt_code.own_macros import ROWS, OwnMacros, refuse_unlike_snapshot
 from mergeplan.planner.python.dbt_code.questions import Questions, agate_helper
 from mergeplan.planner.python.dbt_code.time_limit import limit_time
 from mergeplan.planner.python.dbt_code.unit_tests import unit_test_data
@@ -90,11 +90,14 @@ class DbtWork:
     def compile_project(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Every node of the project as data, with its compiled text or why it has none.
 
-        `answers` are those to earlier questions: asked again, only nodes that have questions are compiled.
+        `answers` are those to earlier questions. Asked again, only nodes that have a new answer are compiled, and the
+        reply is these `nodes` alone: the rest is as it was.
         """
-        if self._compiling is None:
-            self._compiling = Compiling(self._parse_project(request))
-        return self._compiling.project(request.get("answers", {}))
+        answers = request.get("answers", {})
+        if self._compiling is not None:
+            return {"nodes": self._compiling.nodes(answers)}
+        self._compiling = Compiling(self._parse_project(request))
+        return self._compiling.project(answers)
 
     def _parse_project(self, request: Mapping[str, Any]) -> Any:
         """dbt's manifest."""
@@ -114,7 +117,7 @@ class DbtWork:
             "log-path": str(home / "logs"), "vars": request["vars"],
             "profile": request["profile"],  # which packages name none of
         }  # fmt: skip
-        arguments = ["--quiet", "--log-level", "none", "parse", "--no-partial-parse"]
+        arguments = ["--quiet", "--log-level", "none", "--no-write-json", "parse", "--no-partial-parse"]
         arguments += [part for name in options for part in (f"--{name}", options[name])]
         with limit_time(PARSING):
             result = dbtRunner().invoke(arguments)
@@ -142,29 +145,36 @@ class Compiling:
         named = [*manifest.nodes.values(), *manifest.sources.values()]
         tables = {self.relation(node).replace("`", "").lower(): node.unique_id for node in named}
         self.questions = Questions(self.adapter, tables)
-        self._nodes: dict[str, dict[str, Any]] = {}
+        self._macros = OwnMacros(manifest, self.adapter)
+        self._asked: dict[str, list[dict[str, str]]] = {}  # by node: the questions of its templates
 
     def project(self, answers: Mapping[str, Any]) -> dict[str, Any]:
-        """The project as data, by the answers that are known; what has all of its own is not compiled again."""
+        """The project as data, by the answers that are known."""
         from dbt.version import __version__
 
-        before, self.questions.answers = self.questions.answers, answers
-        for node in self.manifest.nodes.values():
-            is_left_out = node.resource_type == "analysis" or getattr(node.config, "enabled", True) is False
-            known = self._nodes.get(node.unique_id)
-            if not is_left_out and (known is None or self.questions.is_open(known["asks"], before)):
-                self._nodes[node.unique_id] = self.node(node)
         tests = getattr(self.manifest, "unit_tests", {}).values()
         unit_tests = [{**unit_test_data(test, self.manifest, self.relation), "path": self.path(test)} for test in tests]
         return {
             "dbt": __version__,
-            "nodes": [*self._nodes.values()],
+            "nodes": self.nodes(answers),
             "sources": [self.source(source) for source in self.manifest.sources.values()],
             "unit_tests": sorted(unit_tests, key=lambda test: test["id"]),
             "exposures": [exposure_data(exposure) for exposure in self.manifest.exposures.values()],
             "hooks": [node.raw_code for node in self.manifest.nodes.values() if node.resource_type == "operation"],
             "files": sorted(self.files()),
         }
+
+    def nodes(self, answers: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """The nodes as data: all of them at first, then those to whose questions there is a new answer."""
+        before, self.questions.answers = self.questions.answers, answers
+        compiled = []
+        for node in self.manifest.nodes.values():
+            is_left_out = node.resource_type == "analysis" or getattr(node.config, "enabled", True) is False
+            asked = self._asked.get(node.unique_id)
+            if not is_left_out and (asked is None or self.questions.has_new_answer(asked, before)):
+                compiled.append(self.node(node))
+                self._asked[node.unique_id] = compiled[-1]["asks"] + compiled[-1]["hook_asks"]
+        return compiled
 
     def node(self, node: Any) -> dict[str, Any]:
         """A node as data."""
@@ -181,15 +191,18 @@ class Compiling:
             "description": node.description or "", "tags": sorted(node.tags), "owner": owner_name(node, self.manifest),
             "depends_on": sorted(getattr(getattr(node, "depends_on", None), "nodes", ())),
             "attached": getattr(node, "attached_node", None) or "",
-            "hooks": [], "post_hooks": [], "text": "", "later": "", "error": "", "types": [], "asks": [],
+            "hooks": [], "post_hooks": [], "text": "", "later": "", "error": "", "types": [],
+            "asks": [], "hook_asks": [],
         }  # fmt: skip
-        self.questions.asked = data["asks"]
         if constraints := [*constraint_data(node)]:
             data["settings"]["constraints"] = constraints
         try:
             with limit_time(COMPILING):
+                self.questions.asked = data["hook_asks"]
                 data["hooks"] = [self.hook(node, hook.sql) for hook in getattr(node.config, "pre_hook", ())]
+                self.questions.asked = data["asks"]
                 data |= self.texts(node, kind, config)
+                self.questions.asked = data["hook_asks"]
                 for hook in getattr(node.config, "post_hook", ()):
                     data["post_hooks"] += self.post_hook(node, hook.sql, data["types"])
         except Exception as error:  # of the project's own templates: anything
@@ -226,7 +239,7 @@ class Compiling:
     def texts(self, node: Any, kind: str, config: Mapping[str, Any]) -> dict[str, Any]:
         """The compiled texts of a node, or the types of a seed."""
         if kind in ROWS:
-            refuse_own_macros(node, kind, self.manifest, self.adapter)
+            self._macros.refuse(node, kind)
         if kind == "seed":
             return {"types": self.seed_types(node)}
         if kind not in QUERIES or getattr(node, "language", "sql") != "sql":

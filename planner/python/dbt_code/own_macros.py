@@ -28,24 +28,38 @@ _MATERIALIZATION = re.compile("materialization_")
 _LAST = re.compile(r"(?<=^materialization_)(\w+)_[a-z]+$")
 
 
-def refuse_own_macros(node: Any, kind: str, manifest: Any, adapter: Any) -> None:
-    """CompileError for a node that macros of the project's own would make in another way than dbt's."""
-    of_dbt = {"dbt", "dbt_spark", f"dbt_{adapter.type()}"}
-    dispatched = [name for rule in adapter.config.dispatch or [] for name in rule.get("search_order", [])]
-    own = {adapter.config.project_name, node.package_name, *dispatched} - of_dbt
-    named = {(macro.package_name, _general_name(macro.name)) for macro in manifest.macros.values()}
-    materialized = str(getattr(node.config, "materialized", ""))
-    made_by = ROWS.get(materialized, ROWS[kind])
-    dbts = {name for package, name in named if package in of_dbt and made_by.fullmatch(name)}
-    changed = {name for package, name in named if package in own and name in dbts and not _MATERIALIZATION.match(name)}
-    # Of a materialization, the one for the adapter goes before one for any, wherever either lies.
-    chosen = manifest.find_materialization_macro_by_name(adapter.config.project_name, materialized, adapter.type())
-    if chosen is not None and chosen.package_name not in of_dbt:
-        changed |= {_general_name(chosen.name)} & dbts
-    if changed:
-        raise CompileError(
-            f"It is made by the macro `{min(changed)}` of the project's own, which mergeplan does not follow"
-        )
+class OwnMacros:
+    """The macros of one project, and those of dbt whose place they take."""
+
+    def __init__(self, manifest: Any, adapter: Any) -> None:
+        self._manifest, self._adapter = manifest, adapter
+        named = {(macro.package_name, _general_name(macro.name)) for macro in manifest.macros.values()}
+        self._named = {pair for pair in named if any(made_by.fullmatch(pair[1]) for made_by in ROWS.values())}
+        self._of_dbt = {"dbt", "dbt_spark", f"dbt_{adapter.type()}"}
+        self._own_materializations: dict[str, set[str]] = {}
+
+    def refuse(self, node: Any, kind: str) -> None:
+        """CompileError for a node that macros of the project's own would make in another way than dbt's."""
+        config = self._adapter.config
+        dispatched = [name for rule in config.dispatch or [] for name in rule.get("search_order", [])]
+        own = {config.project_name, node.package_name, *dispatched} - self._of_dbt
+        materialized = str(getattr(node.config, "materialized", ""))
+        made_by = ROWS.get(materialized, ROWS[kind])
+        of_dbt = {name for package, name in self._named if package in self._of_dbt and made_by.fullmatch(name)}
+        of_own = {name for package, name in self._named if package in own and not _MATERIALIZATION.match(name)}
+        if changed := (of_own | self._own_materialization(materialized)) & of_dbt:
+            message = f"It is made by the macro `{min(changed)}` of the project's own, which mergeplan does not follow"
+            raise CompileError(message)
+
+    def _own_materialization(self, name: str) -> set[str]:
+        """The materialization of that name where dbt chooses one that is not its own: one for the adapter goes before
+        one for any, wherever either lies."""
+        if name not in self._own_materializations:
+            find = self._manifest.find_materialization_macro_by_name
+            chosen = find(self._adapter.config.project_name, name, self._adapter.type())
+            is_own = chosen is not None and chosen.package_name not in self._of_dbt
+            self._own_materializations[name] = {_general_name(chosen.name)} if is_own else set()
+        return self._own_materializations[name]
 
 
 def refuse_unlike_snapshot(node: Any, adapter: Any) -> None:

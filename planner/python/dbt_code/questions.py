@@ -114,9 +114,10 @@ class Questions:
         is_source = subject.startswith("source.")
         return named if not is_source or self._ask("exists", subject)["exists"] else None
 
-    def is_open(self, asked: list[dict[str, str]], answers: Mapping[str, Any]) -> bool:
-        """True where a question had no answer among these."""
-        return any(_key(question) not in answers for question in asked)
+    def has_new_answer(self, asked: list[dict[str, str]], before: Mapping[str, Any]) -> bool:
+        """True where a question has an answer that is not among those of before."""
+        keys = map(_key, asked)
+        return any(key in self.answers and key not in before for key in keys)
 
     def _subject(self, relation: Any) -> str:
         name = str(relation).replace("`", "").lower()

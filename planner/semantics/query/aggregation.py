@@ -16,8 +16,9 @@ from mergeplan.planner.semantics.query.row_order import RowProvenance
 from mergeplan.planner.semantics.query.scope import Scope
 from mergeplan.planner.semantics.query.sources import Group, is_constant
 from mergeplan.planner.semantics.query.unique import mark_deterministic_aggregate
+from mergeplan.planner.semantics.result_types import PLAIN
 from mergeplan.planner.semantics.syntax import clause_keys
-from mergeplan.planner.semantics.types import PLAIN, type_of
+from mergeplan.planner.semantics.types import type_of
 
 # Operations with the same result for all equal keys of a group, even for keys that look different (0.0 and -0.0). A
 # predicate made of these may be applied before the rows are grouped.

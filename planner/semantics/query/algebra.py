@@ -134,6 +134,10 @@ class Source(ABC):
         """The Spark type of a value of its rows; None if unknown."""
         return None
 
+    def explicit_column_type(self, name: Part) -> str | None:
+        """The type of a column that has only a name here, where a query gives it that type; None if unknown."""
+        return None
+
     @abstractmethod
     def column_collated(self, inner: Part) -> bool:
         """True if a value of its rows may be a string with a collation."""

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 from mergeplan.planner.semantics.query.algebra import Block, Part, Ref, Relation, Term, Value
 from mergeplan.planner.semantics.query.sources import Group
-from mergeplan.planner.semantics.types import PLAIN, normalize_type, type_of
+from mergeplan.planner.semantics.result_types import PLAIN
+from mergeplan.planner.semantics.types import normalize_type, type_of
 
 TRUE, FALSE, NULL = Term("TRUE"), Term("FALSE"), Term("NULL")
 # `NOT a < b` is `b <= a` even for NaN, because Spark orders all values; True: the operands change places.

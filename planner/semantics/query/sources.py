@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,7 +20,15 @@ from mergeplan.planner.semantics.query.algebra import (
     Value,
 )
 from mergeplan.planner.semantics.query.row_order import RowProvenance
-from mergeplan.planner.semantics.types import are_of_one_type, is_collated, is_collation, type_of
+from mergeplan.planner.semantics.result_types import common_type, is_null
+from mergeplan.planner.semantics.types import (
+    are_of_one_type,
+    explicit_type,
+    is_collated,
+    is_collation,
+    normalize_type,
+    type_of,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +41,7 @@ class TableSource(Source):
     types: tuple[tuple[str, str], ...] = ()  # of the columns of which the type is known
     keys: tuple[tuple[str, ...], ...] = ()  # no two rows agree in all the columns of one, by the query that made it
     audited: tuple[tuple[str, ...], ...] = ()  # the same, held by audits
+    stated: tuple[str, ...] = ()  # columns whose type the query that made it gives them
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -46,6 +56,10 @@ class TableSource(Source):
 
     def column_type(self, inner: Part) -> str | None:
         return dict(self.types).get(str(inner))
+
+    def explicit_column_type(self, name: Part) -> str | None:
+        known = self.column_type(name) if name in self.stated else None
+        return normalize_type(known) if known else None
 
     def column_collated(self, inner: Part) -> bool:
         return is_collation(self.column_type(inner))
@@ -217,6 +231,13 @@ class Values(Source):
     def column_volatile(self, inner: Part) -> bool:
         return any(row[int(str(inner))].volatile for row in self.table)
 
+    def column_type(self, inner: Part) -> str | None:
+        return self.explicit_column_type(inner)
+
+    def explicit_column_type(self, name: Part) -> str | None:
+        cells = [row[int(str(name))] for row in self.table]
+        return common_type({explicit_type(cell) for cell in cells if not is_null(cell)})
+
     def column_collated(self, inner: Part) -> bool:
         return any(is_collated(row[int(str(inner))]) for row in self.table)
 
@@ -265,6 +286,9 @@ class Full(Source):
         sides = sorted((self.left, self.right), key=lambda side: side.rows(digests, names))
         return digests.around(names) | dict(zip(sides, ("one", "other"), strict=True))
 
+    def column_type(self, inner: Part) -> str | None:
+        return type_of(inner)
+
     def column_collated(self, inner: Part) -> bool:
         return is_collated(inner)
 
@@ -294,8 +318,25 @@ class Union(Source):
         return any(is_collated(column_at(branch, inner)) for branch in self.branches)
 
     def column_type(self, inner: Part) -> str | None:
-        columns = [column_at(branch, inner) for branch in self.branches]
-        return type_of(columns[0]) if are_of_one_type(columns) else None
+        return self._types[int(str(inner))]
+
+    def explicit_column_type(self, name: Part) -> str | None:
+        return self._explicit_types[int(str(name))]
+
+    # Kept: a union of unions would ask the innermost one again at each level.
+    @cached_property
+    def _types(self) -> list[str | None]:
+        return self._merge_types(type_of)
+
+    @cached_property
+    def _explicit_types(self) -> list[str | None]:
+        return self._merge_types(explicit_type)
+
+    def _merge_types(self, read: Callable[[Part], str | None]) -> list[str | None]:
+        """The types of its columns, by those of its branches."""
+        columns = zip(*(branch.columns.values() for branch in self.branches), strict=True)
+        types = [{read(value) for value in values if not is_null(value)} for values in columns]
+        return [next(iter(column)) if len(column) == 1 else common_type(column) for column in types]
 
     def _sort_branches(self, digests: Digesting, names: Names) -> list[Relation]:
         # By rows and columns: two branches over the same rows differ in what they select.

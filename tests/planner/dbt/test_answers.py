@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from datetime import date
 from typing import Any
 
 import pytest
 
 from mergeplan.planner.engine.spark.engine import SparkEngine
-from mergeplan.planner.parsing.files.dbt.nodes import DbtColumn, DbtNode, DbtProject, DbtQuestion, DbtSource
-from mergeplan.planner.project.dbt.answers import Answers, open_questions
+from mergeplan.planner.parsing.files.dbt.nodes import DbtColumn, DbtNode, DbtProject, DbtQuestion, DbtSource, read_round
+from mergeplan.planner.project.dbt import node_columns
+from mergeplan.planner.project.dbt.answers import Answers, open_questions, refuse_unanswered
 
 
 def node(name: str, text: str, *depends_on: str, asks: tuple[DbtQuestion, ...] = (), **more: Any) -> DbtNode:
@@ -139,6 +141,44 @@ def test_a_value_that_is_made_of_written_types_has_one(value: str, type_: str) -
     assert answer[question.key]["columns"] == [("x", type_)]
 
 
+def test_what_a_model_or_a_seed_gives_a_type_has_it_also_in_what_is_made_of_it() -> None:
+    seed = node("codes", "").model_copy(update={"type": "seed", "types": (("code", "string"),)})
+    cast = node("cast_items", "select cast(id as int) as id, code from raw.items", ITEMS)
+    text = "select coalesce(b.code, 'x') as code, a.id + 1 as next, coalesce(a.code, 'x') as said"
+    top = node("top", f"{text} from shop.cast_items a cross join shop.codes b", cast.id, seed.id)
+    said = tuple(DbtColumn(name=name, type=type_) for name, type_ in SAID.items())
+    typed = project(STAGED).sources[0].model_copy(update={"columns": said})
+    question = columns(top.id)
+
+    answer = Answers().answer(project(seed, cast, top).model_copy(update={"sources": (typed,)}), [question])
+    assert answer[question.key]["columns"] == [("code", "string"), ("next", "int"), ("said", "")]  # YAML may be wrong
+
+
+def test_a_model_is_read_once_for_all_questions_about_what_is_made_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = list[str]()
+    parse = node_columns.parse_model
+    monkeypatch.setattr(node_columns, "parse_model", lambda *args: (read.append(args[1]), parse(*args))[1])
+    chain = [node("m0", "select 1 as a")]
+    for number in range(1, 20):
+        chain.append(node(f"m{number}", f"select a from shop.m{number - 1}", chain[-1].id))
+    answers, questions = Answers(), [columns(model.id) for model in chain]
+
+    known = answers.answer(project(*chain), questions)
+    assert answers.answer(project(*chain), questions) == known
+    assert len(known) == len(read) == 20
+
+
+def test_a_further_round_of_dbt_is_the_nodes_that_it_changed() -> None:
+    before = project(node("a", "", asks=(columns(ITEMS),)), STAGED)
+    assert before.by_id["model.shop.a"].text == ""
+    new = node("a", "select id from raw.items", asks=(columns(ITEMS),))
+
+    after = read_round(json.dumps({"nodes": [new.model_dump(mode="json")]}), before)
+    assert [*after.nodes] == [new, STAGED]
+    assert after.by_id[new.id].text == new.text
+    assert read_round(project(new).model_dump_json(), before) == project(new)
+
+
 def test_columns_and_existence_of_a_source_are_those_of_its_table(items: SparkEngine) -> None:
     exists = DbtQuestion(kind="exists", subject=ITEMS, by="")
 
@@ -237,6 +277,16 @@ def test_columns_of_a_model_above_which_one_cannot_be_compiled_are_refused_by_it
     broken = broken.model_copy(update={"error": "'x' is undefined"})
 
     assert "and `shop.broken` cannot be compiled" in ask(None, columns(reader.id), broken, reader)["error"]
+
+
+def test_a_question_of_a_hook_that_has_no_answer_leaves_the_text_of_its_model() -> None:
+    question = query("select max(a) from shop.asks")
+    nodes = project(node("asks", "select 1 as a").model_copy(update={"hook_asks": (question,)}))
+    assert open_questions(nodes, ()) == [question]
+
+    known = Answers().answer(nodes, [question])
+    assert "It asks its own table" in str(known[question.key]["error"])
+    assert refuse_unanswered(nodes, known).nodes[0].error == ""
 
 
 def test_what_stays_open_at_the_end_has_a_reason() -> None:

@@ -11,8 +11,14 @@ from typing import Any
 
 import pytest
 
+from mergeplan.planner.cache.store import Cache
 from mergeplan.planner.cli import answers
+from mergeplan.planner.parsing.files.schema import DbtConfig
+from mergeplan.planner.project.dbt import node_columns
+from mergeplan.planner.project.dbt.compile import compile_dbt
 from mergeplan.planner.project.dbt.inputs import PYTHON, VARIABLES
+from mergeplan.planner.project.folder import Folder
+from mergeplan.planner.python.isolation import NO_ISOLATION
 from tests.planner.cli.test_answers import recalled, shown
 
 from .recorded import ANSWER, SHOP, record, times_asked
@@ -94,6 +100,28 @@ def test_what_a_dbt_project_follows_from_makes_its_plan_anew(
     CHANGES[change](shop, monkeypatch)
 
     assert recalled(shop, NO_TESTS) is None
+
+
+def test_columns_that_follow_from_the_files_alone_are_sought_once(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    question = {"kind": "columns", "subject": "model.shop.daily", "by": ""}
+    answer = answer_of_dbt()
+    answer["ok"]["nodes"] = [{**node, "asks": [question] * (node["name"] == "shown")} for node in answer["ok"]["nodes"]]
+    monkeypatch.setenv(PYTHON, str(record(shop.parent / "venv/dbt", answer, root=shop)))
+    read = list[str]()
+    parse = node_columns.parse_model
+    monkeypatch.setattr(node_columns, "parse_model", lambda *args: (read.append(args[1]), parse(*args))[1])
+    cache = Cache(shop.parent / "cache")
+
+    def compile_shop() -> list[str]:
+        read.clear()
+        project = compile_dbt(Folder(shop, cache), DbtConfig(), os.environ, NO_ISOLATION, cache)
+        assert project.by_id["model.shop.shown"].error == ""
+        return sorted(read)
+
+    assert compile_shop() == ["models/daily.sql", "models/stg_items.sql"]
+    assert compile_shop() == []
+    (shop / "models/daily.sql").write_text("select 1 as a")
+    assert compile_shop() == ["models/daily.sql", "models/stg_items.sql"]
 
 
 def link_to_packages(shop: Path, _: pytest.MonkeyPatch) -> None:

@@ -31,6 +31,7 @@ UTC = "to_utc_timestamp(current_timestamp(), current_timezone())"
         (f"select date '{NOW.date()}' as date", f"select CAST(date_format({UTC}, 'yyyy-MM-dd') AS DATE) as date"),
         (f"where day > '{HERE - timedelta(days=3)}'",
          "where day > date_format(current_timestamp() + INTERVAL '-259200.000000' SECOND, 'yyyy-MM-dd')"),
+        (f"where year = {NOW.strftime('%Y')} and", f"where year = CAST(date_format({UTC}, 'yyyy') AS INT) and"),
         ("select 'x'", "select 'x'"),
     ],
 )  # fmt: skip
@@ -44,6 +45,9 @@ def test_sql_asks_for_the_time_that_a_template_writes(text: str, filled: str) ->
         (f"select 'at {NOW}'", "as a part of something else"),
         (f"select {NOW}", "as a part of something else"),
         (f"select 1 as `{HERE}`", "as a part of something else"),
+        (f"select * from t_{NOW.strftime('%Y')}", "as a part of something else"),
+        (f"select interval {NOW.strftime('%Y')} day", "as a part of something else"),
+        (f"select {NOW.strftime('%m')}", "as a part of something else"),
         (f"select '{NOW.strftime('%A')}'", "in the format `%A`, which Spark does not have"),
     ],
 )

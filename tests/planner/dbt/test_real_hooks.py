@@ -11,7 +11,8 @@ import pytest
 
 from mergeplan.planner.cache.store import Cache
 from mergeplan.planner.engine.spark.engine import SparkEngine
-from mergeplan.planner.parsing.files.dbt.hooks import is_loaded
+from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.parsing.files.dbt.hooks import is_loaded, refuse_hooks
 from mergeplan.planner.parsing.files.schema import DbtConfig
 from mergeplan.planner.project.dbt.compile import compile_dbt
 from mergeplan.planner.project.dbt.inputs import PYTHON
@@ -91,3 +92,17 @@ def test_a_seed_that_a_macro_loads_is_known_by_what_it_sends(shop: Path) -> None
     ]
     assert is_loaded(nodes["loaded"])
     assert not is_loaded(nodes["asked"])
+
+
+def test_a_hook_that_asks_its_own_table_is_refused_as_it_is_written(shop: Path) -> None:
+    hook = "{{ run_query('select max(a) from ' ~ this) }}"
+    (shop / "models/filled.sql").write_text(
+        f'{{{{ config(materialized="table", post_hook="{hook}") }}}}\nselect 1 as a'
+    )
+
+    project = compile_dbt(Folder(shop, Cache(None)), DbtConfig(), os.environ, NO_ISOLATION, Cache(None))
+
+    filled = project.by_id["model.shop.filled"]
+    assert (filled.error, filled.text.strip()) == ("", "select 1 as a")
+    with pytest.raises(ProjectError, match=r"has the hook `{{ run_query\('select max\(a\) from ' ~ this\) }}`"):
+        refuse_hooks(filled)

@@ -7,7 +7,6 @@ import pytest
 from mergeplan.planner.parsing.files.dbt.bare_names import name_schema
 from mergeplan.planner.parsing.files.dbt.columns_as_words import quote_words
 from mergeplan.planner.parsing.files.dbt.databricks_words import spark_words
-from mergeplan.planner.parsing.files.dbt.nodes import DbtProject
 from mergeplan.planner.project.dbt.compile import DbtTarget
 
 from .test_texts import node
@@ -74,11 +73,6 @@ def test_a_column_that_is_called_as_a_word_of_sql_is_quoted(text: str, expected:
     ],
 )
 def test_a_connection_begins_where_its_adapter_lets_it(target: DbtTarget, expected: str) -> None:
-    text = "select iff(a, b, c) from t"
-    project = DbtProject(
-        dbt="1.11", nodes=(node(text=text, later=text),), sources=(), unit_tests=(), exposures=(), hooks=(), files=()
-    )
+    respelled = node(text="select iff(a, b, c) from t", later="").change_texts(target.spell)
 
-    (made,) = target.read(project).nodes
-
-    assert (made.text, made.later) == (expected, expected)
+    assert (respelled.text, respelled.later) == (expected, "")

@@ -107,6 +107,7 @@ def test_a_snapshot_of_before_runs_as_it_did() -> None:
         ("DATE_FORMAT(x, 'y')", "DATE_FORMAT(x, 'yyyy')"), ("x * 1L", "x * CAST(1 AS BIGINT)"), ("1BD", "CAST(1 AS DECIMAL)"),
         ("TIME '10:00:00'", "TIMESTAMP '10:00:00'"), ("x >>> 1", "x >> 1"), ("a <=> b < c", "a <=> (b < c)"), ("a <=> b < c", "a IS NOT DISTINCT FROM b < c"),
         ("ARRAY_SIZE(x) - SIZE(y)", "SIZE(x) - ARRAY_SIZE(y)"), ("x * 1L - 1", "x * 1 - 1L"),
+        ("sum(x) OVER (ORDER BY a ROWS UNBOUNDED PRECEDING)", "sum(x) OVER (ORDER BY a RANGE UNBOUNDED PRECEDING)"),
         ("-1::STRING", "-CAST(1 AS STRING)"), ("- 128::TINYINT", "-CAST(128 AS TINYINT)"),
     ],
 )  # fmt: skip
@@ -118,7 +119,8 @@ def test_an_edit_that_the_parser_does_not_see_is_seen(one: str, other: str) -> N
 
 
 @pytest.mark.parametrize("same", ["NVL(a, b)", "regexp_extract(a, 'x', 1)", "date_sub(a, 1)", "a :: int", "date_trunc('month', a)", "d BETWEEN @start_date AND @end_ds",
-                                  "named_struct('a', 1)", "to_timestamp(a)", "DATE '2024-01-01'", "a <=> b", "array_agg(a)"])  # fmt: skip
+                                  "named_struct('a', 1)", "to_timestamp(a)", "DATE '2024-01-01'", "a <=> b", "array_agg(a)", "timestampadd(day, 1, a)",
+                                  "sum(a) OVER (ORDER BY b ROWS UNBOUNDED PRECEDING)"])  # fmt: skip
 def test_another_spelling_of_the_same_is_no_misreading(same: str) -> None:
     assert model_of(f"SELECT {same} AS v FROM raw.t").misread == ""
 

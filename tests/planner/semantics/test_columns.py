@@ -271,6 +271,12 @@ def test_a_table_that_is_joined_with_itself_many_times_takes_no_memory() -> None
     assert shape.reads["s.a"].rows == {"id", "x"}
 
 
+def test_the_types_of_a_long_union_are_read_once_for_each_query_in_it() -> None:
+    query = " UNION ALL ".join(["SELECT CAST(1 AS INT) AS known, x AS unknown FROM s.a"] * 60)
+
+    assert shape_of(query, {"s.a": Parent(("x",))}).types == (("known", "int"),)
+
+
 def test_a_row_in_brackets_is_a_struct_whose_fields_have_names() -> None:
     parents = {"s.a": Parent(("x", "d"))}
 

@@ -6,7 +6,7 @@ import re
 
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
-from sqlglot.tokenizer_core import TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.parsing.files.dbt.nodes import DbtNode
@@ -19,6 +19,7 @@ FORMATS = {
     "%Y": "yyyy", "%y": "yy", "%m": "MM", "%d": "dd", "%H": "HH", "%I": "hh", "%M": "mm", "%S": "ss", "%f": "SSSSSS",
     "%p": "a", "%j": "DDD", "%b": "MMM", "%B": "MMMM", "%F": "yyyy-MM-dd", "%T": "HH:mm:ss",
 }  # fmt: skip
+_APART = re.compile(r"[\s()=<>,;+*/-]*")  # what may stand beside a number
 _PART = re.compile(r"%.|[A-Za-z]+|'|[^%A-Za-z']+", re.DOTALL)
 
 
@@ -32,6 +33,12 @@ def fill_moments(node: DbtNode, text: str) -> str:
         raise _error(node, "has a query that cannot be read, with the time of the run in it") from None
     filled, end = [], 0
     for before, token in zip([None, *tokens], tokens, strict=False):
+        if token.start < end:
+            continue  # of a number that is filled in already
+        if year := _bare_year(text, token.start, before):
+            filled += [text[end : token.start], f"CAST({_sql(node, year)} AS INT)"]
+            end = year.end()
+            continue
         match = MARKED.fullmatch(token.text) if token.token_type == TokenType.STRING else None
         if match is None:
             if any(edge in token.text for edge in EDGES):
@@ -44,6 +51,15 @@ def fill_moments(node: DbtNode, text: str) -> str:
         filled += [text[end:start], f"CAST({sql} AS {kind})" if is_typed else sql]
         end = token.end + 1
     return MARKED.sub("the time of the run", "".join([*filled, text[end:]]))  # what is left stands in comments
+
+
+def _bare_year(text: str, start: int, before: Token | None) -> re.Match[str] | None:
+    """The mark of a year that begins here and stands for itself: `WHERE year = 2026`. It is a number of type INT."""
+    match = MARKED.match(text, start)
+    if match is None or match[3] != "%Y" or (before is not None and before.text.upper() == "INTERVAL"):
+        return None
+    around = text[max(start - 1, 0) : start] + text[match.end() : match.end() + 1]
+    return match if _APART.fullmatch(around) else None
 
 
 def _sql(node: DbtNode, match: re.Match[str]) -> str:

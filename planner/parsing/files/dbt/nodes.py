@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 LONGEST = 2_000_000  # characters of one compiled text
 Text = Annotated[str, Field(max_length=LONGEST)]
@@ -48,7 +49,8 @@ class DbtNode(DbtPart):
 
     `relation` is the name of its table as dbt writes it. `text` is its query as a table's first run has it, `later`
     that of an incremental run. `error` says why it has none. `attached` is the node that a generic test is of. `asks`
-    are the questions that were asked while it was compiled.
+    are the questions that were asked while it was compiled, `hook_asks` those of its hooks: where these have no answer,
+    a hook stands as it is written.
     """
 
     id: str
@@ -71,6 +73,7 @@ class DbtNode(DbtPart):
     error: str
     types: tuple[tuple[str, str], ...]
     asks: tuple[DbtQuestion, ...] = ()
+    hook_asks: tuple[DbtQuestion, ...] = ()
     post_hooks: tuple[Text, ...] = ()
 
     @property
@@ -82,6 +85,11 @@ class DbtNode(DbtPart):
     def materialized(self) -> str:
         """How dbt keeps its rows."""
         return str(self.settings.get("materialized", "view")).lower()
+
+    def change_texts(self, change: Callable[[str], str]) -> Self:
+        """The node with another spelling of its texts."""
+        texts = {name: change(getattr(self, name)) for name in ("text", "later")}
+        return self.model_copy(update=texts) if texts != {"text": self.text, "later": self.later} else self
 
     def words(self, setting: str) -> tuple[str, ...]:
         """A setting that is a word or a list of words."""
@@ -161,14 +169,15 @@ class DbtProject(DbtPart):
         """The files that it follows from; None where these are not all."""
         return self.files if self.holds_still else None
 
-    def change_texts(self, change: Callable[[str], str]) -> DbtProject:
+    def with_nodes(self, nodes: Iterable[DbtNode]) -> Self:
+        """The project with other nodes: a plain copy would find the old ones by their id."""
+        changed = self.model_copy(update={"nodes": tuple(nodes)})
+        vars(changed).pop("by_id", None)
+        return changed
+
+    def change_texts(self, change: Callable[[str], str]) -> Self:
         """The project with another spelling of the texts of its nodes."""
-
-        def respell(node: DbtNode) -> DbtNode:
-            texts = {name: text for name in ("text", "later") if (text := change(getattr(node, name)))}
-            return node.model_copy(update=texts) if texts else node
-
-        return self.model_copy(update={"nodes": tuple(map(respell, self.nodes))})
+        return self.with_nodes(node.change_texts(change) for node in self.nodes)
 
     @cached_property
     def by_id(self) -> dict[str, DbtNode]:
@@ -177,6 +186,24 @@ class DbtProject(DbtPart):
     @cached_property
     def source_by_id(self) -> dict[str, DbtSource]:
         return {source.id: source for source in self.sources}
+
+
+class DbtRound(DbtPart):
+    """The nodes of a project that a further round of answers changed."""
+
+    nodes: tuple[DbtNode, ...]
+
+
+def read_round(text: str, before: DbtProject | None, spell: Callable[[str], str]) -> DbtProject:
+    """A project as the child says it: whole, or the nodes that are others than in the round before; ValidationError.
+
+    `spell` is how the target's queries are spelled for Spark.
+    """
+    if before is not None:
+        with suppress(ValidationError):
+            new = {node.id: node.change_texts(spell) for node in DbtRound.model_validate_json(text).nodes}
+            return before.with_nodes(new.get(node.id, node) for node in before.nodes)
+    return DbtProject.model_validate_json(text).change_texts(spell)
 
 
 def table_name(relation: str) -> str:

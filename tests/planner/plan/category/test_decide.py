@@ -264,7 +264,9 @@ def test_columns_that_are_declared_in_another_order_make_another_table() -> None
         ("COUNT(*) AS n", "n INT", False),
         ("id", "id INT", False),  # what the declaration of an external table says may be wrong
         ("MAX(id) AS id", "id INT", False),
-        ("CAST(id AS INT) + 1 AS id", "id INT", False),
+        ("CAST(id AS INT) + 1 AS id", "id INT", True),
+        ("CAST(id AS BIGINT) + 1 AS id", "id INT", False),
+        ("id + 1 AS id", "id INT", False),
         ("CAST(id AS VARCHAR(10)) AS id", "id VARCHAR(10)", False),  # the cast gives a string
         ("CAST(id AS INT) AS id, 'a' AS label", "label STRING, id INT", False),
     ],
