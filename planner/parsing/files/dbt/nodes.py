@@ -194,7 +194,7 @@ class DbtRound(DbtPart):
     nodes: tuple[DbtNode, ...]
 
 
-def read_round(text: str, before: DbtProject | None, spell: Callable[[str], str]) -> DbtProject:
+def read_round(text: str, before: DbtProject | None, spell: Callable[[str], str] = str) -> DbtProject:
     """A project as the child says it: whole, or the nodes that are others than in the round before; ValidationError.
 
     `spell` is how the target's queries are spelled for Spark.
