@@ -11,7 +11,7 @@ from sqlglot.tokenizer_core import TokenType
 STRINGS = (TokenType.STRING, TokenType.RAW_STRING)
 _MACRO = re.compile(r"@[{'\w]")
 _FORMATS = "avro|binaryfile|csv|delta|iceberg|json|orc|parquet|text|xml"
-_FILES = re.compile(rf"(?<![\w`.])`?(?:{_FORMATS})`?\s*\.\s*`([^`]*/[^`]*)`", re.IGNORECASE)
+_FILES = re.compile(rf"(?<![\w`.])`?(?:{_FORMATS})`?\s*\.\s*`([^`/]*+/[^`]*+)`", re.IGNORECASE)
 _LONGEST = 20
 
 

@@ -20,7 +20,7 @@ ROWS = {  # type of a node, or materialization of a model -> the macros of dbt a
     ),
     "seed": re.compile(r"materialization_seed|(create|load|reset)_csv_\w+"),
     "snapshot": re.compile(
-        r"\w*snapshot\w*|current_timestamp\w*|equals|unique_key_\w+|get_dbt_valid_to_current|get_true_sql|create_columns"
+        r"\A\w*?snapshot\w*|current_timestamp\w*|equals|unique_key_\w+|get_dbt_valid_to_current|get_true_sql|create_columns"
     ),
 }
 _FIRST = re.compile(r"^[a-z]+__")  # of a macro's name that is dispatched: the adapter

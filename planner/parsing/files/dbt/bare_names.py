@@ -10,7 +10,7 @@ from sqlglot.errors import SqlglotError
 from mergeplan.planner.parsing.files.dbt.kinds import SPARK
 
 _READ = re.compile(r"\b(?:FROM|JOIN)\s+(`[^`]+`|\w+)(?![\w`]|\s*[.(])", re.IGNORECASE)
-_COMMON = re.compile(r"(`[^`]+`|\w+)\s+AS\s*\(", re.IGNORECASE)
+_COMMON = re.compile(r"(`[^`]++`|(?<!\w)\w++)\s++AS\s*\(", re.IGNORECASE)
 _COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 
 

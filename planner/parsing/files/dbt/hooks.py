@@ -29,7 +29,7 @@ _SET = re.compile(r"\s*SET\s+([\w.]+)\s*=\s*([^;]*?)\s*;?\s*", re.IGNORECASE)
 _OF_PARTITIONS = re.compile(r"hive\.exec\.(?:dynamic\.partition(?:\.mode)?|max\.dynamic\.partitions(?:\.pernode)?)")
 _OVERWRITES = "spark.sql.sources.partitionOverwriteMode"  # which dbt sets to `dynamic` itself where partitions replace
 _NOT_NULL = re.compile(
-    rf"\s*ALTER\s+TABLE\s+{_NAME}\s+(?:ALTER|CHANGE)\s+(?:COLUMN\s+)?(`[^`]+`|\w+)\s+SET\s+NOT\s+NULL\s*;?\s*",
+    rf"\s*ALTER\s+TABLE\s+{_NAME}\s+(?:ALTER|CHANGE)\s+(?:COLUMN\s+)?(`[^`]+`|\w+)\s+SET\s+NOT\s+NULL\s*+;?\s*+",
     re.IGNORECASE,
 )
 _MADE = re.compile(rf"\s*CREATE\s+(?:EXTERNAL\s+)?TABLE\s+IF\s+NOT\s+EXISTS\s+{_NAME}", re.IGNORECASE)
