@@ -13,12 +13,15 @@ from pathlib import Path
 from zlib import crc32
 
 import pytest
+from hypothesis import settings
 
 from mergeplan.planner.engine.protocol import Connection
 from mergeplan.planner.engine.spark.engine import SparkEngine, open_engine
 from mergeplan.planner.engine.spark.process.class_archive import OFF, VARIABLE, archive_of
 from mergeplan.planner.engine.spark.process.installed import find_java, spark_home
 
+settings.register_profile("mergeplan", deadline=None)  # how long an example takes is the machine's affair
+settings.load_profile("mergeplan")
 ARCHIVES = Path(sys.prefix) / ".spark"  # `make` puts one there
 # What costs time and changes no row: half of the tasks, no plan made again while it runs, no plan written as text for a
 # page that nobody opens, and no file of checksums beside each file, which Hadoop makes with a process of its own.

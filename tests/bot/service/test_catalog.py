@@ -110,7 +110,7 @@ def test_a_catalog_of_another_version_is_read_again(pages: Bench) -> None:
         pages.context.inbox.catalogs.put(SHOP, mark, document)
         answer = ask(pages, "")
         assert (answer.status_code, "Nothing was read yet" in answer.text) == (404, True)
-    until(lambda: ask(pages, "").status_code == 200, what="the catalog")
+        until(lambda: ask(pages, "").status_code == 200, what="the catalog")
 
 
 def test_no_project_code_runs_in_the_service_and_no_secret_is_on_a_page(pages: Bench) -> None:
