@@ -153,18 +153,18 @@ class Bench:
         return self.context.inbox.pulls.get(SHOP, number)
 
     def bot_comments(self, number: int) -> list[Comment]:
-        return [each for each in self.github.comments(SHOP, number) if each.author == self.github.bot_login]
+        return [comment for comment in self.github.comments(SHOP, number) if comment.author == self.github.bot_login]
 
     def plan(self, number: int) -> str:
         """The plan comment's text, '' when there is none."""
-        return next((each.body for each in self.bot_comments(number) if "mergeplan:plan" in each.body), "")
+        return next((comment.body for comment in self.bot_comments(number) if "mergeplan:plan" in comment.body), "")
 
     def replies(self, number: int) -> list[str]:
-        return [each.body for each in self.bot_comments(number) if "mergeplan:reply" in each.body]
+        return [comment.body for comment in self.bot_comments(number) if "mergeplan:reply" in comment.body]
 
     def reactions(self, number: int, comment_id: int) -> list[str]:
-        found = next(each for each in self.github.comments(SHOP, number) if each.id == comment_id)
-        return [each.content for each in found.reactions]
+        found = next(comment for comment in self.github.comments(SHOP, number) if comment.id == comment_id)
+        return [reaction.content for reaction in found.reactions]
 
     def checks(self, sha: str) -> dict[str, CheckRun]:
         return {name.removeprefix("mergeplan / "): run for name, run in self.github.checks(SHOP, sha).items()}
@@ -181,7 +181,7 @@ class Bench:
         lines = path.read_text().splitlines(keepends=True) if path.exists() else []
         every = [json.loads(line) for line in lines if line.endswith("\n")]  # the last may be on its way
         fits = [each for each in every if not verb or each["argv"][0] == verb]
-        return [each for each in fits if not environment or environment in each["argv"][1:2]]
+        return [fit for fit in fits if not environment or environment in fit["argv"][1:2]]
 
     def planner_state(self) -> dict[str, Any]:
         loaded: dict[str, Any] = json.loads((self.home / "scripted.json").read_text())

@@ -87,7 +87,7 @@ class World:
 
         def is_shown() -> bool:
             head = self._head(life.number)
-            return all(each.head == head and each.is_settled for each in self.records(life.number))
+            return all(record.head == head and record.is_settled for record in self.records(life.number))
 
         until(is_shown, self.patience, f"the plan of #{life.number}")
 
@@ -145,7 +145,9 @@ class World:
     def _press(self, life: Life) -> None:
         """Any button of any of its heads, by anybody who may write; GitHub shows those of older heads as well."""
         runs = self.scene.github.checks(SHOP, self.chance.choice(life.heads)).values()
-        shown = [(run.id, each.identifier) for run in runs for each in run.actions if each.label not in TAKES_BACK]
+        shown = [
+            (run.id, action.identifier) for run in runs for action in run.actions if action.label not in TAKES_BACK
+        ]
         if shown:
             try:
                 self.scene.github.click(SHOP, *self.chance.choice(shown), author=self.chance.choice(("wim", "ann")))
@@ -154,7 +156,9 @@ class World:
                 return  # it went while a hand was on its way to it
 
     def _tick(self, life: Life) -> None:
-        plan = [each for each in self.scene.github.comments(SHOP, life.number) if "mergeplan:plan" in each.body]
+        plan = [
+            comment for comment in self.scene.github.comments(SHOP, life.number) if "mergeplan:plan" in comment.body
+        ]
         if not plan:
             return
         shown = self.chance.choice(plan)
@@ -240,7 +244,7 @@ class World:
                 self._approve(record)
         merged = self.scene.github.pull_request(SHOP, life.number).merged_at is not None
         ends = AFTER_MERGE - {PullState.MERGED} if merged else {PullState.CLOSED}
-        return all(each.state in ends or not (merged or each.head) for each in records)
+        return all(record.state in ends or not (merged or record.head) for record in records)
 
     def _approve(self, record: PullRecord) -> None:
         pull, promised = self.scene.github.pull_request(SHOP, record.number), record.shown.plans
@@ -254,8 +258,8 @@ class World:
 
     def _is_answered(self) -> bool:
         """A pull request that was over before anybody heard of it is nobody's: what was asked there is not answered."""
-        known = [life.number for life in self.over if all(each.head for each in self.records(life.number))]
-        every = (each for number in known for each in self.scene.github.comments(SHOP, number))
+        known = [life.number for life in self.over if all(record.head for record in self.records(life.number))]
+        every = (comment for number in known for comment in self.scene.github.comments(SHOP, number))
         asked = (each for each in every if each.id in self.commands)
         return all({"rocket", "confused"} & {reaction.content for reaction in each.reactions} for each in asked)
 
@@ -272,7 +276,7 @@ class World:
     def prod_is_at_rest(self) -> bool:
         with closing(Inbox(self.scene.url)) as inbox:
             prods, head = [inbox.prods.get(key) for key in self.projects], self.scene.github.head(SHOP)
-        return all(each.commit == each.promoted_commit == head for each in prods)
+        return all(prod.commit == prod.promoted_commit == head for prod in prods)
 
     def records(self, number: int) -> tuple[PullRecord, ...]:
         """What the service knows of a pull request, for each project."""
@@ -282,13 +286,15 @@ class World:
     def comments_of_plans(self) -> Mapping[tuple[int, str], int]:
         """How many plan comments each life has for a project, by the hidden marker of the comment."""
         every = (
-            (life.number, each.body) for life in self.over for each in self.scene.github.comments(SHOP, life.number)
+            (life.number, comment.body)
+            for life in self.over
+            for comment in self.scene.github.comments(SHOP, life.number)
         )
         return Counter((number, body.split("-->")[0]) for number, body in every if "mergeplan:plan" in body)
 
     def replies(self) -> list[str]:
         """The hidden key of every reply: none may be there twice."""
-        found = (each.body for life in self.over for each in self.scene.github.comments(SHOP, life.number))
+        found = (comment.body for life in self.over for comment in self.scene.github.comments(SHOP, life.number))
         return [body.split("-->")[0] for body in found if "mergeplan:reply" in body]
 
     def _head(self, number: int) -> str:

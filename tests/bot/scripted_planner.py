@@ -180,7 +180,8 @@ def show_plan(name: str, state: dict[str, Any], now: dict[str, str], found: list
         "virtual": not any(each["intervals"] for each in found), "empty": not found, "models": found,
         "views": {"added": [e["name"] for e in found if e["change"] == "added"], "swapped": [], "dropped": []},
         "comparisons": [], "exposures": [], "warnings": turn.get("warnings", []), "blockers": turn.get("blockers", []),
-        "overrides": [override_of(each) for each in overrides.values()], "unused_overrides": [], "restatement": None,
+        "overrides": [override_of(override) for override in overrides.values()], "unused_overrides": [],
+        "restatement": None,
         "refused": turn.get("refused", []), "left_out": [],
     }  # fmt: skip
 
@@ -234,7 +235,7 @@ def plan(name: str) -> None:
     state, now = load(), models()
     found = changes(state, name, now, overridden(state, name, now))
     found, left = select(found)
-    built = {table for each in state["environments"].values() for table in each.get("tables", [])}
+    built = {table for environment in state["environments"].values() for table in environment.get("tables", [])}
     if name == "prod":
         for each in found:
             each["intervals"] = [] if each["table"] in built else each["intervals"]

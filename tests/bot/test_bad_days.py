@@ -43,7 +43,7 @@ T = TypeVar("T")
 
 def lives(failures: tuple[T, ...]) -> list[tuple[T, ...]]:
     """Which calls fail in one life."""
-    return [failures, *((each,) for each in failures if APART)]
+    return [failures, *((failure,) for failure in failures if APART)]
 
 
 def live_once(bench: Bench) -> int:
@@ -62,7 +62,7 @@ def assert_the_usual_end(bench: Bench, number: int) -> None:
     assert len(bench.bot_comments(number)) == 2
     assert "nothing was computed" in bench.plan(number)
     assert "`shop.orders` is now Breaking" in bench.replies(number)[0]
-    asked = next(each for each in bench.github.comments(SHOP, number) if each.author == "wim")
+    asked = next(comment for comment in bench.github.comments(SHOP, number) if comment.author == "wim")
     assert sorted(reaction.content for reaction in asked.reactions) == ["eyes", "rocket"]
     assert bench.conclusions(bench.head(number)) == GREEN
     merged = bench.github.pull_request(SHOP, number).merge_commit_sha

@@ -173,8 +173,8 @@ def test_the_numbers_are_served_while_github_cannot_be_reached(bench: Bench) -> 
     bench.idle()
     before = httpx.get(f"{bench.url}/metrics").text
     bench.github.faults.fail("*", ".*", status=500, times=1000)
-    for each in bench.context.github.owners.connections():
-        bench.context.github.owners.forget(each.owner)
+    for connection in bench.context.github.owners.connections():
+        bench.context.github.owners.forget(connection.owner)
     calls = len(bench.github.calls)
     answer = httpx.get(f"{bench.url}/metrics")
     bench.github.faults.clear()

@@ -188,7 +188,7 @@ def test_kill_9_right_after_the_answer_loses_nothing(scene: Scene) -> None:
     number = scene.open()
     scene.github.wait_idle()
     scene.kill()
-    opened = next(each for each in scene.github.deliveries if each.event == "pull_request")
+    opened = next(delivery for delivery in scene.github.deliveries if delivery.event == "pull_request")
     scene.knobs("{}")
     scene.start()
     scene.github.redeliver(opened.id)
@@ -196,7 +196,7 @@ def test_kill_9_right_after_the_answer_loses_nothing(scene: Scene) -> None:
     until(lambda: scene.record(number).state is PullState.PLANNED, what="the plan")
     until(lambda: scene.statuses(number) == {"completed"}, what="the checks, after the comment")
     scene.github.wait_idle()
-    assert len([each for each in scene.github.comments(SHOP, number) if "mergeplan:plan" in each.body]) == 1
+    assert len([comment for comment in scene.github.comments(SHOP, number) if "mergeplan:plan" in comment.body]) == 1
     with closing(Inbox(scene.url)) as inbox:
         kinds = [news.kind for news in inbox.deliveries.news(f"{SHOP}#{number}", 0)]
     assert kinds.count("pull_request.opened") == 1

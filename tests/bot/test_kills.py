@@ -50,7 +50,7 @@ def one_pull_request(scene: Scene, choose: random.Random, index: int) -> int:
     prod = json.loads((scene.home / SHOP / "scripted.json").read_text())["environments"]["prod"]
     assert (prod["revision"], prod["models"]["shop.orders"]) == (1 + index, files["models/orders.sql"])
     assert scene.prod().state is Prod.READY
-    assert len([each for each in scene.github.comments(SHOP, number) if "mergeplan:plan" in each.body]) == 1
+    assert len([comment for comment in scene.github.comments(SHOP, number) if "mergeplan:plan" in comment.body]) == 1
     return kills
 
 

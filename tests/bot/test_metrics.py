@@ -15,9 +15,9 @@ from mergeplan.bot import metrics
 
 DASHBOARD = Path(__file__).parents[2] / "docs" / "grafana" / "mergeplan.json"
 LABELS = {
-    f"{each._name}{'_total' if each._type == 'counter' else ''}": set(each._labelnames)
-    for each in vars(metrics).values()
-    if isinstance(each, MetricWrapperBase)
+    f"{value._name}{'_total' if value._type == 'counter' else ''}": set(value._labelnames)
+    for value in vars(metrics).values()
+    if isinstance(value, MetricWrapperBase)
 }
 
 

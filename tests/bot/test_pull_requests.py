@@ -46,7 +46,7 @@ def test_a_second_push_refreshes_the_same_comment(bench: Bench) -> None:
     bench.github.commit(SHOP, "change", FILTER, "More", author="wim")
     bench.idle()
 
-    assert [each.id for each in bench.bot_comments(number)] == [first]
+    assert [comment.id for comment in bench.bot_comments(number)] == [first]
     assert bench.head(number)[:7] in bench.plan(number)
     assert "1 breaking" in bench.plan(number)
     assert bench.conclusions(old) == bench.conclusions(bench.head(number)) == GREEN
@@ -97,7 +97,7 @@ def test_a_project_that_does_not_load_fails_the_plan_at_file_and_line(bench: Ben
 
     check = bench.checks(bench.head(number))["plan"]
     assert (check.conclusion, check.title) == ("failure", "The project does not load")
-    assert [(each.path, each.start_line) for each in check.annotations] == [("models/orders.sql", 2)]
+    assert [(annotation.path, annotation.start_line) for annotation in check.annotations] == [("models/orders.sql", 2)]
     assert "`models/orders.sql:2`" in bench.plan(number)
     assert bench.plan(number).count("The project does not load") == 1
     bench.github.commit(SHOP, "change", COLUMN, "Mended", author="wim")
@@ -466,7 +466,7 @@ def test_a_blocking_audit_fails_the_environment_at_its_line(bench: Bench) -> Non
 
     check = bench.checks(bench.head(number))["environment"]
     assert check.conclusion == "failure"
-    assert [(each.path, each.start_line) for each in check.annotations] == [("models/orders.sql", 1)]
+    assert [(annotation.path, annotation.start_line) for annotation in check.annotations] == [("models/orders.sql", 1)]
     assert "A blocking audit found rows" in bench.plan(number)
 
 

@@ -57,7 +57,7 @@ def test_a_pull_request_with_a_package_of_its_own_is_built_and_a_new_version_of_
     outcome = bench.record(number).outcome
     assert outcome is not None
     assert outcome.plan is not None
-    assert [each.name for each in outcome.plan.models if each.intervals] == ["shop.priced"], bench.plan(number)
+    assert [model.name for model in outcome.plan.models if model.intervals] == ["shop.priced"], bench.plan(number)
 
     number = bench.open({"requirements.txt": "acme==1.0\nevil==1.0\n"}, "evil")
     bench.idle()
@@ -80,7 +80,7 @@ def test_a_hostile_source_that_a_pull_request_asks_for_is_built_and_finds_no_sec
         bench.idle()
 
     assert bench.record(number).state is PullState.PLANNED, bench.plan(number)
-    found = "".join(each.read_text() for each in bench.home.rglob("evil.py"))
+    found = "".join(path.read_text() for path in bench.home.rglob("evil.py"))
     assert "PermissionError" in found
     assert not {word for word in (SECRET, BOT_SECRET, "CONNECTED") if word in found + bench.plan(number)}
 

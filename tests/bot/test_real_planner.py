@@ -138,7 +138,7 @@ def test_prod_goes_back_and_the_revert_that_is_opened_computes_nothing_and_moves
     after = bench.open({"models/more.sql": "MODEL (name sqlmesh_example.more, kind VIEW);\nSELECT 1 AS a\n"}, "more")
     bench.idle()
     outcome = bench.record(after).outcome
-    assert outcome and outcome.plan and [each.name for each in outcome.plan.models] == ["sqlmesh_example.more"]
+    assert outcome and outcome.plan and [model.name for model in outcome.plan.models] == ["sqlmesh_example.more"]
 
 
 @pytest.mark.prove
@@ -243,8 +243,8 @@ def test_two_projects_of_one_repository_are_planned_and_promoted_apart(make_benc
         (PullState.PROMOTED, 2)
     ] * 2
     assert all(
-        each.promotion.outcome and each.promotion.outcome.promotion and is_free(each.promotion.outcome.promotion)
-        for each in ends
+        end.promotion.outcome and end.promotion.outcome.promotion and is_free(end.promotion.outcome.promotion)
+        for end in ends
     )
     assert [rows(home, count) for home in homes] == [[[7]], [[5]]]
     bench.say(number, "/rollback --project ads", author="ann")

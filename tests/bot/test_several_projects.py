@@ -34,7 +34,7 @@ def ads(bench: Bench, number: int) -> PullRecord:
 
 def plans(bench: Bench, number: int) -> dict[str, str]:
     """The plan comments by their marker's end."""
-    bodies = (each.body for each in bench.bot_comments(number) if each.body.startswith("<!-- mergeplan:plan"))
+    bodies = (comment.body for comment in bench.bot_comments(number) if comment.body.startswith("<!-- mergeplan:plan"))
     return {body.split(" -->")[0].removeprefix("<!-- mergeplan:plan"): body for body in bodies}
 
 
@@ -46,7 +46,7 @@ def calls(bench: Bench, verb: str) -> list[dict[str, Any]]:
 
 def test_a_change_of_one_project_is_planned_and_promoted_by_it_alone(pair: Bench) -> None:
     prods = [pair.context.inbox.prods.get(key) for key in (SHOP, ADS)]
-    assert [(each.state, each.revision) for each in prods] == [(Prod.READY, 1)] * 2
+    assert [(prod.state, prod.revision) for prod in prods] == [(Prod.READY, 1)] * 2
     number = pair.open(IN_ADS)
     pair.idle()
     checks = pair.github.checks(SHOP, pair.head(number))
@@ -113,7 +113,9 @@ def test_deploy_is_refused_where_other_projects_change_too(copy_bench: Callable[
 def test_a_button_and_a_box_of_one_project_ask_nothing_of_the_other(pair: Bench) -> None:
     number = pair.open(IN_SHOP | IN_ADS)
     pair.idle()
-    comment = next(each for each in pair.bot_comments(number) if each.body.startswith("<!-- mergeplan:plan~ads"))
+    comment = next(
+        comment for comment in pair.bot_comments(number) if comment.body.startswith("<!-- mergeplan:plan~ads")
+    )
     before = len(pair.calls("plan")), len(calls(pair, "plan"))
     box = next(line for line in comment.body.split("\n") if line.startswith("- [ ] `/plan"))
     pair.github.edit_comment(SHOP, comment.id, comment.body.replace(box, box.replace("[ ]", "[x]")), author="wim")
@@ -138,7 +140,7 @@ def test_where_the_first_project_is_missing_another_one_answers(copy_bench: Call
     bench.say(number, "/help")
     bench.say(number, "/plan --project dbt")
     answers = bench.replies(number)
-    assert ["`shop` answers" in each for each in answers] == [True, True]
+    assert ["`shop` answers" in answer for answer in answers] == [True, True]
     assert "There is no such project. Projects: `shop`, `ads`." in answers[1]
 
 

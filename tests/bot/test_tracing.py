@@ -61,7 +61,9 @@ def _collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
 
 def attributes(span: Any) -> dict[str, str]:
     """A span's attributes as texts."""
-    return {each.key: str(each.value.string_value or each.value.int_value) for each in span.attributes}
+    return {
+        attribute.key: str(attribute.value.string_value or attribute.value.int_value) for attribute in span.attributes
+    }
 
 
 def test_one_trace_leads_from_the_delivery_to_the_planners_batches(

@@ -113,10 +113,10 @@ class Services:
 
     def wait_until_state(self, numbers: list[int], state: PullState, seconds: float = 200.0) -> None:
         """Returns when all of them stand there, with one plan comment each and no check in progress."""
-        until(lambda: {self.record(each).state for each in numbers} == {state}, seconds, state.value)
-        until(lambda: all(self._statuses(each) == {"completed"} for each in numbers), what="the checks")
-        for each in numbers:
-            said = [c for c in self.github.comments(SHOP, each) if "mergeplan:plan" in c.body]
+        until(lambda: {self.record(number).state for number in numbers} == {state}, seconds, state.value)
+        until(lambda: all(self._statuses(number) == {"completed"} for number in numbers), what="the checks")
+        for number in numbers:
+            said = [c for c in self.github.comments(SHOP, number) if "mergeplan:plan" in c.body]
             assert len(said) == 1
 
     def _statuses(self, number: int) -> set[str]:

@@ -86,7 +86,7 @@ def test_packages_are_installed_once_with_what_they_require(tmp_path: Path) -> N
 
     assert first is not None
     assert first == again
-    assert sorted(each.name for each in first.iterdir() if not each.name.endswith((".dist-info", ".json"))) == [
+    assert sorted(path.name for path in first.iterdir() if not path.name.endswith((".dist-info", ".json"))) == [
         "acme", "acme_core.py",
     ]  # fmt: skip
     assert [each.split()[0] for each in versions_in(first, "acme").split(" acme")] == ["acme", "-core"]

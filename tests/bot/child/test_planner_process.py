@@ -89,7 +89,7 @@ def test_a_planner_of_another_version_is_refused_in_a_sentence_and_not_misread(t
     outcome = child_that_prints(tmp_path, plan, result).outcome
 
     assert (outcome.ok, outcome.applied, outcome.plan, outcome.is_defect) == (False, False, None, False)
-    assert [(each.kind, each.hint) for each in outcome.problems] == [
+    assert [(problem.kind, problem.hint) for problem in outcome.problems] == [
         ("OtherVersion", "Install the same mergeplan on both sides.")
     ]
     assert "version 2 of its JSON" in outcome.problems[0].message

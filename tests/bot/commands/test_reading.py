@@ -9,7 +9,7 @@ from mergeplan.bot.commands.reading import read_commands
 
 
 def verbs(text: str) -> list[str]:
-    return [each.verb if isinstance(each, Command) else "mistake" for each in read_commands(text)]
+    return [command.verb if isinstance(command, Command) else "mistake" for command in read_commands(text)]
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_talk_quotes_and_code_give_nothing(text: str) -> None:
 def test_no_comment_is_long_to_read(part: str) -> None:
     """Behaviour 7: GitHub's longest comment, of whatever it is made, in one line and in many, has an end."""
     for text in (part * (65_536 // len(part)), (part + "\n") * (65_536 // (len(part) + 1))):
-        assert all(isinstance(each, (Command, Mistake)) for each in read_commands(text))
+        assert all(isinstance(command, (Command, Mistake)) for command in read_commands(text))
 
 
 def test_several_commands_come_in_order() -> None:
@@ -84,7 +84,7 @@ def test_a_category_is_written_in_several_ways() -> None:
     """non-breaking, non_breaking, nonbreaking are one."""
     text = "/categorize a non-breaking\n/categorize a NON_BREAKING\n/categorize a nonbreaking"
 
-    assert {each.category for each in read_commands(text) if isinstance(each, Command)} == {"non_breaking"}
+    assert {command.category for command in read_commands(text) if isinstance(command, Command)} == {"non_breaking"}
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_a_mistake_names_the_cause_and_what_to_type(text: str, said: str) -> Non
 def test_with_a_namespace_other_commands_are_other_bots() -> None:
     """Behaviour 30: beside a bot with a /plan of its own."""
     text = "/plan\n/warehouse help\n/mergeplan status\n/Warehouse `diff` a.b\n/pln"
-    found = [each for each in read_commands(text, "Warehouse") if isinstance(each, Command)]
+    found = [command for command in read_commands(text, "Warehouse") if isinstance(command, Command)]
 
     assert [each.verb for each in found] == ["help", "status", "diff"]
 
@@ -146,13 +146,17 @@ def test_with_a_namespace_other_commands_are_other_bots() -> None:
 )
 def test_a_condition_is_what_was_written(text: str, model: str, where: str) -> None:
     """Behaviour 7: as one argument, whatever it holds."""
-    assert [(each.model, each.where) for each in read_commands(text) if isinstance(each, Command)] == [(model, where)]
+    assert [(command.model, command.where) for command in read_commands(text) if isinstance(command, Command)] == [
+        (model, where)
+    ]
 
 
 def test_models_are_restated_for_days_that_are_given_in_any_way() -> None:
     """As one argument each, whatever stands between."""
     text = "/restate Tag:pii+ --end=2026-01-07 --start 2026-01-01\n/restate shop.*\n/rollback 3"
-    found = [(each.model, each.days, each.number) for each in read_commands(text) if isinstance(each, Command)]
+    found = [
+        (command.model, command.days, command.number) for command in read_commands(text) if isinstance(command, Command)
+    ]
 
     assert found == [("tag:pii+", ("2026-01-01", "2026-01-07"), 0), ("shop.*", ("", ""), 0), ("", ("", ""), 3)]
 

@@ -80,7 +80,7 @@ def test_a_planted_secret_appears_nowhere(bench: Bench) -> None:
     bench.idle()
 
     secrets = bench.settings.secrets()
-    shown = "".join(each.body for each in bench.bot_comments(number))
+    shown = "".join(comment.body for comment in bench.bot_comments(number))
     shown += "".join(f"{run.title}{run.summary}" for run in bench.checks(bench.head(number)).values())
     environ = "".join(str(call["environ"]) for call in bench.calls())
     assert "The environment is" in shown

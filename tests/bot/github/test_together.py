@@ -70,7 +70,7 @@ def test_what_an_earlier_release_wrote_is_changed_by_its_number(bench: Bench) ->
     number = bench.open(COLUMN)
     bench.idle()
     record = bench.record(number)
-    bare = tuple(type(each)(**{**each.__dict__, "node": ""}) for each in record.checks)
+    bare = tuple(type(check)(**{**check.__dict__, "node": ""}) for check in record.checks)
     bench.context.inbox.pulls.change(SHOP, number, checks=bare, comment_node="")
     before = len(bench.github.calls)
     bench.say(number, "/categorize orders breaking")
@@ -113,7 +113,9 @@ def test_annotations_secrets_and_a_details_link_come_through(bench: Bench) -> No
     for check in done.checks:
         run = runs[check.id]
         assert (run.conclusion, run.details_url, run.summary) == ("failure", "http://localhost/x", "It says ***")
-        assert [(each.start_line, each.start_column, each.message) for each in run.annotations] == [
+        assert [
+            (annotation.start_line, annotation.start_column, annotation.message) for annotation in run.annotations
+        ] == [
             (3, 2, "Not ***"),
             (1, None, "Odd"),
         ]

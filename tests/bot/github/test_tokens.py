@@ -13,7 +13,7 @@ def test_the_bots_token_may_do_what_its_table_says_and_gits_reads_one_repository
     """The sandbox's App was granted more, such as to write statuses."""
     bench.open(COLUMN)
     bench.idle()
-    given = [each for each in bench.github.state.tokens.values() if each.kind == "installation"]
+    given = [token for token in bench.github.state.tokens.values() if token.kind == "installation"]
     of_git = [each for each in given if each.repositories is not None]
     (own,) = {each.permissions for each in given if each.repositories is None}
 

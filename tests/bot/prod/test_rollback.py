@@ -36,7 +36,7 @@ def prod(bench: Bench) -> dict[str, Any]:
 def reverts(bench: Bench, number: int) -> list[PullRequest]:
     """The pull requests that revert one."""
     pulls = bench.github.state.repositories[SHOP].pulls
-    return [each for each in pulls if each.head_ref.startswith(f"revert-{number}-")]
+    return [pull for pull in pulls if pull.head_ref.startswith(f"revert-{number}-")]
 
 
 def test_a_dry_run_says_what_a_rollback_would_show_and_changes_nothing(bench: Bench) -> None:
@@ -79,7 +79,7 @@ def test_a_rollback_says_what_prod_lacks_and_opens_the_revert_whose_merge_moves_
     after = bench.open(MORE, "more")
     bench.idle()
     plan = bench.record(after).outcome
-    assert plan and plan.plan and [each.name for each in plan.plan.models] == ["shop.more"]
+    assert plan and plan.plan and [model.name for model in plan.plan.models] == ["shop.more"]
 
 
 def test_a_rollback_that_cannot_be_done_is_refused_with_the_reason(bench: Bench) -> None:
@@ -107,7 +107,7 @@ def test_a_revert_whose_answer_is_lost_or_that_somebody_opened_already_is_opened
     bench.say(number, "/rollback", author="ann")
 
     assert f"merge #{pull.number}, which reverts it" in bench.replies(number)[2]
-    assert [each.number for each in reverts(bench, number)] == [pull.number]
+    assert [revert.number for revert in reverts(bench, number)] == [pull.number]
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ BREAKING = "`/categorize shop.orders breaking`"
 def button(bench: Bench, number: int, check: str, label: str) -> tuple[CheckRun, str]:
     """A check of the head, and the identifier of its button."""
     run = bench.checks(bench.head(number))[check]
-    return run, next(each.identifier for each in run.actions if each.label == label)
+    return run, next(action.identifier for action in run.actions if action.label == label)
 
 
 def press(bench: Bench, number: int, check: str, label: str, author: str = "wim") -> None:
@@ -44,13 +44,16 @@ def test_a_pressed_button_is_the_command_of_who_pressed_it(bench: Bench) -> None
     """Behaviour 36: the same judgement, the same end, on record; one reply says who pressed and what came of it."""
     number = bench.open(COLUMN)
     bench.idle()
-    assert [each.label for each in bench.checks(bench.head(number))["plan"].actions] == ["Breaking", "Plan again"]
+    assert [action.label for action in bench.checks(bench.head(number))["plan"].actions] == ["Breaking", "Plan again"]
     press(bench, number, "plan", "Breaking")
 
     (reply,) = bench.replies(number)
     assert f"`wim` pressed a button:\n\n🚀 {BREAKING}\n`shop.orders` is now Breaking." in reply
     assert "1 breaking, 1 indirect breaking" in bench.plan(number)
-    assert [each.label for each in bench.checks(bench.head(number))["plan"].actions] == ["Non-breaking", "Plan again"]
+    assert [action.label for action in bench.checks(bench.head(number))["plan"].actions] == [
+        "Non-breaking",
+        "Plan again",
+    ]
     assert bench.context.inbox.commands.open(SHOP, number) == ()
 
 
@@ -89,7 +92,7 @@ def test_the_roles_of_the_project_stand_on_the_buttons(copy_bench: Callable[...,
     bench = copy_bench({**BUDGET, "config.yaml": rules})
     number = bench.open(COLUMN)
     bench.idle()
-    (again,) = [each for each in bench.checks(bench.head(number))["plan"].actions if each.label == "Plan again"]
+    (again,) = [action for action in bench.checks(bench.head(number))["plan"].actions if action.label == "Plan again"]
 
     assert again.description == "Plans on prod as it is. Needs maintain."
     tick(bench, number, "`/warehouse plan`", author="wim")
@@ -188,7 +191,7 @@ def test_deploy_and_roll_back_are_buttons_of_the_promotion(copy_bench: Callable[
     bench.idle()
 
     assert bench.record(number).state is PullState.ROLLED_BACK
-    assert [each.label for each in bench.checks(merge)["promotion"].actions] == ["Try again"]
+    assert [action.label for action in bench.checks(merge)["promotion"].actions] == ["Try again"]
     assert bench.checks(bench.head(number))["plan"].actions == []
 
 
@@ -216,7 +219,7 @@ def test_buttons_go_while_a_plan_is_made(bench: Bench, apart: bool) -> None:
     until(lambda: bench.record(number).state is PullState.CANCELLED, what="the end")
     bench.knobs()
     bench.idle()
-    assert [each.label for each in bench.checks(bench.head(number))["plan"].actions] == ["Plan again"]
+    assert [action.label for action in bench.checks(bench.head(number))["plan"].actions] == ["Plan again"]
 
 
 def test_a_ticked_box_is_a_command_and_empty_again(bench: Bench) -> None:

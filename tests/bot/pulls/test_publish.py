@@ -49,7 +49,7 @@ def test_the_checks_of_a_commit_are_looked_for_once(bench: Bench) -> None:
     bench.github.merge(SHOP, number, author="ann")
     bench.idle()
 
-    looks = Counter(each.path for each in bench.github.calls if each.method == "GET" and "/check-runs" in each.path)
+    looks = Counter(call.path for call in bench.github.calls if call.method == "GET" and "/check-runs" in call.path)
     assert set(looks.values()) == {1}
     assert len(bench.checks(bench.head(number))) == 5
 

@@ -16,7 +16,7 @@ IDLE = ProjectFacts("ann/shop~idle", "idle", False)
 def answering(text: str, *projects: ProjectFacts) -> list[str]:
     """The folders of those who answer."""
     (asked,) = read_commands(text)
-    return [each.folder for each in projects if each.key in target_projects(asked, projects)]
+    return [project.folder for project in projects if project.key in target_projects(asked, projects)]
 
 
 @pytest.mark.parametrize(

@@ -226,7 +226,7 @@ def test_a_rollback_to_a_revision_takes_back_what_came_after_it(bench: Bench) ->
     assert "or name the revision: `/rollback 1` takes back all that came after it" in bench.replies(numbers[0])[0]
     bench.say(numbers[0], "/rollback 1", author="ann")
 
-    assert [bench.record(each).state for each in numbers] == [PullState.ROLLED_BACK] * 2
+    assert [bench.record(number).state for number in numbers] == [PullState.ROLLED_BACK] * 2
     assert bench.planner_state()["environments"]["prod"]["models"] == bench.planner_state()["history"]["prod"]["1"]
 
 
@@ -390,7 +390,7 @@ def test_a_comment_whose_webhook_came_runs_as_it_was_written(bench: Bench) -> No
     bench.github.edit_comment(SHOP, comment, "/cancel", author="ann")
     bench.idle()
 
-    assert ["is now Breaking" in each for each in bench.replies(number)] == [True]
+    assert ["is now Breaking" in reply for reply in bench.replies(number)] == [True]
 
 
 def test_where_edits_cannot_be_known_what_needs_more_than_write_is_refused(bench: Bench) -> None:

@@ -233,7 +233,7 @@ def test_a_broken_rule_fails_the_check_of_the_linter_and_another_error_leaves_it
 
     def check_texts(*errors: dict[str, Any]) -> list[tuple[str, str, str, int]]:
         view = show(PullState.FAILED, run_lines=run_lines([*errors, {"event": "result", "ok": False}], 1))
-        by_name = {each.name.split()[-1]: each for each in checks(view)}
+        by_name = {check.name.split()[-1]: check for check in checks(view)}
         of_both = ((name, by_name[name]) for name in ("lint", "plan"))
         return [(name, each.conclusion, each.title, len(each.annotations)) for name, each in of_both]
 
@@ -253,7 +253,9 @@ def test_a_project_that_does_not_load_says_so_once_with_every_error() -> None:
 
     assert text.count("does not load") == 1
     assert ("- `models/a.sql:2`: No `x`.\n- `models/a.sql:3`: No `y`." in text) is True
-    assert [each.name for each in shown_checks if "does not load" in each.title + each.summary] == ["mergeplan / plan"]
+    assert [check.name for check in shown_checks if "does not load" in check.title + check.summary] == [
+        "mergeplan / plan"
+    ]
 
 
 def test_what_an_audit_found_is_shown_with_its_query_and_its_masked_rows() -> None:
@@ -272,7 +274,7 @@ def test_what_an_audit_found_is_shown_with_its_query_and_its_masked_rows() -> No
 def audit_comment(*problems: dict[str, Any]) -> str:
     """The comment of a plan whose audit `nulls` of shop.orders found rows, beside other problems."""
     found = {"event": "audit", "model": "shop.orders", "name": "nulls", "ok": False, "blocking": True, "count": 3}
-    lines = [found, *({"event": "error", **each} for each in problems), {"event": "result", "ok": False}]
+    lines = [found, *({"event": "error", **problem} for problem in problems), {"event": "result", "ok": False}]
     return plan_comment(show(PullState.FAILED, run_lines=run_lines(lines, 4))) or ""
 
 

@@ -44,13 +44,13 @@ def views(draw: st.DrawFn) -> Shown:
 def test_buttons_and_boxes_are_within_githubs_limits_and_each_is_the_one_command_it_says(view: Shown) -> None:
     """Behaviour 36: three buttons of a check, their lengths, no two alike; what is taken up is what is typed."""
     record, prod = view.record, view.prod
-    for check in (attach_buttons(each, view) for each in checks(view)):
+    for check in (attach_buttons(check, view) for check in checks(view)):
         assert len(check.actions) <= 3
         assert check.is_completed or not check.actions
-        for each in check.actions:
-            assert 0 < len(each.label) <= 20
-            assert 0 < len(each.description) <= 40
-            assert 0 < len(each.identifier) <= 20
+        for action in check.actions:
+            assert 0 < len(action.label) <= 20
+            assert 0 < len(action.description) <= 40
+            assert 0 < len(action.identifier) <= 20
     offered = offers(record, prod)
     assert len({each.identifier for each in offered}) == len({each.box for each in offered})
     for each in offered:
@@ -71,18 +71,18 @@ def test_what_was_shown_with_something_else_is_not_taken_up(changes: dict[str, o
     view = show()
     old, prod = view.record, view.prod
     now = old.change(**changes)
-    for each in offers(old, prod):
-        assert not isinstance(resolve_press(each.box, Press((each.box,)), now, prod), Command)
-        assert not isinstance(resolve_press(each.identifier, Press((each.identifier,), now.head), now, prod), Command)
-        assert not isinstance(resolve_press(each.identifier, Press((each.identifier,), "d" * 40), old, prod), Command)
-        assert not isinstance(resolve_press(each.identifier, Press((each.identifier,)), old, prod), Command)
+    for offer in offers(old, prod):
+        assert not isinstance(resolve_press(offer.box, Press((offer.box,)), now, prod), Command)
+        assert not isinstance(resolve_press(offer.identifier, Press((offer.identifier,), now.head), now, prod), Command)
+        assert not isinstance(resolve_press(offer.identifier, Press((offer.identifier,), "d" * 40), old, prod), Command)
+        assert not isinstance(resolve_press(offer.identifier, Press((offer.identifier,)), old, prod), Command)
 
 
 def test_only_an_edit_that_ticks_and_does_nothing_else_is_a_tick() -> None:
     """GitHub may end lines otherwise; who unticks, or edits anything beside, ticks nothing."""
     text = plan_comment(show())
     assert text is not None
-    boxes = [each.box for each in offers(show().record, show().prod)]
+    boxes = [offer.box for offer in offers(show().record, show().prod)]
     first = text.replace(boxes[0], boxes[0].replace("[ ]", "[x]"))
     both = first.replace(boxes[1], boxes[1].replace("[ ]", "[X]"))
 

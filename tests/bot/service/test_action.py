@@ -70,7 +70,7 @@ class Workflow:
     def tick(self, number: int, command: str, author: str, *, again: bool = False) -> int:
         """The box of a command in the plan comment is ticked; `again` runs the same event once more."""
         if not again:
-            (comment,) = [each for each in self.github.comments(SHOP, number) if "mergeplan:plan" in each.body]
+            (comment,) = [comment for comment in self.github.comments(SHOP, number) if "mergeplan:plan" in comment.body]
             after = comment.body.replace(f"- [ ] `{command}`", f"- [x] `{command}`")
             self.github.edit_comment(SHOP, comment.id, after, author=author)
             at = datetime.now(UTC).isoformat(timespec="seconds")
@@ -125,12 +125,12 @@ def test_the_action_plans_and_promotes_as_the_service_does(workflow: Workflow) -
     number = github.open_pull_request(SHOP, "change", "main", "A change", author="wim")
     assert workflow.pull_request(number, "opened") == 0
 
-    (comment,) = [each for each in github.comments(SHOP, number) if each.author == LOGIN]
+    (comment,) = [comment for comment in github.comments(SHOP, number) if comment.author == LOGIN]
     assert "1 non-breaking" in comment.body
     assert comment.body in workflow.summary.read_text()
     github.merge(SHOP, number, author="ann")
     assert workflow.push() == 0
-    (comment,) = [each for each in github.comments(SHOP, number) if each.author == LOGIN]
+    (comment,) = [comment for comment in github.comments(SHOP, number) if comment.author == LOGIN]
     assert "In prod" in comment.body
 
 
@@ -141,7 +141,7 @@ def test_later_steps_read_what_came_of_a_run(workflow: Workflow) -> None:
     workflow.outputs.unlink()
     workflow.pull_request(number, "opened")
     found = dict(line.split("=", 1) for line in workflow.outputs.read_text().splitlines())
-    (comment,) = [each for each in workflow.github.comments(SHOP, number) if each.author == LOGIN]
+    (comment,) = [comment for comment in workflow.github.comments(SHOP, number) if comment.author == LOGIN]
 
     assert (found["state"], found["environment"], found["exit-code"]) == ("planned", f"pr_{number}", "0")
     assert (found["changed"], found["computed"], found["prod-revision"]) == ("2", "1", "1")
@@ -158,10 +158,10 @@ def test_a_command_and_a_merge_are_heeded_as_by_the_service(workflow: Workflow) 
     number = workflow.propose(COLUMN)
     workflow.pull_request(number, "opened")
     assert workflow.comment(number, "/categorize orders breaking", "wim") == 0
-    reply = [each for each in github.comments(SHOP, number) if each.author == LOGIN][-1]
-    (asked,) = [each for each in github.comments(SHOP, number) if each.author == "wim"]
+    reply = [comment for comment in github.comments(SHOP, number) if comment.author == LOGIN][-1]
+    (asked,) = [comment for comment in github.comments(SHOP, number) if comment.author == "wim"]
     assert "`shop.orders` is now Breaking" in reply.body
-    assert [each.content for each in asked.reactions] == ["eyes", "rocket"]
+    assert [reaction.content for reaction in asked.reactions] == ["eyes", "rocket"]
 
     github.merge(SHOP, number, author="ann")
     assert workflow.pull_request(number, "closed") == 0
@@ -178,7 +178,7 @@ def test_a_ticked_box_is_a_command_once_and_no_check_has_buttons(workflow: Workf
     assert workflow.tick(number, command, "wim") == 0
     assert workflow.tick(number, command, "wim", again=True) == 0
 
-    plan, reply = [each.body for each in github.comments(SHOP, number) if each.author == LOGIN]
+    plan, reply = [comment.body for comment in github.comments(SHOP, number) if comment.author == LOGIN]
     assert f"`wim` ticked:\n\n🚀 `{command}`\n`shop.orders` is now Breaking" in reply
     assert "- [ ] `/categorize shop.orders non-breaking`" in plan
     assert "[x]" not in plan

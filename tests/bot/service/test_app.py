@@ -87,7 +87,7 @@ def test_the_same_delivery_twice_runs_once(bench: Bench) -> None:
         thread.join()
 
     assert answers == [202] * 5
-    assert len([each for each in bench.context.inbox.deliveries.news(f"{SHOP}@prod", 0) if each.kind == "push"]) == 1
+    assert len([new for new in bench.context.inbox.deliveries.news(f"{SHOP}@prod", 0) if new.kind == "push"]) == 1
 
 
 def test_the_answer_needs_nothing_but_the_database(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_the_answer_needs_nothing_but_the_database(tmp_path: Path) -> None:
 
     assert answer.status_code == 202
     with closing(Inbox(settings.database_url)) as after_a_crash:
-        assert [each.kind for each in after_a_crash.deliveries.news(f"{SHOP}@prod", 0)] == ["push"]
+        assert [new.kind for new in after_a_crash.deliveries.news(f"{SHOP}@prod", 0)] == ["push"]
         assert after_a_crash.queue.claim("another") is not None
 
 

@@ -202,7 +202,7 @@ def test_a_client_that_leaves_in_mid_body_leaves_no_trace(
 
     told = capsys.readouterr()
     assert "Traceback" not in told.err + told.out
-    assert not [each for each in caplog.records if each.exc_info or each.levelno >= logging.ERROR]
+    assert not [record for record in caplog.records if record.exc_info or record.levelno >= logging.ERROR]
 
 
 def comment(**said: object) -> bytes:

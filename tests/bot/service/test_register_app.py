@@ -132,8 +132,8 @@ def test_a_code_is_good_once(sandbox: Sandbox) -> None:
     code = httpx.URL(answer.headers["location"]).params["code"]
     answers = [httpx.post(conversion_address(sandbox.url, code)) for _ in range(2)]
 
-    assert [each.status_code for each in answers] == [201, 404]
-    assert answers[0].json()["permissions"] == {each.name: each.level for each in PERMISSIONS}
+    assert [answer.status_code for answer in answers] == [201, 404]
+    assert answers[0].json()["permissions"] == {permission.name: permission.level for permission in PERMISSIONS}
     assert answers[0].json()["events"] == list(EVENTS)
 
 

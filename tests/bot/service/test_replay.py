@@ -31,7 +31,7 @@ def test_a_rehearsal_says_who_pressed_what_and_that_an_unknown_check_is_nobodys(
     bench.open(COLUMN)
     bench.idle()
     record = bench.record(1)
-    (check,) = [each for each in record.checks if each.name == "mergeplan / plan"]
+    (check,) = [check for check in record.checks if check.name == "mergeplan / plan"]
     ours = {"id": check.id, "head_sha": check.sha, "external_id": "mergeplan:1:plan"}
     lines, _ = rehearse_delivery(bench.settings, Stored("g-9", "check_run", press_payload(run=ours)))
     unknown, ok = rehearse_delivery(bench.settings, Stored("g-9", "check_run", press_payload(run={**ours, "id": 1})))
@@ -76,7 +76,7 @@ def test_what_is_sent_is_taken_in_once(bench: Bench) -> None:
 def test_a_delivery_as_github_lists_it_names_its_event_and_id(bench: Bench, tmp_path: Path) -> None:
     bench.open(COLUMN)
     bench.idle()
-    delivery = next(each for each in bench.github.deliveries if each.event == "pull_request")
+    delivery = next(delivery for delivery in bench.github.deliveries if delivery.event == "pull_request")
     listed = {"guid": delivery.guid, "event": delivery.event, "request": {"payload": delivery.payload}}
     (tmp_path / "d.json").write_text(json.dumps(listed))
 

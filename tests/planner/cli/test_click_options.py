@@ -40,10 +40,10 @@ OWN = {"plan": {"max_bytes", "max_seconds"}, "run": {"moved_code"},
 )
 def test_each_option_is_a_field(verb: str, kinds: tuple[Any, ...]) -> None:
     command = Verbs(VERBS).get_command(click.Context(click.Command("mergeplan")), verb)
-    known = {each.name for kind in kinds for each in fields(kind)}
+    known = {field.name for kind in kinds for field in fields(kind)}
 
     assert command is not None
-    assert {each.name for each in command.params} - known - COMMON - OWN.get(verb, set()) == set()
+    assert {param.name for param in command.params} - known - COMMON - OWN.get(verb, set()) == set()
 
 
 def test_options_are_taken_by_name() -> None:

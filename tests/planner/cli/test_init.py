@@ -18,7 +18,7 @@ from tests.planner.shop import ALONE, FILES
 def answer_prompts(folder: Path, *answers: str) -> str:
     """What a terminal shows in which somebody answers."""
     ours, theirs = pty.openpty()
-    os.write(ours, "".join(f"{each}\n" for each in answers).encode())
+    os.write(ours, "".join(f"{answer}\n" for answer in answers).encode())
     try:
         ran = subprocess.run(
             [sys.executable, "-m", "mergeplan.planner.cli.main", "init"],

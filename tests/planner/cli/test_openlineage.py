@@ -25,7 +25,7 @@ def test_a_plan_tells_its_runs_to_a_file_and_fails_for_no_server(shop: Callable[
         ("START", "plan.prod"), ("START", "shop.total"), ("COMPLETE", "shop.total"), ("COMPLETE", "plan.prod"),
     ]  # fmt: skip
     assert told[2]["outputs"][0]["facets"]["documentation"]["description"] == "All."
-    warning = next(each for each in again.lines if each["event"] == "warning")
+    warning = next(line for line in again.lines if line["event"] == "warning")
     assert warning["message"].startswith("OpenLineage: 4 events did not reach http://127.0.0.1:9: it cannot be reached")
     assert "s3cret" not in again.out + again.err
 

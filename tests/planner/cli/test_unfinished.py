@@ -133,7 +133,7 @@ def view_values(mergeplan: CommandLine) -> list[object]:
 
 
 def calls_saved(mergeplan: CommandLine, arguments: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple((mergeplan.root / "saved").read_text() if each == "PLAN" else each for each in arguments)
+    return tuple((mergeplan.root / "saved").read_text() if argument == "PLAN" else argument for argument in arguments)
 
 
 def test_every_verb_is_told_what_to_do_about_it() -> None:

@@ -46,8 +46,8 @@ def legacy(shop: Shop, engine: SparkEngine) -> CommandLine:
 
 
 def run(engine: SparkEngine, *statements: str) -> None:
-    for each in statements:
-        engine._sessions.run(each)
+    for statement in statements:
+        engine._sessions.run(statement)
 
 
 def rows(engine: SparkEngine, sql: str) -> list[tuple[object, ...]]:
@@ -93,7 +93,7 @@ def test_an_edit_computes_only_what_it_must_and_a_rollback_shows_the_adopted_row
     legacy.edit("models/total.sql", "sum(price)", "sum(price) + 1")
     done = legacy("plan", "--auto-apply", "-o", "json", *AT).result
 
-    computed = [each["name"] for each in done["plan"]["models"] if each["intervals"]]
+    computed = [model["name"] for model in done["plan"]["models"] if model["intervals"]]
     assert (computed, rows(engine, "SELECT total FROM shop.shown")) == (["shop.total"], [(1501,)])
     assert legacy("rollback", "prod").code == 0
     assert rows(engine, "SELECT total FROM shop.total") == [(1500,)]

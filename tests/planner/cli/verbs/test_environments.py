@@ -72,7 +72,7 @@ def test_a_dry_run_of_a_rollback_says_what_would_move_and_starts_no_spark(shop: 
     assert "\n2 views would move:\n  shop.more   goes away\n  shop.total  mergeplan__shop.shop__total__" in ran.out
     assert re.search(r"Taken back:\n  revision 2  promoted  [-\d]+ [:\d]+  #7\n\nNothing was changed\.\n$", ran.out)
     assert (shown["revision"], shown["target"]["revision"], shown["gone"]) == (2, 1, [])
-    assert [(each["view"], each["after"] is None) for each in shown["views"]] == [
+    assert [(view["view"], view["after"] is None) for view in shown["views"]] == [
         ("shop.more", True),
         ("shop.total", False),
     ]
@@ -312,7 +312,7 @@ def test_diff_tells_how_the_project_or_an_environment_differs(shop: Shop) -> Non
     assert "Added:\n│   └── shop.extra" in local.out
     assert "backfill" not in local.out
     assert between["different"] is True
-    assert [(each["name"], each["change"]) for each in between["changes"]] == [
+    assert [(change["name"], change["change"]) for change in between["changes"]] == [
         ("shop.total", "direct"),
         ("shop.more", "indirect"),
     ]

@@ -171,7 +171,7 @@ def test_dag_says_of_which_materialization_a_kind_is(shop: CommandLine) -> None:
 def test_dag_as_json_tells_parents_and_kinds(shop: CommandLine) -> None:
     result = shop("dag", "shop.daily+", "-o", "json").result
 
-    assert [each["name"] for each in result["models"]] == ["shop.daily", "shop.total", "shop.shown"]
+    assert [model["name"] for model in result["models"]] == ["shop.daily", "shop.total", "shop.shown"]
     assert result["models"][1]["parents"] == ["shop.daily"]
     assert result["kinds"]["shop.shown"] == "VIEW"
 
