@@ -1,7 +1,7 @@
 """Airflow 3 runs an environment as it was promoted; see docs/guides/airflow.md. `pip install 'mergeplan[airflow]'`.
 
-    from mergeplan.airflow import MergeplanDag
-    dag = MergeplanDag("shop", schedule_file="/srv/airflow/schedules/shop.json", folder="/srv/shop")
+from mergeplan.airflow import MergeplanDag
+dag = MergeplanDag("shop", schedule_file="/srv/airflow/schedules/shop.json", folder="/srv/shop")
 """
 
 from __future__ import annotations
