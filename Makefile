@@ -74,7 +74,7 @@ types: $(READY)
 	@$(BIN)/mypy
 
 unit: $(READY) $(ARCHIVE)
-	@$(BIN)/pytest -n 5 --dist worksteal --timeout 900 -m "not prove" $(TESTS)
+	@$(BIN)/pytest -n 4 --dist worksteal --timeout 900 -m "not prove" $(TESTS)
 
 # SHARD=2/8 is the second of eight parts.
 prove: $(READY) $(ARCHIVE) $(PROOFS:%=%/.ready)  # what takes minutes and a Spark of its own, and many more random cases than `make test` runs
@@ -163,7 +163,7 @@ bench-state: $(READY)
 
 # The tests of `make test` alone: with the proofs it takes hours.
 coverage: $(READY) $(ARCHIVE) $(VENV)/.group-coverage
-	@$(BIN)/pytest -n 5 --dist worksteal -m "not prove" --cov --cov-report=term:skip-covered --cov-report=xml $(TESTS)
+	@$(BIN)/pytest -n 4 --dist worksteal -m "not prove" --cov --cov-report=term:skip-covered --cov-report=xml $(TESTS)
 
 # Workflows, the Action and the Dockerfile. actionlint is a Go program, whose sums Go checks; the package of that name on PyPI holds no program and would fetch one.
 workflows: $(VENV)/.group-workflows $(BIN)/actionlint-$(ACTIONLINT)
