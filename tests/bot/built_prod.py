@@ -24,7 +24,7 @@ class BuiltProd:
     next_id: int
 
     @classmethod
-    def of(cls, folder: Path, state: State) -> BuiltProd:
+    def keep(cls, folder: Path, state: State) -> BuiltProd:
         """What a bench that has ended left in its folder."""
         memory = {name: value for name, value in vars(state).items() if name not in OWN}
         return cls(folder, memory, state.next_id())

@@ -279,7 +279,7 @@ def _copy_bench(
                 first.populate(project)
             finally:
                 first.stop()
-            built_prods[key] = BuiltProd.of(first.folder, first.github.state)
+            built_prods[key] = BuiltProd.keep(first.folder, first.github.state)
         return open_bench(built=built_prods[key], **changes)
 
     return make

@@ -382,8 +382,8 @@ def main() -> None:
     os.makedirs(HOME, exist_ok=True)
     ruling = os.environ.get("MERGEPLAN_GATEWAYS_FROM")
     gateways = read(ruling) if ruling else ""
-    told = {"argv": sys.argv[1:], "environ": dict(os.environ), "gateways": gateways, "pid": os.getpid()}
-    write(f"{HOME}/calls.jsonl", json.dumps(told) + "\n", "a")
+    call = {"argv": sys.argv[1:], "environ": dict(os.environ), "gateways": gateways, "pid": os.getpid()}
+    write(f"{HOME}/calls.jsonl", json.dumps(call) + "\n", "a")
     verb, state = sys.argv[1], load()
     if number := knobs().get("crash"):
         import site

@@ -73,9 +73,9 @@ def test_a_tag_is_listed_with_the_commit_that_it_names(sandbox: Sandbox, tmp_pat
     person = {f"GIT_COMMITTER_{part}": "ann@localhost" for part in ("NAME", "EMAIL")}
     git(sandbox.state.git(SHOP), "tag", "--annotate", "--message", "First", "v1", "main", env=person)
 
-    told = git(tmp_path, "ls-remote", sandbox.clone_url(SHOP), "refs/tags/v1*")
+    listing = git(tmp_path, "ls-remote", sandbox.clone_url(SHOP), "refs/tags/v1*")
 
-    assert told.splitlines()[1] == f"{repos.tip(sandbox.state.git(SHOP), 'main')}\trefs/tags/v1^{{}}"
+    assert listing.splitlines()[1] == f"{repos.tip(sandbox.state.git(SHOP), 'main')}\trefs/tags/v1^{{}}"
 
 
 def test_a_commit_can_be_fetched_by_its_sha(sandbox: Sandbox, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ from .test_real_dbt import pytestmark as marks
 
 pytestmark = [*marks, pytest.mark.skipif(FORMAT not in ("", "delta"), reason="dbt-spark was compared on Delta alone")]
 HISTORY = SHOP.with_name("history")
+OpenEngine = Callable[[Connection, Path, str], Engine]
 TABLES = (
     "by_time", "by_time_closed", "by_time_marked", "by_time_renamed", "by_day", "checked", "checked_closed",
     "checked_marked", "checked_since",
@@ -113,20 +115,25 @@ def snapshots_of_dbt(
     return found
 
 
-def test_snapshots_hold_the_versions_of_dbts_own(
-    tmp_path: Path, engine: SparkEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def open_engine(_connection: Connection, _home: Path, _profile: str) -> Engine:
-        return Lent(engine)  # type: ignore[return-value]
-
+@pytest.fixture
+def open_engine(engine: SparkEngine, monkeypatch: pytest.MonkeyPatch) -> OpenEngine:
+    """How a command opens the shared Spark, with dbt at hand and an empty schema of sources."""
     monkeypatch.setenv(PYTHON, str(DBT))
     monkeypatch.setenv("DBT_FILE_FORMAT", FORMAT or "parquet")
+    engine.fetch("CREATE DATABASE raw")
+    engine.fetch(CREATE)
+
+    def lend(_connection: Connection, _home: Path, _profile: str) -> Engine:
+        return Lent(engine)  # type: ignore[return-value]
+
+    return lend
+
+
+def test_snapshots_hold_the_versions_of_dbts_own(tmp_path: Path, engine: SparkEngine, open_engine: OpenEngine) -> None:
     days = {day: values(people) for day, people in DAYS.items()}
     root = Path(shutil.copytree(HISTORY, tmp_path / "history"))
     own = Path(shutil.copytree(HISTORY, tmp_path / "dbt/history"))
     expected = snapshots_of_dbt(dict.fromkeys(days, own), days, TABLES)
-    engine.fetch("CREATE DATABASE raw")
-    engine.fetch(CREATE)
     for number, (day, people) in enumerate(days.items()):
         engine.fetch(f"INSERT OVERWRITE raw.people VALUES {people}")
         verb = ["run"] if number else ["plan", "--auto-apply"]
@@ -151,19 +158,12 @@ def write_edited(root: Path, *, is_edited: bool) -> Path:
 
 
 def test_snapshots_that_are_edited_hold_the_versions_of_dbts_own(
-    tmp_path: Path, engine: SparkEngine, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, engine: SparkEngine, open_engine: OpenEngine
 ) -> None:
-    def open_engine(_connection: Connection, _home: Path, _profile: str) -> Engine:
-        return Lent(engine)  # type: ignore[return-value]
-
-    monkeypatch.setenv(PYTHON, str(DBT))
-    monkeypatch.setenv("DBT_FILE_FORMAT", FORMAT or "parquet")
     days = {day: values(DAYS[day]) for day in ("2026-01-02", EDIT, "2026-01-05")}
     folders = [write_edited(tmp_path / f"dbt/{name}", is_edited=name == "after") for name in ("before", "after")]
     own = {day: folders[day >= EDIT] for day in days}
     expected = snapshots_of_dbt(own, days, tuple(EDITED))
-    engine.fetch("CREATE DATABASE raw")
-    engine.fetch(CREATE)
     root = write_edited(tmp_path / "history", is_edited=False)
     for day, people in days.items():
         engine.fetch(f"INSERT OVERWRITE raw.people VALUES {people}")

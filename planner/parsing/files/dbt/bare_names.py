@@ -8,6 +8,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from mergeplan.planner.parsing.files.dbt.kinds import SPARK
+from mergeplan.planner.parsing.macros.splicing import Splice, apply_splices
 
 _READ = re.compile(r"\b(?:FROM|JOIN)\s+(`[^`]+`|\w+)(?![\w`]|\s*[.(])", re.IGNORECASE)
 _COMMON = re.compile(r"(`[^`]++`|(?<!\w)\w++)\s++AS\s*\(", re.IGNORECASE)
@@ -23,18 +24,14 @@ def name_schema(text: str, schema: str) -> str:
     except (SqlglotError, RecursionError):
         return text
     common = {table.alias_or_name.lower() for tree in trees for table in tree.find_all(exp.CTE)}
-    starts = sorted(
+    starts = [
         int(table.this.meta["start"])
         for tree in trees
         for table in tree.find_all(exp.Table)
         if not table.db and isinstance(table.this, exp.Identifier) and "start" in table.this.meta
         if table.name.lower() not in common and not table.find_ancestor(exp.Lateral, exp.Unnest)
-    )
-    filled, end = [], 0
-    for start in starts:
-        filled += [text[end:start], f"{schema}."]
-        end = start
-    return "".join([*filled, text[end:]])
+    ]
+    return apply_splices(text, [Splice(start, start, f"{schema}.") for start in starts])
 
 
 def _reads_bare_names(text: str) -> bool:

@@ -8,6 +8,7 @@ from itertools import pairwise
 from sqlglot.errors import SqlglotError
 
 from mergeplan.planner.parsing.files.dbt.kinds import SPARK
+from mergeplan.planner.parsing.macros.splicing import Splice, apply_splices
 
 # Neither word can begin a clause where one of these follows.
 _AFTER = r"\)|,|=|<|>|!|\|\||(?:in|as|is|like|between|and|or|then|else|end)\b"
@@ -23,10 +24,10 @@ def quote_words(text: str) -> str:
         tokens = SPARK.tokenize(text)
     except SqlglotError:
         return text
-    quoted, end = [], 0
-    for token, after in pairwise(tokens):
-        word = text[token.start : token.end + 1]
-        if word.lower() in ("from", "values") and _NEXT.match(text, after.start):
-            quoted += [text[end : token.start], f"`{word}`"]
-            end = token.end + 1
-    return "".join([*quoted, text[end:]])
+    words = ((token, text[token.start : token.end + 1], after) for token, after in pairwise(tokens))
+    quoted = [
+        Splice(token.start, token.end + 1, f"`{word}`")
+        for token, word, after in words
+        if word.lower() in ("from", "values") and _NEXT.match(text, after.start)
+    ]
+    return apply_splices(text, quoted)

@@ -8,6 +8,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import TokenType
 
 from mergeplan.planner.parsing.files.dbt.kinds import SPARK
+from mergeplan.planner.parsing.macros.splicing import Splice, apply_splices
 
 WORDS = {"iff": "if", "getdate": "current_timestamp", "charindex": "locate", "timediff": "timestampdiff"}
 _NAMED = re.compile(rf"\b(?:{'|'.join(WORDS)})\s*\(", re.IGNORECASE)
@@ -21,10 +22,9 @@ def spark_words(text: str) -> str:
         tokens = SPARK.tokenize(text)
     except SqlglotError:
         return text
-    filled, end = [], 0
+    renamed = []
     for before, token, after in zip([None, *tokens], tokens, tokens[1:], strict=False):
         is_call = token.token_type is TokenType.VAR and after.token_type is TokenType.L_PAREN
         if is_call and token.text.lower() in WORDS and (before is None or before.token_type is not TokenType.DOT):
-            filled += [text[end : token.start], WORDS[token.text.lower()]]
-            end = token.end + 1
-    return "".join([*filled, text[end:]])
+            renamed.append(Splice(token.start, token.end + 1, WORDS[token.text.lower()]))
+    return apply_splices(text, renamed)
