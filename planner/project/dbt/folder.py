@@ -155,5 +155,5 @@ class DbtFolder(Folder):
         node = self.nodes[name]
         if node.error:
             message = f"dbt cannot compile `{node.table}`: {node.error.rstrip('.')}."
-            raise ProjectError(message, place=Place(node.path, 1))
+            raise ProjectError(message, place=Place(node.path, node.line))
         return model_text(node, self._audits[0].get(node.id, ()))

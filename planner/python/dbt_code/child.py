@@ -24,7 +24,7 @@ from typing import Any
 
 from mergeplan.planner.parsing.files.dbt.adapter_defaults import add_adapter_defaults
 from mergeplan.planner.python.dbt_code.compile_error import CompileError
-from mergeplan.planner.python.dbt_code.error_place import find_place
+from mergeplan.planner.python.dbt_code.error_place import find_line, find_place
 from mergeplan.planner.python.dbt_code.fixed_context import fixed_context
 from mergeplan.planner.python.dbt_code.hooks import SHOWN
 from mergeplan.planner.python.dbt_code.moments import MARKED, TIMES, show
@@ -206,7 +206,11 @@ class Compiling:
                 for hook in getattr(node.config, "post_hook", ()):
                     data["post_hooks"] += self.post_hook(node, hook.sql, data["types"])
         except Exception as error:  # of the project's own templates: anything
-            data["error"] = _message(error, str(self.config.project_root))
+            root = str(self.config.project_root)
+            data |= {
+                "error": _message(error, root),
+                "line": find_line(error, getattr(node, "raw_code", ""), os.path.join(root, data["path"])),
+            }
         return data
 
     def hook(self, node: Any, text: str) -> str:

@@ -1,13 +1,15 @@
-"""The file of a project that an error of dbt is about."""
+"""The file and the line of a project that an error of dbt is about."""
 
 from __future__ import annotations
 
 import os
 import re
+import traceback
 from glob import escape, glob
 
 HEADER = re.compile(r"^\w+ Error in \w+ [\w.]+ \(([^)]*)\)")
 NAMED_FILE = re.compile(r"(?<![\w./-])([\w./-]+\.(?:sql|ya?ml|csv|md))\b")
+OWN_CODE = "top-level template code"  # how Jinja calls what stands in no macro, in a traceback
 SECRET = re.compile(r"Secret env vars are allowed only in .*Found '(\w+)'", re.DOTALL)  # the files it names are right
 
 
@@ -22,6 +24,29 @@ def find_place(text: str, root: str) -> tuple[str, int]:
         return "", 0
     line = re.search(r"\bline (\d+)", text)
     return path, int(line[1]) if line else 1
+
+
+def find_line(error: BaseException, code: str, file: str) -> int:
+    """The line of a file at which its template `code` failed; 1 where that is not known.
+
+    A snapshot's template is a part of its file; that of a generic test stands in none.
+    """
+    line = _template_line(error)
+    if not line or not code or not os.path.isfile(file):
+        return 1
+    with open(file, encoding="utf-8", errors="replace") as source:
+        before, has_code, _ = source.read().partition(code)
+    return before.count("\n") + line if has_code else 1
+
+
+def _template_line(error: BaseException | None) -> int:
+    """The line of a node's own template that led to an error, in a macro or itself; 0 for none."""
+    while error is not None:
+        for frame in traceback.extract_tb(error.__traceback__):
+            if frame.name == OWN_CODE:
+                return frame.lineno or 0
+        error = error.__cause__ or error.__context__
+    return 0
 
 
 def _find_file(path: str, root: str) -> str:

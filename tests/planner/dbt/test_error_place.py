@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from jinja2 import Environment, UndefinedError
 
-from mergeplan.planner.python.dbt_code.error_place import find_place
+from mergeplan.planner.python.dbt_code.error_place import find_line, find_place
 
 MESSAGE = (
     "Secret env vars are allowed only in profiles.yml or packages.yml. Found 'DBT_ENV_SECRET_A' referenced elsewhere."
@@ -32,3 +33,19 @@ def test_the_place_is_that_of_the_file_which_dbt_names(tmp_path: Path, text: str
         (root / name).write_text("\n{{ env_var('DBT_ENV_SECRET_A') }}" if name == "models/own.sql" else "")
 
     assert find_place(text, str(root)) == place
+
+
+@pytest.mark.parametrize(("call", "line"), [("{{ none_such() }}", 4), ("{{ fails() }}", 4), ("{{ ok() }}", 1)])
+def test_the_line_is_that_of_the_template_which_calls_what_fails(tmp_path: Path, call: str, line: int) -> None:
+    macros = "{% macro fails() %}\n\n\n\n\n{{ none_such() }}{% endmacro %}{% macro ok() %}1{% endmacro %}"
+    code = f"SELECT 1\n\n{call}"
+    file = tmp_path / "orders.sql"
+    file.write_text(f"{{% snapshot orders %}}\n{code}\n{{% endsnapshot %}}")
+    error: Exception = ValueError("The hash of a file is another one.")
+    try:
+        module = Environment(autoescape=True).from_string(macros).module
+        Environment(autoescape=True).from_string(code).render(fails=module.fails, ok=module.ok)  # type: ignore[attr-defined]
+    except UndefinedError as undefined:
+        error = undefined
+
+    assert find_line(error, code, str(file)) == line

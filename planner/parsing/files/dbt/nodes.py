@@ -48,9 +48,9 @@ class DbtNode(DbtPart):
     """A model, seed, snapshot or test.
 
     `relation` is the name of its table as dbt writes it. `text` is its query as a table's first run has it, `later`
-    that of an incremental run. `error` says why it has none. `attached` is the node that a generic test is of. `asks`
-    are the questions that were asked while it was compiled, `hook_asks` those of its hooks: where these have no answer,
-    a hook stands as it is written.
+    that of an incremental run. `error` says why it has none, and `line` where in its file. `attached` is the node that
+    a generic test is of. `asks` are the questions that were asked while it was compiled, `hook_asks` those of its
+    hooks: where these have no answer, a hook stands as it is written.
     """
 
     id: str
@@ -75,6 +75,7 @@ class DbtNode(DbtPart):
     asks: tuple[DbtQuestion, ...] = ()
     hook_asks: tuple[DbtQuestion, ...] = ()
     post_hooks: tuple[Text, ...] = ()
+    line: int = 1
 
     @property
     def table(self) -> str:

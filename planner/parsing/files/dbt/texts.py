@@ -42,7 +42,7 @@ def audit_texts(test: DbtNode, model: DbtNode | None) -> Iterator[tuple[str, str
     standalone audit. ProjectError for a test that cannot be asked.
     """
     if test.error:
-        raise ProjectError(f"dbt cannot compile it: {test.error.rstrip('.')}.", place=Place(test.path, 1))
+        raise ProjectError(f"dbt cannot compile it: {test.error.rstrip('.')}.", place=Place(test.path, test.line))
     if is_blank(test.text):
         raise ProjectError("its file has no query.", place=Place(test.path, 1))
     _refuse_macros(test, test.text)
