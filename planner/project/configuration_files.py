@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import os
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.parsing.files.base_branch import RULED, restrict_environment
@@ -17,15 +18,27 @@ from mergeplan.planner.parsing.files.config import read_config
 from mergeplan.planner.parsing.files.configuration import CONFIGS, NAME, Configuration, Source, read_source, the_one
 from mergeplan.planner.parsing.files.schema import Config
 from mergeplan.planner.parsing.sql.yaml_documents import Document
+from mergeplan.planner.parsing.sql.yaml_variables import Replacement
 from mergeplan.planner.project.dbt.inputs import is_dbt_project
 from mergeplan.planner.project.folder import Folder
 from mergeplan.planner.project.pipeline_folder import is_pipeline, read_spec
 from mergeplan.planner.python.config_code.reading import mentioned_names, run_config
 from mergeplan.planner.python.isolation import Isolation
 
-DBT_CONFIG = (
-    "gateways: {spark: {connection: {type: spark}}}\nmodel_defaults: {dialect: spark}\n"  # without a config.yaml
-)
+DBT_GATEWAYS: dict[str, Any] = {"spark": {"connection": {"type": "spark"}}}  # where a dbt project names none
+
+
+@dataclass(frozen=True)
+class DbtSource(Source):
+    """The config.yaml of a dbt project, which needs no gateways: without them, Spark is this machine's."""
+
+    def document(self, replacement: Replacement) -> Document:
+        """The text, with gateways where it has none; ProjectError."""
+        document = super().document(replacement)
+        value = {} if document.value is None else document.value
+        if not isinstance(value, dict):
+            return document
+        return replace(document, value={"gateways": DBT_GATEWAYS, **value})
 
 
 def read_config_files(
@@ -59,8 +72,8 @@ def read_configuration(reading: Folder, isolation: Isolation) -> Configuration:
     """The configuration in a folder, not yet read; ProjectError when there is none."""
     names = [name for name in CONFIGS if (reading.root / name).is_file()]
     source = the_one(Source(name, reading.text(name)) for name in names)
-    if source is None and is_dbt_project(reading.root):
-        return Source(NAME, DBT_CONFIG)
+    if is_dbt_project(reading.root) and (source is None or not source.is_code):
+        return DbtSource(source.name, source.text) if source else DbtSource(NAME, "{}\n")
     if source is None and is_pipeline(reading.root):
         connection = {"type": "spark", "config": read_spec(reading).configuration}
         gateways = {"spark": {"connection": connection}}
