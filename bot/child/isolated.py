@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from mergeplan.bot.child.requirements import FILES
 from mergeplan.bot.settings import Settings
 from mergeplan.planner.isolation.mode import NONE, SPARK, VARIABLE
 from mergeplan.planner.isolation.probe import cannot, cannot_confine
+from mergeplan.planner.project.dbt.inputs import is_dbt_project
 
 CONFINED = "confined"
 NO_CODE = frozenset({".sql", ".yaml", ".yml", ".csv", ".md", ".rst", ".txt"})
 
 
-def brings_code(changed_files: Iterable[str]) -> bool:
+def brings_code(changed_files: Iterable[str], project: Path) -> bool:
     """True when a change of these paths may be one of code that the child would run; in doubt it may.
 
-    >>> brings_code(["models/a.sql", "README.md"]), brings_code(["models/a.py"]), brings_code(["requirements.txt"])
-    (False, True, True)
+    dbt runs the templates of every file in its project, `.md` too.
+
+    >>> empty = Path("/nonexistent")
+    >>> brings_code(["models/a.sql", "README.md"], empty), brings_code(["models/a.py"], empty)
+    (False, True)
     """
     paths = [PurePosixPath(path) for path in changed_files]
-    return any(path.suffix.lower() not in NO_CODE or path.name in FILES for path in paths)
+    return bool(paths and is_dbt_project(project)) or any(
+        path.suffix.lower() not in NO_CODE or path.name in FILES for path in paths
+    )
 
 
 def isolation_words(settings: Settings) -> str:

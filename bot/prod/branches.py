@@ -137,14 +137,14 @@ class _BranchReconciliation:
         limits = cost_limits(PullRecord(self.job.repository, 0), config.cost_budget)
         arguments = ("plan", record.environment, "--auto-apply", *limits, "--no-physical-plan", "--note", commit[:12])
         try:
-            own_code = brings_code(self.checkout.diff_paths(base, commit))
+            changed = self.checkout.diff_paths(base, commit)
             if not self.context.has_project(self.checkout, commit):
                 return self.context.no_project(self.checkout, "This commit")
             with (
                 self.context.project(self.checkout, commit) as folder,
                 self.context.gateways(self.checkout, base, run_id) as gateways,
             ):
-                call = PlannerCall(self.job, folder, arguments, run_id, gateways, own_code)
+                call = PlannerCall(self.job, folder, arguments, run_id, gateways, brings_code(changed, folder))
                 finished = self.context.plan(call, should_stop=lambda: self._newer(record, commit))
         except BadCommit as error:
             return error_result(unreadable(error))

@@ -106,13 +106,13 @@ class Previews:
 
     def _ask_planner(self, record: BranchRecord, commit: str) -> tuple[Finished, tuple[DiffRow, ...]]:
         prod, run_id = self.prod.promoted_commit, new_run_id()
-        own_code = brings_code(self.checkout.diff_paths(prod, commit))
+        changed = self.checkout.diff_paths(prod, commit)
         with (
             self.context.project(self.checkout, commit) as folder,
             self.context.gateways(self.checkout, prod, run_id) as gateways,
         ):
             arguments = ("plan", record.environment, "--no-physical-plan")
-            call = PlannerCall(self.job, folder, arguments, run_id, gateways, own_code)
+            call = PlannerCall(self.job, folder, arguments, run_id, gateways, brings_code(changed, folder))
             finished = self.context.plan(call)
             if not finished.outcome.ok or not record.promoted_commit:
                 return finished, ()

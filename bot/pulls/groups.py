@@ -101,7 +101,7 @@ class GroupPlanner:
             self.context.project(self.checkout, commit) as folder,
             self.context.gateways(self.checkout, base, run_id) as gateways,
         ):
-            call = PlannerCall(self.job, folder, (*arguments, *words), run_id, gateways, brings_code(paths))
+            call = PlannerCall(self.job, folder, (*arguments, *words), run_id, gateways, brings_code(paths, folder))
             return self.context.plan(call, should_stop=lambda: self._overtaken(commit))
 
     def _overtaken(self, commit: str) -> str:

@@ -64,17 +64,18 @@ class Questions:
             return failure_result("There is no plan of this pull request.", "RequestError", hint="Type `/plan` first.")
         if tree == "before":
             prod = self.context.inbox.prods.get(self.job.repository)
-            commit, own_code = prod.promoted_commit or base, False
+            commit = prod.promoted_commit or base
         else:
             commit = self.checkout.merge(base, record.head).commit
             if not commit:  # an end, not a failure: it would be tried again for ever, and what follows it would wait
                 hint = "Resolve the conflict first."
                 return failure_result("The branch cannot be merged into prod's commit.", "Conflict", hint=hint)
-            own_code = brings_code(self.checkout.diff_paths(base, commit))
+        changed = () if tree == "before" else self.checkout.diff_paths(base, commit)
         with (
             self.context.project(self.checkout, commit) as folder,
             self.context.gateways(self.checkout, base, run_id) as gateways,
         ):
+            own_code = brings_code(changed, folder)
             is_fork = self.is_fork and tree not in ("prod", "before")
             call = PlannerCall(self.job, folder, arguments, run_id, gateways, own_code, is_fork)
             return self.context.plan(call, should_stop=self.should_stop)

@@ -364,7 +364,7 @@ class _Reconciliation:
             self.context.gateways(self.checkout, record.base.sha, record.run.id) as gateways,
         ):
             changed = self.checkout.diff_paths(record.base.sha, commit)
-            own_code = brings_code(changed)
+            own_code = brings_code(changed, folder)
             rows = self.config.diff
             if self.is_fork:
                 rows = rows.without_samples()  # whoever wrote the query would choose what is shown

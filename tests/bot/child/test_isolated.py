@@ -63,8 +63,14 @@ def test_the_planner_is_told_what_no_code_may_read(tmp_path: Path) -> None:
         ([], False),
     ],
 )
-def test_in_doubt_a_change_brings_code(changed: list[str], brings: bool) -> None:
-    assert brings_code(changed) is brings
+def test_in_doubt_a_change_brings_code(changed: list[str], brings: bool, tmp_path: Path) -> None:
+    assert brings_code(changed, tmp_path) is brings
+
+
+@pytest.mark.parametrize(("changed", "brings"), [(["models/a.sql"], True), (["models/a.md"], True), ([], False)])
+def test_each_file_of_a_dbt_project_is_code_that_dbt_runs(changed: list[str], brings: bool, tmp_path: Path) -> None:
+    (tmp_path / "dbt_project.yml").write_text("name: shop")
+    assert brings_code(changed, tmp_path) is brings
 
 
 def test_the_log_and_readyz_name_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
