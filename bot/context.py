@@ -13,10 +13,13 @@ from pathlib import Path
 
 import structlog
 
+from mergeplan.bot.child.dbt_packages import lay_dbt_packages
+from mergeplan.bot.child.dbt_requirements import FILES as DBT_FILES
+from mergeplan.bot.child.dbt_requirements import MOST_CHARACTERS as DBT_MOST_CHARACTERS
 from mergeplan.bot.child.packages import packages_folder, read_file
 from mergeplan.bot.child.planner_process import SHUTDOWN, Finished, Task, isolation_variables, project_home, run_planner
 from mergeplan.bot.child.reader import CodeFolder, RepositoryReader
-from mergeplan.bot.child.requirements import FILES
+from mergeplan.bot.child.requirements import FILES, MOST_CHARACTERS
 from mergeplan.bot.child.standby import Standby
 from mergeplan.bot.cicd_section import CicdSection
 from mergeplan.bot.git.call import BadCommit, CheckoutFailed
@@ -36,6 +39,7 @@ from mergeplan.planner.contract.result import ResultLine
 from mergeplan.planner.contract.wire import Line
 from mergeplan.planner.errors import Cancelled, MergeplanError, Place, ProjectError
 from mergeplan.planner.parsing.files.configuration import CONFIGS, Source, the_one
+from mergeplan.planner.project.dbt.inputs import is_dbt_project
 from mergeplan.planner.site.progress import RunProgress
 
 log = structlog.get_logger(__name__)
@@ -200,6 +204,7 @@ class BotContext:
         self.before_plan(repository)
         try:
             packages = self._packages(call, stop)
+            self._lay_dbt_packages(call, stop)
         except Cancelled as cancelled:
             return self._raise_if_shutdown(call, Finished((), 1, str(cancelled)))
         except MergeplanError as error:
@@ -238,9 +243,18 @@ class BotContext:
         if call.arguments[0] not in RUNS_CODE:
             return None
         home = project_home(self.settings, call.job.repository)
-        texts = ((name, read_file(call.folder / name)) for name in FILES)
+        texts = ((name, read_file(call.folder / name, MOST_CHARACTERS[name])) for name in FILES)
         wanted = self.reader.requirements({name: text for name, text in texts if text is not None})
         return packages_folder(self.settings, home, wanted, os.environ, should_stop)
+
+    def _lay_dbt_packages(self, call: PlannerCall, should_stop: Callable[[], str]) -> None:
+        """A dbt project opens with its packages only, whatever is asked of it."""
+        if not is_dbt_project(call.folder):
+            return
+        home = project_home(self.settings, call.job.repository)
+        texts = ((name, read_file(call.folder / name, DBT_MOST_CHARACTERS)) for name in DBT_FILES)
+        wanted = self.reader.dbt_requirements({name: text for name, text in texts if text is not None})
+        lay_dbt_packages(self.settings, home, wanted, call.folder, os.environ, should_stop)
 
     @contextmanager
     def _record_progress(self, call: PlannerCall, on_event: Callable[[Line], None]) -> Iterator[Callable[[Line], None]]:

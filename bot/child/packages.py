@@ -8,16 +8,12 @@ nothing. What it brings is unpacked by us, after it has ended. No process that h
 from __future__ import annotations
 
 import json
-import mimetypes
 import os
 import re
 import shutil
-import signal
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.metadata import distributions
@@ -26,34 +22,34 @@ from urllib.parse import urlsplit
 
 import structlog
 
-from mergeplan.bot.child.requirements import MOST_CHARACTERS, Requirements
+from mergeplan.bot.child.installing import (
+    ABOUT,
+    CREDENTIALS,
+    NAMES,
+    NETWORK,
+    TookTooLong,
+    make_home,
+    plain_environment,
+    prune,
+    run_installer,
+)
+from mergeplan.bot.child.requirements import Requirements
 from mergeplan.bot.child.wheels import BadWheel, unpack
 from mergeplan.bot.settings import Settings
-from mergeplan.planner.errors import Cancelled, Place, ProjectError, Refused
+from mergeplan.planner.errors import Place, ProjectError, Refused
 from mergeplan.planner.isolation.interpreter import libraries
 from mergeplan.planner.isolation.mode import NONE
 from mergeplan.planner.isolation.probe import cannot
 from mergeplan.planner.isolation.profile import IsolationProfile
 from mergeplan.planner.isolation.scratch import remove_scratch
 from mergeplan.planner.isolation.seccomp import Network
-from mergeplan.planner.isolation.user import OWN_USER
 from mergeplan.planner.python.packages import INDEX, normal
 
 log = structlog.get_logger(__name__)
 # Where packages come from is the operator's to say; a password in one of these is pip's, and no built source sees it.
 INDEXES = ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_NO_INDEX", "PIP_TRUSTED_HOST", "PIP_CERT")
-NETWORK = ("HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "https_proxy", "http_proxy", "no_proxy", "SSL_CERT_FILE")
-PLAIN = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH")
-NAMES = (  # what a name of the network is looked up in, and who is believed there
-    "/etc/resolv.conf", "/etc/hosts", "/etc/host.conf", "/etc/nsswitch.conf", "/etc/gai.conf", "/etc/ssl", "/etc/pki",
-    "/usr/share/ca-certificates", "/run/systemd/resolve",
-)  # fmt: skip
-SYSTEM = ("debian_version", "os-release", "lsb-release", "redhat-release", "system-release", "alpine-release")
 PIP = ("-I", "-m", "pip", "--disable-pip-version-check", "--no-input", "--no-color", "--no-cache-dir", "--quiet")
 SAID = re.compile(r"^ERROR: (.*)", re.MULTILINE)
-CREDENTIALS = re.compile(r"//[^/\s@]*@")
-KEPT = 20  # folders of packages; the oldest ones go
-POLL = 0.2
 
 
 @dataclass(frozen=True)
@@ -105,7 +101,7 @@ def packages_folder(
     folder.parent.mkdir(parents=True, exist_ok=True)
     log.info("packages_installing", file=requirements.path, lock=lock)
     _Installing(settings, source, requirements, constraints, should_stop).install_into(folder)
-    _prune(folder.parent)
+    prune(folder.parent)
     return folder
 
 
@@ -140,13 +136,8 @@ class _Installing:
 
     def _wheels(self, work: Path) -> Path:
         """A folder with the wheels of what mergeplan's own libraries lack."""
-        own, wheel_folder = work / "home", work / "given"
-        (own / "wheels").mkdir(parents=True)
+        own, wheel_folder = make_home(work, "wheels"), work / "given"
         wheel_folder.mkdir()
-        work.chmod(0o711)
-        if os.getuid() == 0:
-            for subfolder in (own, own / "wheels"):
-                os.chown(subfolder, OWN_USER, OWN_USER)
         (wheel_folder / "requirements.txt").write_text(self.wanted.text, encoding="utf-8")
         (wheel_folder / "constraints.txt").write_text(self.constraints, encoding="utf-8")
         report = own / "report.json"
@@ -178,45 +169,24 @@ class _Installing:
 
     def _pip(self, work: Path, *arguments: str) -> None:
         command = [sys.executable, *PIP, *arguments]
-        environment = self._environment(work)
         why = cannot() if self.settings.isolation != NONE else ""
         if why and self.source.builds:
             hint = "Use Linux 6.2 or newer with Landlock, or take MERGEPLAN_PACKAGES_BUILDS away."
             raise Refused(f"The packages of {self.wanted.path} cannot be built apart here: {why}.", hint=hint)
         if self.settings.isolation != NONE and not why:  # who takes wheels runs no code of theirs, here or there
             command = self._profile(work).launch_command(command)
-        log_file = work / "said"
-        with log_file.open("wb") as said:
-            process = subprocess.Popen(
-                command, cwd=work / "home", env=environment, stdin=subprocess.DEVNULL, stdout=said, stderr=said,
-                start_new_session=True,
-            )  # fmt: skip
-        self._wait_for(process)
-        if process.returncode:
-            raise self._wrong(_words(log_file.read_text(encoding="utf-8", errors="replace")))
-
-    def _wait_for(self, process: subprocess.Popen[bytes]) -> None:
-        """Wait for the end of it and of all that it started; Cancelled, or ProjectError when it takes too long."""
-        left = self.settings.packages_seconds
+        seconds = self.settings.packages_seconds
         try:
-            while True:
-                try:
-                    process.wait(POLL)
-                    return
-                except subprocess.TimeoutExpired:
-                    left -= POLL
-                if why := self.should_stop():
-                    raise Cancelled(why)
-                if left <= 0:
-                    raise self._wrong(f"it took longer than {self.settings.packages_seconds:.0f} seconds")
-        finally:
-            _kill(process)
+            exit_code, output = run_installer(command, work, self._environment(work), seconds, self.should_stop)
+        except TookTooLong:
+            raise self._wrong(f"it took longer than {seconds:.0f} seconds") from None
+        if exit_code:
+            raise self._wrong(_words(output))
 
     def _profile(self, work: Path) -> IsolationProfile:
         network = Network.NONE if self.source.builds else Network.ALL
         names = () if self.source.builds else NAMES
-        about = (*(f"/etc/{name}" for name in SYSTEM), *mimetypes.knownfiles)  # what pip looks at, and must be able to
-        itself = (*libraries(sys.executable, os.environ, "-I"), *about)
+        itself = (*libraries(sys.executable, os.environ, "-I"), *ABOUT)
         read = (*itself, str(work / "given"), *self.source.folders, *names)
         own = (str(work / "home"),)
         return IsolationProfile(
@@ -224,24 +194,13 @@ class _Installing:
         )
 
     def _environment(self, work: Path) -> dict[str, str]:
-        home = str(work / "home")
-        kept = {name: os.environ[name] for name in PLAIN if name in os.environ}
-        fixed = {"HOME": home, "TMPDIR": home, "PIP_CONFIG_FILE": os.devnull, "PYTHONNOUSERSITE": "1"}
-        if self.source.builds:
-            fixed["PIP_NO_INDEX"] = "1"
-        return {**kept, **self.source.environment, **fixed}
+        fixed = {"PIP_CONFIG_FILE": os.devnull, **({"PIP_NO_INDEX": "1"} if self.source.builds else {})}
+        return {**plain_environment(work / "home"), **self.source.environment, **fixed}
 
     def _wrong(self, why: str) -> ProjectError:
         hint = "Name a version of which there is a wheel; `pip wheel` makes one of a source, for the operator's index."
         message = f"The project's packages cannot be installed: {why.rstrip('.')}."
         return ProjectError(message, place=Place(self.wanted.path), hint=hint)
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End what is left of the process's group."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
 
 
 def _words(output: str) -> str:
@@ -264,23 +223,16 @@ def _constraints() -> str:
     return "".join(f"{name}=={version}\n" for name, version in sorted(versions.items()))
 
 
-def read_file(path: Path) -> str | None:
-    """A file of the project; None when there is none, and for a link, which may lead anywhere."""
+def read_file(path: Path, most: int) -> str | None:
+    """A file of the project, up to one character more than `most`; None when there is none, and for a link, which may
+    lead anywhere."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
     except OSError:
         return None
     with os.fdopen(descriptor, encoding="utf-8", errors="replace") as file:
-        return file.read(MOST_CHARACTERS[path.name] + 1)
+        return file.read(most + 1)
 
 
 def _is_local(place: str) -> bool:
     return urlsplit(place).scheme in ("", "file")
-
-
-def _prune(folder: Path) -> None:
-    """Remove the folders that were not used for longest, and drafts of processes that died."""
-    folders = sorted((path for path in folder.iterdir() if path.is_dir()), key=lambda path: -path.stat().st_mtime)
-    whole = [path for path in folders if not path.name.startswith(".")]
-    for path in whole[KEPT:]:
-        shutil.rmtree(path, ignore_errors=True)

@@ -22,6 +22,7 @@ from typing import Any
 
 import structlog
 
+from mergeplan.bot.child.dbt_requirements import DbtRequirements, NotTaken
 from mergeplan.bot.child.reading import CPU_SECONDS, MEMORY, OUT_OF_MEMORY
 from mergeplan.bot.child.requirements import Requirements
 from mergeplan.bot.cicd_section import CicdSection
@@ -64,6 +65,16 @@ class RepositoryReader:
             return None
         answer = self._read("requirements", next(iter(texts)), texts)
         return Requirements(answer["path"], tuple(answer["lines"])) if answer else None
+
+    def dbt_requirements(self, texts: Mapping[str, str]) -> DbtRequirements | None:
+        """What the files of a dbt project that can name packages ask for, by their names; ProjectError."""
+        if not texts:
+            return None
+        answer = self._read("dbt_requirements", next(iter(texts)), texts)
+        if not answer:
+            return None
+        wrong = NotTaken(**answer["wrong"]) if answer["wrong"] else None
+        return DbtRequirements(answer["path"], answer["install_path"], tuple(answer["local"]), wrong)
 
     def owners(self, path: str, text: str, files: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """Who owns these files by the text of CODEOWNERS, each by its path; ProjectError."""

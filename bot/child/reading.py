@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from mergeplan.bot.child.dbt_requirements import dbt_requirements_of
 from mergeplan.bot.child.requirements import requirements_of
 from mergeplan.bot.cicd_section import read_section
 from mergeplan.bot.policy.codeowners import owners_of, read_owners
@@ -33,6 +34,11 @@ def _requirements(**texts: str) -> object:
     return asdict(requirements) if requirements else None
 
 
+def _dbt_requirements(**texts: str) -> object:
+    requirements = dbt_requirements_of(texts.get)
+    return asdict(requirements) if requirements else None
+
+
 def _owners(text: str, paths: Sequence[str]) -> object:
     owned = read_owners(text)
     return {path: owners_of(path, owned) for path in paths}
@@ -41,6 +47,7 @@ def _owners(text: str, paths: Sequence[str]) -> object:
 READERS: Readers = {
     "section": _section,
     "requirements": _requirements,
+    "dbt_requirements": _dbt_requirements,
     "owners": _owners,
 }
 

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from mergeplan.bot.child.dbt_packages import HUB
 from mergeplan.planner.project.dbt.inputs import PYTHON
+from tests.bot.child.dbt_hub import serve_hub
 from tests.bot.conftest import SHOP, Bench
 from tests.bot.test_real_planner import assert_merged_for_nothing, rows
 from tests.planner.dbt.admission import admit_project_code
@@ -89,3 +91,26 @@ def test_a_pull_requests_package_macro_and_env_var_read_no_secret_of_the_service
     assert "`models/token.sql:1`: Secret env vars are allowed only in" in shown
     assert "hidden-7" not in shown
     assert not [path for path in bench.folder.rglob("*") if path.is_file() and b"hidden-7" in path.read_bytes()]
+
+
+def test_a_pull_request_brings_a_package_of_the_hub_and_chooses_no_other_address(
+    make_bench: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(PYTHON, str(DBT))
+    admit_project_code(tmp_path)
+    rate = {version: {"macros/r.sql": f"{{% macro rate() %}}{n}{{% endmacro %}}"} for n, version in enumerate("12", 7)}
+    uses = {"models/priced.sql": "select id, price * {{ rates.rate() }} as cents from {{ ref('items') }}\n"}
+    with serve_hub({"acme/rates": {f"{version}.0.0": files for version, files in rate.items()}}) as hub:
+        monkeypatch.setenv(HUB, hub)
+        asks = "packages: [{package: acme/rates, version: 1.0.0}]\n"
+        bench = make_bench(
+            project={**FILES, **uses, "packages.yml": asks}, planner_command=(), warm=True, patience=900.0
+        )
+        assert bench.context.inbox.prods.get(SHOP).revision == 1
+        newer = bench.open({"packages.yml": asks.replace("1.0.0", "2.0.0")}, "newer")
+        other = bench.open({"packages.yml": "packages: [{tarball: 'http://10.0.0.1/x', name: x}]\n"}, "other")
+        bench.idle()
+        assert "`packages.yml:1`: A package by `tarball` is not fetched here" in bench.plan(other)
+        assert_merged_for_nothing(bench, newer, revision=2)
+
+    assert rows(bench.home, "SELECT max(cents) FROM shop.priced") == [[160]]

@@ -12,13 +12,11 @@ import os
 import re
 import sys
 import tempfile
-import threading
 import traceback
 import types
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime, timezone
-from multiprocessing.context import BaseContext
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +35,7 @@ from mergeplan.planner.python.dbt_code.node_data import (
 )
 from mergeplan.planner.python.dbt_code.own_macros import ROWS, OwnMacros, refuse_unlike_snapshot
 from mergeplan.planner.python.dbt_code.questions import Questions, agate_helper
+from mergeplan.planner.python.dbt_code.thread_locks import use_thread_locks
 from mergeplan.planner.python.dbt_code.time_limit import limit_time
 from mergeplan.planner.python.dbt_code.unit_tests import unit_test_data
 from mergeplan.planner.python.serving import run
@@ -101,7 +100,7 @@ class DbtWork:
 
     def _parse_project(self, request: Mapping[str, Any]) -> Any:
         """dbt's manifest."""
-        _use_locks_of_threads()
+        use_thread_locks()
         _need_no_pyspark()
         try:
             from dbt.cli.main import dbtRunner
@@ -354,12 +353,6 @@ def _need_no_pyspark() -> None:
     """Let dbt-spark find a pyspark where there is none: it looks for one, and opens no session here."""
     if "pyspark" not in sys.modules and importlib.util.find_spec("pyspark") is None:
         sys.modules["pyspark"] = types.ModuleType("pyspark")
-
-
-def _use_locks_of_threads() -> None:
-    """Give dbt locks that need no shared memory, which an isolated process has none of: here are only threads."""
-    for name, lock in (("RLock", threading.RLock), ("Lock", threading.Lock)):
-        setattr(BaseContext, name, staticmethod(lock))
 
 
 def _message(error: BaseException, root: str) -> str:

@@ -1,0 +1,12 @@
+"""Locks for a dbt that runs in one process."""
+
+from __future__ import annotations
+
+import threading
+from multiprocessing.context import BaseContext
+
+
+def use_thread_locks() -> None:
+    """Give dbt locks that need no shared memory, which an isolated process has none of: here are only threads."""
+    for name, lock in (("RLock", threading.RLock), ("Lock", threading.Lock)):
+        setattr(BaseContext, name, staticmethod(lock))
