@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,12 +19,17 @@ from mergeplan.planner.isolation.probe import cannot
 from mergeplan.planner.model.table_format import FORMATS
 from mergeplan.planner.parsing.files.gateway_settings import conf_of
 from mergeplan.planner.parsing.files.schema import ConnectionConfig
+from mergeplan.planner.project.dbt.inputs import find_python, is_dbt_project
 from mergeplan.planner.session.use_cases.drift import find_all_drift
 from mergeplan.planner.session.workspace import Workspace
 from mergeplan.planner.snapshot.environment import PROD
 from mergeplan.planner.versions import pyspark_version
 
 HIDDEN = "***"
+DBT_VERSIONS = (
+    "from importlib.metadata import distributions as all; print(*sorted({f'{d.name} {d.version}' for d in all() "
+    "if d.name in ('dbt-core', 'dbt-spark', 'dbt-databricks')}), sep=', ')"
+)
 
 
 @dataclass(frozen=True)
@@ -41,12 +47,14 @@ def run_checks(work: Workspace, *, connect: bool = True) -> Iterator[Finding]:
         project = work.project
     except MergeplanError as error:
         yield Finding("project", False, _line(error))
+        yield from _dbt(work.settings.root)
         yield from _java(None)
         yield from _isolation()
         return
     refused = len(project.refused.refusals)
     left = f"; {refused} files of models cannot be opened: `mergeplan lint`" if refused else ""
     yield Finding("project", True, f"{project.root}: {len(project.models)} models, gateway `{project.gateway}`{left}")
+    yield from _dbt(work.settings.root)
     connection = project.config.gateways[project.gateway].connection
     yield from _java(connection)
     yield _jars(connection)
@@ -60,6 +68,24 @@ def run_checks(work: Workspace, *, connect: bool = True) -> Iterator[Finding]:
         yield from _drift(work) if state.ok else ()
     yield from _isolation()
     yield from _confinement(connection, work.settings.folder)
+
+
+def _dbt(root: Path) -> Iterator[Finding]:
+    """The dbt that compiles a dbt project, with its versions."""
+    if not is_dbt_project(root):
+        return
+    try:
+        python = find_python(os.environ)
+        done = subprocess.run(
+            [python, "-I", "-c", DBT_VERSIONS], capture_output=True, timeout=60, check=True, text=True
+        )
+        versions = done.stdout.strip()
+    except RequestError as error:
+        yield Finding("dbt", False, _line(error))
+    except (OSError, subprocess.SubprocessError):
+        yield Finding("dbt", False, f"{python} does not run as a Python.")
+    else:
+        yield Finding("dbt", "dbt-core" in versions, f"{versions or 'no dbt'}: {python}")
 
 
 def _java(connection: ConnectionConfig | None) -> Iterator[Finding]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import cast
 
@@ -49,6 +50,20 @@ def test_a_project_that_does_not_open_is_one_finding(tmp_path: Path, monkeypatch
     seen = findings(tmp_path, "gateways: {}\n")
 
     assert [what for what, each in seen.items() if each.ok is False] == ["project", "isolation"]
+
+
+@pytest.mark.parametrize(
+    ("python", "text"), [(sys.executable, "no dbt: "), ("/nowhere/python", "/nowhere/python does not run as a Python.")]
+)
+def test_a_python_without_a_dbt_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, python: str, text: str
+) -> None:
+    monkeypatch.setenv("MERGEPLAN_DBT_PYTHON", python)
+
+    dbt = findings(tmp_path, CONFIG, **{"dbt_project.yml": "name: shop\nprofile: shop\n"})["dbt"]
+
+    assert dbt.ok is False
+    assert dbt.text.startswith(text)
 
 
 class Server:
