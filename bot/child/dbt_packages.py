@@ -30,7 +30,7 @@ from mergeplan.bot.child.installing import (
     run_installer,
 )
 from mergeplan.bot.settings import Settings
-from mergeplan.planner.errors import Place, ProjectError, Refused
+from mergeplan.planner.errors import Place, ProjectError, Refused, RequestError
 from mergeplan.planner.isolation.interpreter import libraries
 from mergeplan.planner.isolation.mode import NONE
 from mergeplan.planner.isolation.probe import cannot
@@ -66,7 +66,13 @@ def lay_dbt_packages(
     for path in (wanted.install_path, *wanted.local):
         if (project / path).resolve() != project.resolve() / path:
             raise ProjectError(f"The folder `{path}` lies behind a link.", place=Place(wanted.path), hint=COMMIT)
-    install = _Install(settings, wanted, project, find_python(environ), environ, should_stop)
+    try:
+        python = find_python(environ)
+    except RequestError as error:
+        raise RequestError(
+            f"{error.message.rstrip('.')} to fetch its packages.", hint=f"{error.hint} {COMMIT}"
+        ) from None
+    install = _Install(settings, wanted, project, python, environ, should_stop)
     folder = home / "dbt_packages" / install.lock
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)

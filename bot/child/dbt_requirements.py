@@ -91,6 +91,6 @@ def _install_path(document: Document) -> str:
     """The folder of the project that its packages lie in."""
     settings = document.value if isinstance(document.value, dict) else {}
     folder = PurePosixPath(str(settings.get(INSTALL_PATH) or PATHS[INSTALL_PATH][0]))
-    if folder.is_absolute() or ".." in folder.parts or not folder.parts or "{{" in str(folder):
+    if folder.is_absolute() or not folder.parts or "{{" in str(folder) or {"..", ".git"} & set(folder.parts):
         raise document.error((INSTALL_PATH,), f"The folder `{folder}` is not below the project's.", COMMIT)
     return folder.as_posix()

@@ -11,7 +11,7 @@ import pytest
 from mergeplan.bot.child.dbt_packages import HUB, lay_dbt_packages
 from mergeplan.bot.child.dbt_requirements import dbt_requirements_of
 from mergeplan.bot.settings import Settings
-from mergeplan.planner.errors import Cancelled, ProjectError
+from mergeplan.planner.errors import Cancelled, ProjectError, RequestError
 from mergeplan.planner.isolation.probe import cannot
 from mergeplan.planner.project.dbt.inputs import PYTHON
 
@@ -91,6 +91,14 @@ def test_packages_that_the_repository_holds_are_left_alone(project: Path, asks: 
     (project / "dbt_packages/rates/dbt_project.yml").write_text("name: rates\n")
 
     assert lay(project) == ["rates/dbt_project.yml"]
+
+
+def test_without_a_dbt_it_is_said_what_to_do(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(f"{__name__}.DBT", "")
+
+    with pytest.raises(RequestError, match="there is no dbt to fetch its packages") as refused:
+        lay(project)
+    assert "MERGEPLAN_DBT_PYTHON" in refused.value.hint
 
 
 @pytest.mark.parametrize("behind", ["dbt_project.yml", "packages.yml"])

@@ -57,7 +57,8 @@ def test_what_would_choose_an_address_is_not_taken(path: str, entry: str, why: s
     assert (wanted.wrong.path, wanted.wrong.line, wanted.local) == (path, 4, ())
 
 
-def test_packages_lie_in_the_projects_folder_alone() -> None:
-    project = "name: shop\npackages-install-path: ../../other\n"
+@pytest.mark.parametrize("folder", ["../../other", "/etc", "a/.git/hooks", "'{{ var(1) }}'", "."])
+def test_packages_lie_in_the_projects_folder_alone(folder: str) -> None:
+    project = f"name: shop\npackages-install-path: {folder}\n"
     with pytest.raises(ProjectError, match="is not below the project's"):
         dbt_requirements_of({"dbt_project.yml": project, "packages.yml": HUB}.get)
