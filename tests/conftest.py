@@ -9,6 +9,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import accumulate, pairwise
 from pathlib import Path
 from zlib import crc32
 
@@ -19,7 +20,11 @@ from mergeplan.planner.engine.protocol import Connection
 from mergeplan.planner.engine.spark.engine import SparkEngine, open_engine
 from mergeplan.planner.engine.spark.process.class_archive import OFF, VARIABLE, archive_of
 from mergeplan.planner.engine.spark.process.installed import find_java, spark_home
+from mergeplan.planner.state import database
+from tests.copied_tables import CopiedTables
 
+# Python looks for garbage after so many new objects and not after 700, as in a verb's own process: a tenth of the time.
+gc.set_threshold(100_000, 5, 5)
 settings.register_profile("mergeplan", deadline=None)  # how long an example takes is the machine's affair
 settings.load_profile("mergeplan")
 ARCHIVES = Path(sys.prefix) / ".spark"  # `make` puts one there
@@ -78,6 +83,21 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 def _has_archive() -> bool:
     archive = archive_of(find_java(), spark_home(), {VARIABLE: str(ARCHIVES)}) if ARCHIVES.is_dir() else None
     return archive is not None and bool(archive.options)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def copied_tables() -> Iterator[CopiedTables]:
+    """New state databases get their tables as copies; a test of migrations takes `migrations`, too."""
+    copies = CopiedTables(database._migrate)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(database, "_migrate", copies)
+        yield copies
+
+
+@pytest.fixture
+def migrations(copied_tables: CopiedTables, monkeypatch: pytest.MonkeyPatch) -> None:
+    """New state databases are made by migrations."""
+    monkeypatch.setattr(database, "_migrate", copied_tables.migrate)
 
 
 @pytest.fixture
@@ -139,6 +159,7 @@ LONGEST = (
 )  # fmt: skip
 
 
+@pytest.hookimpl(trylast=True)  # of what -m leaves
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """The longest files first, those of the bot spread among the others: its tests wait where the others compute. Of
     MERGEPLAN_SHARD=2/8 the second of eight parts."""
@@ -149,6 +170,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         here = [crc32(item.nodeid.partition("[")[0].encode()) % parts == part - 1 for item in items]
         config.hook.pytest_deselected(items=[item for item, is_here in zip(items, here, strict=True) if not is_here])
         items[:] = [item for item, is_here in zip(items, here, strict=True) if is_here]
+    if (workers := int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))) > 2:
+        items[:] = _gather_spark(items, workers)
+
+
+def _gather_spark(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
+    """The tests that share a Spark at the beginning of what half of the workers are given: a Spark takes ten seconds to
+    start and to warm up. Of what a worker is given others take the end."""
+    sizes = [(len(items) + number) // workers for number in range(workers)]
+    spark = [item for item in items if "shared_engine" in getattr(item, "fixturenames", ())]
+    others = [item for item in items if "shared_engine" not in getattr(item, "fixturenames", ())]
+    size = -(-len(spark) // (workers // 2))  # of each part
+    parts = [spark[start : start + size] for start in range(0, len(spark), size or 1)]
+    if size > sizes[0]:
+        return items
+    parts = [[]] * (workers - len(parts)) + parts
+    ends = accumulate(total - len(part) for total, part in zip(sizes, parts, strict=True))
+    starts = [0, *ends]
+    rests = (others[start:end] for start, end in pairwise(starts))
+    return [item for part, rest in zip(parts, rests, strict=True) for item in (*part, *rest)]
 
 
 def _spread_files(paths: list[Path]) -> dict[Path, float]:
