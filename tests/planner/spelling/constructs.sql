@@ -446,6 +446,8 @@ SELECT * EXCEPT (s, d) FROM s.o
 SELECT * FROM s.o PIVOT (SUM(n) AS sm FOR s IN ('a' AS aa, 'B' AS bb))
 SELECT * FROM (SELECT id, n, s FROM s.o) PIVOT (SUM(n) FOR s IN ('a', 'B'))
 SELECT aa, bb FROM s.t, (SELECT n AS m, s AS q FROM s.o) o PIVOT (SUM(m) AS sm FOR q IN ('a' AS aa, 'B' AS bb))
+SELECT * FROM (SELECT id, n, s FROM s.o) PIVOT (COUNT(n) > 0 FOR s IN ('a', 'B'))
+SELECT * FROM (SELECT id, n, s FROM s.o) PIVOT (SUM(n) - MIN(n) AS sm, (MAX(n)) AS mx FOR s IN ('a' AS aa, 'B' AS bb))
 SELECT * FROM (SELECT id, n FROM s.o) UNPIVOT (val FOR nm IN (id, n))
 SELECT * FROM (SELECT id, n FROM s.o) UNPIVOT INCLUDE NULLS (val FOR nm IN (id AS i1, n AS n1))
 SELECT id FROM s.o TABLESAMPLE (100 PERCENT)
