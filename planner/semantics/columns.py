@@ -14,7 +14,7 @@ from mergeplan.planner.model.model import Model
 from mergeplan.planner.semantics.dependencies import depends_on, source_columns
 from mergeplan.planner.semantics.digests import Digests
 from mergeplan.planner.semantics.keywords import is_keyword, mistakes_keywords
-from mergeplan.planner.semantics.normalize import captures, join_catalogs, misread, normalize_query
+from mergeplan.planner.semantics.normalize import captures, join_catalogs, misread, normalize_query, pivots_joins
 from mergeplan.planner.semantics.parent import Parent, narrow
 from mergeplan.planner.semantics.query.algebra import Opaque, Relation
 from mergeplan.planner.semantics.query.clauses import clauses
@@ -86,7 +86,8 @@ def _read(sql: str, parent_pairs: tuple[tuple[str, Parent], ...], time_column: s
     # Before qualification, which would resolve these names without a warning.
     doubtful = mistakes_keywords(tree, schemas)
     tree = normalize_query(tree)
-    if any(columns is None for columns in schemas.values()) or captures(tree, schemas):
+    unknown = any(columns is None for columns in schemas.values())
+    if unknown or captures(tree, schemas) or pivots_joins(tree):
         return _Analysis(_unknown(sql, tree, names))
     try:
         qualified = qualify(tree.copy(), dialect="spark", schema=_nest_schemas(schemas), identify=True)

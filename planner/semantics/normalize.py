@@ -115,6 +115,12 @@ def misread(tree: exp.Expr) -> bool:
     return any(_merges_merged(select) or _sees_itself(select) for select in tree.find_all(exp.Select))
 
 
+def pivots_joins(tree: exp.Expr) -> bool:
+    """True for `FROM a JOIN b PIVOT (...)`: to Spark it pivots all that stands before it, to sqlglot the last table."""
+    joins = (join for select in tree.find_all(exp.Select) for join in select.args.get("joins") or ())
+    return any(join.args.get("pivots") or join.this.args.get("pivots") for join in joins)
+
+
 def _merges_merged(select: exp.Select) -> bool:
     joins = select.args.get("joins") or []
     merging = any(join.args.get("using") or (join.method or "").upper() == "NATURAL" for join in joins)

@@ -1,11 +1,20 @@
 """The Spark type of what an operation returns, where the types of its operands decide it in every version and under
-every setting. Of decimals that is only known where one is picked, summed or averaged."""
+every setting."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 
+from mergeplan.planner.semantics.decimal_types import (
+    average_of_decimals,
+    decimal_product,
+    decimal_sum,
+    literal_type,
+    read_decimal,
+    sum_of_decimals,
+    widest_decimal,
+)
+from mergeplan.planner.semantics.fixed_types import AGGREGATES
 from mergeplan.planner.semantics.query.algebra import Part, Relation, Term
 
 TypeOf = Callable[[Part], str | None]
@@ -15,17 +24,19 @@ PLAIN = frozenset(("string", "boolean", "date", *WHOLE))
 _MOMENTS = frozenset(("timestamp", "timestamp_ntz"))
 _FLOATS = frozenset(("float", "double"))
 _NUMBERS = frozenset((*WHOLE, *_FLOATS))
-_DECIMAL = re.compile(r"decimal\((\d+), ?(\d+)\)")
-_WIDEST = 38  # digits of a decimal
-_ALWAYS = {
-    **dict.fromkeys(("RowNumber", "Rank", "DenseRank", "Ntile"), "int"),
-    **dict.fromkeys(("CumeDist", "PercentRank"), "double"),
-    **dict.fromkeys(("Count", "CountIf", "ApproxDistinct"), "bigint"),
-}
 _PICKS = frozenset("Max Min First Last FirstValue LastValue NthValue AnyValue ArgMax ArgMin Lag Lead".split())
-_OF_STRINGS = frozenset("Upper Lower Trim Substring Replace Left Right Initcap RegexpReplace Pad SplitPart".split())
+_OF_STRINGS = frozenset(
+    """Upper Lower Trim Substring Replace Left Right Initcap RegexpReplace Pad SplitPart Reverse Repeat Translate
+    RegexpExtract SubstringIndex""".split()
+)
 _OF_ALL = frozenset(("Coalesce", "Greatest", "Least"))
 _ARITHMETIC = frozenset(("Add", "Sub", "Mul", "Mod"))
+_OF_DECIMALS = {"Add": decimal_sum, "Sub": decimal_sum, "Mul": decimal_product}
+_UNCHANGED = frozenset(("Neg", "Abs"))
+_ROUNDS = frozenset(("Round", "call bround"))
+_UP_OR_DOWN = frozenset(("Ceil", "Floor"))
+# units of which an interval has no part of a day
+_DAYS = frozenset("DAY DAYS WEEK WEEKS MONTH MONTHS YEAR YEARS".split())
 
 
 def is_of_alike(type_: str | None) -> bool:
@@ -47,9 +58,16 @@ def common_type(types: Iterable[str | None]) -> str | None:
     if len(different) == 1:
         (type_,) = different
         return type_ if is_of_alike(type_) or type_ in _FLOATS else None
-    if different and different <= {*WHOLE}:
-        return max((type_ for type_ in different if type_), key=WHOLE.index)
-    return "double" if "double" in different and different <= {*WHOLE, "double"} else None
+    return _common_number(different) if different else None
+
+
+def _common_number(types: set[str | None]) -> str | None:
+    """The type of numbers of several types; a float beside others than a float is another one by setting."""
+    if types <= {*WHOLE}:
+        return max((type_ for type_ in types if type_), key=WHOLE.index)
+    if "double" in types:
+        return "double" if all(type_ in WHOLE or type_ == "double" or read_decimal(type_) for type_ in types) else None
+    return widest_decimal(types)
 
 
 def result_type(term: Term, type_of: TypeOf) -> str | None:
@@ -66,17 +84,70 @@ def result_type(term: Term, type_of: TypeOf) -> str | None:
         return type_of(columns[0]) if len(columns) == 1 else None
     if term.op in ("DateDiff", "TimestampDiff"):
         return "bigint" if "unit" in term.parts else "int"
-    values = [part for part in term.parts if not isinstance(part, str)]
+    if term.op == "number":
+        return literal_type(str(term.parts[0]))
+    return _operation_type(term, [part for part in term.parts if not isinstance(part, str)], type_of)
+
+
+def _operation_type(term: Term, values: list[Part], type_of: TypeOf) -> str | None:
+    """The type of an operator or a function of one row, by those of its values."""
+    types = [type_of(value) for value in values]
     if term.op in _OF_ALL:
         return _common(values, type_of)
     if term.op == "Div":
-        return "double" if values and {type_of(value) for value in values} <= _NUMBERS else None
-    if term.op in _ARITHMETIC or term.op in ("Neg", "Abs"):
-        type_ = common_type(map(type_of, values)) if values else None
-        return type_ if type_ in _NUMBERS else None
+        return _quotient_type(types)
+    if term.op in _ARITHMETIC:
+        return _arithmetic_type(term.op, values, types)
+    if term.op in _UNCHANGED and len(types) == 1:
+        return types[0] if types[0] in _NUMBERS or read_decimal(types[0]) else None
+    if term.op in _ROUNDS or term.op in _UP_OR_DOWN:
+        return _round_type(term, type_of)
+    if term.op == "TimestampAdd":
+        moved = type_of((arguments(term.parts).get("this") or [""])[0])
+        return moved if moved in _MOMENTS else None
     if term.op in _OF_STRINGS:
         return "string" if _is_of_string(term, type_of) else None
     return None
+
+
+def _quotient_type(types: list[str | None]) -> str | None:
+    """The type of a division, which is of doubles where no decimal is divided by another one or by whole numbers."""
+    is_double = set(types) <= _NUMBERS or ("double" in types and common_type(types) == "double")
+    return "double" if types and is_double else None
+
+
+def _arithmetic_type(operator: str, values: list[Part], types: list[str | None]) -> str | None:
+    common = common_type(types) if values else None
+    if common in _NUMBERS:
+        return common
+    if len(values) != 2:
+        return None
+    # beside a decimal, a literal 3 is a decimal of one digit; a setting makes it one of ten
+    has_literal = any(isinstance(value, Term) and value.op == "int" for value in values)
+    if read_decimal(common):
+        return _OF_DECIMALS[operator](types) if operator in _OF_DECIMALS and not has_literal else None
+    return _shift_type(operator, values, types)
+
+
+def _shift_type(operator: str, values: list[Part], types: list[str | None]) -> str | None:
+    """The type of a day or a moment that is moved by an interval, or by a number of days."""
+    if operator not in ("Add", "Sub"):
+        return None
+    (type_, by), amount = types, values[1]
+    unit = arguments(amount.parts).get("unit") if isinstance(amount, Term) and amount.op == "Interval" else None
+    if unit and isinstance(unit[0], str):
+        return type_ if type_ in _MOMENTS or (type_ == "date" and unit[0] in _DAYS) else None
+    return "date" if type_ == "date" and by in ("tinyint", "smallint", "int") else None
+
+
+def _round_type(term: Term, type_of: TypeOf) -> str | None:
+    """The type of ROUND, and of CEIL and FLOOR to a whole number; a decimal is another one by its digits."""
+    named = arguments(term.parts)
+    numbers = named.get("this") or named.get("expressions") or [""]
+    type_ = type_of(numbers[0])
+    if type_ not in _NUMBERS:
+        return None
+    return type_ if term.op in _ROUNDS else "bigint" if "decimals" not in named else None
 
 
 def arguments(parts: Iterable[Part]) -> Mapping[str, list[Part]]:
@@ -97,8 +168,8 @@ def arguments(parts: Iterable[Part]) -> Mapping[str, list[Part]]:
 
 def _function_type(name: str, named: Mapping[str, list[Part]], type_of: TypeOf) -> str | None:
     """The type of an aggregate, or of a function of a window."""
-    if name in _ALWAYS:
-        return _ALWAYS[name]
+    if name in AGGREGATES:
+        return AGGREGATES[name]
     picked = named.get("this") or [""]
     type_ = type_of(picked[0])
     if name in _PICKS:
@@ -110,15 +181,12 @@ def _function_type(name: str, named: Mapping[str, list[Part]], type_of: TypeOf) 
 
 
 def _sum_type(type_: str | None) -> str | None:
-    if match := _DECIMAL.fullmatch(type_ or ""):
-        return f"decimal({min(int(match[1]) + 10, _WIDEST)}, {match[2]})"
-    return "bigint" if type_ in WHOLE else "double" if type_ in _FLOATS else None
+    whole = "bigint" if type_ in WHOLE else "double" if type_ in _FLOATS else None
+    return whole or sum_of_decimals(type_)
 
 
 def _average_type(type_: str | None) -> str | None:
-    if match := _DECIMAL.fullmatch(type_ or ""):
-        return f"decimal({min(int(match[1]) + 4, _WIDEST)}, {min(int(match[2]) + 4, _WIDEST)})"
-    return "double" if type_ in _NUMBERS else None
+    return "double" if type_ in _NUMBERS else average_of_decimals(type_)
 
 
 def _common(values: Iterable[Part], type_of: TypeOf) -> str | None:

@@ -6,16 +6,10 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
+from mergeplan.planner.semantics.fixed_types import FIXED
 from mergeplan.planner.semantics.query.algebra import ROW, Part, Ref, Relation, Term
 from mergeplan.planner.semantics.result_types import WHOLE, result_type
 
-_BOOLEAN = "EQ NEQ LT LTE NullSafeEQ and or not in exists Like TRUE FALSE".split()
-_FIXED = {
-    **dict.fromkeys([*_BOOLEAN, "is null", "in query"], "boolean"),
-    **dict.fromkeys(["int", "Year", "Month", "Day", "Length", "Quarter"], "int"),
-    **dict.fromkeys(["text", "Hex", "MD5"], "string"),
-    **dict.fromkeys(["TsOrDsToDate", "LastDay"], "date"),
-}
 COLLATED = "string collate ?"  # an unknown type that may have a collation
 _COLLATION = re.compile(r"collate\s+`?([\w?]+)`?")
 _SPELLED = {"integer": "int", "long": "bigint", "text": "string"}
@@ -34,7 +28,9 @@ def type_of(value: Part) -> str | None:
         return type_of(value.parts[0])
     if value.op == "concat":
         return "string" if _is_string(value) else None
-    return _FIXED.get(value.op) or _result_type(value)
+    if value.op == "ConcatWs":
+        return None if any(map(is_collated, value.parts)) else "string"
+    return FIXED.get(value.op) or _result_type(value)
 
 
 @lru_cache(maxsize=8192)

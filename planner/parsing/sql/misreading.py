@@ -7,6 +7,7 @@ that two texts of one tree are never treated as the same query.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
@@ -33,6 +34,14 @@ _SETS = (TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT)
 _ORDERS = frozenset({("NULLS", "FIRST"), ("NULLS", "LAST")})  # the tree has them, and omits the defaults
 _UNITS = frozenset("YEAR QUARTER MONTH WEEK DAY HOUR MINUTE SECOND".split())
 _BEFORE_VALUES = frozenset("SELECT WHERE AND OR NOT WHEN THEN ELSE HAVING ON BETWEEN IS FROM LIKE CASE".split())
+_SIZED = (TokenType.VARCHAR, TokenType.CHAR)  # to cast to VARCHAR(20) is to cast to STRING
+_AMOUNT = re.compile(r"(-?\d+) ((?:year|month|week|day|hour|minute|second)s?)", re.IGNORECASE)
+_CROSS_JOIN = (TokenType.CROSS.name, TokenType.JOIN.name)
+_BEHIND_FROM = frozenset({
+    TokenType.SELECT, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.QUALIFY, TokenType.WINDOW,
+    TokenType.ORDER_BY, TokenType.SORT_BY, TokenType.CLUSTER_BY, TokenType.DISTRIBUTE_BY, TokenType.LIMIT,
+    TokenType.OFFSET, TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT, TokenType.PIPE_GT,
+})  # fmt: skip
 _UNTIL_NOW = ("BETWEEN", "AND", "CURRENT", "ROW")  # of a frame that is written out
 # names of one function in Spark 4.1, and what a call is made of: each with the words of the other
 _SAME: dict[str, tuple[str, ...]] = {
@@ -57,7 +66,7 @@ def misread(tokens: Tokens, tree: exp.Expr, sql: str) -> str:
     """'' if the tree, generated as `sql`, has everything that the tokens have; otherwise a digest of the tokens."""
     again = fuse_macros(tokenize(SourceText("", sql, "spark")))
     unsaid = any(has_other_precedence(node) or _filters_by_field(node) for node in tree.walk())
-    if not unsaid and not differ(tokens, again):
+    if not unsaid and not _differ(tokens, again, tree):
         return ""
     return digest(*(_word(token, None) for token in tokens))[:24]
 
@@ -76,11 +85,25 @@ def _filters_by_field(node: exp.Expr) -> bool:
 
 def differ(tokens: Tokens, again: Tokens) -> bool:
     """True unless the tokens of a query are equivalent to those that are generated from its tree."""
+    return _differ(tokens, again, None)
+
+
+def _differ(tokens: Tokens, again: Tokens, tree: exp.Expr | None) -> bool:
     there, read = Counter(_words(tokens)), Counter(_words(again))
     added = there - read, read - there
+    if tree is not None:
+        _forget_conditions(added[1], tree)
     for name, words in _ADDED.items():
         added[1].subtract(word for word in words for _ in range(there[name]))
     return bool(+added[0]) or any(n > 0 and not _names_field(word) for word, n in added[1].items())
+
+
+def _forget_conditions(added: Counter[str], tree: exp.Expr) -> None:
+    """Take `ON TRUE` out of the words that are added: so Spark reads a join without a condition, too."""
+    conditions = [join.args.get("on") for join in tree.find_all(exp.Join)]
+    most = sum(isinstance(condition, exp.Boolean) and bool(condition.this) for condition in conditions)
+    if added["ON"] == added["TRUE"] <= most:
+        added["ON"] = added["TRUE"] = 0
 
 
 def _names_field(word: str) -> bool:
@@ -89,12 +112,16 @@ def _names_field(word: str) -> bool:
 
 
 def _words(tokens: Tokens) -> Iterator[str]:
-    left_out, fields = _default_arguments(tokens) | _redundant_aliases(tokens), _field_names(tokens)
+    sized, crosses = _find_types_of_length(tokens), _find_joining_commas(tokens)
+    left_out = _default_arguments(tokens) | _redundant_aliases(tokens) | {index + 2 for index in sized}
+    fields = _field_names(tokens)
     for index, (before, token) in enumerate(pairwise([None, *tokens])):
         assert token is not None
         if token.token_type is TokenType.DCOLON and before and before.end == token.end and _tells(tokens, index + 1):
             yield "suffix"  # next to a decimal `1L` is another number than `CAST(1 AS BIGINT)`
-        if token.token_type is TokenType.L_PAREN and _groups(before):
+        if index in crosses:
+            yield from _CROSS_JOIN
+        if token.token_type is TokenType.L_PAREN and index - 1 not in crosses and _groups(before):
             yield "("  # the parser puts brackets where it takes one operator to bind closer than another
         if token.token_type is TokenType.ALIAS and _is_a_name(tokens, index):
             yield "AS"
@@ -105,9 +132,56 @@ def _words(tokens: Tokens) -> Iterator[str]:
         if index in fields:
             yield token.text.upper()
             continue
+        if index in sized or _lacks_length(tokens, index):
+            yield TokenType.TEXT.name
+            continue
+        if _is_amount(tokens, index) and (amount := _AMOUNT.fullmatch(token.text)):
+            yield from (amount[1], amount[2].upper())
+            continue
         word = _word(token, before)
         if word not in _UNSAID:
             yield from _SAME.get(word, (word,))
+
+
+def _find_joining_commas(tokens: Tokens) -> set[int]:
+    """The commas between tables of FROM, each a CROSS JOIN: to Spark it binds as any other JOIN does."""
+    commas, is_from = set[int](), [False]  # by brackets that are open
+    for index, token in enumerate(tokens):
+        kind, before = token.token_type, tokens[index - 1].token_type if index else None
+        after = tokens[index + 1].token_type if index + 1 < len(tokens) else None
+        if kind in OPEN:
+            is_from.append(False)
+        elif kind in CLOSE:
+            is_from = is_from[:-1] or [False]
+        elif kind is TokenType.FROM:
+            is_from[-1] = is_from[-1] or before not in (TokenType.DISTINCT, TokenType.DOT)
+        elif kind in _BEHIND_FROM or (kind is TokenType.LATERAL and after is TokenType.VIEW):
+            is_from[-1] = False
+        elif kind is TokenType.COMMA and is_from[-1]:
+            commas.add(index)
+    return commas
+
+
+def _find_types_of_length(tokens: Tokens) -> set[int]:
+    """Where a cast to `VARCHAR(20)` names its type: such a value is a STRING that is not cut."""
+    kinds = [token.token_type for token in tokens]
+    return {
+        index
+        for index, kind in enumerate(kinds)
+        if kind in _SIZED and index and kinds[index - 1] in (TokenType.ALIAS, TokenType.DCOLON)
+        and kinds[index + 1 : index + 4] == [TokenType.L_PAREN, TokenType.NUMBER, TokenType.R_PAREN]
+    }  # fmt: skip
+
+
+def _lacks_length(tokens: Tokens, index: int) -> bool:
+    """True for the type of `CAST(a AS VARCHAR)`, which is the STRING of those that take it: Spark asks for a length."""
+    kinds = [token.token_type for token in tokens[max(index - 1, 0) : index + 2]]
+    return kinds == [TokenType.ALIAS, TokenType.VARCHAR, TokenType.R_PAREN]
+
+
+def _is_amount(tokens: Tokens, index: int) -> bool:
+    """True for the text of `INTERVAL '30 days'`."""
+    return bool(index) and tokens[index - 1].token_type is TokenType.INTERVAL
 
 
 def _starts_short_frame(tokens: Tokens, index: int) -> bool:

@@ -1,6 +1,7 @@
 """Tokens of Spark SQL in a form that sqlglot can parse, and the nodes that it makes of them as what was written.
 
-`>>>`, `v:field`, `|> SET`, `|> DROP`, `OVER (CLUSTER BY k)`, `X '1F'` and `MAX RECURSION LEVEL` are Spark's alone.
+`>>>`, `v:field`, `|> SET`, `|> DROP`, `OVER (CLUSTER BY k)`, `X '1F'`, `MAX RECURSION LEVEL` and `PIVOT (SUM(a) + 1
+FOR ...)` are Spark's alone.
 """
 
 from __future__ import annotations
@@ -18,7 +19,15 @@ NESTED = ("ARRAY", "MAP", "STRUCT")
 _HEX = re.compile(r"[0-9a-fA-F]*")
 _WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _PERCENTILE = "PERCENTILE\0"  # a name that the parser does not know, and so keeps with all arguments
+_PIVOT = "PIVOT\0"  # around an expression of PIVOT
 _PATH = "\0path "  # the key of a subscript that stands for `:field`
+# what goes on an expression that begins with a call
+_OPERATORS = frozenset({
+    TokenType.PLUS, TokenType.DASH, TokenType.STAR, TokenType.SLASH, TokenType.DIV, TokenType.MOD, TokenType.DPIPE,
+    TokenType.EQ, TokenType.NEQ, TokenType.GT, TokenType.GTE, TokenType.LT, TokenType.LTE, TokenType.NULLSAFE_EQ,
+    TokenType.AND, TokenType.OR, TokenType.NOT, TokenType.IS, TokenType.IN, TokenType.BETWEEN, TokenType.LIKE,
+    TokenType.DCOLON, TokenType.L_BRACKET, TokenType.DOT,
+})  # fmt: skip
 _OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
 _CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
 
@@ -30,14 +39,14 @@ class Readable:
     tokens: list[Token]
     shifts: int = 0  # `>>>`, which stand as `>>`
     paths: int = 0  # `v:field`, which stand as subscripts
-    calls: int = 0  # of functions whose last argument the parser would drop, which stand with another name
+    calls: int = 0  # that stand with a name which the parser does not know
 
 
 def readable(tokens: Sequence[Token]) -> Readable:
     """The tokens of one or more statements in a form that sqlglot can parse."""
     result = Readable([])
     types = 0  # open brackets of ARRAY<..., in which `>>>` closes three and `:` stands behind a field's name
-    piped = list(_without_own_operators(tokens))
+    piped, result.calls = _enclose_pivots(list(_without_own_operators(tokens)))
     index = 0
     while index < len(piped):
         token, before = piped[index], piped[index - 1] if index else None
@@ -99,6 +108,9 @@ def _as_written(node: exp.Expr, is_unsigned: bool) -> exp.Expr:
         return exp.Anonymous(this="VARIANT_GET", expressions=[node.this, path])
     if isinstance(node, exp.Anonymous) and node.name == _PERCENTILE:
         node.set("this", "PERCENTILE")
+    if isinstance(node, exp.Anonymous) and node.name == _PIVOT:
+        (value,) = node.expressions
+        return value if isinstance(value, exp.Expr) else node
     return node
 
 
@@ -171,6 +183,56 @@ def _without_own_operators(tokens: Sequence[Token]) -> Iterator[Token]:
         index = end
 
 
+def _enclose_pivots(tokens: Sequence[Token]) -> tuple[list[Token], int]:
+    """The tokens with a call around each expression of PIVOT that begins with one: the parser would take that for all
+    of it. And how many these are."""
+    out, enclosed, index = list[Token](), 0, 0
+    while index < len(tokens):
+        token = tokens[index]
+        out.append(token)
+        index += 1
+        if token.token_type is not TokenType.PIVOT or index >= len(tokens):
+            continue
+        end = _operator_end(tokens, index + 1, TokenType.FOR)
+        if tokens[index].token_type is not TokenType.L_PAREN or end >= len(tokens):
+            continue
+        out.append(tokens[index])
+        items = list(_split_at_commas(tokens[index + 1 : end]))
+        lengths = [_expression_length(item, alone=len(items) == 1) for item in items]
+        for item, length in zip(items, lengths, strict=True):
+            out += _enclose(item, length)
+            out.append(_build_token(TokenType.COMMA, ",", (item or tokens)[-1]))
+        out.pop()
+        enclosed += sum(map(bool, lengths))
+        index = end
+    return out, enclosed
+
+
+def _enclose(item: Sequence[Token], length: int) -> Iterator[Token]:
+    if length:
+        yield _build_token(TokenType.VAR, _PIVOT, item[0])
+        yield _build_token(TokenType.L_PAREN, "(", item[0])
+    yield from item[:length]
+    if length:
+        yield _build_token(TokenType.R_PAREN, ")", item[length - 1])
+    yield from item[length:]
+
+
+def _expression_length(item: Sequence[Token], *, alone: bool) -> int:
+    """The length of an expression of PIVOT that is in brackets or goes on behind a call; 0 for another one, and for one
+    of several without `AS`: of its text Spark makes the names of columns."""
+    named = len(item) > 2 and item[-2].token_type is TokenType.ALIAS
+    value = item[:-2] if named else item
+    if not value or not (named or alone):
+        return 0
+    if value[0].token_type is TokenType.L_PAREN:
+        return len(value)
+    if len(value) < 2 or not _WORD.fullmatch(value[0].text) or value[1].token_type is not TokenType.L_PAREN:
+        return 0
+    behind = _operator_end(value, 2) + 1
+    return len(value) if behind < len(value) and value[behind].token_type in _OPERATORS else 0
+
+
 def _star_tokens(word: str, kind: TokenType, inside: Sequence[Token], at: Token) -> Iterator[Token]:
     yield _build_token(TokenType.SELECT, "SELECT", at)
     yield _build_token(TokenType.STAR, "*", at)
@@ -187,12 +249,12 @@ def _arguments(tokens: Sequence[Token], index: int) -> int:
     return len(list(_split_at_commas(tokens[index + 1 : _operator_end(tokens, index + 1)])))
 
 
-def _operator_end(tokens: Sequence[Token], index: int) -> int:
+def _operator_end(tokens: Sequence[Token], index: int, *ends: TokenType) -> int:
     depth = 0
     while index < len(tokens):
         kind = tokens[index].token_type
         depth += (kind in _OPENING) - (kind in _CLOSING)
-        if depth < 0 or (depth == 0 and kind in (TokenType.PIPE_GT, TokenType.SEMICOLON)):
+        if depth < 0 or (depth == 0 and kind in (TokenType.PIPE_GT, TokenType.SEMICOLON, *ends)):
             break
         index += 1
     return index

@@ -109,6 +109,7 @@ UNREADABLE = {
     "spark.sql.ansi.doubleQuotedIdentifiers": "false",
     "spark.sql.ansi.relationPrecedence": "false",
     "spark.sql.legacy.setopsPrecedence.enabled": "false",
+    "spark.sql.preserveCharVarcharTypeInfo": "false",
     "spark.sql.legacy.parser.havingWithoutGroupByAsWhere": "false",
     "spark.sql.runSQLOnFiles": "false",
     "spark.sql.variable.substitute": "false",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 import pytest
+from pyspark.sql import SparkSession
 
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.errors import ProjectError, QueryError
@@ -16,7 +18,8 @@ from tests.planner.test_written_and_run import EVERY, NOW, queries
 
 TYPED = """(SELECT CAST(id AS INT) AS i,
     CAST(id AS BIGINT) AS b, CAST(id AS DECIMAL(10, 2)) AS d, CAST(id AS FLOAT) AS r,
-    CAST(id AS DOUBLE) AS f, CAST(id AS TINYINT) AS t, CAST(id AS STRING) AS s, DATE '2024-01-01' AS day
+    CAST(id AS DOUBLE) AS f, CAST(id AS TINYINT) AS t, CAST(id AS STRING) AS s, DATE '2024-01-01' AS day,
+    CAST('2024-01-01' AS TIMESTAMP) AS ts, CAST('2024-01-01' AS TIMESTAMP_NTZ) AS wall, CAST(id AS DECIMAL(38, 6)) AS w
     FROM VALUES (0), (1) AS v (id))"""
 KNOWN = """i + 1; i * b; t + t; i / 2; b / r; b % i; -i; abs(f); i + f; coalesce(i, b, NULL); coalesce(day, day)
     greatest(t, i); CASE WHEN i = 1 THEN 1 ELSE b END; CASE WHEN i = 1 THEN d END; if(i = 1, f, 0); nullif(s, 'a')
@@ -24,12 +27,31 @@ KNOWN = """i + 1; i * b; t + t; i / 2; b / r; b % i; -i; abs(f); i + f; coalesce
     regexp_replace(s, 'a', 'b'); datediff(day, day); timestampdiff(DAY, day, day); datediff(DAY, day, day)
     row_number() OVER (ORDER BY i); dense_rank() OVER (ORDER BY i) + 1; ntile(2) OVER (ORDER BY i); count(*) OVER ()
     percent_rank() OVER (ORDER BY i); lag(s) OVER (ORDER BY i); sum(t) OVER (PARTITION BY s); max(d) OVER (ORDER BY i)
-    avg(d) OVER (ORDER BY i); first_value(day) OVER (ORDER BY i); (SELECT max(id) AS m FROM (SELECT 1 AS id))"""
+    avg(d) OVER (ORDER BY i); first_value(day) OVER (ORDER BY i); (SELECT max(id) AS m FROM (SELECT 1 AS id))
+    current_date(); current_timestamp(); now(); localtimestamp(); from_utc_timestamp(ts, 'UTC'); current_user()
+    to_utc_timestamp(day, 'UTC'); date_trunc('month', ts); date_trunc('month', wall); date_trunc('day', day)
+    date_trunc('year', s); trunc(day, 'mm'); add_months(ts, 1); date_add(day, 1); date_sub(ts, 1); dateadd(DAY, 1, ts)
+    dateadd(HOUR, 1, wall); next_day(day, 'Mon'); make_date(2024, 1, 1); date_from_unix_date(1); timestamp_seconds(1)
+    day + INTERVAL '1' DAY; day - INTERVAL 1 MONTH; day + INTERVAL '2 weeks'; ts + INTERVAL '1' HOUR; day + 1; day - t
+    wall - INTERVAL '1' MONTH; date_format(ts, 'yyyy'); from_unixtime(b); unix_timestamp(s, 'yyyy'); hour(ts); minute(s)
+    second(wall); dayofweek(day); weekday(day); dayofyear(ts); weekofyear(day); ascii(s); instr(s, 'a'); locate('a', s)
+    size(split(s, ',')); levenshtein(s, s); sqrt(i); power(d, 2); exp(f); ln(i); log(2, d); log10(i); sign(d); rand(1)
+    months_between(day, ts); round(f, 2); round(i); round(t, -1); bround(r, 1); ceil(f); floor(i); ceil(r); i DIV 2
+    concat_ws(',', s, i, split(s, ',')); reverse(s); repeat(s, 2); translate(s, 'a', 'b'); regexp_extract(s, 'a', 0)
+    substring_index(s, ',', 1); sha2(s, 256); sha1(s); crc32(s); hash(s, i); xxhash64(s); uuid(); chr(i)
+    unix_millis(ts); monotonically_increasing_id(); get_json_object(s, '$.a'); to_json(struct(i)); base64(s)
+    startswith(s, 'a'); s RLIKE 'a'; s ILIKE 'a'; contains(s, 'a'); isnan(f); array_contains(split(s, ','), 'a')
+    unix_date(day); bin(i); conv(s, 10, 2); typeof(day); d + d; d - i; d * b; t * d; -d; abs(w); i + 1.5; d * 0.25
+    format_number(f, 2); d + f; f / d; 1.50; 0.05; coalesce(d, 0); greatest(d, i, 1.5); least(d, w, t)
+    CASE WHEN i = 1 THEN d ELSE 0.0 END; coalesce(d, f)"""
 FOLDED = """max(i); min(s); sum(i); sum(d); sum(f); sum(r); avg(i); avg(d); avg(f); count(DISTINCT s); any_value(day)
-    max_by(s, i); max(i) FILTER (WHERE i > 0); count_if(i > 0); sum(i) / count(*)
+    max_by(s, i); max(i) FILTER (WHERE i > 0); count_if(i > 0); sum(i) / count(*); stddev(d); var_pop(i); corr(i, f)
+    bool_or(i = 1); every(i = 1); sum(CASE WHEN i = 1 THEN d ELSE 0 END); covar_samp(f, d)
     CASE WHEN max(i) > 1 THEN sum(t) ELSE 0 END"""
-UNKNOWN = """d + d; d * 2; d / i; day - day; coalesce(s, i); CASE WHEN i = 1 THEN i ELSE s END; r + i; upper(i)
-    coalesce(day, current_timestamp()); greatest(d, i); lag(i, 1, f) OVER (ORDER BY i); array(i)"""
+UNKNOWN = """d * 2; d / i; day - day; coalesce(s, i); CASE WHEN i = 1 THEN i ELSE s END; r + i; upper(i); w * w; w + d
+    coalesce(day, current_timestamp()); lag(i, 1, f) OVER (ORDER BY i); array(i); round(d, 1); ceil(d); floor(f, 1)
+    day + INTERVAL '1' HOUR; day + INTERVAL '1 day 2 hours'; ts - ts; dateadd(DAY, 1, day); coalesce(r, d); d % d; r + d
+    greatest(w, CAST(i AS DECIMAL(38, 0)))"""
 
 
 def spell(type_: str) -> str:
@@ -37,18 +59,33 @@ def spell(type_: str) -> str:
     return normalize_type(type_).translate({ord(" "): "", ord("`"): ""})
 
 
+@contextmanager
+def under_ansi(value: str) -> Iterator[None]:
+    """Spark with this value of its ANSI mode."""
+    spark = SparkSession.getActiveSession()
+    assert spark is not None
+    before = spark.conf.get("spark.sql.ansi.enabled")
+    spark.conf.set("spark.sql.ansi.enabled", value)
+    yield
+    spark.conf.set("spark.sql.ansi.enabled", before or "true")
+
+
 def listed(text: str) -> list[str]:
     return [part.strip() for part in text.replace("\n", ";").split(";") if part.strip()]
 
 
+@pytest.mark.parametrize("ansi", ["true", "false"])
 @pytest.mark.parametrize("values", [KNOWN, FOLDED])
-def test_a_type_that_follows_from_those_of_its_operands_is_sparks(engine: SparkEngine, values: str) -> None:
+def test_a_type_that_follows_from_those_of_its_operands_is_sparks(engine: SparkEngine, values: str, ansi: str) -> None:
     outputs = ", ".join(f"{value} AS c{number}" for number, value in enumerate(listed(values)))
     sql = f"SELECT {outputs} FROM {TYPED}"
 
-    said = shape_of(sql, {}).types
-    assert [spell(type_) for _, type_ in said] == [c.type for c in engine.schema(sql)]
-    assert len(said) == len(listed(values))
+    said = dict(shape_of(sql, {}).types)
+    with under_ansi(ansi):
+        schema = engine.schema(sql)
+    assert {c.name: (value, spell(said.get(c.name, ""))) for c, value in zip(schema, listed(values), strict=True)} == {
+        c.name: (value, c.type) for c, value in zip(schema, listed(values), strict=True)
+    }
 
 
 @pytest.mark.parametrize("value", listed(UNKNOWN))

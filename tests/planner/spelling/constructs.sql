@@ -165,6 +165,8 @@ t: TIME '10:00:00'
 t: INTERVAL '1' DAY
 t: INTERVAL 1 DAY
 t: INTERVAL '1 day'
+t: INTERVAL '30 days' + INTERVAL '-2 hours'
+t: d + INTERVAL '2 months'
 t: INTERVAL -1 DAY
 t: INTERVAL '1-2' YEAR TO MONTH
 t: INTERVAL '1 02:03:04' DAY TO SECOND
@@ -201,6 +203,7 @@ t: CAST(ts AS TIMESTAMP)
 t: CAST(ts AS TIMESTAMP_LTZ)
 t: CAST(ts AS DATE)
 t: CAST(s AS VARCHAR(3))
+t: CAST(s AS CHAR(3)) || s::varchar(20)
 t: CAST(s AS CHAR(3))
 t: CAST(s AS STRING)
 t: CAST(st AS STRUCT<x: BIGINT, Y: STRING>)
@@ -357,6 +360,11 @@ SELECT * FROM s.o JOIN s.e USING (id, n)
 SELECT o.*, e.n AS v FROM s.o JOIN s.e ON o.id = e.id
 SELECT a1.id, b1.id AS v, c1.id AS w FROM s.o AS a1 LEFT JOIN (s.e AS b1 JOIN s.o AS c1 ON b1.id = c1.id) ON a1.id = b1.id
 SELECT a1.id, b1.id AS v, c1.id AS w FROM s.o a1 LEFT JOIN s.e b1 JOIN s.o c1 ON b1.id = c1.id ON a1.id = b1.id
+SELECT t.id, o.n FROM s.t, s.o WHERE t.id = o.id
+SELECT t.id, q.n, e.id AS v FROM s.t, (SELECT id, n FROM s.o) AS q LEFT JOIN s.e ON e.id = t.id
+SELECT t.id, o.n, e.id AS v FROM s.t, s.o RIGHT JOIN s.e ON e.id = o.id
+SELECT t.id, o.n FROM s.t LEFT JOIN s.e ON e.id = t.id, s.o
+SELECT t.id, o.n FROM s.t LEFT JOIN s.o
 
 -- lateral joins and generators
 SELECT o.id, z.v FROM s.o, LATERAL (SELECT e.n + o.n AS v FROM s.e WHERE e.id = o.id) AS z
@@ -374,6 +382,8 @@ SELECT id, STACK(2, n, id, 1, 2) AS (c1, c2) FROM s.t
 SELECT t.id, z.col AS v FROM s.t, LATERAL EXPLODE(arr) AS z
 SELECT t.id, z.e AS v FROM s.t, LATERAL EXPLODE(arr) AS z(e)
 SELECT id, k1, k2 FROM s.t LATERAL VIEW EXPLODE(arr) q AS k1 LATERAL VIEW EXPLODE(arr) r AS k2
+
+SELECT t.id, o.n, z.e AS v FROM s.t, s.o LATERAL VIEW EXPLODE(t.arr) z AS e
 
 -- table functions and VALUES
 SELECT id FROM RANGE(5)
@@ -435,6 +445,9 @@ t: x + 1
 SELECT * EXCEPT (s, d) FROM s.o
 SELECT * FROM s.o PIVOT (SUM(n) AS sm FOR s IN ('a' AS aa, 'B' AS bb))
 SELECT * FROM (SELECT id, n, s FROM s.o) PIVOT (SUM(n) FOR s IN ('a', 'B'))
+SELECT aa, bb FROM s.t, (SELECT n AS m, s AS q FROM s.o) o PIVOT (SUM(m) AS sm FOR q IN ('a' AS aa, 'B' AS bb))
+SELECT * FROM (SELECT id, n, s FROM s.o) PIVOT (COUNT(n) > 0 FOR s IN ('a', 'B'))
+SELECT * FROM (SELECT id, n, s FROM s.o) PIVOT (SUM(n) - MIN(n) AS sm, (MAX(n)) AS mx FOR s IN ('a' AS aa, 'B' AS bb))
 SELECT * FROM (SELECT id, n FROM s.o) UNPIVOT (val FOR nm IN (id, n))
 SELECT * FROM (SELECT id, n FROM s.o) UNPIVOT INCLUDE NULLS (val FOR nm IN (id AS i1, n AS n1))
 SELECT id FROM s.o TABLESAMPLE (100 PERCENT)

@@ -201,10 +201,10 @@ def without_last_order(tree: Node) -> Node:
 
 
 def inner_joins(tree: Node) -> Node:
-    """CROSS JOIN with a condition as INNER JOIN."""
+    """CROSS JOIN as INNER JOIN."""
 
     def change(node: Node) -> Node:
-        cross = node.kind == "Join" and "Cross$" in repr(node.get("joinType")) and node.get("condition") is not None
+        cross = node.kind == "Join" and "Cross$" in repr(node.get("joinType"))
         return node.replace_fields(joinType=_join_type("Inner")) if cross else node
 
     return rewritten(tree, change)
@@ -307,7 +307,7 @@ RULES: dict[str, Callable[[Node], Node]] = {
     "DATE_SUB adds the opposite": additions_of_days,
     "units have no case": units_without_case,
     "the rows of a table have no order": without_last_order,
-    "CROSS JOIN with a condition is an inner one": inner_joins,
+    "CROSS JOIN is an inner one": inner_joins,
     "an alias that nothing uses": without_unused_aliases,
     "a generator among the outputs is a LATERAL VIEW": lateral_views,
     "NOT x IS NULL is x IS NOT NULL": tests_of_null,

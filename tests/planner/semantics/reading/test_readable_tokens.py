@@ -31,6 +31,12 @@ SAME = {  # text: what is generated
         "SELECT CAST(VARIANT_GET(TRY_PARSE_JSON(js), '$.F') AS STRING) AS v FROM s.t"
     ),
     "SELECT SUM(n) OVER (CLUSTER BY k) AS v FROM s.t": "SELECT SUM(n) OVER (PARTITION BY k) AS v FROM s.t",
+    "SELECT * FROM (SELECT id, n, k FROM s.t) PIVOT (COUNT(n) > 0 FOR k IN ('a', 'b'))": (
+        "SELECT * FROM (SELECT id, n, k FROM s.t) PIVOT(COUNT(n) > 0 FOR k IN ('a', 'b'))"
+    ),
+    "SELECT * FROM (SELECT n, k FROM s.t) PIVOT ((MAX(n)) AS m, SUM(n)::STRING AS t FOR k IN ('a', 'b'))": (
+        "SELECT * FROM (SELECT n, k FROM s.t) PIVOT((MAX(n)) AS m, CAST(SUM(n) AS STRING) AS t FOR k IN ('a', 'b'))"
+    ),
     "SELECT n >>> 1 AS v FROM s.t": "SELECT SHIFTRIGHTUNSIGNED(n, 1) AS v FROM s.t",
     "SELECT st.x FROM (SELECT st FROM s.t) AS st": "SELECT st.x FROM (SELECT st FROM s.t) AS st",
 }
@@ -58,6 +64,7 @@ def test_what_is_generated_returns_what_the_text_returns(shared_engine: SparkEng
     ("one", "other"),
     [
         ("FROM s.t |> SET n = n + 1", "FROM s.t |> SET n = n + 2"),
+        ("SELECT a FROM s.t PIVOT (SUM(n) > 0 FOR k IN ('a'))", "SELECT a FROM s.t PIVOT (SUM(n) > 1 FOR k IN ('a'))"),
         ("FROM s.t |> SET n = 1, id = n", "FROM s.t |> SET id = n, n = 1"),
         ("SELECT PERCENTILE(n, 0.5, id) AS v FROM s.t", "SELECT PERCENTILE(n, 0.5) AS v FROM s.t"),
         ("SELECT PARSE_JSON(js):f::INT AS v FROM s.t", "SELECT PARSE_JSON(js):F::INT AS v FROM s.t"),
