@@ -49,8 +49,9 @@ def time_question(model: Model, columns: tuple[Column, ...], table: str) -> str:
 
 
 def key_question(model: Model, table: str) -> str:
-    """The SELECT of how many keys are NULL or stand in several rows in force; '' for a model without keys."""
-    if not model.unique_key:
+    """The SELECT of how many keys are NULL or stand in several rows in force; '' for a model without keys, or with
+    several rows for one."""
+    if not model.unique_key or model.delete_insert:
         return ""
     keys = ", ".join(model.unique_key)
     null = " OR ".join(f"({key}) IS NULL" for key in model.unique_key)

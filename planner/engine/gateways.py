@@ -165,6 +165,10 @@ class RoutedTables:
         """Replace the rows of partitions, on the table's gateway."""
         return self._wrote(table, self._store_of(table).replace_partitions(table, sql, first=first, others=others))
 
+    def overwrite(self, table: Table, sql: str, batch_id: str) -> Written:
+        """Overwrite what a query of the table itself returns, on the table's gateway."""
+        return self._wrote(table, self._store_of(table).overwrite(table, sql, batch_id))
+
     def merge(self, table: Table, merge: Merge, batch_id: str, merge_into: MergeInto | None = None) -> Written:
         """Merge a batch, on the table's gateway."""
         return self._wrote(table, self._store_of(table).merge(table, merge, batch_id, merge_into))

@@ -229,6 +229,13 @@ class TableStore(Protocol):
         Other partitions of which `first` is the first value end empty; with `others` all of them do.
         """
 
+    def overwrite(self, table: Table, sql: str, batch_id: str) -> Written:
+        """Put the rows of a query, which reads the table itself, in place of exactly the (listed) partitions that it
+        returns rows for, or of all rows of a table without partitions.
+
+        A batch whose id begins as that of the last one is repeated: the table is first put back to what it held before.
+        """
+
     def merge(self, table: Table, merge: Merge, batch_id: str, merge_into: MergeInto | None = None) -> Written:
         """Put the rows of a merge in place of all rows: the merge is given the name of what the table held before.
 

@@ -134,7 +134,7 @@ TRAITS: Mapping[Kind, Traits] = {
     Kind.EXTERNAL: Traits(Kept.OUTSIDE),
     Kind.INCREMENTAL_BY_TIME_RANGE: Traits(Kept.TABLE, Fill.TIME, may_read_itself=True),
     Kind.INCREMENTAL_BY_UNIQUE_KEY: Traits(Kept.TABLE, Fill.KEY, may_read_itself=True),
-    Kind.INCREMENTAL_BY_PARTITION: Traits(Kept.TABLE, Fill.PARTITION, always_forward_only=True),
+    Kind.INCREMENTAL_BY_PARTITION: Traits(Kept.TABLE, Fill.PARTITION, may_read_itself=True, always_forward_only=True),
     Kind.INCREMENTAL_UNMANAGED: Traits(Kept.TABLE, Fill.APPEND, may_read_itself=True, keeps_history=True),
     Kind.SCD_TYPE_2_BY_TIME: Traits(Kept.TABLE, Fill.HISTORY, keeps_history=True),
     Kind.SCD_TYPE_2_BY_COLUMN: Traits(Kept.TABLE, Fill.HISTORY, keeps_history=True),

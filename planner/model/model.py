@@ -190,6 +190,7 @@ class Model:
     unique_key: tuple[str, ...] = ()  # columns and expressions over them, in Spark SQL
     when_matched: str = ""  # WHEN MATCHED ... of a MERGE, in Spark SQL over `source` and `target`
     merge_filter: str = ""  # a condition over `source` and `target`, in Spark SQL
+    delete_insert: bool = False  # a key may have several rows: a batch's take the place of all of theirs
     history: History | None = None
     insert_overwrite: bool = False  # of INCREMENTAL_UNMANAGED: a batch takes the place of what it writes to
     forward_only: bool = False
@@ -228,6 +229,16 @@ class Model:
     def replaces_partitions(self) -> bool:
         """True when partitions are what a batch takes the place of, so that they say which rows stay."""
         return self.kind.fill is Fill.PARTITION or self.insert_overwrite
+
+    @property
+    def overwrites(self) -> bool:
+        """True when batches take the place of rows and are computed from them, so that none can just be repeated."""
+        return self.reads_itself and self.replaces_partitions
+
+    @property
+    def takes_back(self) -> bool:
+        """True when its table can be put back to what it held before the last batch."""
+        return bool(self.unique_key) or self.overwrites
 
     @property
     def schema(self) -> str:

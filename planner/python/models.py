@@ -144,10 +144,11 @@ def _reads_interval(registration: RegisteredModel, files: Mapping[str, str]) -> 
 
 
 def _reading_itself(model: Model) -> Model:
-    """A model whose code reads its own table as it was before the batch. A merge into that table has its rows only when
-    the code has run."""
-    if model.kind.fill not in (Fill.TIME, Fill.APPEND):
-        message = f"`{model.name}` reads itself: that is not supported for a Python model of kind {model.kind}."
+    """A model whose code reads its own table as it was before the batch. A merge into that table, and an overwrite, has
+    its rows only when the code has run."""
+    if model.kind.fill not in (Fill.TIME, Fill.APPEND) or model.insert_overwrite:
+        kind = f"{model.kind} with `insert_overwrite`" if model.insert_overwrite else model.kind
+        message = f"`{model.name}` reads itself: that is not supported for a Python model of kind {kind}."
         hint = f"Python models that can: {Kind.INCREMENTAL_BY_TIME_RANGE} and {Kind.INCREMENTAL_UNMANAGED}."
         raise ProjectError(message, place=model.place, hint=hint)
     return reading_itself(model, model.place)

@@ -54,7 +54,7 @@ def _unique_audit_keys(audits: tuple[AuditCall, ...]) -> Iterator[tuple[str, ...
 
 def _merge_key(model: Model) -> Iterator[tuple[str, ...]]:
     """The `unique_key` of a merge, if its columns are audited to have no NULL: to a merge NULL is equal to nothing."""
-    if model.kind.fill is not Fill.KEY or model.when_matched or model.merge_filter:
+    if model.kind.fill is not Fill.KEY or model.when_matched or model.merge_filter or model.delete_insert:
         return
     present = never_null(model)
     key = tuple(sorted({column for text in model.unique_key for column in _parse_columns(text) or [""]}))

@@ -25,7 +25,7 @@ def batch_id_prefix(held_time: Timeline) -> str:
 def as_recorded(engine: Engine, table: Table, model: Model, held_time: Timeline) -> None:
     """Leave a table as it was when it came to hold what is recorded: a batch that was interrupted is not to be built
     on, however long the model's batches are by now."""
-    if model.unique_key and held_time:
+    if model.takes_back and held_time:
         engine.tables.unmerge(table, batch_id_prefix(held_time))
 
 

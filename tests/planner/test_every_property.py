@@ -113,6 +113,7 @@ SETTINGS: dict[Kind, dict[str, list[tuple[str, str, str]]]] = {
             ("unique_key id", "merge_filter source.n > 1", ROWS),
             ("unique_key id, merge_filter source.n > 1", "unique_key id, merge_filter source.n > 2", ROWS),
         ],
+        "delete_insert": [("unique_key id", "delete_insert true", ROWS)],
     },
     Kind.INCREMENTAL_UNMANAGED: {"insert_overwrite": [("forward_only false", "insert_overwrite true", ROWS)]},
     Kind.SCD_TYPE_2_BY_TIME: {
@@ -274,6 +275,7 @@ FIELDS: dict[str, object] = {
     "unique_key": ("n",),
     "when_matched": "WHEN MATCHED THEN DELETE",
     "merge_filter": "source.id > 1",
+    "delete_insert": True,
     "history": History(),
     "insert_overwrite": True,
     "forward_only": True,

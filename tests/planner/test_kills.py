@@ -45,12 +45,16 @@ MODELS = {
     "SELECT day, v FROM {schema}.daily WHERE day BETWEEN @start_date AND @end_date",
     "log": "MODEL (name {schema}.log, kind INCREMENTAL_UNMANAGED);\n"
     "SELECT day, v FROM {schema}.daily WHERE day BETWEEN @start_date AND @end_date",
+    # Each batch adds one to the day before: one that is computed from its own rows would add two.
+    "again": "MODEL (name {schema}.again, kind INCREMENTAL_BY_PARTITION, partitioned_by (day));\n"
+    "SELECT day, v + 1 AS v FROM {schema}.again WHERE day = date_sub(@start_date, 1)\n"
+    "UNION ALL SELECT day, v * 0 AS v FROM {schema}.daily WHERE day BETWEEN @start_date AND @end_date",
     "a": "MODEL (name {schema}.a, kind FULL);\nSELECT {v} AS v",
     "m": "MODEL (name {schema}.m, kind VIEW);\nSELECT {v} AS v",
     "n": "MODEL (name {schema}.n, kind VIEW);\nSELECT {v} AS v",
     "z": "MODEL (name {schema}.z, kind VIEW);\nSELECT {v} AS v",
 }
-DAILY = ("daily", "keyed", "log")
+DAILY = ("daily", "keyed", "log", "again")
 ATOMIC = "post"  # the shop whose promotions move all views at one moment
 CONFIG = "gateways:\n  local:\n    connection: {type: spark, concurrent_tasks: 2}\ndefault_gateway: local\n"
 CONFIG += f"model_defaults: {{dialect: spark, start: 2026-01-01{f', table_format: {FORMAT}' if FORMAT else ''}}}\n"
@@ -63,7 +67,8 @@ PROMOTING = [
 ]
 WRITING = [("PhysicalTables.register", 3), ("KnownContents.forget", 4), ("Intervals.record", 4), ("Costs.record", 4)]
 SWAPPING = [("SparkCatalog.swap_view", 9)]
-COMPUTING = [(f"SparkTables.{verb}", 2) for verb in ("replace", "replace_interval", "merge", "replace_partitions")]
+VERBS = ("replace", "replace_interval", "merge", "replace_partitions", "overwrite")
+COMPUTING = [(f"SparkTables.{verb}", 2) for verb in VERBS]
 STEPS = {  # what a verb does: the steps of the state and of Spark at which it is killed, and how often each comes
     "promote": (PROMOTING + WRITING[:1] + [("Plans.save", 1)], SWAPPING + COMPUTING[:1]),
     "plan dev": (PROMOTING + WRITING, SWAPPING + COMPUTING[:1]),
@@ -246,6 +251,9 @@ def check_rows(scene: Scene, shop: Shop, what: str) -> None:
     for name in DAILY:
         shown = [(day, v) for model, day, v in found if model == name]
         assert [day for day, _ in shown] == days, f"{name}: {shown}; {what}"
+        if name == "again":
+            assert [v for _, v in shown] == [1] * (len(days) - 1) + [0], f"{name}: {shown}; {what}"
+            continue
         # What is appended is kept: an edit of what it reads leaves the rows of `log` as they are.
         assert name == "log" or {v for _, v in shown} == {shop.daily}, f"{name}: {shown}; {what}"
 

@@ -71,7 +71,7 @@ def write_batch(batch: Batch) -> Written:
 
 def take_back(batch: Batch) -> bool:
     """Leave the table as it was before the batch that was just merged; False when the kind has no such way."""
-    if not batch.model.unique_key or not batch.held:
+    if not batch.model.takes_back or not batch.held:
         return False
     batch.engine.tables.unmerge(batch.table, batch.id)
     return True
@@ -89,7 +89,8 @@ def _load(batch: Batch) -> Written:
 
 
 def _whole(batch: Batch, query: str) -> Written:
-    return batch.engine.tables.replace(batch.table, batch.query(query), is_fresh=batch.untouched)
+    rows = batch.query(query, batch.own_rows())
+    return batch.engine.tables.replace(batch.table, rows, is_fresh=batch.untouched)
 
 
 def _interval(batch: Batch, query: str) -> Written:
@@ -97,9 +98,12 @@ def _interval(batch: Batch, query: str) -> Written:
 
 
 def _partitions(batch: Batch, query: str) -> Written:
+    if batch.model.overwrites and batch.held:
+        return batch.engine.tables.overwrite(batch.table, batch.query(query, batch.own_rows()), batch.id)
     if not batch.table.parts:  # it has none, and all of it is one
         return _whole(batch, query)
-    return batch.engine.tables.replace_partitions(batch.table, batch.query(query), others=not batch.held)
+    rows = batch.query(query, batch.own_rows())
+    return batch.engine.tables.replace_partitions(batch.table, rows, others=not batch.held)
 
 
 def _append_rows(batch: Batch, query: str) -> Written:

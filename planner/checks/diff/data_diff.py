@@ -223,7 +223,8 @@ def _common(first: Collection[Column], second: Collection[Column]) -> dict[str, 
 def key_of(model: Model, columns: Collection[str]) -> tuple[tuple[str, ...], str]:
     """The columns that tell a model's rows apart, and what is to be said where there are none: its grain, else its
     unique key, where both tables have all of it."""
-    unique = tuple(column.strip("` ").lower() for column in model.unique_key)
+    names = () if model.delete_insert else model.unique_key  # there a key has several rows
+    unique = tuple(column.strip("` ").lower() for column in names)
     declared = [key for key in (model.grain, unique) if key]
     fits = next((key for key in declared if set(key) <= set(columns)), ())
     if fits:

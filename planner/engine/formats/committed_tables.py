@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 from mergeplan.planner.engine.formats.conditions import ALL, range_condition
 from mergeplan.planner.engine.formats.definition import sort_frame
@@ -46,6 +47,21 @@ class CommittedTables(ABC):
             return self._replace(table, frame, None)
         by = table.partition_columns[0]
         return self._replace(table, frame, f"{quote_name(by.column)} = cast({literal(first)} as {by.type})")
+
+    def overwrite(self, table: Table, rows: Callable[[], Frame], batch_id: str) -> Written:
+        """Put rows that are read from the table in place of the partitions that they lie in, or of all, in one commit;
+        repeated, a batch starts from the version before it."""
+        self.unmerge(table, batch_id)
+        where = None if table.partition_columns else ALL
+        return self._replace(table, rows(), where, self._mark(table.name, batch_id))
+
+    @abstractmethod
+    def unmerge(self, table: Table, batch_id: str) -> None:
+        """Let the table hold what it held before the first batch whose id begins so: see `TableStore.unmerge`."""
+
+    @abstractmethod
+    def _mark(self, name: str, batch_id: str) -> str:
+        """What the commit of a batch says of itself: which one it is, and after which version of the table it comes."""
 
     def _replace(self, table: Table, frame: Frame, where: str | None, mark: str = "") -> Written:
         frame, observed = self._sessions.current.observe(sort_frame(table, frame), rows="count(1)")

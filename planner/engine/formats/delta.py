@@ -108,6 +108,9 @@ class Delta(CommittedTables):
         if last.batch_id[:8] == batch_id[:8]:
             self._run(f"RESTORE TABLE {quote_name(table.name)} TO VERSION AS OF {last.before}")
 
+    def _mark(self, name: str, batch_id: str) -> str:
+        return f"{OURS} batch {batch_id} after version {self._history(name, 1)[0]['version']}"
+
     def expire(self, name: str, keep: timedelta, now: datetime) -> Expiry:
         """Remove the versions that were replaced longer ago than that with VACUUM, which takes no file that another
         table brought into a clone. The version before the last merge stays."""

@@ -10,6 +10,8 @@ written aside, and then the table is pointed at them. A format that commits by i
 | ... if untouched   | appended to where the table lies   | overwrite                   | overwrite            |
 | replace_interval   | the locations of its partitions    | overwrite by filter         | overwrite by filter  |
 | replace_partitions | the locations of its partitions    | dynamic partition overwrite | the same             |
+| overwrite          | as the two above, with a mark      | the same                    | the same             |
+| ... repeated       | after `unmerge`                    | the same                    | the same             |
 | merge              | all rows, of those of before       | MERGE INTO                  | the same             |
 | ... repeated       | the same                           | all rows, `VERSION AS OF`   | the same             |
 | unmerge            | the location before the batch      | RESTORE TO VERSION          | rollback_to_snapshot |
@@ -61,6 +63,10 @@ class FormatTables(Protocol):
 
         Other partitions of which `first` is the first value end empty; with `others` all of them do.
         """
+
+    def overwrite(self, table: Table, rows: Callable[[], Frame], batch_id: str) -> Written:
+        """Put rows that are read from the table in place of exactly the partitions that they lie in, or of all: see
+        `TableStore.overwrite`."""
 
     def merge(
         self, table: Table, merge_rows: Callable[[str], Frame], batch_id: str, native: NativeMerge | None = None

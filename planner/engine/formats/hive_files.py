@@ -7,6 +7,7 @@ its own place: were that cut off, the next attempt would write aside, and what i
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -16,13 +17,15 @@ from uuid import uuid4
 
 from mergeplan.planner.engine.formats.definition import create_table, partition_names, sort_frame
 from mergeplan.planner.engine.formats.files_of_tables import input_files, partition_types, table_columns
-from mergeplan.planner.engine.formats.hive_location import PLACE, HiveLocation, is_batch
+from mergeplan.planner.engine.formats.hive_location import OVERWRITE, PLACE, HiveLocation, is_batch
 from mergeplan.planner.engine.formats.merge_into import NativeMerge
 from mergeplan.planner.engine.formats.partition_locations import (
     Spec,
     catalog_partitions,
     empty,
+    places,
     point,
+    point_back,
     specs_of,
     specs_seen,
 )
@@ -39,6 +42,7 @@ from mergeplan.planner.intervals import Interval, Timeline
 
 HIDDEN = "(redacted)"  # what Spark shows in place of an option that may be a secret
 BATCH = re.compile(r"mergeplan-[0-9a-f]{32}")
+FORMER = "before"  # where the partitions of a batch pointed before it
 BEFORE = "mergeplan.before"  # the property that says where a table pointed before its last merge
 
 
@@ -88,6 +92,30 @@ class HiveFiles:
         rows, _ = self._replace_listed(table, frame, lambda spec: others or (first is not None and spec[0] == first))
         return Written(rows)
 
+    def overwrite(self, table: Table, rows: Callable[[], Frame], batch_id: str) -> Written:
+        """Put rows that are read from the table in place of exactly the partitions that they lie in, or of all.
+
+        They are all written aside, and with them where these partitions point, before one is pointed elsewhere:
+        repeated, a batch starts from what the table held before it.
+        """
+        self.unmerge(table, batch_id)
+        if not _is_listed(table):
+            return self.merge(table, lambda _: rows(), batch_id)
+        known = self._find_location(table.name)
+        folder = f"mergeplan-{batch_id}{uuid4().hex[len(batch_id) :]}"
+        batch = f"{known.base}/{folder}"
+        seen, written, existing = self._write_aside(table, rows(), batch)
+        nothing = f"{batch}/empty"
+        self._write_nothing(table, nothing)
+        before = places(self._run, table, written & existing)
+        before += [(json.dumps(spec), nothing) for spec in written - existing]
+        kept = self._sessions.current.spark.createDataFrame(before or [("", "")], "spec string, place string")
+        kept.write.parquet(f"{batch}/{FORMER}")
+        self._sessions.check()
+        self._run(f"ALTER TABLE {quote_name(table.name)} SET TBLPROPERTIES ('{OVERWRITE}' = '{folder}')")
+        point(self._run, table, batch, written, existing)
+        return Written(seen)
+
     def merge(
         self, table: Table, merge_rows: Callable[[str], Frame], batch_id: str, native: NativeMerge | None = None
     ) -> Written:
@@ -111,7 +139,9 @@ class HiveFiles:
         """Point the table at what it held before the first batch whose id begins as this one; nothing when it bears no
         such id."""
         known = self._find_location(table.name)
-        if known.batch_id[:8] == batch_id[:8]:
+        if known.lists_partitions:
+            self._point_back(table, known, batch_id)
+        elif known.batch_id[:8] == batch_id[:8]:
             before = literal(self._previous_location(known, table.name))
             self._run(f"ALTER TABLE {quote_name(table.name)} SET LOCATION {before}")
 
@@ -200,7 +230,20 @@ class HiveFiles:
     def _replace_listed(self, table: Table, frame: Frame, takes: Callable[[Spec], bool]) -> tuple[int, frozenset[Spec]]:
         """Write rows aside, a folder per partition, and point the partitions there; others that the batch `takes` the
         place of end empty. How many rows there were, and in which partitions."""
-        batch = _batch_below(self._find_location(table.name), self._sessions.attempt)
+        known = self._find_location(table.name)
+        batch = _batch_below(known, self._sessions.attempt)
+        rows, written, existing = self._write_aside(table, frame, batch)
+        if known.overwrite:  # what it could be put back to is not what it is to hold now
+            self._run(f"ALTER TABLE {quote_name(table.name)} UNSET TBLPROPERTIES IF EXISTS ('{OVERWRITE}')")
+        point(self._run, table, batch, written, existing)
+        if emptied := [spec for spec in existing - written if takes(spec)]:
+            self._write_nothing(table, f"{batch}/empty")
+            empty(self._run, table, f"{batch}/empty", emptied)
+        return rows, written
+
+    def _write_aside(self, table: Table, frame: Frame, batch: str) -> tuple[int, frozenset[Spec], frozenset[Spec]]:
+        """Write rows into a folder, below it a folder per partition: how many they are, in which partitions, and which
+        partitions the catalog has."""
         self._sessions.check()
         observing = {"rows": "count(1)", "parts": specs_seen(table.partition_columns)}
         frame, observed = self._sessions.current.observe(frame, **observing)
@@ -208,13 +251,21 @@ class HiveFiles:
         seen = observed()
         written = specs_of(seen.get("parts", ()))
         self._sessions.check()
-        existing = catalog_partitions(self._run, table)
-        point(self._run, table, batch, written, existing)
-        if emptied := [spec for spec in existing - written if takes(spec)]:
-            nothing = self._run(f"SELECT * FROM {quote_name(table.name)} WHERE false").drop(*partition_names(table))
-            _writer(table, nothing).save(f"{batch}/empty")
-            empty(self._run, table, f"{batch}/empty", emptied)
-        return seen.get("rows", 0), written
+        return seen.get("rows", 0), written, catalog_partitions(self._run, table)
+
+    def _write_nothing(self, table: Table, folder: str) -> None:
+        """A folder without rows, for partitions that end empty."""
+        nothing = self._run(f"SELECT * FROM {quote_name(table.name)} WHERE false").drop(*partition_names(table))
+        _writer(table, nothing).save(folder)
+
+    def _point_back(self, table: Table, known: HiveLocation, batch_id: str) -> None:
+        """Point the partitions of the batch whose id begins so at where they pointed before it."""
+        folder = known.overwrite
+        if folder.removeprefix("mergeplan-")[:8] != batch_id[:8]:
+            return
+        former = self._sessions.current.spark.read.parquet(f"{known.base}/{folder}/{FORMER}").collect()
+        point_back(self._run, table, [(row["spec"], row["place"]) for row in former if row["spec"]])
+        self._run(f"ALTER TABLE {quote_name(table.name)} UNSET TBLPROPERTIES IF EXISTS ('{OVERWRITE}')")
 
 
 def _is_ours(file: str, partitions: tuple[str, ...]) -> bool:

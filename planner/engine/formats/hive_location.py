@@ -9,6 +9,8 @@ from mergeplan.planner.engine.spark.described import Described
 
 BATCH = re.compile(r"/mergeplan-[0-9a-f]{32}$")
 PLACE = "mergeplan.place"  # the property of a table that points at files of another one
+OVERWRITE = "mergeplan.overwrite"  # the property that names the folder of the last batch whose query read the table
+OWN_OVERWRITE = re.compile(r"mergeplan\.overwrite=(mergeplan-[0-9a-f]{32})")
 OWN_PLACE = re.compile(r"mergeplan\.place=([0-9a-f]+)")  # in hexadecimal digits, in which no word can be found
 ELSEWHERE = re.compile(r"at:[0-9a-f]+")
 
@@ -54,6 +56,12 @@ class HiveLocation:
         """Of the batch that was merged last; what stands there otherwise is no id."""
         own = BATCH.search(self.location) and self.location.startswith(f"{self.base}/")
         return self.location[-32:-16] if own else ""
+
+    @property
+    def overwrite(self) -> str:
+        """The folder, below the base, of the last batch whose query read the table; '' where none says so."""
+        batch = OWN_OVERWRITE.search(self.known.details.get("Table Properties", ""))
+        return batch[1] if batch else ""
 
     @property
     def as_property(self) -> str:

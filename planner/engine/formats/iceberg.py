@@ -103,6 +103,9 @@ class Iceberg(CommittedTables):
         else:
             self._overwrite(table, self._run(f"SELECT * FROM {quote_name(table.name)} WHERE false"), ALL)
 
+    def _mark(self, name: str, batch_id: str) -> str:
+        return f"batch {batch_id} after {self._last_merge(name).snapshot}"
+
     def expire(self, name: str, keep: timedelta, now: datetime) -> Expiry:
         """Remove the snapshots that are older than that with expire_snapshots: not the one before the last merge, nor
         any after it, nor what a branch or a tag names."""

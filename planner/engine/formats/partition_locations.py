@@ -45,6 +45,23 @@ def point(run: Run, table: Table, batch: str, batch_specs: frozenset[Spec], exis
         run(f"ALTER TABLE {name} {_partition(table, spec)} SET {_place(table, batch, spec)}")
 
 
+def places(run: Run, table: Table, specs: Iterable[Spec]) -> list[tuple[str, str]]:
+    """Where partitions that exist point, each as the text of its values and the location."""
+    pairs = []
+    for spec in _sort_specs(specs):
+        lines = run(f"DESCRIBE TABLE EXTENDED {quote_name(table.name)} {_partition(table, spec)}").collect()
+        pairs.append((json.dumps(spec), next(line[1] for line in lines if line[0] == "Location")))
+    return pairs
+
+
+def point_back(run: Run, table: Table, pairs: Iterable[tuple[str, str]]) -> None:
+    """Point partitions, each the text of its values, at these locations; those that were never added are left out."""
+    existing = catalog_partitions(run, table)
+    for text, location in pairs:
+        if (spec := tuple(json.loads(text))) in existing:
+            run(f"ALTER TABLE {quote_name(table.name)} {_partition(table, spec)} SET LOCATION {literal(location)}")
+
+
 def empty(run: Run, table: Table, folder: str, specs: Iterable[Spec]) -> None:
     """Point partitions at an empty folder; they are not dropped: a reader that has planned its query would fail."""
     for spec in _sort_specs(specs):

@@ -94,6 +94,16 @@ class SparkTables:
 
         return self._sessions.write_once(("replace_partitions", table, sql, first, others), write)
 
+    def overwrite(self, table: Table, sql: str, batch_id: str) -> Written:
+        """Put the rows of a query of the table itself in place of the partitions that they lie in, or of all rows;
+        repeated, a batch starts from what there was before it."""
+
+        def rows() -> Frame:
+            return cast_frame(table, self._sessions.query(sql))
+
+        with self._sessions.statement(sql):
+            return self._format(table.format).overwrite(table, rows, batch_id)
+
     def merge(self, table: Table, merge: Merge, batch_id: str, merge_into: MergeInto | None = None) -> Written:
         """Put the rows of a merge in place of all rows; repeated, a batch starts from what there was before it."""
 
@@ -110,9 +120,11 @@ class SparkTables:
             return self._format(table.format).merge(table, lambda base: rows(merge(base)), batch_id, native)
 
     def unmerge(self, table: Table, batch_id: str) -> None:
-        """Let the table hold what it held before the first batch whose id begins as this one."""
+        """Let the table hold what it held before the first batch whose id begins as this one. Its format is that which
+        the catalog says: a model may have another one by now."""
         with self._sessions.statement():
-            self._format(table.format).unmerge(table, batch_id)
+            known = describe(self._sessions, table.name)
+            self._format(known.format if known else table.format).unmerge(table, batch_id)
 
     def load(self, table: Table, rows: Sequence[Sequence[str | None]], *, is_fresh: bool = False) -> Written:
         """Put rows of text (a seed) in place of all rows, cast to the columns' types; a bad cell is a QueryError."""

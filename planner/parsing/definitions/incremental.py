@@ -31,12 +31,14 @@ _SCD_KEYS = (
     "dbt_snapshot", *BOTH, *POLICY_KEYS,
 )  # fmt: skip
 KEYS: dict[Kind, tuple[str, ...]] = {
-    Kind.INCREMENTAL_BY_UNIQUE_KEY: ("unique_key", "when_matched", "merge_filter", *ORDER_KEYS, *BOTH, *POLICY_KEYS),
+    Kind.INCREMENTAL_BY_UNIQUE_KEY: (
+        "unique_key", "when_matched", "merge_filter", "delete_insert", *ORDER_KEYS, *BOTH, *POLICY_KEYS,
+    ),
     Kind.INCREMENTAL_BY_PARTITION: (*BOTH, *POLICY_KEYS),
     Kind.INCREMENTAL_UNMANAGED: ("insert_overwrite", *BOTH, *POLICY_KEYS),
     Kind.SCD_TYPE_2_BY_TIME: ("updated_at_name", "updated_at_as_valid_from", *_SCD_KEYS),
     Kind.SCD_TYPE_2_BY_COLUMN: ("columns", "execution_time_as_valid_from", *_SCD_KEYS),
-}
+}  # fmt: skip
 _MATCHED_HINT = "Write `when_matched (WHEN MATCHED THEN UPDATE SET target.x = source.x)`."
 _SIDES = {
     "source": "source", "__merge_source__": "source", "dbt_internal_source": "source",
@@ -47,9 +49,8 @@ _SIDES = {
 def reading_itself(model: Model, place: Located) -> Model:
     """A model whose query reads its own table: a batch is one unit of time by default, and batches
     run one by one. ProjectError for a kind whose batch, when repeated, would read its own rows."""
-    if not model.kind.traits.may_read_itself or model.insert_overwrite:
-        kind = f"{model.kind} with `insert_overwrite`" if model.insert_overwrite else model.kind
-        message = f"`{model.name}` reads itself: that is not supported for kind {kind}."
+    if not model.kind.traits.may_read_itself:
+        message = f"`{model.name}` reads itself: that is not supported for kind {model.kind}."
         *most, last = (candidate for candidate in Kind if candidate.traits.may_read_itself)
         hint = f"Kinds that can: {', '.join(most)} and {last}."
         raise ProjectError(message, place=place, hint=hint)
@@ -94,6 +95,10 @@ def apply_settings(model: Model, kind_prop: Property, options: dict[str, Propert
     model = replace(model, unique_key=expressions(options["unique_key"]))
     if model.kind.fill is Fill.HISTORY:
         return replace(model, history=_history(model.kind, kind_prop, options))
+    if "delete_insert" in options and boolean(options["delete_insert"]):
+        if other := next((options[key] for key in ("when_matched", "merge_filter") if key in options), None):
+            raise other.error(f"`{other.key}` does not go with `delete_insert`: no row of the table is updated.")
+        return replace(model, delete_insert=True)
     return replace(
         model,
         when_matched=_when_matched(options["when_matched"]) if "when_matched" in options else "",

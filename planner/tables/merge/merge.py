@@ -9,6 +9,7 @@ from mergeplan.planner.intervals import Interval
 from mergeplan.planner.model.model import Column, Model
 from mergeplan.planner.parsing.macros.expand import dates
 from mergeplan.planner.tables.merge.dbt_snapshot import dbt_versions
+from mergeplan.planner.tables.merge.delete_insert import delete_insert, delete_insert_into
 from mergeplan.planner.tables.merge.relations import MergeBatch
 from mergeplan.planner.tables.merge.scd_type_2 import versions, versions_into
 from mergeplan.planner.tables.merge.unique_key import upsert, upsert_into
@@ -27,6 +28,8 @@ def merge_query(
         return dbt_versions(batch, model.history, model.history.dbt, execution)
     if model.history:
         return versions(batch, model.history, execution)
+    if model.delete_insert:
+        return delete_insert(batch)
     return upsert(batch, model.when_matched, model.merge_filter, dates(interval, execution))
 
 
@@ -40,6 +43,8 @@ def merge_statement(
     batch = _batch(model, query, base, columns)
     if model.history:
         return versions_into(batch, model.history, execution)
+    if model.delete_insert:
+        return delete_insert_into(batch)
     return upsert_into(batch, model.when_matched, model.merge_filter, dates(interval, execution))
 
 

@@ -37,9 +37,13 @@ class MergeBatch:
 
 def source(batch: MergeBatch) -> exp.Select:
     """The query's rows in the table's types, each marked and with its keys; two of one key end the query."""
+    return exp.select(exp.Star(), _present(batch).as_(PRESENT)).from_(with_keys(batch).subquery("keyed"))
+
+
+def with_keys(batch: MergeBatch) -> exp.Select:
+    """The query's rows in the table's types, each with its keys."""
     typed = exp.select(*(_cast_column(column).as_(column.name, quoted=True) for column in batch.columns)).from_(QUERY)
-    keyed = exp.select(exp.Star(), *_keys(batch)).from_(typed.subquery("typed"))
-    return exp.select(exp.Star(), _present(batch).as_(PRESENT)).from_(keyed.subquery("keyed"))
+    return exp.select(exp.Star(), *_keys(batch)).from_(typed.subquery("typed"))
 
 
 def target(batch: MergeBatch, extra_columns: Iterable[Column] = ()) -> exp.Select:

@@ -21,7 +21,20 @@ from tests.conftest import FORMAT
 from .test_real_databricks import CONFIG, DBT
 from .test_real_databricks import pytestmark as marks
 from .test_real_dbt import CREATE, assert_same_rows, build
-from .test_real_formats import DAYS, KEYED, LATEST, NEWEST, PLAIN, SEED, SINCE, SOURCES, spark_settings
+from .test_real_formats import (
+    AFTER,
+    AGAIN,
+    DAYS,
+    KEYED,
+    LATEST,
+    NEWEST,
+    PLAIN,
+    RECENT,
+    SEED,
+    SINCE,
+    SOURCES,
+    spark_settings,
+)
 
 pytestmark = [*marks, pytest.mark.skipif(FORMAT != "delta", reason="the tables of dbt-databricks are Delta")]
 WORKSPACE = Path(__file__).with_name("workspace.py")
@@ -41,6 +54,14 @@ MODELS = {  # name -> configuration and query
     "merged_two": (f"{INCREMENTAL} unique_key=['id', 'day']", KEYED),
     "replaced": (f"{INCREMENTAL} incremental_strategy='insert_overwrite', partition_by=['day']", NEWEST),
     "replaced_whole": (f"{INCREMENTAL} incremental_strategy='insert_overwrite'", NEWEST),
+    "exchanged": (f"{INCREMENTAL} incremental_strategy='delete+insert', unique_key='day'", PLAIN),
+    "exchanged_late": (f"{INCREMENTAL} incremental_strategy='delete+insert', unique_key='day'", RECENT),
+    "exchanged_by_id": (f"{INCREMENTAL} incremental_strategy='delete+insert', unique_key=['id']", RECENT),
+    "rewritten": (f"{INCREMENTAL} incremental_strategy='insert_overwrite', partition_by=['day']", AGAIN),
+    "rewritten_two": (f"{INCREMENTAL} incremental_strategy='insert_overwrite', partition_by=['code', 'day']", AFTER),
+    "rewritten_late": (f"{INCREMENTAL} incremental_strategy='insert_overwrite', partition_by=['code']", RECENT),
+    "rewritten_whole": (f"{INCREMENTAL} incremental_strategy='insert_overwrite'", RECENT),
+    "rewritten_of_itself": (f"{INCREMENTAL} incremental_strategy='insert_overwrite'", AGAIN),
     "renewed": (f"{INCREMENTAL} full_refresh=true", KEYED),
     "batched": (f"{INCREMENTAL} incremental_strategy='microbatch', {BATCHES}", PLAIN),
 }

@@ -27,6 +27,11 @@ from {{ source('raw', 'items') }} group by id"""
 PLAIN = "select id, code, price, day from {{ source('raw', 'items') }}"
 NEWEST = """select id, code, price, day from {{ source('raw', 'items') }}
 where day >= (select date_sub(max(day), 1) from {{ source('raw', 'items') }})"""
+LATER = """select id, code, price, day from {{{{ source('raw', 'items') }}}}
+{{% if is_incremental() %}} where {} {{% endif %}}"""
+AGAIN = LATER.format("day >= (select max(day) from {{ this }})")
+AFTER = LATER.format("day > (select date_sub(max(day), 1) from {{ this }}) and code is not null")
+RECENT = LATER.format("day >= (select date_sub(max(day), 1) from {{ source('raw', 'items') }})")
 MODELS = {  # name -> configuration, query, and whether the format must know MERGE
     "whole": ("materialized='table'", "select code, sum(price) as price from {{ ref('named') }} group by code", False),
     "shown": ("materialized='view'", "select * from {{ ref('whole') }} where price > 4", False),
@@ -46,6 +51,18 @@ MODELS = {  # name -> configuration, query, and whether the format must know MER
         "materialized='incremental', incremental_strategy='insert_overwrite', partition_by=['day']", NEWEST, False
     ),
     "replaced_whole": ("materialized='incremental', incremental_strategy='insert_overwrite'", NEWEST, False),
+    "rewritten": (
+        "materialized='incremental', incremental_strategy='insert_overwrite', partition_by=['day']", AGAIN, False
+    ),
+    "rewritten_two": (
+        "materialized='incremental', incremental_strategy='insert_overwrite', partition_by=['code', 'day']",
+        AFTER, False,
+    ),
+    "rewritten_late": (
+        "materialized='incremental', incremental_strategy='insert_overwrite', partition_by=['code']", RECENT, False
+    ),
+    "rewritten_whole": ("materialized='incremental', incremental_strategy='insert_overwrite'", RECENT, False),
+    "rewritten_of_itself": ("materialized='incremental', incremental_strategy='insert_overwrite'", AGAIN, True),
     "renewed": ("materialized='incremental', full_refresh=true", KEYED, False),
     "batched": (
         "materialized='incremental', incremental_strategy='microbatch', event_time='day', begin='2026-01-01', "

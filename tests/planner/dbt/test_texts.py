@@ -52,7 +52,13 @@ BATCH = {"event_time": "day", "begin": "2026-01-01", "batch_size": "day"}
         (incremental("insert_overwrite", partition_by="a"), "INCREMENTAL_BY_PARTITION"),
         (incremental("insert_overwrite", "select 1 -- again\n as  a", partition_by="a"), "INCREMENTAL_BY_PARTITION"),
         (incremental("append", "/* later */ select 1 as a"), "INCREMENTAL_UNMANAGED"),
+        (
+            incremental("delete+insert", "select 2 as a", unique_key="a"),
+            "INCREMENTAL_BY_UNIQUE_KEY (unique_key (a), delete_insert true)",
+        ),
         (incremental("insert_overwrite"), "FULL"),
+        (incremental("insert_overwrite", "select 2 as a", partition_by="a"), "INCREMENTAL_BY_PARTITION"),
+        (incremental("insert_overwrite", "select 2 as a"), "INCREMENTAL_UNMANAGED (insert_overwrite true)"),
         (incremental("replace_where"), "INCREMENTAL_UNMANAGED"),
         (node(materialized="table", sql_header="\n  \n"), "FULL"),
         (node(materialized="table", hooks=(" ",)), "FULL"),
@@ -78,10 +84,12 @@ def test_a_materialization_is_a_kind(made: DbtNode, kind: str) -> None:
         (incremental("microbatch", **BATCH, later="select 2 as a"), "its query is another one in later runs"),
         (incremental("microbatch", SPACED, **BATCH, text=SPACED), "uses its batch otherwise"),
         (incremental("microbatch", AFTER, **BATCH, text=AFTER), "uses its batch otherwise"),
-        (incremental("delete+insert"), "has the incremental strategy `delete+insert`"),
-        (incremental("insert_overwrite", later="other"), "replaces partitions"),
-        (incremental("insert_overwrite", "select 'a b' as a", text="select 'a  b' as a"), "replaces partitions"),
-        (incremental("insert_overwrite", "select /*+ coalesce(1) */ 1 as a"), "replaces partitions"),
+        (incremental("delete+insert"), "has no `unique_key`"),
+        (incremental("delete+insert", unique_key=["a", "b"]), "deletes and inserts by several columns"),
+        (incremental("delete+insert", "select a from `S`.T", unique_key="a"), "reads its own table before or after it"),
+        (incremental("delete+insert", "select (a", unique_key="a"), "reads its own table before or after it"),
+        (incremental("delete+insert", unique_key="a", predicates=["a > 1"]), "sets `predicates`"),
+        (incremental("delete_insert"), "has the incremental strategy `delete_insert`"),
         (incremental("insert_overwrite", liquid_clustered_by="a"), "replaces rows by `liquid_clustered_by`"),
         (incremental("replace_where", incremental_predicates="a > 1"), "sets `incremental_predicates`"),
         (incremental("merge", unique_key="a", predicates=["a > 1"]), "sets `predicates`"),
@@ -227,6 +235,23 @@ def test_a_snapshot_whose_time_is_of_another_type_than_said_is_refused() -> None
 
 def test_hooks_that_shape_no_row_are_left_to_dbt() -> None:
     assert dbt_kind(node(materialized="table", hooks=("optimize {{ this }}", " ", "GRANT select ..."))).kind == "FULL"
+
+
+@pytest.mark.parametrize(("strategy", "hint"), [("replace_where", "`insert_overwrite`"), ("merge", "`merge_filter`")])
+def test_predicates_are_refused_with_what_does_it_instead(strategy: str, hint: str) -> None:
+    with pytest.raises(ProjectError) as error:
+        dbt_kind(incremental(strategy, unique_key="a", incremental_predicates="a > 1"))
+    assert hint in error.value.hint
+
+
+@pytest.mark.parametrize(
+    ("first", "later"),
+    [("select 'a  b' as a", "select 'a b' as a"), ("select 1 as a", "select /*+ coalesce(1) */ 1 as a")],
+)
+def test_forms_that_differ_in_more_than_comments_are_two(first: str, later: str) -> None:
+    query = dbt_kind(incremental("insert_overwrite", later, text=first, partition_by="a")).query
+
+    assert query.count("EXISTS (SELECT 1 FROM s.t)") == 2
 
 
 def test_two_forms_of_an_incremental_model_are_one_query() -> None:

@@ -11,6 +11,7 @@ day.
 from __future__ import annotations
 
 import json
+import re
 import sys
 from datetime import date, datetime
 from typing import Any
@@ -21,6 +22,9 @@ DIALECT = {  # what Databricks understands, and Spark 4.1: a batch's columns are
     "USE CATALOG": "SET CATALOG",
     " BY NAME\n REPLACE WHERE": " REPLACE WHERE",
 }
+# Delta by itself knows no subquery in a DELETE: a MERGE deletes the same rows.
+DELETE = re.compile(r"delete from (\S+)\s+where \S+\.(\w+) IN \(SELECT \2 FROM (\S+)\)\s*", re.IGNORECASE)
+MERGE = r"MERGE INTO \1 AS t USING (SELECT DISTINCT \2 FROM \3) AS s ON t.\2 = s.\2 WHEN MATCHED THEN DELETE"
 ASKED = "SET spark.databricks.clusterUsageTags.sparkVersion"
 
 
@@ -57,7 +61,7 @@ class Cursor:
             return self
         for text, ours in DIALECT.items():
             sql = sql.replace(text, ours)
-        frame = self.connection.spark.sql(sql)
+        frame = self.connection.spark.sql(DELETE.sub(MERGE, sql))
         self.description = [(name, kind, "", "", "", "", "") for name, kind in frame.dtypes]
         self._rows = [tuple(row) for row in frame.collect()]
         return self

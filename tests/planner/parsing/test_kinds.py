@@ -77,6 +77,13 @@ def test_every_spelling_of_when_matched_is_the_same_merge(text: str) -> None:
     )
 
 
+@pytest.mark.parametrize("other", ["when_matched (WHEN MATCHED THEN DELETE)", "merge_filter target.id > 1"])
+def test_a_key_whose_rows_are_replaced_together_updates_none(other: str) -> None:
+    assert kind("INCREMENTAL_BY_UNIQUE_KEY (unique_key id, delete_insert true)").delete_insert
+    with pytest.raises(ProjectError, match="does not go with `delete_insert`"):
+        kind(f"INCREMENTAL_BY_UNIQUE_KEY (unique_key id, delete_insert true, {other})")
+
+
 def test_partitions_are_columns_and_expressions() -> None:
     found = kind("FULL", ", partitioned_by (ID, days(at), bucket(4, id), truncate(3, n), cast(n as date))")
 

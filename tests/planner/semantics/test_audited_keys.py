@@ -78,6 +78,7 @@ def test_an_audit_holds_for_what_it_looks_at(kind: Kind, keys: Keys) -> None:
         ({"unique_key": ("t",)}, ()),
         ({"unique_key": ("COALESCE(id, 0)",)}, ()),
         ({"unique_key": ("id",), "merge_filter": "source.k > 1"}, ()),
+        ({"unique_key": ("id",), "delete_insert": True}, ()),
         ({"unique_key": ("id",), "when_matched": "WHEN MATCHED THEN UPDATE SET id = source.k"}, ()),
     ],
 )

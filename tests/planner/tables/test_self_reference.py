@@ -66,7 +66,6 @@ def test_it_is_no_cycle_and_a_batch_is_a_day() -> None:
         "VIEW",
         "EMBEDDED",
         "SCD_TYPE_2_BY_COLUMN (unique_key id, columns *)",
-        "INCREMENTAL_BY_PARTITION, partitioned_by (id)",
     ],
 )
 def test_kinds_that_cannot_are_refused(kind: str) -> None:

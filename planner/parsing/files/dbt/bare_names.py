@@ -7,7 +7,7 @@ import re
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from mergeplan.planner.parsing.files.dbt.kinds import SPARK
+from mergeplan.planner.parsing.files.dbt.two_forms import SPARK
 from mergeplan.planner.parsing.macros.splicing import Splice, apply_splices
 
 _READ = re.compile(r"\b(?:FROM|JOIN)\s+(`[^`]+`|\w+)(?![\w`]|\s*[.(])", re.IGNORECASE)

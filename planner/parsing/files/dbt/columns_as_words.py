@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from sqlglot.errors import SqlglotError
 
-from mergeplan.planner.parsing.files.dbt.kinds import SPARK
+from mergeplan.planner.parsing.files.dbt.two_forms import SPARK
 from mergeplan.planner.parsing.macros.splicing import Splice, apply_splices
 
 # Neither word can begin a clause where one of these follows.

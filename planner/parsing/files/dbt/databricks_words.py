@@ -7,7 +7,7 @@ import re
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import TokenType
 
-from mergeplan.planner.parsing.files.dbt.kinds import SPARK
+from mergeplan.planner.parsing.files.dbt.two_forms import SPARK
 from mergeplan.planner.parsing.macros.splicing import Splice, apply_splices
 
 WORDS = {"iff": "if", "getdate": "current_timestamp", "charindex": "locate", "timediff": "timestampdiff"}

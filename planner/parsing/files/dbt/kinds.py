@@ -9,18 +9,14 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sqlglot.dialects.dialect import Dialect
-from sqlglot.errors import SqlglotError
-
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.parsing.files.dbt.hooks import refuse_hooks, with_inserted_rows
 from mergeplan.planner.parsing.files.dbt.nodes import DbtNode
-from mergeplan.planner.parsing.sql.tokens import SourceText, parse_tokens, tokenize
+from mergeplan.planner.parsing.files.dbt.two_forms import first_or_later, is_alike, later_reads_itself
 
 START, END = "\ue000start\ue001", "\ue000end\ue001"  # of a batch, as the child writes them into a text
 _BEFORE_END = re.compile(rf"<\s*'{END}'")
 BATCHES = {"hour": "@hourly", "day": "@daily", "month": "@monthly", "year": "@yearly"}
-SPARK = Dialect.get_or_raise("spark")
 _PLAIN = re.compile(r"\w+")
 # Settings that decide rows or their place, which no kind of ours has.
 REFUSED = {
@@ -43,6 +39,10 @@ REFUSED = {
     "merge_with_schema_evolution": "",
     "row_filter": "",
 }
+INSTEAD = {  # of strategies of which these settings say which rows go
+    "replace_where": "Use `insert_overwrite` with `partition_by`, or `delete+insert` with one column as `unique_key`",
+    "delete+insert": "Choose the rows in the query, by `is_incremental()`",
+}
 SNAPSHOT_NAMES = {
     name: name for name in ("dbt_valid_from", "dbt_valid_to", "dbt_scd_id", "dbt_updated_at", "dbt_is_deleted")
 }
@@ -62,9 +62,10 @@ def dbt_kind(node: DbtNode) -> DbtKind:
     """The kind of a node; ProjectError for what mergeplan does not do as dbt does it."""
     if node.language != "sql":
         raise _error(node, "is a Python model, which dbt runs on Databricks only")
+    strategy = str(node.settings.get("incremental_strategy") or "").lower()
     for setting, instead in REFUSED.items():
         if str(node.settings.get(setting) or "").strip():  # a header may be what a macro renders to nothing
-            raise _error(node, f"sets `{setting}`, which mergeplan does not follow", instead)
+            raise _error(node, f"sets `{setting}`, which mergeplan does not follow", INSTEAD.get(strategy, instead))
     refuse_hooks(node)
     kind = "seed" if node.type == "seed" else "snapshot" if node.type == "snapshot" else node.materialized
     read = KINDS.get(kind)
@@ -161,7 +162,7 @@ def _incremental(node: DbtNode) -> DbtKind:
 
 def _append(node: DbtNode) -> DbtKind:
     """Rows are added."""
-    return DbtKind("INCREMENTAL_UNMANAGED", _first_or_later(node))
+    return DbtKind("INCREMENTAL_UNMANAGED", first_or_later(node))
 
 
 def _merge(node: DbtNode) -> DbtKind:
@@ -179,11 +180,34 @@ def _merge(node: DbtNode) -> DbtKind:
     named = ", ".join(f"target.{name} = source.{name}" for name in updated)
     matched = f", when_matched (WHEN MATCHED THEN UPDATE SET {named})" if updated else ""
     kind = f"INCREMENTAL_BY_UNIQUE_KEY (unique_key ({', '.join(map(str.strip, keys))}){matched})"
-    return DbtKind(kind, _first_or_later(node))
+    return DbtKind(kind, first_or_later(node))
+
+
+def _delete_insert(node: DbtNode) -> DbtKind:
+    """The rows of each key that the query returns are replaced.
+
+    Before version 17.1 of Databricks that is two statements, of which the second one reads the query again: several
+    columns and the model's own table then come to something else than since.
+    """
+    keys = node.words("unique_key")
+    if not keys:
+        raise _error(node, "deletes and inserts, and has no `unique_key`")
+    if len(keys) > 1:
+        what = "deletes and inserts by several columns: one by one or together, as the version of Databricks decides"
+        raise _error(node, what, "Use one column as `unique_key`, or `merge`")
+    if not is_alike(node.text, node.later) and later_reads_itself(node):
+        what = "deletes and inserts, and reads its own table before or after it, as the version of Databricks decides"
+        raise _error(node, what, "Choose the rows of later runs by `current_date()`, or use `merge`")
+    return DbtKind(
+        f"INCREMENTAL_BY_UNIQUE_KEY (unique_key ({keys[0].strip()}), delete_insert true)", first_or_later(node)
+    )
 
 
 def _insert_overwrite(node: DbtNode) -> DbtKind:
-    """The partitions that the query returns are replaced; without partitions, the whole table."""
+    """The partitions that the query returns are replaced; without partitions, the whole table.
+
+    In later runs they are computed from what the table holds, if only from whether it holds anything.
+    """
     columns = node.words("partition_by")
     if node.words("liquid_clustered_by"):
         raise _error(
@@ -191,13 +215,10 @@ def _insert_overwrite(node: DbtNode) -> DbtKind:
             "replaces rows by `liquid_clustered_by`, or the whole table, as the version of Databricks decides",
             "Use `partition_by`, or `merge` with a `unique_key`",
         )
-    if not _is_alike(node.text, node.later):
-        raise _error(
-            node,
-            "replaces partitions, and its query reads other rows in later runs (`is_incremental()`)",
-            "Use the strategy `microbatch`, or `merge` with a `unique_key`",
-        )
-    return DbtKind("INCREMENTAL_BY_PARTITION" if columns else "FULL", node.text)
+    if is_alike(node.text, node.later):
+        return DbtKind("INCREMENTAL_BY_PARTITION" if columns else "FULL", node.text)
+    kind = "INCREMENTAL_BY_PARTITION" if columns else "INCREMENTAL_UNMANAGED (insert_overwrite true)"
+    return DbtKind(kind, first_or_later(node))
 
 
 def _microbatch(node: DbtNode) -> DbtKind:
@@ -206,7 +227,7 @@ def _microbatch(node: DbtNode) -> DbtKind:
     cron = BATCHES.get(str(node.settings.get("batch_size") or "").lower())
     if not (column and begin and cron and _PLAIN.fullmatch(str(column))):
         raise _error(node, f"needs `event_time`, `begin` and a `batch_size` of {', '.join(BATCHES)}")
-    if not _is_alike(node.text, node.later):
+    if not is_alike(node.text, node.later):
         raise _error(node, "is filled by `microbatch`, and its query is another one in later runs (`is_incremental()`)")
     lookback = node.settings.get("lookback", 1)
     kind = f"INCREMENTAL_BY_TIME_RANGE (time_column {column}, batch_size 1, lookback {int(str(lookback))})"
@@ -222,38 +243,6 @@ def fill_edges(node: DbtNode, query: str) -> str:
     if any(mark in filled for mark in (*START, *END) if not mark.isalpha()):
         raise _error(node, "uses its batch otherwise than in `>= start` and `< end`")
     return filled
-
-
-def _first_or_later(node: DbtNode) -> str:
-    """The query of a first run while the table has no rows, and that of a later run from then on.
-
-    Both stand in one query, so that an edit of either is an edit of the model.
-    """
-    first, later = node.text.strip().rstrip(";"), node.later.strip().rstrip(";")
-    if _is_alike(first, later):
-        return first
-    _check_query(node, first, "of a first run, where `is_incremental()` is false,")
-    _check_query(node, later, "of later runs, where `is_incremental()` is true,")
-    filled = f"EXISTS (SELECT 1 FROM {node.table})"
-    return (
-        f"SELECT * FROM (\n{first}\n) AS first_run WHERE NOT {filled}\n"
-        f"UNION ALL\nSELECT * FROM (\n{later}\n) AS later_run WHERE {filled}"
-    )
-
-
-def _is_alike(first: str, later: str) -> bool:
-    """True for two texts that are one query: comments and white space aside."""
-    try:
-        words = [[text[at.start : at.end + 1] for at in SPARK.tokenize(text)] for text in (first, later)]
-    except SqlglotError:
-        return first.strip() == later.strip()
-    return words[0] == words[1]
-
-
-def _check_query(node: DbtNode, query: str, when: str) -> None:
-    """ProjectError for one that is no SQL by itself: in a query of both forms, it would be wrong at another place."""
-    source = SourceText(node.path, query, "spark")
-    parse_tokens(source, tokenize(source), f"The query {when}")
 
 
 def quote(text: str) -> str:
@@ -275,6 +264,7 @@ STRATEGIES: dict[str, Read] = {
     "append": _append,
     "merge": _merge,
     "insert_overwrite": _insert_overwrite,
+    "delete+insert": _delete_insert,
     "microbatch": _microbatch,
     "replace_where": _append,  # what it replaces, its predicates say: with these a model is refused above
 }

@@ -57,6 +57,10 @@ def test_a_sample_is_masked_but_for_the_columns_that_are_named() -> None:
 def test_a_key_is_the_grain_or_the_unique_key_as_far_as_both_tables_have_it() -> None:
     assert key_of(model(grain=("id",), unique_key=("a",)), {"id", "a"}) == (("id",), "")
     assert key_of(model(grain=("id",), unique_key=("`A`",)), {"a"}) == (("a",), "")
+    assert key_of(model(unique_key=("a",), delete_insert=True), {"a"}) == (
+        (),
+        "whole rows: the model declares no `grain`",
+    )
     assert key_of(model(unique_key=("lower(a)",)), {"a"}) == ((), "whole rows: a key's column differs")
     assert key_of(model(), {"a"}) == ((), "whole rows: the model declares no `grain`")
 

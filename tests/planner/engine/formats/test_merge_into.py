@@ -12,6 +12,7 @@ from mergeplan.planner.engine.table import PartitionColumn, Table
 from mergeplan.planner.errors import QueryError
 from mergeplan.planner.model.model import Column
 from mergeplan.planner.parsing.macros.expand import dates
+from mergeplan.planner.tables.merge.delete_insert import delete_insert, delete_insert_into
 from mergeplan.planner.tables.merge.relations import MergeBatch
 from mergeplan.planner.tables.merge.unique_key import upsert, upsert_into
 from tests.conftest import FORMAT
@@ -88,6 +89,21 @@ def test_a_merge_leaves_what_the_select_of_all_rows_says(
 
     assert engine.fetch(f"SELECT id, `na``me`, n FROM {table.name} ORDER BY ALL").rows == wanted
     assert whole or done.rows == 3
+
+
+@pytest.mark.parametrize("parts", [(), (BY_N,)], ids=["plain", "by a column"])
+def test_rows_of_a_key_are_deleted_and_inserted_in_one_statement(
+    engine: SparkEngine, parts: tuple[PartitionColumn, ...]
+) -> None:
+    table = replace(PLAIN, parts=parts, listed=bool(parts))
+    fill(engine, table)
+    batch = batch_of("all", table.name, "(1, 'A', 5), (1, 'A', 5), (3, 'C', 7)")
+    wanted = engine.fetch(f"SELECT * FROM ({delete_insert(batch)}) ORDER BY ALL").rows
+
+    engine.tables.merge(table, refuse_base, "aaaaaaaa00000000", delete_insert_into(batch))
+
+    assert engine.fetch(f"SELECT id, `na``me`, n FROM {table.name} ORDER BY ALL").rows == wanted
+    assert len(wanted) == 5
 
 
 def test_files_without_a_changed_row_stay(engine: SparkEngine) -> None:

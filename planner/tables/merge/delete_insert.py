@@ -1,0 +1,79 @@
+"""INCREMENTAL_BY_UNIQUE_KEY with `delete_insert`: all rows of a key give way to those that a batch has of it."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from mergeplan.planner.engine.protocol import MergeInto
+from mergeplan.planner.parsing.sql.spark_text import spark_text
+from mergeplan.planner.tables.merge.relations import (
+    KEY,
+    MergeBatch,
+    keys_of_sides,
+    side_column,
+    target,
+    text,
+    with_keys,
+)
+
+ADDED, REPLACED, NUMBER = "mergeplan_added", "mergeplan_replaced", "mergeplan_number"
+MARK, GOES, COMES = "mergeplan_does", "1 goes", "2 comes"  # what a row of a MERGE does: its key's rows go, or it comes
+
+
+def delete_insert(batch: MergeBatch) -> str:
+    """The SELECT of what the table is to hold: the rows of the batch, and those of keys that it does not have.
+
+    The query is read once, since it may return other rows when it is read again.
+    """
+    names = [exp.column(name, quoted=True) for name in batch.names]
+    if not batch.base:
+        return text(batch, exp.select(*names).from_(with_keys(batch).subquery("source")))
+    keys = [exp.column(f"{KEY}{n}") for n in range(len(batch.keys))]
+    kept = exp.select(*names, *keys, exp.false().as_(ADDED)).from_(target(batch).subquery("target"))
+    added = exp.select(*names, *_present_keys(batch), exp.true().as_(ADDED)).from_(with_keys(batch).subquery("source"))
+    replaced = exp.Window(this=exp.Max(this=exp.column(ADDED)), partition_by=[key.copy() for key in keys])
+    both = exp.union(kept, added, distinct=False).subquery("rows_of_both")
+    marked = exp.select(*(name.copy() for name in names), exp.column(ADDED), replaced.as_(REPLACED)).from_(both)
+    stays = exp.or_(exp.column(ADDED), exp.not_(exp.column(REPLACED)))
+    return text(batch, exp.select(*(name.copy() for name in names)).from_(marked.subquery("marked")).where(stays))
+
+
+def delete_insert_into(batch: MergeBatch) -> MergeInto | None:
+    """The same as a MERGE INTO: a row for each key of the batch, whose rows go, and each row that comes. None where a
+    key is more than columns of the model and functions of them."""
+    sides = keys_of_sides(batch)
+    if sides is None:
+        return None
+    keys = [exp.column(f"{KEY}{n}") for n in range(len(batch.keys))]
+    names = [exp.column(name, quoted=True) for name in batch.names]
+    present = exp.select(*names, *_present_keys(batch)).from_(with_keys(batch).subquery("source"))
+    order = exp.Order(expressions=[key.copy() for key in keys])
+    number = exp.Window(this=exp.RowNumber(), partition_by=[key.copy() for key in keys], order=order)
+    numbered = exp.select(*(name.copy() for name in names), number.as_(NUMBER)).from_(present.subquery("present"))
+    first = exp.column(NUMBER).eq(1)
+    marks = exp.If(this=first, true=_array(GOES, COMES), false=_array(COMES))
+    opened = exp.Anonymous(this="explode", expressions=[marks]).as_(MARK)
+    rows = exp.select(*(name.copy() for name in names), opened).from_(numbered.subquery("numbered"))
+    goes = side_column("source", MARK).eq(exp.Literal.string(GOES))
+    on = exp.and_(goes, *(one.eq(other) for one, other in sides))
+    added = side_column("source", MARK).eq(exp.Literal.string(COMES))
+    return MergeInto(
+        text(batch, rows), spark_text(on), ("WHEN MATCHED THEN DELETE",), added=spark_text(added), mark=MARK
+    )
+
+
+def _array(*words: str) -> exp.Expr:
+    return exp.Anonymous(this="array", expressions=[exp.Literal.string(word) for word in words])
+
+
+def _present_keys(batch: MergeBatch) -> list[exp.Expr]:
+    """The keys of a row that comes; NULL, which is equal to nothing, ends the query."""
+    message = f"The query of {batch.model} returns a row whose key (%s) is NULL, which replaces no rows. "
+    message += "Leave it out with WHERE, or return another value with COALESCE."
+    shown = []
+    for number, key in enumerate(batch.keys):
+        column = exp.column(f"{KEY}{number}")
+        error = exp.Anonymous(this="raise_error", expressions=[exp.Literal.string(message % key)])
+        ifs = [exp.If(this=column.is_(exp.null()), true=error)]
+        shown.append(exp.Case(ifs=ifs, default=column.copy()).as_(f"{KEY}{number}"))
+    return shown
