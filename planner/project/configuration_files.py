@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.parsing.files.base_branch import RULED, restrict_environment
@@ -17,15 +19,12 @@ from mergeplan.planner.parsing.files.config import read_config
 from mergeplan.planner.parsing.files.configuration import CONFIGS, NAME, Configuration, Source, read_source, the_one
 from mergeplan.planner.parsing.files.schema import Config
 from mergeplan.planner.parsing.sql.yaml_documents import Document
+from mergeplan.planner.project.dbt.compile import target_catalog
 from mergeplan.planner.project.dbt.inputs import is_dbt_project
 from mergeplan.planner.project.folder import Folder
 from mergeplan.planner.project.pipeline_folder import is_pipeline, read_spec
 from mergeplan.planner.python.config_code.reading import mentioned_names, run_config
 from mergeplan.planner.python.isolation import Isolation
-
-DBT_CONFIG = (
-    "gateways: {spark: {connection: {type: spark}}}\nmodel_defaults: {dialect: spark}\n"  # without a config.yaml
-)
 
 
 def read_config_files(
@@ -60,11 +59,10 @@ def read_configuration(reading: Folder, isolation: Isolation) -> Configuration:
     names = [name for name in CONFIGS if (reading.root / name).is_file()]
     source = the_one(Source(name, reading.text(name)) for name in names)
     if source is None and is_dbt_project(reading.root):
-        return Source(NAME, DBT_CONFIG)
+        connection = {"type": "spark", "default_catalog": target_catalog(reading, os.environ) or None}
+        return Source(NAME, json.dumps(_local(connection)))
     if source is None and is_pipeline(reading.root):
-        connection = {"type": "spark", "config": read_spec(reading).configuration}
-        gateways = {"spark": {"connection": connection}}
-        return Source(NAME, json.dumps({"gateways": gateways, "model_defaults": {"dialect": "spark"}}))
+        return Source(NAME, json.dumps(_local({"type": "spark", "config": read_spec(reading).configuration})))
     if source is not None and not source.is_code:
         return source
     if source is not None:
@@ -79,6 +77,11 @@ def read_configuration(reading: Folder, isolation: Isolation) -> Configuration:
         there = os.path.relpath(above, reading.root)
         hint = f"The project above is {above}: go there, or add `-p {there}`."
     raise ProjectError(f"There is no config.yaml in {reading.root}.", hint=hint)
+
+
+def _local(connection: Mapping[str, Any]) -> dict[str, Any]:
+    """The configuration of a project of another tool without a config.yaml: a Spark on this machine."""
+    return {"gateways": {"spark": {"connection": connection}}, "model_defaults": {"dialect": "spark"}}
 
 
 def _is_project(folder: Path) -> bool:

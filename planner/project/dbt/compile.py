@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,7 @@ from pydantic import ValidationError
 
 from mergeplan.planner.cache.store import Cache
 from mergeplan.planner.cache.version import reader_version
-from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.errors import MergeplanError, Place, ProjectError
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.parsing.files.configuration import CONFIGS
 from mergeplan.planner.parsing.files.dbt.bare_names import name_schema
@@ -125,6 +126,14 @@ def _hash_files(reading: Folder) -> dict[str, str]:
     return {name: reading.hash(name) for name in project_files(reading.root)}
 
 
+def target_catalog(reading: Folder, environment: Mapping[str, str]) -> str:
+    """The catalog in which prod lies by profiles.yml; '' where that says none, or not yet."""
+    with suppress(MergeplanError, OSError, UnicodeDecodeError):
+        own = read_document(PROJECT, reading.text(PROJECT), last_wins=True)
+        return _target(reading, own, DbtConfig(), environment).catalog if isinstance(own.value, dict) else ""
+    return ""
+
+
 def _target(reading: Folder, own: Document, config: DbtConfig, environment: Mapping[str, str]) -> DbtTarget:
     """The target that prod has: config.yaml's `dbt`, and what it leaves open as profiles.yml says."""
     if config.target_schema:
@@ -186,9 +195,12 @@ def _explain_variable(error: ProjectError, environment: Mapping[str, str]) -> Pr
     match = MISSING.search(error.message)
     if match is None:
         return error
-    why = "which a dbt project does not see" if match[1] in environment else "which is not set"
-    message = f"A template reads the environment variable `{match[1]}`, {why}."
-    return ProjectError(message, place=error.located, hint=SEEN)
+    name, is_set = match[1], match[1] in environment
+    why = "which a dbt project does not see" if is_set else "which is not set"
+    message = f"A template reads the environment variable `{name}`, {why}."
+    steps = ([] if is_set else [f"{name}=..."]) + ([] if name.startswith("DBT_") else [f"{VARIABLES}={name}"])
+    hint = SEEN if name.startswith(SECRET) or not steps else f"`export {' '.join(steps)}`. {SEEN}"
+    return ProjectError(message, place=error.located, hint=hint)
 
 
 class _Memory:

@@ -36,6 +36,7 @@ from mergeplan.planner.python.dbt_code.node_data import (
     plain_value,
 )
 from mergeplan.planner.python.dbt_code.own_macros import ROWS, OwnMacros, refuse_unlike_snapshot
+from mergeplan.planner.python.dbt_code.package_secrets import stand_ins
 from mergeplan.planner.python.dbt_code.questions import Questions, agate_helper
 from mergeplan.planner.python.dbt_code.time_limit import limit_time
 from mergeplan.planner.python.dbt_code.unit_tests import unit_test_data
@@ -111,7 +112,8 @@ class DbtWork:
         (home / "profiles.yml").write_text(request["profiles"], encoding="utf-8")
         tempfile.tempdir = str(home)  # no variable says it any more
         os.environ.clear()  # of templates, which read only what the operator lets them
-        os.environ.update({"HOME": "/nonexistent", "DBT_SEND_ANONYMOUS_USAGE_STATS": "false", **request["environment"]})
+        own = {"HOME": "/nonexistent", "DBT_SEND_ANONYMOUS_USAGE_STATS": "false", **stand_ins(Path(self.root))}
+        os.environ.update({**own, **request["environment"]})
         options = {
             "project-dir": self.root, "profiles-dir": str(home), "target-path": str(home / "target"),
             "log-path": str(home / "logs"), "vars": request["vars"],
@@ -340,8 +342,9 @@ class Compiling:
             table = agate_helper().from_csv(path, text_columns=node.config.column_types or {}, delimiter=delimiter)
         except StopIteration:
             raise CompileError("Its file is empty: the first line of a seed names its columns") from None
+        is_plain = getattr(node.config, "quote_columns", None) is False  # so that a space around a name is none of it
         return [
-            [name, types.get(name.lower()) or self.adapter.convert_type(table, index)]
+            [name.strip() if is_plain else name, types.get(name.lower()) or self.adapter.convert_type(table, index)]
             for index, name in enumerate(table.column_names)
         ]
 

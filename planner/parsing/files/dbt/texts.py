@@ -204,7 +204,7 @@ def _refuse_files(node: DbtNode, text: str) -> None:
 
 
 def external_texts(project: DbtProject) -> Iterable[dict[str, object]]:
-    """The sources whose columns are all known, as items of external_models.yaml, and the seeds that dbt loads."""
+    """The sources whose columns are all known, as items of external_models.yaml, and the tables that dbt fills."""
     for node in filter(is_loaded, project.nodes):
         yield {"name": _name(node), "columns": dict(node.types), "stamp": load_stamp(node)}
     for source in project.sources:
