@@ -53,13 +53,15 @@ SEEN = f"A name that begins with DBT_, or that {VARIABLES} has, is seen; one tha
 class DbtTarget:
     """Where tables lie in prod: the adapter, the schema, the catalog and the name of a target of profiles.yml.
 
-    Templates read the name: `{% if target.name == 'production' %}`.
+    Templates read the name: `{% if target.name == 'production' %}`, and the path, by which they tell a warehouse of
+    Databricks from a cluster.
     """
 
     adapter: str
     schema: str
     catalog: str = ""
     name: str = "prod"
+    http_path: str = ""
 
     def profiles(self, profile: str) -> str:
         """A profiles.yml with this target, and with nothing that is needed to reach a warehouse."""
@@ -67,7 +69,8 @@ class DbtTarget:
         if self.adapter == "spark":
             own |= {"method": "session", "host": "none"}
         else:
-            own |= {"host": "none", "http_path": "none", "token": "none", "catalog": self.catalog or "hive_metastore"}
+            own |= {"host": "none", "http_path": self.http_path or "none", "token": "none"}
+            own["catalog"] = self.catalog or "hive_metastore"
         return json.dumps({profile: {"target": self.name, "outputs": {self.name: own}}})
 
     def spell(self, text: str) -> str:
@@ -137,7 +140,8 @@ def target_catalog(reading: Folder, environment: Mapping[str, str]) -> str:
 def _target(reading: Folder, own: Document, config: DbtConfig, environment: Mapping[str, str]) -> DbtTarget:
     """The target that prod has: config.yaml's `dbt`, and what it leaves open as profiles.yml says."""
     if config.target_schema:
-        return DbtTarget(config.adapter, config.target_schema, config.target_catalog, config.target or "prod")
+        name, path = config.target or "prod", config.target_http_path
+        return DbtTarget(config.adapter, config.target_schema, config.target_catalog, name, path)
     hint = "Set `dbt: {target_schema: ...}` in config.yaml: the schema of prod's tables."
     if not any((reading.root / name).is_file() for name in CONFIGS):
         hint = "Write a config.yaml with `gateways: {spark: {connection: {type: spark}}}` and `dbt: {adapter: ..., "
@@ -177,7 +181,10 @@ def _target(reading: Folder, own: Document, config: DbtConfig, environment: Mapp
 
     if not (schema := value("schema")):
         raise document.error((name, "outputs", target), f"The target `{target}` has no `schema`.", hint)
-    return DbtTarget(adapter, schema, value("catalog"), target)
+    http_path = config.target_http_path
+    with suppress(ProjectError):  # it may be a variable that is set where dbt runs: few templates need it
+        http_path = http_path or value("http_path")
+    return DbtTarget(adapter, schema, value("catalog"), target, http_path)
 
 
 def _profile_variable(

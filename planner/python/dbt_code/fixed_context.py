@@ -29,11 +29,13 @@ def fixed_context(config: Any, time: datetime | None = None) -> dict[str, Any]:
 
 
 class _Target(dict[str, Any]):
-    """The target, whose connection is not known here."""
+    """The target, of whose connection at most the path of a warehouse of Databricks is known here."""
 
     def __getitem__(self, name: str) -> Any:
-        if name in CONNECTION:
-            raise CompileError(f"It reads `target.{name}`, which mergeplan does not know")
+        is_path = name == "http_path" and dict.get(self, name) not in (None, "none")
+        if name in CONNECTION and not is_path:
+            instead = ". Set `dbt: {target_http_path: ...}` in config.yaml" if name == "http_path" else ""
+            raise CompileError(f"It reads `target.{name}`, which mergeplan does not know{instead}")
         return super().__getitem__(name)
 
     def get(self, name: str, default: Any = None) -> Any:
