@@ -44,6 +44,8 @@ from mergeplan.planner.python.serving import run
 
 VERSIONS = "dbt-core 1.7 or newer, below 2, with dbt-spark or dbt-databricks"
 KIND_OF_ERROR = re.compile(r"^\w+ Error( in \w+ [\w.]+ \([^)]*\))?:? ?")  # what dbt says before what is wrong
+EXCERPT = re.compile(r" -{10,} .* Raw Error: -{10,}")  # of a YAML file, on several lines
+NO_ADAPTER = re.compile(r"Could not find adapter type (\w+)!")
 EDGES = ("\ue000start\ue001", "\ue000end\ue001")  # of a batch in a compiled text: `files/dbt/kinds.py` knows them
 UTC = timezone.utc  # noqa: UP017 - the Python of a dbt may be older than ours
 BATCHES = (  # far apart, and equal in nothing
@@ -127,6 +129,9 @@ class DbtWork:
             if not result.exception:
                 raise CompileError("dbt cannot parse the project")
             place = find_place(str(result.exception), self.root)
+            if missing := NO_ADAPTER.search(str(result.exception)):
+                raise CompileError(f"{sys.executable} has dbt without dbt-{missing[1]}. Install it there, or let "
+                                   "MERGEPLAN_DBT_PYTHON be the Python that has it")  # fmt: skip
             raise CompileError(_message(result.exception, self.root).rstrip("."), place)
         return result.result
 
@@ -363,7 +368,8 @@ def _use_locks_of_threads() -> None:
 
 def _message(error: BaseException, root: str) -> str:
     """What an error of dbt says, on one line; paths are those from the project's root."""
-    text = KIND_OF_ERROR.sub("", " ".join(str(error).replace(f"{root}/", "").split())) or type(error).__name__
+    text = EXCERPT.sub(":", " ".join(str(error).replace(f"{root}/", "").split()))
+    text = KIND_OF_ERROR.sub("", text) or type(error).__name__
     return text if text != "None" else "".join(traceback.format_exception_only(type(error), error)).strip()
 
 

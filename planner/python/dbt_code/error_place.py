@@ -37,6 +37,9 @@ def _find_file(path: str, root: str) -> str:
         return ""
     of_packages = glob(f"{escape(root)}/dbt_packages/*/{escape(own)}")
     file = next(filter(os.path.isfile, (os.path.join(root, own), *sorted(of_packages))), "")
+    if not file:  # dbt names some files from the folder of their kind
+        below = [*filter(os.path.isfile, glob(f"{escape(root)}/*/{escape(own)}"))]
+        file = below[0] if len(below) == 1 else ""
     return os.path.relpath(file, root) if file else ""
 
 
