@@ -191,7 +191,8 @@ def refuse_unanswered(project: DbtProject, answers: Mapping[str, Answer]) -> Dbt
 
 def _schemas(project: DbtProject) -> set[str]:
     """The schemas in which the project's tables and sources lie."""
-    return {part.table.rpartition(".")[0] for part in (*project.nodes, *project.sources)}
+    tables = {node.table for node in project.nodes} | {source.table for source in project.sources}
+    return {table.rpartition(".")[0] for table in tables}
 
 
 def _source_nodes(project: DbtProject, question: DbtQuestion) -> set[str]:
