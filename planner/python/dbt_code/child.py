@@ -24,6 +24,7 @@ from typing import Any
 
 from mergeplan.planner.parsing.files.dbt.adapter_defaults import add_adapter_defaults
 from mergeplan.planner.python.dbt_code.compile_error import CompileError
+from mergeplan.planner.python.dbt_code.connection import refuse_settings
 from mergeplan.planner.python.dbt_code.error_place import find_place
 from mergeplan.planner.python.dbt_code.fixed_context import fixed_context
 from mergeplan.planner.python.dbt_code.hooks import SHOWN
@@ -110,6 +111,8 @@ class DbtWork:
             from dbt.cli.main import dbtRunner
         except ImportError as error:
             raise CompileError(f"dbt cannot be imported ({error}). Install {VERSIONS}") from None
+        has_path = '"http_path": "none"' not in request["profiles"]
+        refuse_settings(Path(self.root), ("http_path",) if has_path else ())
         home = Path(request["home"])
         (home / "profiles.yml").write_text(request["profiles"], encoding="utf-8")
         tempfile.tempdir = str(home)  # no variable says it any more

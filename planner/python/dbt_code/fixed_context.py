@@ -6,9 +6,8 @@ from datetime import date, datetime, timedelta, tzinfo
 from typing import Any
 
 from mergeplan.planner.python.dbt_code.compile_error import CompileError
+from mergeplan.planner.python.dbt_code.connection import CONNECTION, unknown
 from mergeplan.planner.python.dbt_code.moments import Moment, moving
-
-CONNECTION = ("host", "port", "cluster", "endpoint", "organization", "threads", "user", "token", "http_path")
 
 
 def fixed_context(config: Any, time: datetime | None = None) -> dict[str, Any]:
@@ -34,8 +33,7 @@ class _Target(dict[str, Any]):
     def __getitem__(self, name: str) -> Any:
         is_path = name == "http_path" and dict.get(self, name) not in (None, "none")
         if name in CONNECTION and not is_path:
-            instead = ". Set `dbt: {target_http_path: ...}` in config.yaml" if name == "http_path" else ""
-            raise CompileError(f"It reads `target.{name}`, which mergeplan does not know{instead}")
+            raise CompileError(unknown(name))
         return super().__getitem__(name)
 
     def get(self, name: str, default: Any = None) -> Any:
