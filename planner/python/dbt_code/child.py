@@ -40,6 +40,7 @@ from mergeplan.planner.python.dbt_code.own_macros import ROWS, OwnMacros, refuse
 from mergeplan.planner.python.dbt_code.package_secrets import stand_ins
 from mergeplan.planner.python.dbt_code.questions import Questions, agate_helper
 from mergeplan.planner.python.dbt_code.time_limit import limit_time
+from mergeplan.planner.python.dbt_code.timed_settings import refuse_timed_settings
 from mergeplan.planner.python.dbt_code.unit_tests import unit_test_data
 from mergeplan.planner.python.serving import run
 
@@ -150,6 +151,7 @@ class Compiling:
         self.adapter = next(iter(FACTORY.adapters.values()))
         self.config = self.adapter.config
         self.compiler = Compiler(self.config)
+        refuse_timed_settings(self.compiler)
         if hasattr(manifest, "build_flat_graph"):
             manifest.build_flat_graph()
         named = [*manifest.nodes.values(), *manifest.sources.values()]

@@ -1,5 +1,5 @@
-"""Settings of dbt_project.yml that follow from the connection: dbt renders them while it reads that file, with whatever
-it is given, so that they are found before."""
+"""Settings of dbt_project.yml that follow from the connection or the time of the run: dbt renders them while it reads
+that file, with whatever it is given, so that they are found before."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from typing import Any
 from mergeplan.planner.python.dbt_code.compile_error import CompileError
 
 CONNECTION = ("host", "port", "cluster", "endpoint", "organization", "threads", "user", "token", "http_path")
-SECTIONS = ("models", "seeds", "snapshots", "tests", "data_tests", "sources", "vars")
+SECTIONS = ("models", "seeds", "snapshots", "tests", "data_tests", "sources")  # of which dbt renders the settings
 FILE = "dbt_project.yml"
 _READ = re.compile(rf"\{{[{{%].*\btarget\s*(?:\.\s*|\[\s*['\"]|\.get\(\s*['\"])({'|'.join(CONNECTION)})\b", re.DOTALL)
+_TIME = re.compile(r"\{[{%].*\b(run_started_at|invocation_id|modules\s*\.\s*datetime)\b", re.DOTALL)
 
 
 def unknown(name: str) -> str:
@@ -23,8 +24,8 @@ def unknown(name: str) -> str:
 
 
 def refuse_settings(root: Path, known: Collection[str]) -> None:
-    """CompileError for a setting of the project, or of a package, that reads of the connection more than is `known`;
-    hooks are rendered later."""
+    """CompileError for a setting of the project, or of a package, that reads the time of the run, or of the connection
+    more than is `known`; hooks are rendered later."""
     import yaml  # of dbt
 
     for path in (root / FILE, *sorted(root.glob(f"dbt_packages/*/{FILE}"))):
@@ -35,9 +36,12 @@ def refuse_settings(root: Path, known: Collection[str]) -> None:
             continue  # which dbt says
         sections = settings if isinstance(settings, dict) else {}
         for value in _texts({name: sections.get(name) for name in SECTIONS}):
-            if (read := _READ.search(value)) and read[1] not in known:
+            read, timed = _READ.search(value), _TIME.search(value)
+            wrong = unknown(read[1]) if read and read[1] not in known else ""
+            wrong = wrong or (f"It decides a setting by the time of the run: `{timed[1]}`" if timed else "")
+            if wrong:
                 line = text[: max(0, text.find(value.splitlines()[0]))].count("\n") + 1
-                raise CompileError(unknown(read[1]), (str(path.relative_to(root)), line))
+                raise CompileError(wrong, (str(path.relative_to(root)), line))
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Settings that follow from the connection are refused before dbt renders them by another one."""
+"""Settings that follow from the connection or the time of a run are refused before dbt renders them by another one."""
 
 from __future__ import annotations
 
@@ -12,13 +12,17 @@ from mergeplan.planner.python.dbt_code.connection import refuse_settings
 PLAIN = "name: shop\nmodels:\n  shop:\n    +materialized: \"{{ 'table' if WHAT else 'view' }}\"\n"
 
 
-@pytest.mark.parametrize("what", ["target.threads > 4", "target['host'] == 'x'", "(target.get('port') or 0) > 1"])
+@pytest.mark.parametrize(
+    "what", ["target.threads > 4", "target['host'] == 'x'", "(target.get('port') or 0) > 1", "run_started_at.hour"]
+)
 @pytest.mark.parametrize("folder", ["", "dbt_packages/evil"])
-def test_a_setting_that_reads_the_connection_is_refused_at_its_line(tmp_path: Path, what: str, folder: str) -> None:
+def test_a_setting_that_reads_the_connection_or_the_time_is_refused_at_its_line(
+    tmp_path: Path, what: str, folder: str
+) -> None:
     (tmp_path / folder).mkdir(parents=True, exist_ok=True)
     (tmp_path / folder / "dbt_project.yml").write_text(PLAIN.replace("WHAT", what))
 
-    with pytest.raises(CompileError, match="which mergeplan does not know") as error:
+    with pytest.raises(CompileError, match=r"which mergeplan does not know|by the time of the run") as error:
         refuse_settings(tmp_path, ())
     assert error.value.place == (f"{folder}/dbt_project.yml".strip("/"), 4)
 

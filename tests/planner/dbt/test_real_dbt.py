@@ -210,6 +210,20 @@ def test_a_template_that_reads_the_connection_is_an_error_of_its_model(shop: Pat
     assert nodes["c"] == "select 'shop' as x"
 
 
+def test_a_setting_by_the_time_of_the_run_is_an_error_of_its_model(shop: Path) -> None:
+    day = "run_started_at.strftime('%Y%m%d')"
+    settings = {"alias": f"'total_' ~ {day}", "partition_by": f"['a', {day}]", "meta": f"{{'at': {day}}}"}
+    for name, value in settings.items():
+        (shop / f"models/by_{name}.sql").write_text(f"{{{{ config({name}={value}) }}}} select 1 as a")
+
+    project = compile_dbt(Folder(shop, Cache(None)), DbtConfig(), os.environ, NO_ISOLATION, Cache(None))
+
+    errors = {node.name: node.error for node in project.nodes if node.name.startswith("by_")}
+    assert errors["by_meta"] == ""
+    for name in ("alias", "partition_by"):
+        assert errors[f"by_{name}"].startswith(f"It sets `{name}` by the time of the run, which another run has not")
+
+
 def test_what_a_project_lacks_is_said_with_what_to_do(shop: Path) -> None:
     profile = shop / "profiles.yml"
     own = profile.read_text()
