@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,26 +20,32 @@ from mergeplan.planner.parsing.files.configuration import CONFIGS, NAME, Configu
 from mergeplan.planner.parsing.files.schema import Config
 from mergeplan.planner.parsing.sql.yaml_documents import Document
 from mergeplan.planner.parsing.sql.yaml_variables import Replacement
+from mergeplan.planner.project.dbt.compile import target_catalog
 from mergeplan.planner.project.dbt.inputs import is_dbt_project
 from mergeplan.planner.project.folder import Folder
 from mergeplan.planner.project.pipeline_folder import is_pipeline, read_spec
 from mergeplan.planner.python.config_code.reading import mentioned_names, run_config
 from mergeplan.planner.python.isolation import Isolation
 
-DBT_GATEWAYS: dict[str, Any] = {"spark": {"connection": {"type": "spark"}}}  # where a dbt project names none
-
 
 @dataclass(frozen=True)
 class DbtSource(Source):
     """The config.yaml of a dbt project, which needs no gateways: without them, Spark is this machine's."""
 
+    folder: Folder
+
     def document(self, replacement: Replacement) -> Document:
-        """The text, with gateways where it has none; ProjectError."""
+        """The text, with a gateway where it has none; ProjectError."""
         document = super().document(replacement)
         value = {} if document.value is None else document.value
-        if not isinstance(value, dict):
+        if not isinstance(value, dict) or "gateways" in value:
             return document
-        return replace(document, value={"gateways": DBT_GATEWAYS, **value})
+        section = value.get("dbt")
+        settings = section if isinstance(section, dict) else {}
+        catalog = settings.get("target_catalog") or target_catalog(
+            self.folder, os.environ, str(settings.get("target") or "")
+        )
+        return replace(document, value={**_local({"type": "spark", "default_catalog": catalog or None}), **value})
 
 
 def read_config_files(
@@ -73,11 +80,9 @@ def read_configuration(reading: Folder, isolation: Isolation) -> Configuration:
     names = [name for name in CONFIGS if (reading.root / name).is_file()]
     source = the_one(Source(name, reading.text(name)) for name in names)
     if is_dbt_project(reading.root) and (source is None or not source.is_code):
-        return DbtSource(source.name, source.text) if source else DbtSource(NAME, "{}\n")
+        return DbtSource(source.name, source.text, reading) if source else DbtSource(NAME, "{}\n", reading)
     if source is None and is_pipeline(reading.root):
-        connection = {"type": "spark", "config": read_spec(reading).configuration}
-        gateways = {"spark": {"connection": connection}}
-        return Source(NAME, json.dumps({"gateways": gateways, "model_defaults": {"dialect": "spark"}}))
+        return Source(NAME, json.dumps(_local({"type": "spark", "config": read_spec(reading).configuration})))
     if source is not None and not source.is_code:
         return source
     if source is not None:
@@ -92,6 +97,11 @@ def read_configuration(reading: Folder, isolation: Isolation) -> Configuration:
         there = os.path.relpath(above, reading.root)
         hint = f"The project above is {above}: go there, or add `-p {there}`."
     raise ProjectError(f"There is no config.yaml in {reading.root}.", hint=hint)
+
+
+def _local(connection: Mapping[str, Any]) -> dict[str, Any]:
+    """The configuration of a project of another tool without a config.yaml: a Spark on this machine."""
+    return {"gateways": {"spark": {"connection": connection}}, "model_defaults": {"dialect": "spark"}}
 
 
 def _is_project(folder: Path) -> bool:

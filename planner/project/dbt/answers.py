@@ -30,6 +30,8 @@ OF_A_FORK = "It asks for rows while it is compiled, and templates of a fork get 
 NOT_BUILT = "It asks for rows of {} while it is compiled, which Spark does not have yet"
 PLAN_AGAIN = "Apply the plan of the other models, which builds that, and plan again"
 COMMENTS = re.compile(r"\A(?:\s++|--[^\n]*+|/\*.*?\*/)++", re.DOTALL)  # that a query begins with
+TABLE = "table:"  # before the name of one that no node or source is
+_PLAIN = re.compile(r"[\w-]+(\.[\w-]+){1,2}", re.ASCII)
 NOT_THERE = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
 Answer = Mapping[str, object]
 NOTHING: Mapping[str, Answer] = {}
@@ -111,8 +113,18 @@ class Answers:
         return self._sources[id]
 
     def _exists(self, project: DbtProject, question: DbtQuestion) -> Answer:
+        name = question.subject.removeprefix(TABLE)
+        is_listed = name == question.subject
+        if not is_listed and not (_PLAIN.fullmatch(name) and name.rpartition(".")[0] in _schemas(project)):
+            message = (
+                f"It asks for `{name[:80]}` while it is compiled, which is no model, seed, snapshot or source of the"
+            )
+            return _refusal(f"{message} project, and in no schema of these")
         try:
-            self._source_columns(project, question.subject)
+            if is_listed:
+                self._source_columns(project, name)
+            else:
+                self._spark(project).schema(f"SELECT * FROM {quote_name(name)}")
         except QueryError as error:
             if error.condition not in NOT_THERE:
                 raise
@@ -175,6 +187,12 @@ def refuse_unanswered(project: DbtProject, answers: Mapping[str, Answer]) -> Dbt
         return node.model_copy(update={"error": error}) if error else node
 
     return project.with_nodes(map(refuse, project.nodes)) if errors else project
+
+
+def _schemas(project: DbtProject) -> set[str]:
+    """The schemas in which the project's tables and sources lie."""
+    tables = {node.table for node in project.nodes} | {source.table for source in project.sources}
+    return {table.rpartition(".")[0] for table in tables}
 
 
 def _source_nodes(project: DbtProject, question: DbtQuestion) -> set[str]:

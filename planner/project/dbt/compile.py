@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,7 @@ from pydantic import ValidationError
 
 from mergeplan.planner.cache.store import Cache
 from mergeplan.planner.cache.version import reader_version
-from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.errors import MergeplanError, Place, ProjectError
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.parsing.files.configuration import CONFIGS
 from mergeplan.planner.parsing.files.dbt.bare_names import name_schema
@@ -52,13 +53,15 @@ SEEN = f"A name that begins with DBT_, or that {VARIABLES} has, is seen; one tha
 class DbtTarget:
     """Where tables lie in prod: the adapter, the schema, the catalog and the name of a target of profiles.yml.
 
-    Templates read the name: `{% if target.name == 'production' %}`.
+    Templates read the name: `{% if target.name == 'production' %}`, and the path, by which they tell a warehouse of
+    Databricks from a cluster.
     """
 
     adapter: str
     schema: str
     catalog: str = ""
     name: str = "prod"
+    http_path: str = ""
 
     def profiles(self, profile: str) -> str:
         """A profiles.yml with this target, and with nothing that is needed to reach a warehouse."""
@@ -66,7 +69,8 @@ class DbtTarget:
         if self.adapter == "spark":
             own |= {"method": "session", "host": "none"}
         else:
-            own |= {"host": "none", "http_path": "none", "token": "none", "catalog": self.catalog or "hive_metastore"}
+            own |= {"host": "none", "http_path": self.http_path or "none", "token": "none"}
+            own["catalog"] = self.catalog or "hive_metastore"
         return json.dumps({profile: {"target": self.name, "outputs": {self.name: own}}})
 
     def spell(self, text: str) -> str:
@@ -125,10 +129,21 @@ def _hash_files(reading: Folder) -> dict[str, str]:
     return {name: reading.hash(name) for name in project_files(reading.root)}
 
 
+def target_catalog(reading: Folder, environment: Mapping[str, str], target: str = "") -> str:
+    """The catalog in which prod lies by a target of profiles.yml; '' where that says none, or not yet."""
+    with suppress(MergeplanError, OSError, UnicodeDecodeError):
+        own = read_document(PROJECT, reading.text(PROJECT), last_wins=True)
+        return (
+            _target(reading, own, DbtConfig(target=target), environment).catalog if isinstance(own.value, dict) else ""
+        )
+    return ""
+
+
 def _target(reading: Folder, own: Document, config: DbtConfig, environment: Mapping[str, str]) -> DbtTarget:
     """The target that prod has: config.yaml's `dbt`, and what it leaves open as profiles.yml says."""
     if config.target_schema:
-        return DbtTarget(config.adapter, config.target_schema, config.target_catalog, config.target or "prod")
+        name, path = config.target or "prod", config.target_http_path
+        return DbtTarget(config.adapter, config.target_schema, config.target_catalog, name, path)
     hint = "Set `dbt: {target_schema: ...}` in config.yaml: the schema of prod's tables."
     if not any((reading.root / name).is_file() for name in CONFIGS):
         hint = "Write a config.yaml with `gateways: {spark: {connection: {type: spark}}}` and `dbt: {adapter: ..., "
@@ -168,7 +183,10 @@ def _target(reading: Folder, own: Document, config: DbtConfig, environment: Mapp
 
     if not (schema := value("schema")):
         raise document.error((name, "outputs", target), f"The target `{target}` has no `schema`.", hint)
-    return DbtTarget(adapter, schema, value("catalog"), target)
+    http_path = config.target_http_path
+    with suppress(ProjectError):  # it may be a variable that is set where dbt runs: few templates need it
+        http_path = http_path or value("http_path")
+    return DbtTarget(adapter, schema, value("catalog"), target, http_path)
 
 
 def _profile_variable(
@@ -186,9 +204,12 @@ def _explain_variable(error: ProjectError, environment: Mapping[str, str]) -> Pr
     match = MISSING.search(error.message)
     if match is None:
         return error
-    why = "which a dbt project does not see" if match[1] in environment else "which is not set"
-    message = f"A template reads the environment variable `{match[1]}`, {why}."
-    return ProjectError(message, place=error.located, hint=SEEN)
+    name, is_set = match[1], match[1] in environment
+    why = "which a dbt project does not see" if is_set else "which is not set"
+    message = f"A template reads the environment variable `{name}`, {why}."
+    steps = ([] if is_set else [f"{name}=..."]) + ([] if name.startswith("DBT_") else [f"{VARIABLES}={name}"])
+    hint = SEEN if name.startswith(SECRET) or not steps else f"`export {' '.join(steps)}`. {SEEN}"
+    return ProjectError(message, place=error.located, hint=hint)
 
 
 class _Memory:

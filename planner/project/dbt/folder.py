@@ -22,6 +22,10 @@ from mergeplan.planner.parsing.files.dbt.unit_tests import unit_test_body, unit_
 from mergeplan.planner.project.folder import Folder
 
 MODELS = ("model", "seed", "snapshot")
+LOADED = {
+    "seed": "seeds that hooks load: `dbt seed` builds them",
+    "model": "tables that hooks fill with what dbt knows: `dbt run` builds them",
+}
 MOST_NOTES = 5  # tests that are named
 SOURCES = "external_models/dbt_sources.yaml"
 EXPOSURES = "exposures/dbt_exposures.yaml"
@@ -48,7 +52,7 @@ class DbtFolder(Folder):
 
     @cached_property
     def _loaded(self) -> tuple[DbtNode, ...]:
-        """The seeds whose rows their hooks load: dbt builds these, and tests them."""
+        """The seeds and tables that only dbt can fill: it builds these, and tests them."""
         return tuple(node for node in self.project.nodes if is_loaded(node))
 
     @cached_property
@@ -102,9 +106,10 @@ class DbtFolder(Folder):
         placed = sum(bool(node.settings.get("location_root")) for node in self.nodes.values())
         if placed:
             more.append(f"`location_root` has no effect ({placed} models): tables lie where their schema does.")
-        if self._loaded:
-            first = f"`{self._loaded[0].table}`" + (f" and {len(self._loaded) - 1} more" if self._loaded[1:] else "")
-            more.append(f"{first} are seeds that hooks load: `dbt seed` builds them, and they are read as its tables.")
+        for kind, words in LOADED.items():
+            if nodes := [node for node in self._loaded if node.type == kind]:
+                first = f"`{nodes[0].table}`" + (f" and {len(nodes) - 1} more are" if nodes[1:] else " is among the")
+                more.append(f"{first} {words}, and they are read as its tables.")
         rest = len(self._not_asked) - MOST_NOTES
         more += [f"{rest} more tests are not asked."] if rest > 0 else []
         return (*self._not_asked[:MOST_NOTES], *more)

@@ -22,6 +22,7 @@ from typing import Any
 
 from mergeplan.planner.parsing.files.dbt.adapter_defaults import add_adapter_defaults
 from mergeplan.planner.python.dbt_code.compile_error import CompileError
+from mergeplan.planner.python.dbt_code.connection import refuse_settings
 from mergeplan.planner.python.dbt_code.error_place import find_line, find_place
 from mergeplan.planner.python.dbt_code.fixed_context import fixed_context
 from mergeplan.planner.python.dbt_code.hooks import SHOWN
@@ -34,14 +35,18 @@ from mergeplan.planner.python.dbt_code.node_data import (
     plain_value,
 )
 from mergeplan.planner.python.dbt_code.own_macros import ROWS, OwnMacros, refuse_unlike_snapshot
+from mergeplan.planner.python.dbt_code.package_secrets import stand_ins
 from mergeplan.planner.python.dbt_code.questions import Questions, agate_helper
 from mergeplan.planner.python.dbt_code.thread_locks import use_thread_locks
 from mergeplan.planner.python.dbt_code.time_limit import limit_time
+from mergeplan.planner.python.dbt_code.timed_settings import refuse_timed_settings
 from mergeplan.planner.python.dbt_code.unit_tests import unit_test_data
 from mergeplan.planner.python.serving import run
 
 VERSIONS = "dbt-core 1.7 or newer, below 2, with dbt-spark or dbt-databricks"
 KIND_OF_ERROR = re.compile(r"^\w+ Error( in \w+ [\w.]+ \([^)]*\))?:? ?")  # what dbt says before what is wrong
+EXCERPT = re.compile(r" -{10,} .* Raw Error: -{10,}")  # of a YAML file, on several lines
+NO_ADAPTER = re.compile(r"Could not find adapter type (\w+)!")
 EDGES = ("\ue000start\ue001", "\ue000end\ue001")  # of a batch in a compiled text: `files/dbt/kinds.py` knows them
 UTC = timezone.utc  # noqa: UP017 - the Python of a dbt may be older than ours
 BATCHES = (  # far apart, and equal in nothing
@@ -106,11 +111,14 @@ class DbtWork:
             from dbt.cli.main import dbtRunner
         except ImportError as error:
             raise CompileError(f"dbt cannot be imported ({error}). Install {VERSIONS}") from None
+        has_path = '"http_path": "none"' not in request["profiles"]
+        refuse_settings(Path(self.root), ("http_path",) if has_path else ())
         home = Path(request["home"])
         (home / "profiles.yml").write_text(request["profiles"], encoding="utf-8")
         tempfile.tempdir = str(home)  # no variable says it any more
         os.environ.clear()  # of templates, which read only what the operator lets them
-        os.environ.update({"HOME": "/nonexistent", "DBT_SEND_ANONYMOUS_USAGE_STATS": "false", **request["environment"]})
+        own = {"HOME": "/nonexistent", "DBT_SEND_ANONYMOUS_USAGE_STATS": "false", **stand_ins(Path(self.root))}
+        os.environ.update({**own, **request["environment"]})
         options = {
             "project-dir": self.root, "profiles-dir": str(home), "target-path": str(home / "target"),
             "log-path": str(home / "logs"), "vars": request["vars"],
@@ -124,6 +132,9 @@ class DbtWork:
             if not result.exception:
                 raise CompileError("dbt cannot parse the project")
             place = find_place(str(result.exception), self.root)
+            if missing := NO_ADAPTER.search(str(result.exception)):
+                raise CompileError(f"{sys.executable} has dbt without dbt-{missing[1]}. Install it there, or let "
+                                   "MERGEPLAN_DBT_PYTHON be the Python that has it")  # fmt: skip
             raise CompileError(_message(result.exception, self.root).rstrip("."), place)
         return result.result
 
@@ -139,6 +150,7 @@ class Compiling:
         self.adapter = next(iter(FACTORY.adapters.values()))
         self.config = self.adapter.config
         self.compiler = Compiler(self.config)
+        refuse_timed_settings(self.compiler)
         if hasattr(manifest, "build_flat_graph"):
             manifest.build_flat_graph()
         named = [*manifest.nodes.values(), *manifest.sources.values()]
@@ -343,8 +355,9 @@ class Compiling:
             table = agate_helper().from_csv(path, text_columns=node.config.column_types or {}, delimiter=delimiter)
         except StopIteration:
             raise CompileError("Its file is empty: the first line of a seed names its columns") from None
+        is_plain = getattr(node.config, "quote_columns", None) is False  # so that a space around a name is none of it
         return [
-            [name, types.get(name.lower()) or self.adapter.convert_type(table, index)]
+            [name.strip() if is_plain else name, types.get(name.lower()) or self.adapter.convert_type(table, index)]
             for index, name in enumerate(table.column_names)
         ]
 
@@ -357,7 +370,8 @@ def _need_no_pyspark() -> None:
 
 def _message(error: BaseException, root: str) -> str:
     """What an error of dbt says, on one line; paths are those from the project's root."""
-    text = KIND_OF_ERROR.sub("", " ".join(str(error).replace(f"{root}/", "").split())) or type(error).__name__
+    text = EXCERPT.sub(":", " ".join(str(error).replace(f"{root}/", "").split()))
+    text = KIND_OF_ERROR.sub("", text) or type(error).__name__
     return text if text != "None" else "".join(traceback.format_exception_only(type(error), error)).strip()
 
 

@@ -12,12 +12,18 @@ NAMED_FILE = re.compile(r"(?<![\w./-])([\w./-]+\.(?:sql|ya?ml|csv|md))\b")
 OWN_CODE = "top-level template code"  # how Jinja calls what stands in no macro, in a traceback
 SECRET = re.compile(r"Secret env vars are allowed only in .*Found '(\w+)'", re.DOTALL)  # the files it names are right
 
+MISSING = re.compile(r"Env var required but not provided: '(\w+)'")  # which names no file, or that of a model
+
 
 def find_place(text: str, root: str) -> tuple[str, int]:
     """The file and the line that a message of dbt is about; ("", 0) where it is about none of the project's."""
     text = text.replace(f"{root}/", "")
     if secret := SECRET.search(text):
-        return _first_use(secret[1], root)
+        return _first_use(re.escape(secret[1]), root)
+    missing = MISSING.search(text)
+    used = _first_use(rf"env_var\(\s*['\"]{missing[1]}['\"]", root) if missing else ("", 0)
+    if used[0]:
+        return used
     match = HEADER.search(text) or NAMED_FILE.search(text)
     path = _find_file(match[1], root) if match else ""
     if not path:
@@ -56,18 +62,22 @@ def _find_file(path: str, root: str) -> str:
         return ""
     of_packages = glob(f"{escape(root)}/dbt_packages/*/{escape(own)}")
     file = next(filter(os.path.isfile, (os.path.join(root, own), *sorted(of_packages))), "")
+    if not file:  # dbt names some files from the folder of their kind
+        below = [*filter(os.path.isfile, glob(f"{escape(root)}/*/{escape(own)}"))]
+        file = below[0] if len(below) == 1 else ""
     return os.path.relpath(file, root) if file else ""
 
 
-def _first_use(word: str, root: str) -> tuple[str, int]:
-    """The file and the line where a word stands first."""
+def _first_use(pattern: str, root: str) -> tuple[str, int]:
+    """The file and the line where a pattern stands first."""
+    is_used = re.compile(pattern).search
     for folder, folders, names in os.walk(root):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
             path = os.path.join(folder, name)
             if name.endswith((".sql", ".yml", ".yaml", ".md")) and os.path.isfile(path):
                 with open(path, encoding="utf-8", errors="replace") as lines:
-                    numbers = (number for number, line in enumerate(lines, start=1) if word in line)
+                    numbers = (number for number, line in enumerate(lines, start=1) if is_used(line))
                     if number := next(numbers, 0):
                         return os.path.relpath(path, root), number
     return "", 0

@@ -6,9 +6,8 @@ from datetime import date, datetime, timedelta, tzinfo
 from typing import Any
 
 from mergeplan.planner.python.dbt_code.compile_error import CompileError
+from mergeplan.planner.python.dbt_code.connection import CONNECTION, unknown
 from mergeplan.planner.python.dbt_code.moments import Moment, moving
-
-CONNECTION = ("host", "port", "cluster", "endpoint", "organization", "threads", "user", "token", "http_path")
 
 
 def fixed_context(config: Any, time: datetime | None = None) -> dict[str, Any]:
@@ -29,11 +28,12 @@ def fixed_context(config: Any, time: datetime | None = None) -> dict[str, Any]:
 
 
 class _Target(dict[str, Any]):
-    """The target, whose connection is not known here."""
+    """The target, of whose connection at most the path of a warehouse of Databricks is known here."""
 
     def __getitem__(self, name: str) -> Any:
-        if name in CONNECTION:
-            raise CompileError(f"It reads `target.{name}`, which mergeplan does not know")
+        is_path = name == "http_path" and dict.get(self, name) not in (None, "none")
+        if name in CONNECTION and not is_path:
+            raise CompileError(unknown(name))
         return super().__getitem__(name)
 
     def get(self, name: str, default: Any = None) -> Any:

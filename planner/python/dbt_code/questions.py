@@ -18,6 +18,7 @@ from mergeplan.planner.python.dbt_code.moments import MARKED
 
 OWN = "its own table while it is compiled, which is another one after each run. `is_incremental()` may be asked"
 CLOSED = "It asks the warehouse while it is compiled by `adapter`, for more than columns, tables and queries"
+TABLE = "table:"  # before the name of one that the project does not list: `project/dbt/answers.py` knows it
 OLDEST = (10, 4)  # version of Databricks that is supported
 READERS: Mapping[str, Callable[[str], Any]] = {
     "decimal": Decimal,
@@ -106,13 +107,13 @@ class Questions:
         relation = self._adapter.Relation
         database = database if relation.get_default_include_policy().database else None
         named = relation.create(database=database, schema=schema, identifier=identifier, type="table")
-        subject = self._subject(named)
+        subject = self._tables.get(_name(named), f"{TABLE}{_name(named)}")
         if subject == self._node and self._is_later is None:
             raise CompileError(f"It asks for {OWN}")
         if subject == self._node and not self._is_later:
             return None
-        is_source = subject.startswith("source.")
-        return named if not is_source or self._ask("exists", subject)["exists"] else None
+        is_built = not subject.startswith(("source.", TABLE))
+        return named if is_built or self._ask("exists", subject)["exists"] else None
 
     def has_new_answer(self, asked: list[dict[str, str]], before: Mapping[str, Any]) -> bool:
         """True where a question has an answer that is not among those of before."""
@@ -120,7 +121,7 @@ class Questions:
         return any(key in self.answers and key not in before for key in keys)
 
     def _subject(self, relation: Any) -> str:
-        name = str(relation).replace("`", "").lower()
+        name = _name(relation)
         if name not in self._tables:
             message = f"It asks for `{name}` while it is compiled, which is no model, seed, snapshot or source"
             raise CompileError(f"{message} of the project")
@@ -136,6 +137,10 @@ class Questions:
         if "error" in answer:
             raise CompileError(answer["error"])
         return dict(answer)
+
+
+def _name(relation: Any) -> str:
+    return str(relation).replace("`", "").lower()
 
 
 def _key(question: Mapping[str, str]) -> str:

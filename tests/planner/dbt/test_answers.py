@@ -188,6 +188,17 @@ def test_columns_and_existence_of_a_source_are_those_of_its_table(items: SparkEn
     assert ask(items, exists) == {"exists": False}
 
 
+def test_a_table_that_is_not_listed_is_looked_up_in_the_schemas_of_those_that_are(items: SparkEngine) -> None:
+    def exists(name: str) -> object:
+        return ask(items, DbtQuestion(kind="exists", subject=f"table:{name}", by=""))
+
+    assert exists("raw.other") == {"exists": False}
+    items.fetch("CREATE TABLE raw.other (id INT) USING parquet")
+    assert exists("raw.other") == {"exists": True}
+    for name in ("hr.pay", "parquet./etc/passwd", "raw.it ems", "other"):
+        assert "no model, seed, snapshot or source of the project" in str(exists(name))
+
+
 def test_rows_come_in_one_order_and_with_their_types(items: SparkEngine) -> None:
     answer = ask(items, query("-- of\n/* a */ select code, price, day, id = 1 as is_one from raw.items -- all;"))
 

@@ -94,6 +94,19 @@ def test_what_reads_a_refused_model_is_left_out_where_names_have_the_default_cat
     assert [reader.model for reader in project.refused.left_out] == ["shop.shown", "shop.total"]
 
 
+def test_without_a_configuration_the_catalog_of_the_profile_is_the_default_one(shop: Path, tmp_path: Path) -> None:
+    answer = {"ok": json.loads(ANSWER.read_text().replace('"shop.', '"main.shop.').replace(" shop.", " main.shop."))}
+    record(tmp_path, answer, root=shop)
+    (shop / "config.yaml").unlink(missing_ok=True)
+    target = {"type": "databricks", "schema": "shop", "catalog": "Main"}
+    (shop / "profiles.yml").write_text(json.dumps({"shop": {"target": "prod", "outputs": {"prod": target}}}))
+
+    project = load(shop)
+
+    assert project.catalogs.default == "main"
+    assert {"shop.total", "shop.daily", "shop.rates"} <= project.models.keys()
+
+
 def test_exposures_of_dbt_use_our_models(shop: Path, tmp_path: Path) -> None:
     answer = {"ok": json.loads(ANSWER.read_text())}
     nodes = ["model.shop.total", "source.shop.raw.items"]
@@ -310,19 +323,28 @@ def test_an_error_of_dbt_is_one_sentence_at_its_file(shop: Path, tmp_path: Path)
         load(shop)
 
 
-@pytest.mark.parametrize(("value", "why"), [("1", "which a dbt project does not see"), (None, "which is not set")])
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("TEAM", "1", ("which a dbt project does not see", "`export MERGEPLAN_DBT_VARIABLES=TEAM`. ")),
+        ("TEAM", None, ("which is not set", "`export TEAM=... MERGEPLAN_DBT_VARIABLES=TEAM`. ")),
+        ("DBT_TEAM", None, ("which is not set", "`export DBT_TEAM=...`. ")),
+    ],
+)
 def test_a_variable_that_templates_do_not_see_is_named(
-    shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str | None, why: str
+    shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str | None, said: tuple[str, str]
 ) -> None:
-    missing = "Env var required but not provided: 'TEAM'"
+    missing = f"Env var required but not provided: '{name}'"
     record(tmp_path, {"error": {"message": missing, "path": "", "line": 0, "called": False}})
-    monkeypatch.delenv("TEAM", raising=False)
+    monkeypatch.delenv(name, raising=False)
     if value:
-        monkeypatch.setenv("TEAM", value)
+        monkeypatch.setenv(name, value)
 
-    with pytest.raises(ProjectError, match=rf"A template reads the environment variable `TEAM`, {why}\.") as error:
+    with pytest.raises(
+        ProjectError, match=rf"A template reads the environment variable `{name}`, {said[0]}\."
+    ) as error:
         load(shop)
-    assert "that MERGEPLAN_DBT_VARIABLES has, is seen" in error.value.hint
+    assert error.value.hint.startswith(f"{said[1]}A name that begins with DBT_")
 
 
 def test_without_a_profile_and_a_configuration_it_is_said_what_to_write(
@@ -348,7 +370,7 @@ def test_a_seed_that_hooks_load_is_an_external_table_and_an_edit_of_how_changes_
         project = load(shop)
         rates = project.models["shop.rates"]
         assert (rates.kind, [column.name for column in rates.columns][:1]) == (Kind.EXTERNAL, ["code"])
-        assert "`shop.rates` are seeds that hooks load" in "".join(project.notes)
+        assert "`shop.rates` is among the seeds that hooks load" in "".join(project.notes)
         (shop / "dbt_project.yml").write_text((shop / "dbt_project.yml").read_text() + "# edited\n")
         stamps.append(rates.stamp)
     assert "" not in stamps and len({*stamps}) == 2

@@ -12,6 +12,7 @@ from mergeplan.planner.python.dbt_code.error_place import find_line, find_place
 MESSAGE = (
     "Secret env vars are allowed only in profiles.yml or packages.yml. Found 'DBT_ENV_SECRET_A' referenced elsewhere."
 )
+MISSING = "Env var required but not provided:"
 
 
 @pytest.mark.parametrize(
@@ -20,7 +21,10 @@ MESSAGE = (
         ("Compilation Error in model own (models/own.sql)\n  line 3\n  see models/b.sql", ("models/own.sql", 3)),
         ("Compilation Error in model far (models/far.sql)\n  no", ("dbt_packages/p/models/far.sql", 1)),
         ("Parsing Error\n  Error reading shop: models/s.yml - Runtime Error\n  near line 2", ("models/s.yml", 2)),
+        ("Parsing Error\n  Error reading shop: s.yml - Runtime Error\n  near line 2", ("models/s.yml", 2)),
         (f"Parsing Error\n  {MESSAGE}", ("models/own.sql", 2)),
+        (f"Parsing Error\n  {MISSING} 'DBT_ENV_SECRET_A'", ("models/own.sql", 2)),
+        (f"Compilation Error in model b (models/b.sql)\n  {MISSING} 'TEAM'", ("models/b.sql", 1)),
         ("Compilation Error in model x (../outside.sql)\n  no", ("", 0)),
         ("Compilation Error\n  dbt found two models", ("", 0)),
     ],

@@ -134,6 +134,16 @@ def test_a_seed_that_its_hooks_load_is_a_table_of_dbts() -> None:
     assert load_stamp(moved) != load_stamp(made) == load_stamp(seed(*(f"\n {hook}" for hook in made.post_hooks)))
 
 
+def test_a_table_made_of_nothing_that_a_macro_fills_is_a_table_of_dbts() -> None:
+    made = table("{{ upload() }}", "optimize s.t", materialized="incremental", later=CASTS, types=())
+    project = DbtProject(dbt="1.11", nodes=(made,), sources=(), unit_tests=(), exposures=(), hooks=(), files=())
+
+    assert is_loaded(made)
+    assert [*external_texts(project)] == [{"name": "s.t", "columns": {}, "stamp": load_stamp(made)}]
+    stamps = {load_stamp(made.model_copy(update={"text": CASTS + " and 1 = 1"})), load_stamp(table("{{ other() }}"))}
+    assert len({load_stamp(made), *stamps}) == 3
+
+
 @pytest.mark.parametrize(
     "made",
     [
@@ -144,7 +154,13 @@ def test_a_seed_that_its_hooks_load_is_a_table_of_dbts() -> None:
         seed("{{ load() }}"),
         seed("copy into s.t from 'x'", hooks=("delete from s.u",)),
         seed("copy into s.t from 'x'", error="no"),
-        table("truncate table s.t"),
+        table("{{ load() }}", text="select a from s.u"),
+        table("{{ load() }}", depends_on=("model.shop.u",)),
+        table("{{ load() }}", materialized="view"),
+        table("{{ load() }}", hooks=("delete from s.u",)),
+        table("{{ load() }}; delete from s.u"),
+        table("delete from s.u"),
+        table("insert into s.t values (1, 2)"),
     ],
 )
 def test_another_node_is_not_one_that_hooks_load(made: DbtNode) -> None:

@@ -157,6 +157,24 @@ def test_its_macros_and_questions_are_answered_without_a_warehouse(root: Path, t
     ]  # fmt: skip
 
 
+def test_the_path_of_a_warehouse_decides_how_a_model_is_kept_where_it_is_known(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = "{{ config(materialized='table' if '/warehouses/' in target.http_path else 'incremental') }} select 1 as a"
+    (root / "models/kept.sql").write_text(kept)
+
+    def compiled() -> tuple[str, str]:
+        node = compile_project(root).by_id["model.unity.kept"]
+        return node.materialized, node.error
+
+    assert compiled() == ("incremental", "")
+    profile = root / "profiles.yml"
+    profile.write_text(profile.read_text().replace("/sql/1", "{{ env_var('DBT_PATH') }}"))
+    assert "`target.http_path`, which mergeplan does not know" in compiled()[1]
+    monkeypatch.setenv("DBT_PATH", "/sql/1.0/warehouses/a")
+    assert compiled() == ("table", "")
+
+
 def test_a_project_of_dbt_spark_opens_with_dbt_databricks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its tables are Delta, and its incremental models merge, which is an append without a key."""
     monkeypatch.setenv(PYTHON, str(DBT))

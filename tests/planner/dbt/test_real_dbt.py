@@ -16,6 +16,7 @@ from mergeplan.planner.cache.store import Cache
 from mergeplan.planner.cli.main import VERBS, run
 from mergeplan.planner.engine.protocol import Connection, Engine
 from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.parsing.files.dbt.texts import model_text
 from mergeplan.planner.parsing.files.schema import DbtConfig
 from mergeplan.planner.project.dbt.compile import compile_dbt
@@ -207,6 +208,34 @@ def test_a_template_that_reads_the_connection_is_an_error_of_its_model(shop: Pat
     assert nodes["a"] == "It reads `target.host`, which mergeplan does not know"
     assert nodes["b"] == "It reads `target.threads`, which mergeplan does not know"
     assert nodes["c"] == "select 'shop' as x"
+
+
+def test_a_setting_by_the_time_of_the_run_is_an_error_of_its_model(shop: Path) -> None:
+    day = "run_started_at.strftime('%Y%m%d')"
+    settings = {"alias": f"'total_' ~ {day}", "partition_by": f"['a', {day}]", "meta": f"{{'at': {day}}}"}
+    for name, value in settings.items():
+        (shop / f"models/by_{name}.sql").write_text(f"{{{{ config({name}={value}) }}}} select 1 as a")
+
+    project = compile_dbt(Folder(shop, Cache(None)), DbtConfig(), os.environ, NO_ISOLATION, Cache(None))
+
+    errors = {node.name: node.error for node in project.nodes if node.name.startswith("by_")}
+    assert errors["by_meta"] == ""
+    for name in ("alias", "partition_by"):
+        assert errors[f"by_{name}"].startswith(f"It sets `{name}` by the time of the run, which another run has not")
+
+
+def test_what_a_project_lacks_is_said_with_what_to_do(shop: Path) -> None:
+    profile = shop / "profiles.yml"
+    own = profile.read_text()
+    profile.write_text(own.replace("type: spark", "type: databricks"))
+    with pytest.raises(ProjectError, match=r"has dbt without dbt-databricks\. Install it there"):
+        compile_dbt(Folder(shop, Cache(None)), DbtConfig(), os.environ, NO_ISOLATION, Cache(None))
+
+    profile.write_text(own)
+    (shop / "models/bad.yml").write_text("models:\n  - name: x\n   bad: [\n")
+    with pytest.raises(ProjectError, match=r"^models/bad\.yml:3: .*Syntax error near line 3: while parsing") as error:
+        compile_dbt(Folder(shop, Cache(None)), DbtConfig(), os.environ, NO_ISOLATION, Cache(None))
+    assert "---" not in error.value.message
 
 
 def test_an_empty_seed_is_an_error_of_its_own(shop: Path) -> None:

@@ -137,6 +137,18 @@ def test_a_packages_programs_and_hooks_do_not_run_and_nothing_is_fetched(shop: P
     )
 
 
+def test_the_secret_by_which_packages_are_fetched_is_not_needed(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DBT_ENV_SECRET_TOKEN")
+    address = "https://{{ env_var('DBT_ENV_SECRET_TOKEN') }}@git.shop/evil.git"
+    (shop / "packages.yml").write_text(json.dumps({"packages": [{"git": address, "revision": "main"}]}))
+    (shop / "models/secret.sql").write_text("select '{{ env_var('DBT_ENV_SECRET_TOKEN') }}' as a")
+
+    with pytest.raises(ProjectError, match=r"Secret env vars are allowed only in profiles\.yml or packages\.yml"):
+        compiled(shop)
+    (shop / "models/secret.sql").unlink()
+    assert [node.table for node in compiled(shop).nodes if node.name == "total"] == ["shop.total"]
+
+
 @pytest.mark.parametrize("link", ["models/secret.sql", "models/secret.yml", "seeds/secret.csv", "macros/environ.sql"])
 def test_a_packages_link_out_of_the_project_is_an_error_at_its_file(shop: Path, tmp_path: Path, link: str) -> None:
     target = "/proc/self/environ" if "environ" in link else tmp_path / "outside" / Path(link).name

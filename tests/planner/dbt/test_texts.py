@@ -135,7 +135,7 @@ def test_a_batch_of_dbt_is_an_interval_of_ours() -> None:
 
     assert model_text(incremental("microbatch", query, text=query, **BATCH)) == (
         "MODEL (name s.t, kind INCREMENTAL_BY_TIME_RANGE (time_column day, batch_size 1, lookback 1), "
-        "cron '@daily', start '2026-01-01');\n"
+        "cron '@daily', start '2026-01-01'); "
         "select * from s.t where (day >= @start_ts and day <= @end_ts)\n"
     )
 
@@ -287,6 +287,12 @@ def test_columns_by_the_whole_name_of_their_table_are_refused() -> None:
 def test_a_limit_that_is_no_comparison_is_refused() -> None:
     with pytest.raises(ProjectError, match="no comparison with a number"):
         list(audit_texts(node("test", error_if="> 1 or 1 = 1"), None))
+
+
+@pytest.mark.parametrize("text", ["", "\n", "-- select 1\n/* nothing */ ;"])
+def test_a_model_whose_file_has_no_query_is_refused_with_that(text: str) -> None:
+    with pytest.raises(ProjectError, match=r"The file of `s\.t` has no query"):
+        model_text(node(text=text, materialized="view"))
 
 
 def test_a_test_whose_file_is_empty_is_not_asked() -> None:

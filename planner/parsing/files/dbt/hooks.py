@@ -1,5 +1,5 @@
-"""What the hooks of a node do to its rows: rows that they insert are part of its query, and a seed that they load is a
-table that dbt fills. Whatever else a hook does is refused."""
+"""What the hooks of a node do to its rows: rows that they insert are part of its query, and a seed that they load or a
+table that has no other rows than theirs is one that dbt fills. Whatever else a hook does is refused."""
 
 from __future__ import annotations
 
@@ -37,6 +37,8 @@ _INSERTED = re.compile(r"\s*INSERT\s+INTO\s+(?:TABLE\s+)?([`\w.]+)\s+(VALUES\b.*
 _LOADED = re.compile(
     r"\s*(?:TRUNCATE\s+TABLE|COPY\s+INTO|INSERT\s+INTO(?:\s+TABLE)?)\s+([`\w.]+)(?=[\s;(]|\Z)", re.IGNORECASE
 )
+_CALL = re.compile(r"\s*\{\{.*\}\}\s*", re.DOTALL)  # of a macro: what it sends is not known before it runs
+TABLES = ("table", "incremental")
 _PARTS = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|;", re.DOTALL)
 
 
@@ -67,15 +69,36 @@ def with_inserted_rows(node: DbtNode) -> str:
 
 
 def is_loaded(node: DbtNode) -> bool:
-    """True for a seed whose rows its hooks load, from where only dbt can: its table is one that dbt fills."""
-    statements = [*_statements(node)] if node.type == "seed" and not node.error else []
-    return bool(statements) and not any(map(str.strip, node.hooks)) and all(map(partial(_loads, node), statements))
+    """True for a node whose table only dbt can fill: a seed that its hooks load, and a table that is made of nothing
+    and that a macro fills by its hook, as packages keep what dbt knows of its own run."""
+    if node.error or any(map(str.strip, node.hooks)):
+        return False
+    inserts = _inserts(node)
+    statements = [hook for hook in _statements(node) if hook not in inserts]
+    if node.type == "seed":
+        return bool(statements) and all(map(partial(_loads, node), statements))
+    is_filled = bool(statements) and all(_loads(node, hook) or _CALL.fullmatch(hook) for hook in statements)
+    return is_filled and node.type == "model" and node.materialized in TABLES and _is_made_of_nothing(node)
 
 
 def load_stamp(node: DbtNode) -> str:
     """Another one when dbt would load other rows: by another statement, into other columns."""
     types = (part for column in node.types for part in column)
-    return digest(*(" ".join(hook.split()) for hook in _statements(node)), *types)[:12]
+    made = (node.text, node.later) if node.type == "model" else ()
+    return digest(*(" ".join(text.split()) for text in (*made, *_statements(node))), *types)[:12]
+
+
+def _is_made_of_nothing(node: DbtNode) -> bool:
+    """True for a model that reads no table: no edit of another one changes its rows."""
+    try:
+        trees = [sqlglot.parse_one(text, dialect="spark") for text in (node.text, node.later) if text.strip()]
+    except SqlglotError:
+        return False
+    named = {cte.alias.lower() for tree in trees for cte in tree.find_all(exp.CTE)}
+    tables = {table.sql("spark").lower() for tree in trees for table in tree.find_all(exp.Table)}
+    return (
+        bool(trees) and not node.depends_on and all(isinstance(tree, exp.Query) for tree in trees) and tables <= named
+    )
 
 
 def _statements(node: DbtNode) -> Iterator[str]:

@@ -23,6 +23,9 @@ _WORD = re.compile(r"\W+")
 def model_text(node: DbtNode, audits: Sequence[tuple[str, str]] = ()) -> str:
     """The text of the model that a node is, with audits by name below it; ProjectError."""
     kind = dbt_kind(node)
+    if node.type != "seed" and is_blank(node.text):
+        message = f"The file of `{node.table}` has no query."
+        raise ProjectError(message, place=Place(node.path, 1), hint="Write one, or delete the file.")
     header = [f"name {_name(node)}", f"kind {kind.kind}", *kind.properties, *_layout(node), *_contract(node)]
     header += _words(node)
     if audits:
@@ -30,7 +33,7 @@ def model_text(node: DbtNode, audits: Sequence[tuple[str, str]] = ()) -> str:
     filled = fill_moments(node, kind.query)
     _refuse_files(node, filled)
     _refuse_macros(node, filled)
-    query = f"\n{fill_edges(node, filled).strip()}\n" if kind.query else ""
+    query = f" {fill_edges(node, filled).rstrip()}\n" if kind.query else ""  # whose lines are those of dbt's text
     below = "".join(f"\n{text}\n" for _, text in audits)
     return f"MODEL ({', '.join(header)});{query}{';' if query and below else ''}{below}"
 
@@ -204,7 +207,7 @@ def _refuse_files(node: DbtNode, text: str) -> None:
 
 
 def external_texts(project: DbtProject) -> Iterable[dict[str, object]]:
-    """The sources whose columns are all known, as items of external_models.yaml, and the seeds that dbt loads."""
+    """The sources whose columns are all known, as items of external_models.yaml, and the tables that dbt fills."""
     for node in filter(is_loaded, project.nodes):
         yield {"name": _name(node), "columns": dict(node.types), "stamp": load_stamp(node)}
     for source in project.sources:
