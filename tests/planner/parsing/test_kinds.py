@@ -77,6 +77,14 @@ def test_every_spelling_of_when_matched_is_the_same_merge(text: str) -> None:
     )
 
 
+def test_all_columns_but_some_may_be_updated() -> None:
+    when = "WHEN MATCHED THEN UPDATE SET * EXCEPT (Made, `by`)"
+
+    assert kind(f"INCREMENTAL_BY_UNIQUE_KEY (unique_key id, when_matched ({when}))").when_matched == (
+        "WHEN MATCHED THEN UPDATE SET * EXCEPT (made, `by`)"
+    )
+
+
 def test_partitions_are_columns_and_expressions() -> None:
     found = kind("FULL", ", partitioned_by (ID, days(at), bucket(4, id), truncate(3, n), cast(n as date))")
 

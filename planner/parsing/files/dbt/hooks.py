@@ -37,6 +37,7 @@ _INSERTED = re.compile(r"\s*INSERT\s+INTO\s+(?:TABLE\s+)?([`\w.]+)\s+(VALUES\b.*
 _LOADED = re.compile(
     r"\s*(?:TRUNCATE\s+TABLE|COPY\s+INTO|INSERT\s+INTO(?:\s+TABLE)?)\s+([`\w.]+)(?=[\s;(]|\Z)", re.IGNORECASE
 )
+_COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 _PARTS = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|;", re.DOTALL)
 
 
@@ -50,6 +51,14 @@ def refuse_hooks(node: DbtNode) -> None:
             hint += " does to rows, change the query of the model."
             message = f"`{node.table}` has the hook `{start}`, which mergeplan does not run."
             raise ProjectError(message, place=Place(node.path, 1), hint=hint)
+
+
+def refuse_header(node: DbtNode) -> None:
+    """ProjectError for a `sql_header` of which nobody knows what it does to the query behind it."""
+    text = _COMMENT.sub(" ", str(node.settings.get("sql_header") or ""))
+    statements = [part for part in text.split(";") if part.strip()]  # a quoted one makes parts that are no SET
+    if unknown := next((part for part in statements if not _sets_no_result(part)), ""):
+        raise _error(node, f"sets `sql_header` to `{' '.join(unknown.split())[:60]}`, which mergeplan does not follow")
 
 
 def with_inserted_rows(node: DbtNode) -> str:
