@@ -210,10 +210,12 @@ def _qualify_columns(tree: exp.Expr, prop: Property) -> exp.Expr:
         if column.name.startswith("@"):
             continue
         side = _SIDES.get(column.table.lower())
-        if side is None and not (column.table == "" and _is_set(column)):
+        is_excepted = isinstance(column.parent, exp.Star)  # of `UPDATE SET * EXCEPT (a, b)`
+        if side is None and not (column.table == "" and (is_excepted or _is_set(column))):
             hint = "Write `source.` or `target.` before each column."
             raise prop.error(f"`{column.sql('spark')}` belongs neither to `source` nor to `target`.", hint)
-        column.set("table", exp.to_identifier(side or "target"))
+        if not is_excepted:
+            column.set("table", exp.to_identifier(side or "target"))
         column.set("this", exp.to_identifier(column.name.lower(), quoted=column.this.quoted))
     if tree.find(exp.Subquery, exp.Select):
         raise prop.error(f"A subquery in `{prop.key}` is not supported.")

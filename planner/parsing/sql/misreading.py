@@ -20,6 +20,7 @@ from mergeplan.planner.naming import SESSION_CATALOG
 from mergeplan.planner.parsing.sql.token_lists import fuse_macros
 from mergeplan.planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, Tokens, split, tokenize
 from mergeplan.planner.semantics.expressions import has_other_precedence
+from mergeplan.planner.semantics.reading.readable_tokens import with_calls_for_paths
 
 _TEXTS = (TokenType.STRING, TokenType.RAW_STRING)
 _NAMES = (TokenType.VAR, TokenType.IDENTIFIER)
@@ -89,7 +90,7 @@ def differ(tokens: Tokens, again: Tokens) -> bool:
 
 
 def _differ(tokens: Tokens, again: Tokens, tree: exp.Expr | None) -> bool:
-    there, read = Counter(_words(tokens)), Counter(_words(again))
+    there, read = (Counter(_words(with_calls_for_paths(part))) for part in (tokens, again))
     added = there - read, read - there
     if tree is not None:
         _forget_conditions(added[1], tree)

@@ -67,7 +67,7 @@ SETTINGS = """materialized incremental_strategy unique_key partition_by event_ti
     warn_if error_if fail_calc limit enabled delimiter quote_columns column_types contract zorder auto_liquid_cluster
     table_format sql_header matched_condition not_matched_condition not_matched_by_source_action
     not_matched_by_source_condition skip_matched_step skip_not_matched_step merge_with_schema_evolution
-    row_filter""".split()
+    row_filter target_alias source_alias""".split()
 
 
 class DbtWork:

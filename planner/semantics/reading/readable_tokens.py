@@ -15,21 +15,13 @@ from sqlglot import exp
 from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
+from mergeplan.planner.semantics.reading.pivots import PIVOT, enclose_pivots
+from mergeplan.planner.semantics.reading.token_runs import WORD, build_token, operator_end, split_at_commas
+
 NESTED = ("ARRAY", "MAP", "STRUCT")
 _HEX = re.compile(r"[0-9a-fA-F]*")
-_WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _PERCENTILE = "PERCENTILE\0"  # a name that the parser does not know, and so keeps with all arguments
-_PIVOT = "PIVOT\0"  # around an expression of PIVOT
 _PATH = "\0path "  # the key of a subscript that stands for `:field`
-# what goes on an expression that begins with a call
-_OPERATORS = frozenset({
-    TokenType.PLUS, TokenType.DASH, TokenType.STAR, TokenType.SLASH, TokenType.DIV, TokenType.MOD, TokenType.DPIPE,
-    TokenType.EQ, TokenType.NEQ, TokenType.GT, TokenType.GTE, TokenType.LT, TokenType.LTE, TokenType.NULLSAFE_EQ,
-    TokenType.AND, TokenType.OR, TokenType.NOT, TokenType.IS, TokenType.IN, TokenType.BETWEEN, TokenType.LIKE,
-    TokenType.DCOLON, TokenType.L_BRACKET, TokenType.DOT,
-})  # fmt: skip
-_OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
-_CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
 
 
 @dataclass
@@ -46,7 +38,7 @@ def readable(tokens: Sequence[Token]) -> Readable:
     """The tokens of one or more statements in a form that sqlglot can parse."""
     result = Readable([])
     types = 0  # open brackets of ARRAY<..., in which `>>>` closes three and `:` stands behind a field's name
-    piped, result.calls = _enclose_pivots(list(_without_own_operators(tokens)))
+    piped, result.calls = enclose_pivots(list(_without_own_operators(tokens)))
     index = 0
     while index < len(piped):
         token, before = piped[index], piped[index - 1] if index else None
@@ -68,14 +60,14 @@ def readable(tokens: Sequence[Token]) -> Readable:
             result.shifts += 1
         elif token.token_type is TokenType.CLUSTER_BY and before and before.token_type is TokenType.L_PAREN:
             result.tokens.append(
-                _build_token(TokenType.PARTITION_BY, "PARTITION BY", token)
+                build_token(TokenType.PARTITION_BY, "PARTITION BY", token)
             )  # of a window: it sorts nothing
         elif (
             token.token_type is TokenType.VAR
             and token.text.upper() == "PERCENTILE"
             and _arguments(piped, index + 1) > 2
         ):
-            result.tokens.append(_build_token(TokenType.VAR, _PERCENTILE, token))
+            result.tokens.append(build_token(TokenType.VAR, _PERCENTILE, token))
             result.calls += 1
         else:
             result.tokens.append(token)
@@ -108,7 +100,7 @@ def _as_written(node: exp.Expr, is_unsigned: bool) -> exp.Expr:
         return exp.Anonymous(this="VARIANT_GET", expressions=[node.this, path])
     if isinstance(node, exp.Anonymous) and node.name == _PERCENTILE:
         node.set("this", "PERCENTILE")
-    if isinstance(node, exp.Anonymous) and node.name == _PIVOT:
+    if isinstance(node, exp.Anonymous) and node.name == PIVOT:
         (value,) = node.expressions
         return value if isinstance(value, exp.Expr) else node
     return node
@@ -140,23 +132,45 @@ def _part_end(tokens: Sequence[Token], index: int) -> int:
     if kinds[:1] == [TokenType.L_BRACKET]:
         inside = kinds[1:2] in ([TokenType.NUMBER], [TokenType.STRING])
         return index + 3 if inside and kinds[2:] == [TokenType.R_BRACKET] else 0
-    is_word = bool(kinds) and kinds[0] is not TokenType.STRING and _WORD.fullmatch(tokens[index].text)
+    is_word = bool(kinds) and kinds[0] is not TokenType.STRING and WORD.fullmatch(tokens[index].text)
     return index + 1 if is_word else 0
 
 
 def _further_part_end(tokens: Sequence[Token], index: int) -> int:
     kind = tokens[index].token_type if index < len(tokens) else None
-    if kind is TokenType.DOT:
+    if kind in (TokenType.DOT, TokenType.COLON):
         return _part_end(tokens, index + 1)
     return _part_end(tokens, index) if kind is TokenType.L_BRACKET else 0
 
 
 def _subscript(path: Sequence[Token]) -> Iterator[Token]:
-    parts = ["'" + part.text + "'" if part.token_type is TokenType.STRING else part.text for part in path[1:]]
-    first = "" if parts[0] == "[" else "."
-    yield _build_token(TokenType.L_BRACKET, "[", path[0])
-    yield _build_token(TokenType.STRING, f"{_PATH}{first}{''.join(parts)}", path[0])
-    yield _build_token(TokenType.R_BRACKET, "]", path[-1])
+    yield build_token(TokenType.L_BRACKET, "[", path[0])
+    yield build_token(TokenType.STRING, f"{_PATH}{_path_text(path)}", path[0])
+    yield build_token(TokenType.R_BRACKET, "]", path[-1])
+
+
+def _path_text(path: Sequence[Token]) -> str:
+    """A path behind a value as VARIANT_GET takes it, without its `$`: `:a:b` is `:a.b`."""
+    parts = ["'" + part.text + "'" if part.token_type is TokenType.STRING else part.text for part in path]
+    text = "".join("." if part == ":" else part for part in parts)
+    return text[1:] if text.startswith(".[") else text
+
+
+def with_calls_for_paths(tokens: Sequence[Token]) -> list[Token]:
+    """The tokens with the name of the call and the path in place of each `:field`, as they stand in the call."""
+    out, types, index = list[Token](), 0, 0
+    while index < len(tokens):
+        token, before = tokens[index], tokens[index - 1] if index else None
+        types += token.token_type is TokenType.LT and before is not None and before.text.upper() in NESTED
+        types -= token.token_type is TokenType.GT and types > 0
+        end = _path_end(tokens, index) if before and not types else 0
+        if end:
+            out.append(build_token(TokenType.VAR, "VARIANT_GET", token))
+            out.append(build_token(TokenType.STRING, f"${_path_text(tokens[index:end])}", token))
+        else:
+            out.append(token)
+        index = end or index + 1
+    return out
 
 
 def _without_own_operators(tokens: Sequence[Token]) -> Iterator[Token]:
@@ -169,112 +183,34 @@ def _without_own_operators(tokens: Sequence[Token]) -> Iterator[Token]:
             yield token
             index += 1
             continue
-        end = _operator_end(tokens, index + 1)
-        items = list(_split_at_commas(tokens[index + 1 : end]))
+        end = operator_end(tokens, index + 1)
+        items = list(split_at_commas(tokens[index + 1 : end]))
         if word == "DROP":
             yield from _star_tokens("EXCEPT", TokenType.EXCEPT, tokens[index + 1 : end], token)
         for number, item in enumerate(items if word == "SET" else ()):
             if len(item) < 3 or item[1].token_type is not TokenType.EQ:
                 raise _error("`|> SET` needs the form `column = expression`")
             if number:
-                yield _build_token(TokenType.PIPE_GT, "|>", token)
-            named = [*item[2:], _build_token(TokenType.ALIAS, "AS", token), item[0]]
+                yield build_token(TokenType.PIPE_GT, "|>", token)
+            named = [*item[2:], build_token(TokenType.ALIAS, "AS", token), item[0]]
             yield from _star_tokens("REPLACE", TokenType.REPLACE, named, token)
         index = end
 
 
-def _enclose_pivots(tokens: Sequence[Token]) -> tuple[list[Token], int]:
-    """The tokens with a call around each expression of PIVOT that begins with one: the parser would take that for all
-    of it. And how many these are."""
-    out, enclosed, index = list[Token](), 0, 0
-    while index < len(tokens):
-        token = tokens[index]
-        out.append(token)
-        index += 1
-        if token.token_type is not TokenType.PIVOT or index >= len(tokens):
-            continue
-        end = _operator_end(tokens, index + 1, TokenType.FOR)
-        if tokens[index].token_type is not TokenType.L_PAREN or end >= len(tokens):
-            continue
-        out.append(tokens[index])
-        items = list(_split_at_commas(tokens[index + 1 : end]))
-        lengths = [_expression_length(item, alone=len(items) == 1) for item in items]
-        for item, length in zip(items, lengths, strict=True):
-            out += _enclose(item, length)
-            out.append(_build_token(TokenType.COMMA, ",", (item or tokens)[-1]))
-        out.pop()
-        enclosed += sum(map(bool, lengths))
-        index = end
-    return out, enclosed
-
-
-def _enclose(item: Sequence[Token], length: int) -> Iterator[Token]:
-    if length:
-        yield _build_token(TokenType.VAR, _PIVOT, item[0])
-        yield _build_token(TokenType.L_PAREN, "(", item[0])
-    yield from item[:length]
-    if length:
-        yield _build_token(TokenType.R_PAREN, ")", item[length - 1])
-    yield from item[length:]
-
-
-def _expression_length(item: Sequence[Token], *, alone: bool) -> int:
-    """The length of an expression of PIVOT that is in brackets or goes on behind a call; 0 for another one, and for one
-    of several without `AS`: of its text Spark makes the names of columns."""
-    named = len(item) > 2 and item[-2].token_type is TokenType.ALIAS
-    value = item[:-2] if named else item
-    if not value or not (named or alone):
-        return 0
-    if value[0].token_type is TokenType.L_PAREN:
-        return len(value)
-    if len(value) < 2 or not _WORD.fullmatch(value[0].text) or value[1].token_type is not TokenType.L_PAREN:
-        return 0
-    behind = _operator_end(value, 2) + 1
-    return len(value) if behind < len(value) and value[behind].token_type in _OPERATORS else 0
-
-
 def _star_tokens(word: str, kind: TokenType, inside: Sequence[Token], at: Token) -> Iterator[Token]:
-    yield _build_token(TokenType.SELECT, "SELECT", at)
-    yield _build_token(TokenType.STAR, "*", at)
-    yield _build_token(kind, word, at)
-    yield _build_token(TokenType.L_PAREN, "(", at)
+    yield build_token(TokenType.SELECT, "SELECT", at)
+    yield build_token(TokenType.STAR, "*", at)
+    yield build_token(kind, word, at)
+    yield build_token(TokenType.L_PAREN, "(", at)
     yield from inside
-    yield _build_token(TokenType.R_PAREN, ")", at)
+    yield build_token(TokenType.R_PAREN, ")", at)
 
 
 def _arguments(tokens: Sequence[Token], index: int) -> int:
     """How many arguments stand in the brackets that open at `index`; 0 for no brackets."""
     if index >= len(tokens) or tokens[index].token_type is not TokenType.L_PAREN:
         return 0
-    return len(list(_split_at_commas(tokens[index + 1 : _operator_end(tokens, index + 1)])))
-
-
-def _operator_end(tokens: Sequence[Token], index: int, *ends: TokenType) -> int:
-    depth = 0
-    while index < len(tokens):
-        kind = tokens[index].token_type
-        depth += (kind in _OPENING) - (kind in _CLOSING)
-        if depth < 0 or (depth == 0 and kind in (TokenType.PIPE_GT, TokenType.SEMICOLON, *ends)):
-            break
-        index += 1
-    return index
-
-
-def _split_at_commas(tokens: Sequence[Token]) -> Iterator[list[Token]]:
-    item: list[Token] = []
-    depth = 0
-    for token in tokens:
-        depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
-        if depth == 0 and token.token_type is TokenType.COMMA:
-            yield item
-            item = []
-        else:
-            item.append(token)
-    yield item
-
-
-def _build_token(kind: TokenType, text: str, at: Token) -> Token:
-    return Token(kind, text, at.line, at.col, at.start, at.end)
+    return len(list(split_at_commas(tokens[index + 1 : operator_end(tokens, index + 1)])))
 
 
 def _begins_hex(token: Token) -> bool:

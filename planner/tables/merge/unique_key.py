@@ -77,8 +77,10 @@ def _when(batch: MergeBatch, when: exp.When) -> str:
     if _deletes(when):
         return f"{begin} THEN DELETE"
     assignments = when.args["then"].expressions
-    if any(isinstance(assignment, exp.Star) for assignment in assignments):
-        pairs = [(side_column("target", name).this, side_column("source", name)) for name in batch.names]
+    star = next((assignment for assignment in assignments if isinstance(assignment, exp.Star)), None)
+    if star is not None:
+        names = [name for name in batch.names if name not in _exceptions(star)]
+        pairs = [(side_column("target", name).this, side_column("source", name)) for name in names]
     else:
         pairs = [(assignment.this.this, assignment.expression) for assignment in assignments]
     return f"{begin} THEN UPDATE SET {', '.join(f'{spark_text(name)} = {spark_text(value)}' for name, value in pairs)}"
@@ -105,11 +107,16 @@ def _update_expression(when: exp.When, name: str) -> exp.Expr:
         return side_column("target", name)
     for assignment in when.args["then"].expressions:
         if isinstance(assignment, exp.Star):
-            return side_column("source", name)
+            return side_column("target" if name in _exceptions(assignment) else "source", name)
         if assignment.this.name.lower() == name:
             value: exp.Expr = assignment.expression.copy()
             return value
     return side_column("target", name)
+
+
+def _exceptions(star: exp.Star) -> set[str]:
+    """The columns that `UPDATE SET * EXCEPT (a, b)` leaves as they are."""
+    return {column.name.lower() for column in star.args.get("except_") or ()}
 
 
 def _delete_expression(whens: list[exp.When]) -> exp.Expr:

@@ -47,6 +47,14 @@ OPENED = {  # configuration, query and the kind
     "merged_clustered": (
         f"{INCREMENTAL} unique_key=['id', 'day'], liquid_clustered_by='day'", LATER, Kind.INCREMENTAL_BY_UNIQUE_KEY
     ),
+    "merged_but": (
+        f"{INCREMENTAL} unique_key='id', merge_exclude_columns=['name'], merge_with_schema_evolution=true", LATER,
+        Kind.INCREMENTAL_BY_UNIQUE_KEY,
+    ),
+    "merged_newer": (
+        f"{INCREMENTAL} unique_key='id', source_alias='s', matched_condition='s.id > DBT_INTERNAL_DEST.id'", LATER,
+        Kind.INCREMENTAL_BY_UNIQUE_KEY,
+    ),
     "merged_some": (
         f"{INCREMENTAL} unique_key='id', merge_update_columns=['name']", LATER, Kind.INCREMENTAL_BY_UNIQUE_KEY
     ),
@@ -65,18 +73,17 @@ OPENED = {  # configuration, query and the kind
 REFUSED = {  # configuration and what is said of it
     "replace_where": (
         "incremental_strategy='replace_where', incremental_predicates=\"day >= '2026-01-01'\"",
-        "sets `incremental_predicates`, which mergeplan does not follow",
+        "sets `incremental_predicates`, which mergeplan follows in a `merge` only",
     ),
-    "predicates": ("unique_key='id', predicates=\"day > '2026-01-01'\"", "sets `predicates`"),
+    "predicates": ("unique_key='id', predicates=\"day > '2026-01-01'\"", "sets `predicates` to a text"),
     "deletes": (
         "incremental_strategy='delete+insert', unique_key='id'",
         "has the incremental strategy `delete+insert`, which mergeplan does not know",
     ),
-    "matched": ("unique_key='id', matched_condition='s.id > 1', source_alias='s'", "sets `matched_condition`"),
+    "matched": ("unique_key='id', matched_condition='x.id > 1', source_alias='s'", "names `x.id`"),
+    "inserts": ("unique_key='id', not_matched_condition='s.id > 1'", "sets `not_matched_condition`"),
     "by_source": ("unique_key='id', not_matched_by_source_action='delete'", "sets `not_matched_by_source_action`"),
-    "skips": ("unique_key='id', skip_matched_step=true", "sets `skip_matched_step`"),
-    "evolves": ("unique_key='id', merge_with_schema_evolution=true", "sets `merge_with_schema_evolution`"),
-    "columns": ("unique_key='id', merge_exclude_columns=['name']", "sets `merge_exclude_columns`"),
+    "skips": ("unique_key='id', skip_not_matched_step=true", "sets `skip_not_matched_step`"),
     "replaced_clustered": (
         "incremental_strategy='insert_overwrite', liquid_clustered_by='day'",
         "replaces rows by `liquid_clustered_by`",

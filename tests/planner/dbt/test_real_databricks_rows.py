@@ -52,6 +52,18 @@ MODELS = {  # name -> configuration and query
     "merged": (f"{INCREMENTAL} incremental_strategy='merge', unique_key='id'", KEYED),
     "merged_by_default": (f"{INCREMENTAL} unique_key=['id']", LATEST),
     "merged_two": (f"{INCREMENTAL} unique_key=['id', 'day']", KEYED),
+    "merged_but": (f"{INCREMENTAL} unique_key='id', merge_exclude_columns=['code']", LATEST),
+    "merged_recent": (
+        f"{INCREMENTAL} unique_key='id', incremental_predicates=[\"DBT_INTERNAL_DEST.day >= '2026-01-02'\"]",
+        LATEST,
+    ),
+    "merged_newer": (
+        f"{INCREMENTAL} unique_key='id', target_alias='t', source_alias='s', merge_update_columns=['price', 'day'], "
+        "matched_condition='t.day < s.day or t.price > 4'",
+        LATEST,
+    ),
+    "merged_once": (f"{INCREMENTAL} unique_key='id', skip_matched_step=true", LATEST),
+    "merged_evolving": (f"{INCREMENTAL} unique_key='id', merge_with_schema_evolution=true", LATEST),
     "replaced": (f"{INCREMENTAL} incremental_strategy='insert_overwrite', partition_by=['day']", NEWEST),
     "replaced_whole": (f"{INCREMENTAL} incremental_strategy='insert_overwrite'", NEWEST),
     "exchanged": (f"{INCREMENTAL} incremental_strategy='delete+insert', unique_key='day'", PLAIN),

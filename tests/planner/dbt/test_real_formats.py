@@ -32,6 +32,7 @@ LATER = """select id, code, price, day from {{{{ source('raw', 'items') }}}}
 AGAIN = LATER.format("day >= (select max(day) from {{ this }})")
 AFTER = LATER.format("day > (select date_sub(max(day), 1) from {{ this }}) and code is not null")
 RECENT = LATER.format("day >= (select date_sub(max(day), 1) from {{ source('raw', 'items') }})")
+BY_ID = "materialized='incremental', incremental_strategy='merge', unique_key='id'"
 MODELS = {  # name -> configuration, query, and whether the format must know MERGE
     "whole": ("materialized='table'", "select code, sum(price) as price from {{ ref('named') }} group by code", False),
     "shown": ("materialized='view'", "select * from {{ ref('whole') }} where price > 4", False),
@@ -45,6 +46,13 @@ MODELS = {  # name -> configuration, query, and whether the format must know MER
     "merged_some": (
         "materialized='incremental', incremental_strategy='merge', unique_key='id', merge_update_columns=['price']",
         LATEST, True,
+    ),
+    "merged_but": (
+        f"{BY_ID}, merge_exclude_columns=['CODE']", LATEST, True,
+    ),
+    "merged_recent": (f"{BY_ID}, incremental_predicates=[\"DBT_INTERNAL_DEST.day >= '2026-01-02'\"]", LATEST, True),
+    "merged_dear": (
+        f"{BY_ID}, predicates=['DBT_INTERNAL_SOURCE.price > 4', 'dbt_internal_dest.code is not null']", KEYED, True
     ),
     "merged_none": ("materialized='incremental', incremental_strategy='merge'", KEYED, True),
     "replaced": (

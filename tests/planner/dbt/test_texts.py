@@ -32,6 +32,7 @@ def incremental(strategy: str, later: str = "select 1 as a", **settings: Any) ->
 
 
 SPACED, AFTER = "day >= '\ue000start\ue001 '", "day > '\ue000end\ue001'"
+ALIASES = {"target_alias": "t", "source_alias": "s"}
 BATCH = {"event_time": "day", "begin": "2026-01-01", "batch_size": "day"}
 
 
@@ -49,6 +50,27 @@ BATCH = {"event_time": "day", "begin": "2026-01-01", "batch_size": "day"}
             "INCREMENTAL_BY_UNIQUE_KEY (unique_key (a), "
             "when_matched (WHEN MATCHED THEN UPDATE SET target.b = source.b, target.C = source.C))",
         ),
+        (
+            incremental("merge", unique_key="a", merge_exclude_columns=["b"], merge_with_schema_evolution=True),
+            "INCREMENTAL_BY_UNIQUE_KEY (unique_key (a), "
+            "when_matched (WHEN MATCHED THEN UPDATE SET * EXCEPT (b)))",
+        ),
+        (
+            incremental("merge", unique_key="a", predicates=["DBT_INTERNAL_DEST.b > 1", "dbt_internal_source.b < 9"]),
+            "INCREMENTAL_BY_UNIQUE_KEY (unique_key (a), merge_filter ((target.b > 1) AND (source.b < 9)))",
+        ),
+        (
+            incremental("merge", unique_key="a", matched_condition="t.b < s.b or t.b is null", **ALIASES),
+            "INCREMENTAL_BY_UNIQUE_KEY (unique_key (a), when_matched "
+            "(WHEN MATCHED AND (target.b < source.b OR target.b IS NULL) THEN UPDATE SET *))",
+        ),
+        (
+            incremental("merge", unique_key="a", skip_matched_step="true"),
+            "INCREMENTAL_BY_UNIQUE_KEY (unique_key (a), "
+            "when_matched (WHEN MATCHED THEN UPDATE SET target.a = target.a))",
+        ),
+        (incremental("append", incremental_predicates=["a > 1"]), "INCREMENTAL_UNMANAGED"),
+        (node(materialized="table", sql_header="-- ;\nset spark.sql.shuffle.partitions = 8;"), "FULL"),
         (incremental("insert_overwrite", partition_by="a"), "INCREMENTAL_BY_PARTITION"),
         (incremental("insert_overwrite", "select 1 -- again\n as  a", partition_by="a"), "INCREMENTAL_BY_PARTITION"),
         (incremental("append", "/* later */ select 1 as a"), "INCREMENTAL_UNMANAGED"),
@@ -92,12 +114,18 @@ def test_a_materialization_is_a_kind(made: DbtNode, kind: str) -> None:
         (incremental("delete_insert"), "has the incremental strategy `delete_insert`"),
         (incremental("insert_overwrite", liquid_clustered_by="a"), "replaces rows by `liquid_clustered_by`"),
         (incremental("replace_where", incremental_predicates="a > 1"), "sets `incremental_predicates`"),
-        (incremental("merge", unique_key="a", predicates=["a > 1"]), "sets `predicates`"),
-        (node(materialized="table", sql_header="set x = 1;"), "sets `sql_header`"),
-        (incremental("merge", unique_key="a", merge_exclude_columns=["b"]), "sets `merge_exclude_columns`"),
-        (incremental("merge", unique_key="a", merge_update_columns=["b c"]), "updates `b c`, which is no name"),
-        (incremental("merge", unique_key="a", matched_condition="t.a > 1"), "sets `matched_condition`"),
-        (incremental("merge", unique_key="a", merge_with_schema_evolution=True), "sets `merge_with_schema_evolution`"),
+        (incremental("merge", unique_key="a", predicates=["a > 1"]), "names `a` in `predicates`"),
+        (incremental("merge", unique_key="a", predicates="t.a > 1"), "sets `predicates` to a text"),
+        (incremental("merge", unique_key="a", predicates=["dbt_internal_dest.a > 1 or true"]), "has the condition"),
+        (incremental("merge", unique_key="a", predicates=["dbt_internal_dest.a in (select 1)"]), "has the condition"),
+        (incremental("merge", unique_key="a", predicates=["dbt_internal_dest.a ="]), "has the condition"),
+        (incremental("merge", unique_key="a", predicates=["true from s.t"]), "has the condition"),
+        (node(materialized="table", sql_header="set x = 1;"), "sets `sql_header` to `set x = 1`"),
+        (incremental("merge", unique_key="a", merge_exclude_columns=["b", "A"]), "names its `unique_key`"),
+        (incremental("merge", unique_key="a", merge_update_columns=["b c"]), "names `b c` in `merge_update_columns`"),
+        (incremental("merge", unique_key="a", matched_condition="t.a > 1"), "names `t.a` in `matched_condition`"),
+        (incremental("merge", unique_key="a + 1", skip_matched_step=True), "names `a + 1` in `unique_key`"),
+        (incremental("merge", unique_key="a", not_matched_condition="s.a > 1"), "sets `not_matched_condition`"),
         (node(materialized="streaming_table"), "is materialized as `streaming_table`"),
         (node(materialized="table", hooks=("insert into s.log values (1)",)), "has the hook `insert into s.log"),
         (node(materialized="table", file_format="hudi"), "has the file format `hudi`"),

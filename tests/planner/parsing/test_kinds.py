@@ -84,6 +84,14 @@ def test_a_key_whose_rows_are_replaced_together_updates_none(other: str) -> None
         kind(f"INCREMENTAL_BY_UNIQUE_KEY (unique_key id, delete_insert true, {other})")
 
 
+def test_all_columns_but_some_may_be_updated() -> None:
+    when = "WHEN MATCHED THEN UPDATE SET * EXCEPT (Made, `by`)"
+
+    assert kind(f"INCREMENTAL_BY_UNIQUE_KEY (unique_key id, when_matched ({when}))").when_matched == (
+        "WHEN MATCHED THEN UPDATE SET * EXCEPT (made, `by`)"
+    )
+
+
 def test_partitions_are_columns_and_expressions() -> None:
     found = kind("FULL", ", partitioned_by (ID, days(at), bucket(4, id), truncate(3, n), cast(n as date))")
 

@@ -43,6 +43,10 @@ TYPES = [
     ("TIMESTAMP '2024-01-01' + INTERVAL '-1 hour'", "TIMESTAMP '2024-01-01' + INTERVAL '-1' HOUR"),
     ("DATE '2024-01-01' + INTERVAL '2 month'", "DATE '2024-01-01' + INTERVAL '2' MONTH"),
     ("CHAR(65)", "CHR(65)"),
+    (
+        "PARSE_JSON('{\"f\": {\"g h\": [7]}}'):f['g h'][0]::INT",
+        "VARIANT_GET(PARSE_JSON('{\"f\": {\"g h\": [7]}}'), '$.f[\\'g h\\'][0]')::INT",
+    ),
 ]
 
 
@@ -65,6 +69,11 @@ def rows(engine: SparkEngine, query: str) -> list[str]:
 def test_a_comma_is_a_join_that_binds_as_any_other(written: str, same: str) -> None:
     assert shape(written).text == shape(same).text
     assert shape(written).relation
+
+
+def test_a_path_of_several_colons_is_one_path() -> None:
+    assert shape("SELECT x:f:g::INT AS c FROM s.t").text == shape("SELECT x:f.g::INT AS c FROM s.t").text
+    assert shape("SELECT x:f:g::INT AS c FROM s.t").text != shape("SELECT x:f:G::INT AS c FROM s.t").text
 
 
 @pytest.mark.parametrize(("written", "same"), TYPES)

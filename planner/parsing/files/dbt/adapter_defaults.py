@@ -8,14 +8,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+OF_DATABRICKS = frozenset(  # which the macros of dbt-spark do not read
+    """matched_condition not_matched_condition not_matched_by_source_action not_matched_by_source_condition
+    skip_matched_step skip_not_matched_step merge_with_schema_evolution target_alias source_alias""".split()
+)
 STORED = ("table", "incremental", "snapshot")
 
 
 def add_adapter_defaults(adapter: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a node with the adapter's own where it has none: dbt-databricks merges, and keeps Delta."""
-    settings = dict(settings)
+    is_databricks = adapter == "databricks"
+    settings = {name: value for name, value in settings.items() if is_databricks or name not in OF_DATABRICKS}
     materialized = settings.get("materialized")
-    if adapter == "databricks" and materialized in STORED:
+    if is_databricks and materialized in STORED:
         settings["file_format"] = settings.get("file_format") or "delta"
         if materialized == "incremental":
             settings["incremental_strategy"] = settings.get("incremental_strategy") or "merge"

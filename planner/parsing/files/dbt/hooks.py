@@ -39,6 +39,7 @@ _LOADED = re.compile(
 )
 _CALL = re.compile(r"\s*\{\{.*\}\}\s*", re.DOTALL)  # of a macro: what it sends is not known before it runs
 TABLES = ("table", "incremental")
+_COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 _PARTS = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|;", re.DOTALL)
 
 
@@ -52,6 +53,14 @@ def refuse_hooks(node: DbtNode) -> None:
             hint += " does to rows, change the query of the model."
             message = f"`{node.table}` has the hook `{start}`, which mergeplan does not run."
             raise ProjectError(message, place=Place(node.path, 1), hint=hint)
+
+
+def refuse_header(node: DbtNode) -> None:
+    """ProjectError for a `sql_header` of which nobody knows what it does to the query behind it."""
+    text = _COMMENT.sub(" ", str(node.settings.get("sql_header") or ""))
+    statements = [part for part in text.split(";") if part.strip()]  # a quoted one makes parts that are no SET
+    if unknown := next((part for part in statements if not _sets_no_result(part)), ""):
+        raise _error(node, f"sets `sql_header` to `{' '.join(unknown.split())[:60]}`, which mergeplan does not follow")
 
 
 def with_inserted_rows(node: DbtNode) -> str:

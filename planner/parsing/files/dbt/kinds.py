@@ -10,7 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from mergeplan.planner.errors import Place, ProjectError
-from mergeplan.planner.parsing.files.dbt.hooks import refuse_hooks, with_inserted_rows
+from mergeplan.planner.parsing.files.dbt.hooks import refuse_header, refuse_hooks, with_inserted_rows
+from mergeplan.planner.parsing.files.dbt.merges import PREDICATES, merge_settings
 from mergeplan.planner.parsing.files.dbt.nodes import DbtNode
 from mergeplan.planner.parsing.files.dbt.two_forms import first_or_later, is_alike, later_reads_itself
 
@@ -20,26 +21,19 @@ BATCHES = {"hour": "@hourly", "day": "@daily", "month": "@monthly", "year": "@ye
 _PLAIN = re.compile(r"\w+")
 # Settings that decide rows or their place, which no kind of ours has.
 REFUSED = {
-    **dict.fromkeys(
-        ("incremental_predicates", "predicates"), "`merge_filter` of a model of mergeplan does what it does"
-    ),
-    "sql_header": "",
     # of dbt-databricks
     **dict.fromkeys(
         (
-            "matched_condition",
             "not_matched_condition",
             "not_matched_by_source_action",
             "not_matched_by_source_condition",
-            "skip_matched_step",
             "skip_not_matched_step",
         ),
-        "`when_matched` of a model of mergeplan does what it does",
+        "A model of mergeplan inserts each row of a new key: leave out the others in the query",
     ),
-    "merge_with_schema_evolution": "",
     "row_filter": "",
 }
-INSTEAD = {  # of strategies of which these settings say which rows go
+INSTEAD = {  # of strategies of which predicates say which rows go
     "replace_where": "Use `insert_overwrite` with `partition_by`, or `delete+insert` with one column as `unique_key`",
     "delete+insert": "Choose the rows in the query, by `is_incremental()`",
 }
@@ -62,11 +56,11 @@ def dbt_kind(node: DbtNode) -> DbtKind:
     """The kind of a node; ProjectError for what mergeplan does not do as dbt does it."""
     if node.language != "sql":
         raise _error(node, "is a Python model, which dbt runs on Databricks only")
-    strategy = str(node.settings.get("incremental_strategy") or "").lower()
     for setting, instead in REFUSED.items():
-        if str(node.settings.get(setting) or "").strip():  # a header may be what a macro renders to nothing
-            raise _error(node, f"sets `{setting}`, which mergeplan does not follow", INSTEAD.get(strategy, instead))
+        if node.settings.get(setting):
+            raise _error(node, f"sets `{setting}`, which mergeplan does not follow", instead)
     refuse_hooks(node)
+    refuse_header(node)
     kind = "seed" if node.type == "seed" else "snapshot" if node.type == "snapshot" else node.materialized
     read = KINDS.get(kind)
     if read is None:
@@ -154,6 +148,8 @@ def _incremental(node: DbtNode) -> DbtKind:
         return DbtKind("FULL", node.text)  # dbt replaces the table in each run
     strategy = str(node.settings.get("incremental_strategy") or "append").lower()
     read = STRATEGIES.get(strategy)
+    if strategy not in ("append", "merge") and (setting := next(filter(node.settings.get, PREDICATES), "")):
+        raise _error(node, f"sets `{setting}`, which mergeplan follows in a `merge` only", INSTEAD.get(strategy, ""))
     if read is None:
         instead = f"Use one of {', '.join(STRATEGIES)}, or a model of mergeplan of kind INCREMENTAL_BY_TIME_RANGE"
         raise _error(node, f"has the incremental strategy `{strategy}`, which mergeplan does not know", instead)
@@ -167,20 +163,9 @@ def _append(node: DbtNode) -> DbtKind:
 
 def _merge(node: DbtNode) -> DbtKind:
     """Rows are updated by their key, in all columns or in some; without a key dbt appends."""
-    keys = node.words("unique_key")
-    if not keys:
+    if not node.words("unique_key"):
         return _append(node)
-    if node.words("merge_exclude_columns"):
-        raise _error(
-            node, "sets `merge_exclude_columns`, which mergeplan does not follow", "Set `merge_update_columns`"
-        )
-    updated = [name.strip().strip("`") for name in node.words("merge_update_columns")]
-    if unknown := [name for name in updated if not _PLAIN.fullmatch(name)]:
-        raise _error(node, f"updates `{unknown[0]}`, which is no name of a column")
-    named = ", ".join(f"target.{name} = source.{name}" for name in updated)
-    matched = f", when_matched (WHEN MATCHED THEN UPDATE SET {named})" if updated else ""
-    kind = f"INCREMENTAL_BY_UNIQUE_KEY (unique_key ({', '.join(map(str.strip, keys))}){matched})"
-    return DbtKind(kind, first_or_later(node))
+    return DbtKind(f"INCREMENTAL_BY_UNIQUE_KEY ({', '.join(merge_settings(node))})", first_or_later(node))
 
 
 def _delete_insert(node: DbtNode) -> DbtKind:

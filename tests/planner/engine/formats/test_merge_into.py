@@ -34,6 +34,7 @@ DELETES = (
 CASES: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "all": ("", "", ("id",)),
     "star": ("WHEN MATCHED THEN UPDATE SET *", "", ("id",)),
+    "all but one": ("WHEN MATCHED THEN UPDATE SET * EXCEPT (`na``me`)", "", ("id",)),
     "set": ("WHEN MATCHED THEN UPDATE SET target.n = target.n + source.n", "", ("id",)),
     "delete": (DELETES, "", ("id",)),
     "no when holds": ("WHEN MATCHED AND source.n > 100 THEN UPDATE SET *", "", ("id",)),

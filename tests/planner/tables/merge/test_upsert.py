@@ -36,6 +36,7 @@ X, Y = (None, "x", 1), (None, "y", 2)
     [
         ("", "", [X, Y, (1, "A", 5), (2, "b", 20), (3, "C", 7)]),
         ("WHEN MATCHED THEN UPDATE SET *", "", [X, Y, (1, "A", 5), (2, "b", 20), (3, "C", 7)]),
+        ("WHEN MATCHED THEN UPDATE SET * EXCEPT (NAME)", "", [X, Y, (1, "a", 5), (2, "b", 20), (3, "C", 7)]),
         ("WHEN MATCHED THEN UPDATE SET target.n = target.n + source.n", "",
          [X, Y, (1, "a", 15), (2, "b", 20), (3, "C", 7)]),
         ("WHEN MATCHED AND source.n > 100 THEN DELETE WHEN MATCHED AND source.n < 9 THEN UPDATE SET target.n = 0 "
@@ -45,7 +46,7 @@ X, Y = (None, "x", 1), (None, "y", 2)
         ("", "target.n > 10 AND @start_ds = '2026-01-01'",
          [X, Y, (1, "A", 5), (1, "a", 10), (2, "b", 20), (3, "C", 7)]),
     ],
-    ids=["all", "star", "set", "first when decides", "delete", "no when holds", "filter"],
+    ids=["all", "star", "all but one", "set", "first when decides", "delete", "no when holds", "filter"],
 )  # fmt: skip
 def test_a_merge_by_key_leaves_what_merge_would(
     when: str, only: str, rows: list[tuple[object, ...]], shared_engine: SparkEngine

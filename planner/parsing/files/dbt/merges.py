@@ -1,0 +1,98 @@
+"""What a merge of dbt does with rows of a key that is there, and by what further conditions it finds them."""
+
+from __future__ import annotations
+
+import re
+
+from sqlglot import exp
+
+from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.parsing.files.dbt.nodes import DbtNode
+from mergeplan.planner.parsing.sql.misreading import differ
+from mergeplan.planner.parsing.sql.tokens import SourceText, tokenize
+from mergeplan.planner.semantics.expressions import has_other_precedence
+from mergeplan.planner.semantics.spark.spark_sql import FAILURES, spark_text_of, tree_of
+
+_PLAIN = re.compile(r"\w+")
+_SIDES = {"target_alias": ("dbt_internal_dest", "target"), "source_alias": ("dbt_internal_source", "source")}
+PREDICATES = ("predicates", "incremental_predicates")  # the first one that is set counts
+
+
+def merge_settings(node: DbtNode) -> tuple[str, ...]:
+    """The settings of INCREMENTAL_BY_UNIQUE_KEY, as MODEL writes them; ProjectError for what it does not do."""
+    keys = tuple(key.strip() for key in node.words("unique_key"))
+    updated = _update(node, keys)
+    condition = str(node.settings.get("matched_condition") or "").strip()
+    when = f" AND ({_read_condition(node, 'matched_condition', condition)})" if condition else ""
+    matched = f"when_matched (WHEN MATCHED{when} THEN UPDATE SET {updated})" if updated != "*" or when else ""
+    parts = [f"unique_key ({', '.join(keys)})", matched]
+    if predicates := _predicates(node):
+        parts.append(f"merge_filter ({' AND '.join(f'({predicate})' for predicate in predicates)})")
+    return tuple(filter(None, parts))
+
+
+def _update(node: DbtNode, keys: tuple[str, ...]) -> str:
+    """What is set where a key is there already."""
+    if str(node.settings.get("skip_matched_step") or "").lower() == "true":
+        key = _names(node, "unique_key")[0]
+        return f"target.{key} = target.{key}"
+    updated, excluded = _names(node, "merge_update_columns"), _names(node, "merge_exclude_columns")
+    if updated and excluded:
+        raise _error(node, "sets both `merge_update_columns` and `merge_exclude_columns`, which dbt refuses")
+    if excluded and {name.lower() for name in excluded}.issuperset(key.strip("`").lower() for key in keys):
+        raise _error(
+            node, "names its `unique_key` in `merge_exclude_columns`", "Leave the key out: it is equal anyway."
+        )
+    if excluded:
+        return f"* EXCEPT ({', '.join(excluded)})"
+    return ", ".join(f"target.{name} = source.{name}" for name in updated) or "*"
+
+
+def _names(node: DbtNode, setting: str) -> list[str]:
+    names = [name.strip().strip("`") for name in node.words(setting)]
+    if unknown := [name for name in names if not _PLAIN.fullmatch(name)]:
+        raise _error(node, f"names `{unknown[0]}` in `{setting}`, which is no name of a column")
+    return names
+
+
+def _predicates(node: DbtNode) -> list[str]:
+    """The conditions beside the key; each stands alone, since dbt puts AND between them without brackets."""
+    setting = next((name for name in PREDICATES if node.settings.get(name)), "")
+    value = node.settings.get(setting)
+    if value and not isinstance(value, list | tuple):
+        raise _error(node, f"sets `{setting}` to a text, where dbt merges by a list of texts")
+    return [_read_condition(node, setting, text, stands_alone=True) for text in node.words(setting)]
+
+
+def _read_condition(node: DbtNode, setting: str, text: str, *, stands_alone: bool = False) -> str:
+    """A condition over `target` and `source`; ProjectError for one that a merge of ours could read otherwise."""
+    wrong = _error(node, f"has the condition `{text}` in `{setting}`, which mergeplan does not follow")
+    try:
+        (condition,) = tree_of(f"SELECT {text}").expressions
+        is_alike = not differ(*(tokenize(SourceText("", sql, "spark")) for sql in (text, spark_text_of(condition))))
+    except (*FAILURES, ProjectError):
+        raise wrong from None
+    if not is_alike or isinstance(condition, exp.Alias) or (stands_alone and isinstance(condition, exp.Or)):
+        raise wrong
+    for part in condition.walk():
+        if isinstance(part, exp.Query | exp.Star | exp.AggFunc | exp.Window) or has_other_precedence(part):
+            raise wrong
+    for column in condition.find_all(exp.Column):
+        side = _side(node, column.table.lower())
+        if side is None or column.args.get("db"):
+            hint = f"Write DBT_INTERNAL_DEST or DBT_INTERNAL_SOURCE before `{column.name}`."
+            raise _error(node, f"names `{column.sql('spark')}` in `{setting}`, which may be of either side", hint)
+        column.set("table", exp.to_identifier(side))
+    return spark_text_of(condition)
+
+
+def _side(node: DbtNode, name: str) -> str | None:
+    """The side of a merge that a table's name means: dbt's name for it, or that of the node."""
+    for setting, (usual, side) in _SIDES.items():
+        if name == str(node.settings.get(setting) or usual).lower():
+            return side
+    return None
+
+
+def _error(node: DbtNode, why: str, hint: str = "") -> ProjectError:
+    return ProjectError(f"`{node.table}` {why}.", place=Place(node.path, 1), hint=hint)

@@ -1,0 +1,43 @@
+"""Parts of a query's tokens, by brackets and commas."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from sqlglot.tokenizer_core import Token, TokenType
+
+WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
+_CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
+
+
+def operator_end(tokens: Sequence[Token], index: int, *ends: TokenType) -> int:
+    """Where a part ends that begins at `index`: at a bracket that closes, a pipe, a semicolon or one of these."""
+    depth = 0
+    while index < len(tokens):
+        kind = tokens[index].token_type
+        depth += (kind in _OPENING) - (kind in _CLOSING)
+        if depth < 0 or (depth == 0 and kind in (TokenType.PIPE_GT, TokenType.SEMICOLON, *ends)):
+            break
+        index += 1
+    return index
+
+
+def split_at_commas(tokens: Sequence[Token]) -> Iterator[list[Token]]:
+    """The tokens between commas that stand in no brackets."""
+    item: list[Token] = []
+    depth = 0
+    for token in tokens:
+        depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
+        if depth == 0 and token.token_type is TokenType.COMMA:
+            yield item
+            item = []
+        else:
+            item.append(token)
+    yield item
+
+
+def build_token(kind: TokenType, text: str, at: Token) -> Token:
+    """A token that stands at the place of another one."""
+    return Token(kind, text, at.line, at.col, at.start, at.end)
