@@ -105,12 +105,14 @@ class HiveFiles:
         folder = f"mergeplan-{batch_id}{uuid4().hex[len(batch_id) :]}"
         batch = f"{known.base}/{folder}"
         seen, written, existing = self._write_aside(table, rows(), batch)
-        nothing = f"{batch}/empty"
-        self._write_nothing(table, nothing)
+        if not written:
+            return Written(seen)
         before = places(self._run, table, written & existing)
-        before += [(json.dumps(spec), nothing) for spec in written - existing]
-        kept = self._sessions.current.spark.createDataFrame(before or [("", "")], "spec string, place string")
-        kept.write.parquet(f"{batch}/{FORMER}")
+        if added := written - existing:
+            self._write_nothing(table, f"{batch}/empty")
+            before += [(json.dumps(spec), f"{batch}/empty") for spec in added]
+        kept = self._sessions.current.spark.createDataFrame(before, "spec string, place string")
+        kept.coalesce(1).write.parquet(f"{batch}/{FORMER}")
         self._sessions.check()
         self._run(f"ALTER TABLE {quote_name(table.name)} SET TBLPROPERTIES ('{OVERWRITE}' = '{folder}')")
         point(self._run, table, batch, written, existing)
@@ -264,7 +266,7 @@ class HiveFiles:
         if folder.removeprefix("mergeplan-")[:8] != batch_id[:8]:
             return
         former = self._sessions.current.spark.read.parquet(f"{known.base}/{folder}/{FORMER}").collect()
-        point_back(self._run, table, [(row["spec"], row["place"]) for row in former if row["spec"]])
+        point_back(self._run, table, [(row["spec"], row["place"]) for row in former])
         self._run(f"ALTER TABLE {quote_name(table.name)} UNSET TBLPROPERTIES IF EXISTS ('{OVERWRITE}')")
 
 

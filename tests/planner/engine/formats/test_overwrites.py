@@ -38,6 +38,8 @@ def test_a_batch_is_repeated_from_before_it_and_taken_back(table: Table, engine:
     assert rows(engine) == after
     engine.tables.unmerge(table, "aaaaaaaa")
     assert rows(engine) == before
+    assert engine.tables.overwrite(table, "SELECT * FROM s.cut WHERE n > 99", "cccccccc00000000").rows == 0
+    assert rows(engine) == (before if table.parts else [])
 
 
 def test_a_table_that_was_filled_anew_is_not_put_back(engine: SparkEngine) -> None:
