@@ -17,6 +17,7 @@ def drop_catalog(text: str, catalog: str) -> str:
         trees = [tree for tree in SPARK.parse(text) if tree is not None]
     except (SqlglotError, RecursionError):
         return text
-    parts = [table.parts for tree in trees for table in tree.find_all(exp.Table) if table.catalog.lower() == catalog]
-    starts = [(first.meta.get("start"), second.meta.get("start")) for first, second, *_ in parts]
-    return apply_splices(text, [Splice(int(start), int(end), "") for start, end in starts if start is not None])
+    named = [table.parts for tree in trees for table in tree.find_all(exp.Table) if table.catalog.lower() == catalog]
+    placed = [parts for parts in named if all("start" in part.meta for part in parts[:2])]
+    starts = [(int(parts[0].meta["start"]), int(parts[1].meta["start"])) for parts in placed]
+    return apply_splices(text, [Splice(start, end, "") for start, end in starts])
