@@ -207,11 +207,15 @@ def _open_defaults(
 ) -> tuple[Catalogs, Defaults]:
     """The catalogs of the gateway, and what the project gives every file, but for its Python macros."""
     connection = config.gateways[gateway].connection
-    catalogs = catalogs_of(gateway, connection, (_spark_defaults(connection) or ("", ""))[1])
+    catalogs = _catalogs(gateway, connection)
     defaults = read_defaults(config, gateway, document, now, catalogs.default)
     return catalogs, replace(
         defaults, jinja=_jinja_macros(reading, config), materializations=read_materializations(reading, config)
     )
+
+
+def _catalogs(gateway: str, connection: ConnectionConfig) -> Catalogs:
+    return catalogs_of(gateway, connection, (_spark_defaults(connection) or ("", ""))[1])
 
 
 def _check_models(
@@ -231,10 +235,12 @@ def _open_foreign(
     if is_dbt_project(reading.root):
         open_engine = options.open_engine
         connection = config.gateways[gateway].connection if gateway in config.gateways else None
+        catalogs = _catalogs(gateway, connection) if connection else Catalogs()
         answers = Answers(
             partial(open_engine, config, gateway) if open_engine else None,
             options.gives_rows,
             connection.extra_functions if connection else frozenset(),
+            catalogs.default if catalogs.default != catalogs.in_spark else "",
         )
         compiled = compile_dbt(reading, config.dbt, os.environ, options.isolation, options.cache, answers)
         return DbtFolder(reading, compiled)

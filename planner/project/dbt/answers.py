@@ -17,7 +17,9 @@ from mergeplan.planner.engine.protocol import Engine, Rows
 from mergeplan.planner.engine.spark.quoting import quote_name
 from mergeplan.planner.errors import Cancelled, MergeplanError, ProjectError, QueryError
 from mergeplan.planner.model.model import Column
+from mergeplan.planner.parsing.files.dbt.default_catalog import drop_catalog
 from mergeplan.planner.parsing.files.dbt.nodes import DbtNode, DbtProject, DbtQuestion
+from mergeplan.planner.parsing.sql.names import without_default
 from mergeplan.planner.parsing.sql.ordered_query import order_query
 from mergeplan.planner.parsing.sql.queried_tables import FIRST, NotAdmitted, parse_query
 from mergeplan.planner.project.dbt.node_columns import NodeColumns, ancestors
@@ -46,6 +48,7 @@ class Answers:
     open_engine: OpenEngine | None = None
     gives_rows: bool = True
     functions: frozenset[str] = frozenset()  # that the operator adds to Spark's own
+    default_catalog: str = ""  # what the project calls Spark's default catalog, where Spark calls it otherwise
     asked_spark: bool = False  # an answer was sought there, and may be another one the next time
     _engine: Engine | None = None
     _sources: dict[str, tuple[Column, ...]] = field(default_factory=dict)  # by id
@@ -108,9 +111,12 @@ class Answers:
 
     def _source_columns(self, project: DbtProject, id: str) -> tuple[Column, ...]:
         if id not in self._sources:
-            name = quote_name(project.source_by_id[id].table)
-            self._sources[id] = self._spark(project).schema(f"SELECT * FROM {name}")
+            self._sources[id] = self._table_columns(project, project.source_by_id[id].table)
         return self._sources[id]
+
+    def _table_columns(self, project: DbtProject, name: str) -> tuple[Column, ...]:
+        name = without_default(name, self.default_catalog) if self.default_catalog else name
+        return self._spark(project).schema(f"SELECT * FROM {quote_name(name)}")
 
     def _exists(self, project: DbtProject, question: DbtQuestion) -> Answer:
         name = question.subject.removeprefix(TABLE)
@@ -124,7 +130,7 @@ class Answers:
             if is_listed:
                 self._source_columns(project, name)
             else:
-                self._spark(project).schema(f"SELECT * FROM {quote_name(name)}")
+                self._table_columns(project, name)
         except QueryError as error:
             if error.condition not in NOT_THERE:
                 raise
@@ -148,7 +154,7 @@ class Answers:
             if named[table.lower()] == question.by:
                 return _refusal(OWN)
         try:
-            return _rows_answer(self._fetch(project, queried.text.strip()))
+            return _rows_answer(self._fetch(project, drop_catalog(queried.text.strip(), self.default_catalog)))
         except QueryError as error:
             built = sorted(table for table in queried.tables if named[table.lower()] in project.by_id)
             if error.condition not in NOT_THERE or not built:

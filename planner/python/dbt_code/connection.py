@@ -13,8 +13,8 @@ from mergeplan.planner.python.dbt_code.compile_error import CompileError
 CONNECTION = ("host", "port", "cluster", "endpoint", "organization", "threads", "user", "token", "http_path")
 SECTIONS = ("models", "seeds", "snapshots", "tests", "data_tests", "sources")  # of which dbt renders the settings
 FILE = "dbt_project.yml"
-_READ = re.compile(rf"\{{[{{%].*\btarget\s*(?:\.\s*|\[\s*['\"]|\.get\(\s*['\"])({'|'.join(CONNECTION)})\b", re.DOTALL)
-_TIME = re.compile(r"\{[{%].*\b(run_started_at|invocation_id|modules\s*\.\s*datetime)\b", re.DOTALL)
+_READ = re.compile(rf"\btarget\s*(?:\.\s*|\[\s*['\"]|\.get\(\s*['\"])({'|'.join(CONNECTION)})\b")
+_TIME = re.compile(r"\b(run_started_at|invocation_id|modules\s*\.\s*datetime)\b")
 
 
 def unknown(name: str) -> str:
@@ -45,7 +45,7 @@ def refuse_settings(root: Path, known: Collection[str]) -> None:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """The texts in a part of YAML, but for those of hooks."""
+    """The templates in a part of YAML, but for those of hooks."""
     if isinstance(value, Mapping):
         for name, part in value.items():
             if "hook" not in str(name):
@@ -53,5 +53,5 @@ def _texts(value: Any) -> Iterator[str]:
     elif isinstance(value, list):
         for part in value:
             yield from _texts(part)
-    elif isinstance(value, str):
+    elif isinstance(value, str) and ("{{" in value or "{%" in value):
         yield value

@@ -188,6 +188,20 @@ def test_columns_and_existence_of_a_source_are_those_of_its_table(items: SparkEn
     assert ask(items, exists) == {"exists": False}
 
 
+def test_names_of_the_default_catalog_are_asked_as_spark_calls_it(items: SparkEngine) -> None:
+    shop = project()
+    (source,) = shop.sources
+    shop = shop.model_copy(update={"sources": (source.model_copy(update={"relation": "`Main`.`raw`.`items`"}),)})
+    answers = Answers(lambda _formats: items, default_catalog="main")
+    text = "select max(i.id) as most from `main`.`raw`.items i join main.raw.items o on i.id = o.id where 'main.' > ''"
+    asked = [columns(ITEMS), query(text), DbtQuestion(kind="exists", subject="table:main.raw.other", by="")]
+
+    known = answers.answer(shop, asked)
+    assert [name for name, _ in known[asked[0].key]["columns"]] == ["id", "code", "price", "day"]  # type: ignore[attr-defined]
+    assert known[asked[1].key] == {"names": ["most"], "rows": [[2]]}
+    assert known[asked[2].key] == {"exists": False}
+
+
 def test_a_table_that_is_not_listed_is_looked_up_in_the_schemas_of_those_that_are(items: SparkEngine) -> None:
     def exists(name: str) -> object:
         return ask(items, DbtQuestion(kind="exists", subject=f"table:{name}", by=""))

@@ -22,10 +22,11 @@ from mergeplan.planner.parsing.files.schema import DbtConfig
 from mergeplan.planner.project.dbt.compile import compile_dbt
 from mergeplan.planner.project.dbt.inputs import PYTHON
 from mergeplan.planner.project.folder import Folder
+from mergeplan.planner.project.loader import LoadOptions, load_project
 from mergeplan.planner.python.isolation import NO_ISOLATION, Isolation
 from tests.planner.cli.conftest import Lent
 from tests.planner.dbt.admission import admit_project_code
-from tests.planner.shop import rows
+from tests.planner.shop import NOW, rows
 
 from .recorded import ANSWER, SHOP, compile_shop
 
@@ -236,6 +237,19 @@ def test_what_a_project_lacks_is_said_with_what_to_do(shop: Path) -> None:
     with pytest.raises(ProjectError, match=r"^models/bad\.yml:3: .*Syntax error near line 3: while parsing") as error:
         compile_dbt(Folder(shop, Cache(None)), DbtConfig(), os.environ, NO_ISOLATION, Cache(None))
     assert "---" not in error.value.message
+
+
+def test_a_space_in_the_header_of_a_seed_is_part_of_a_name_where_dbt_quotes_it(shop: Path) -> None:
+    for name, quotes in (("plain", "false"), ("quoted", "true")):
+        (shop / f"seeds/{name}.csv").write_text("a, b\n1,x\n")
+        (shop / f"seeds/{name}.yml").write_text(f"seeds: [{{name: {name}, config: {{quote_columns: {quotes}}}}}]")
+
+    project = load_project(shop, NOW, options=LoadOptions(strict=False))
+
+    assert [(column.name, column.type) for column in project.models["shop.plain"].columns] == [
+        ("a", "bigint"), ("b", "string"),
+    ]  # fmt: skip
+    assert "shop.quoted" in project.refused.names
 
 
 def test_an_empty_seed_is_an_error_of_its_own(shop: Path) -> None:
