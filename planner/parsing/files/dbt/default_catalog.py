@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from mergeplan.planner.parsing.files.dbt.kinds import SPARK
+from mergeplan.planner.parsing.files.dbt.two_forms import SPARK
 from mergeplan.planner.parsing.macros.splicing import Splice, apply_splices
 
 
