@@ -90,6 +90,8 @@ OTHER_QUERIES = [
     ("SELECT id FROM s.t WHERE b AND (n = 1 OR x = 1)", "SELECT id FROM s.t WHERE (b AND n = 1) OR x = 1"),
     ("SELECT id FROM s.t SEMI JOIN s.o ON t.id = o.n", "SELECT id FROM s.t ANTI JOIN s.o ON t.id = o.n"),
     ("SELECT id FROM s.t SEMI JOIN s.o ON t.id = o.n", "SELECT id FROM s.t JOIN s.o ON t.id = o.n"),
+    ("SELECT t.id FROM s.t LEFT JOIN s.o", "SELECT t.id FROM s.t JOIN s.o ON TRUE"),
+    ("SELECT t.id FROM s.t LEFT JOIN s.o", "SELECT t.id FROM s.t LEFT JOIN s.o ON FALSE"),
     ("SELECT id, EXPLODE(arr) AS e FROM s.t", "SELECT id, e FROM s.t LATERAL VIEW OUTER EXPLODE(arr) AS e"),
     ("SELECT id, EXPLODE(arr) AS e FROM s.t", "SELECT id, e FROM s.t LATERAL VIEW EXPLODE(words) AS e"),
     ("SELECT id, POSEXPLODE(arr) AS (p, q) FROM s.t", "SELECT id, q, p FROM s.t LATERAL VIEW POSEXPLODE(arr) AS p, q"),

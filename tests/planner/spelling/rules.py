@@ -204,8 +204,20 @@ def inner_joins(tree: Node) -> Node:
     """CROSS JOIN as INNER JOIN."""
 
     def change(node: Node) -> Node:
-        cross = node.kind == "Join" and "Cross$" in repr(node.get("joinType"))
+        cross = node.kind in ("Join", "LateralJoin") and "Cross$" in repr(node.get("joinType"))
         return node.replace_fields(joinType=_join_type("Inner")) if cross else node
+
+    return rewritten(tree, change)
+
+
+def without_true_conditions(tree: Node) -> Node:
+    """A join ON TRUE as one without a condition."""
+
+    def change(node: Node) -> Node:
+        condition = node.get("condition")
+        is_true = isinstance(condition, Node) and condition.kind == "Literal" and condition.get("value") == "true"
+        unconditional = node.kind == "Join" and (condition is None or is_true)
+        return Node(node.kind, _without(node, "condition"), node.children) if unconditional else node
 
     return rewritten(tree, change)
 
@@ -308,6 +320,7 @@ RULES: dict[str, Callable[[Node], Node]] = {
     "units have no case": units_without_case,
     "the rows of a table have no order": without_last_order,
     "CROSS JOIN is an inner one": inner_joins,
+    "a join without a condition is ON TRUE": without_true_conditions,
     "an alias that nothing uses": without_unused_aliases,
     "a generator among the outputs is a LATERAL VIEW": lateral_views,
     "NOT x IS NULL is x IS NOT NULL": tests_of_null,
