@@ -19,7 +19,11 @@ from mergeplan.planner.engine.protocol import Connection
 from mergeplan.planner.engine.spark.engine import SparkEngine, open_engine
 from mergeplan.planner.engine.spark.process.class_archive import OFF, VARIABLE, archive_of
 from mergeplan.planner.engine.spark.process.installed import find_java, spark_home
+from mergeplan.planner.state import database
+from tests.copied_tables import CopiedTables
 
+# Python looks for garbage after so many new objects and not after 700, as in a verb's own process: a tenth of the time.
+gc.set_threshold(100_000, 5, 5)
 settings.register_profile("mergeplan", deadline=None)  # how long an example takes is the machine's affair
 settings.load_profile("mergeplan")
 ARCHIVES = Path(sys.prefix) / ".spark"  # `make` puts one there
@@ -78,6 +82,21 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 def _has_archive() -> bool:
     archive = archive_of(find_java(), spark_home(), {VARIABLE: str(ARCHIVES)}) if ARCHIVES.is_dir() else None
     return archive is not None and bool(archive.options)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def copied_tables() -> Iterator[CopiedTables]:
+    """New state databases get their tables as copies; a test of migrations takes `migrations`, too."""
+    copies = CopiedTables(database._migrate)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(database, "_migrate", copies)
+        yield copies
+
+
+@pytest.fixture
+def migrations(copied_tables: CopiedTables, monkeypatch: pytest.MonkeyPatch) -> None:
+    """New state databases are made by migrations."""
+    monkeypatch.setattr(database, "_migrate", copied_tables.migrate)
 
 
 @pytest.fixture

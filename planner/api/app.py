@@ -24,6 +24,7 @@ from typing import Any
 from fastapi import APIRouter, FastAPI, Security
 from fastapi.responses import PlainTextResponse
 from fastapi.security import HTTPBearer
+from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
 
 from mergeplan.planner.api.context import ApiContext
@@ -65,9 +66,7 @@ def make_api(context: ApiContext | None = None) -> FastAPI:
     )
     app.state.context = context
     handle_errors(app)
-    for router in ROUTERS:
-        responses = problem_responses(401, 403, 409, 421, 422, 503)
-        app.include_router(router, prefix=PREFIX, responses=responses, dependencies=[Security(BEARER)])
+    app.router.routes.extend(_endpoints())
 
     @app.get("/healthz", include_in_schema=False)
     async def healthz() -> PlainTextResponse:
@@ -75,6 +74,15 @@ def make_api(context: ApiContext | None = None) -> FastAPI:
 
     app.openapi = partial(_describe, app)  # type: ignore[method-assign]
     return app
+
+
+@cache
+def _endpoints() -> tuple[BaseRoute, ...]:
+    """Those below `/api/v1`, made once in a process: FastAPI makes what it includes anew for each application."""
+    every, responses = APIRouter(), problem_responses(401, 403, 409, 421, 422, 503)
+    for router in ROUTERS:
+        every.include_router(router, prefix=PREFIX, responses=responses, dependencies=[Security(BEARER)])
+    return tuple(every.routes)
 
 
 @cache

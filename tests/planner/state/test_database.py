@@ -20,6 +20,7 @@ from mergeplan.planner.state import database
 from mergeplan.planner.state.database import clock, open_database, put, transaction, upgrade
 from mergeplan.planner.state.tables import metadata
 
+pytestmark = pytest.mark.usefixtures("migrations")
 UPGRADE = (
     "import sys; from mergeplan.planner.state.database import *; "
     "upgrade(open_database(sys.argv[1]), 'mergeplan.planner.state'); print('done')"
