@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +21,28 @@ RULES = "linter:\n  enabled: true\n  rules: ALL\n"
 VERBS = (("lint", NAME), ("render", NAME), ("lineage", NAME), ("lineage", f"{NAME}.country"), ("dag", f"+{NAME}"))
 
 
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project of many models, which a verb has opened, and what it remembered."""
+    folder = tmp_path_factory.mktemp("many")
+    command_line = CommandLine(folder / "project")
+    command_line.root.mkdir()
+    write_project(command_line.root, SIZE)
+    command_line.write("config.yaml", (command_line.root / "config.yaml").read_text() + RULES)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MERGEPLAN_CACHE", str(folder / "cache"))
+        assert command_line("dag").code == 0
+    return folder
+
+
 @pytest.fixture
-def many(offline: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CommandLine:
-    """A project of many models, which a verb has opened before."""
-    monkeypatch.setenv("MERGEPLAN_CACHE", str(tmp_path / "cache"))
-    write_project(offline.root, SIZE)
-    offline.write("config.yaml", (offline.root / "config.yaml").read_text() + RULES)
-    assert offline("dag").code == 0
-    return offline
+def many(opened: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CommandLine:
+    """A copy of that project and of what was remembered."""
+    shutil.copytree(opened, tmp_path / "many")
+    monkeypatch.setenv("MERGEPLAN_CACHE", str(tmp_path / "many/cache"))
+    many = CommandLine(tmp_path / "many/project")
+    assert many("dag").code == 0  # which notes how its files lie here
+    return many
 
 
 class Work:
