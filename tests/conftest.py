@@ -9,6 +9,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import accumulate, pairwise
 from pathlib import Path
 from zlib import crc32
 
@@ -158,6 +159,7 @@ LONGEST = (
 )  # fmt: skip
 
 
+@pytest.hookimpl(trylast=True)  # of what -m leaves
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """The longest files first, those of the bot spread among the others: its tests wait where the others compute. Of
     MERGEPLAN_SHARD=2/8 the second of eight parts."""
@@ -168,6 +170,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         here = [crc32(item.nodeid.partition("[")[0].encode()) % parts == part - 1 for item in items]
         config.hook.pytest_deselected(items=[item for item, is_here in zip(items, here, strict=True) if not is_here])
         items[:] = [item for item, is_here in zip(items, here, strict=True) if is_here]
+    if (workers := int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))) > 2:
+        items[:] = _gather_spark(items, workers)
+
+
+def _gather_spark(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
+    """The tests that share a Spark at the beginning of what half of the workers are given: a Spark takes ten seconds to
+    start and to warm up. Of what a worker is given others take the end."""
+    sizes = [(len(items) + number) // workers for number in range(workers)]
+    spark = [item for item in items if "shared_engine" in getattr(item, "fixturenames", ())]
+    others = [item for item in items if "shared_engine" not in getattr(item, "fixturenames", ())]
+    size = -(-len(spark) // (workers // 2))  # of each part
+    parts = [spark[start : start + size] for start in range(0, len(spark), size or 1)]
+    if size > sizes[0]:
+        return items
+    parts = [[]] * (workers - len(parts)) + parts
+    ends = accumulate(total - len(part) for total, part in zip(sizes, parts, strict=True))
+    starts = [0, *ends]
+    rests = (others[start:end] for start, end in pairwise(starts))
+    return [item for part, rest in zip(parts, rests, strict=True) for item in (*part, *rest)]
 
 
 def _spread_files(paths: list[Path]) -> dict[Path, float]:
