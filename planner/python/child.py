@@ -6,7 +6,6 @@ When the one who started it goes, it goes too.
 from __future__ import annotations
 
 import importlib
-import importlib.abc
 import importlib.machinery
 import os
 import sys
@@ -18,17 +17,21 @@ from enum import Enum
 from typing import Any
 
 from mergeplan.planner.python import rules, shims
-from mergeplan.planner.python.evaluator import Evaluator, call, sql_of
+from mergeplan.planner.python.evaluator import Evaluator
 from mergeplan.planner.python.executing import Context, Execution, intervals_of, readiness
 from mergeplan.planner.python.modules import module_name
 from mergeplan.planner.python.serving import error_data, run
 
+LIBRARY = "sqlglot"  # imported where it is first used, which is later than the project is opened
 
-class Files(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """The project's modules, from the texts that the planner has read: what was planned is what runs."""
+
+class Files:
+    """The project's modules, from the texts that the planner has read: what was planned is what runs. It finds them and
+    loads them; to be of importlib's own classes would import a dozen modules."""
 
     def __init__(self, root: str, texts: Mapping[str, str]) -> None:
         self.root = root
+        self.libraries = [*sys.path]  # without the project's folder
         self.paths = {module_name(path): path for path in texts}
         self.texts = texts
         self.folders = {".".join(name.split(".")[:end]) for name in self.paths for end in range(1, name.count(".") + 1)}
@@ -36,10 +39,12 @@ class Files(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
+        if fullname == LIBRARY or fullname.startswith(f"{LIBRARY}."):
+            return importlib.machinery.PathFinder.find_spec(fullname, path or self.libraries)
         if fullname in self.paths:
             place = os.path.join(self.root, self.paths[fullname])
             package = place.endswith("/__init__.py")
-            spec = importlib.machinery.ModuleSpec(fullname, self, origin=place, is_package=package)
+            spec = importlib.machinery.ModuleSpec(fullname, self, origin=place, is_package=package)  # type: ignore[arg-type]
             spec.has_location = True
             if package:
                 spec.submodule_search_locations = [os.path.dirname(place)]
@@ -49,6 +54,9 @@ class Files(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             spec.submodule_search_locations = [os.path.join(self.root, *fullname.split("."))]
             return spec
         return None
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> None:
+        """A module as Python makes it."""
 
     def exec_module(self, module: types.ModuleType) -> None:
         path = self.paths[module.__name__]
@@ -102,9 +110,13 @@ class Answering:
             case "load":
                 return self._load(request)
             case "macro":
+                from mergeplan.planner.python.macro_calls import call
+
                 macros = {name: macro.function for name, macro in shims.REGISTRY.macros.items()}
                 return call(macros[request["name"]], Evaluator(request, macros), request["args"], request["kwargs"])
             case "sql":
+                from mergeplan.planner.python.macro_calls import sql_of
+
                 macros = {name: macro.function for name, macro in shims.REGISTRY.macros.items()}
                 evaluator = Evaluator(request, macros)
                 return list(sql_of(self._entry(request)(evaluator), request["dialect"]))
@@ -151,8 +163,7 @@ class Answering:
         batch = intervals_of(request["intervals"])
         context = Context(request, self._open_execution(request["spark"]))
         function = shims.REGISTRY.signals[request["name"]].function
-        kwargs = {name: Evaluator({}, {}).eval_expression(value) for name, value in request["kwargs"].items()}
-        return readiness(function, batch, context, kwargs)
+        return readiness(function, batch, context, request["kwargs"])
 
     def _open_execution(self, spark: Mapping[str, Any] | None) -> Execution:
         self.execution = self.execution or Execution(spark)

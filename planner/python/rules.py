@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType, ModuleType
-from typing import Any, ClassVar
-
-import sqlglot
-from sqlglot import exp
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from mergeplan.planner.python.modules import module_name
+
+if TYPE_CHECKING:
+    from sqlglot import exp
 
 
 @dataclass(frozen=True)
@@ -139,8 +139,10 @@ class LintedModel:
     @property
     def query(self) -> Any:
         """Its query as sqlglot reads it, None when it has none."""
+        from sqlglot import parse_one  # which takes longer than a child takes to start
+
         sql = self._given["sql"]
-        return sqlglot.parse_one(sql, dialect="spark") if sql else None
+        return parse_one(sql, dialect="spark") if sql else None
 
     def render_query(self, *_: Any, **__: Any) -> Any:
         """Its query with macros expanded, except dates."""
@@ -244,4 +246,6 @@ def _several(result: Any, rule: str) -> Iterable[RuleViolation]:
 
 
 def _type(kind: str) -> exp.DataType:
+    from sqlglot import exp
+
     return exp.DataType.build(kind or "unknown", dialect="spark")
