@@ -44,7 +44,7 @@ pytestmark = pytest.mark.sampled
 
 NOW = datetime(2026, 1, 6, tzinfo=UTC)
 SEED = int(os.environ.get("MERGEPLAN_SEED", "1"))
-CASES = int(os.environ.get("MERGEPLAN_CASES", "30"))
+CASES = int(os.environ.get("MERGEPLAN_CASES", "20"))
 
 
 def write_project(root: Path, models: Mapping[str, Model]) -> Path:
