@@ -190,6 +190,7 @@ class Model:
     unique_key: tuple[str, ...] = ()  # columns and expressions over them, in Spark SQL
     when_matched: str = ""  # WHEN MATCHED ... of a MERGE, in Spark SQL over `source` and `target`
     merge_filter: str = ""  # a condition over `source` and `target`, in Spark SQL
+    null_safe_key: bool = False  # rows whose key is NULL have the same key
     delete_insert: bool = False  # a key may have several rows: a batch's take the place of all of theirs
     history: History | None = None
     insert_overwrite: bool = False  # of INCREMENTAL_UNMANAGED: a batch takes the place of what it writes to

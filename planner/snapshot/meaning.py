@@ -109,7 +109,7 @@ def _merging(model: Model) -> tuple[str, ...]:
     """How a batch is brought together with what the table held before."""
     partitions = model.partitioned_by if model.replaces_partitions else ()
     said = (*model.unique_key, "matched", model.when_matched, model.merge_filter, repr(model.history or ""))
-    said += ("delete and insert",) if model.delete_insert else ()
+    said += ("delete and insert",) if model.delete_insert else ("null-safe",) if model.null_safe_key else ()
     return (*said, "partitions", *partitions, str(model.insert_overwrite))
 
 

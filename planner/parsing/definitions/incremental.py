@@ -32,7 +32,8 @@ _SCD_KEYS = (
 )  # fmt: skip
 KEYS: dict[Kind, tuple[str, ...]] = {
     Kind.INCREMENTAL_BY_UNIQUE_KEY: (
-        "unique_key", "when_matched", "merge_filter", "delete_insert", *ORDER_KEYS, *BOTH, *POLICY_KEYS,
+        "unique_key", "when_matched", "merge_filter", "null_safe_key", "delete_insert", *ORDER_KEYS, *BOTH,
+        *POLICY_KEYS,
     ),
     Kind.INCREMENTAL_BY_PARTITION: (*BOTH, *POLICY_KEYS),
     Kind.INCREMENTAL_UNMANAGED: ("insert_overwrite", *BOTH, *POLICY_KEYS),
@@ -96,13 +97,15 @@ def apply_settings(model: Model, kind_prop: Property, options: dict[str, Propert
     if model.kind.fill is Fill.HISTORY:
         return replace(model, history=_history(model.kind, kind_prop, options))
     if "delete_insert" in options and boolean(options["delete_insert"]):
-        if other := next((options[key] for key in ("when_matched", "merge_filter") if key in options), None):
+        others = ("when_matched", "merge_filter", "null_safe_key")
+        if other := next((options[key] for key in others if key in options), None):
             raise other.error(f"`{other.key}` does not go with `delete_insert`: no row of the table is updated.")
         return replace(model, delete_insert=True)
     return replace(
         model,
         when_matched=_when_matched(options["when_matched"]) if "when_matched" in options else "",
         merge_filter=_merge_filter(options["merge_filter"]) if "merge_filter" in options else "",
+        null_safe_key="null_safe_key" in options and boolean(options["null_safe_key"]),
     )
 
 

@@ -367,6 +367,7 @@ def row_settings(model: Model) -> dict[str, str]:
         "unique_key": repr(model.unique_key),
         "when_matched": model.when_matched,
         "merge_filter": model.merge_filter,
+        "null_safe_key": "true" if model.null_safe_key else "",
         "delete_insert": "true" if model.delete_insert else "",
         "history": repr(model.history or ""),
         "insert_overwrite": str(model.insert_overwrite),

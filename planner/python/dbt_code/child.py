@@ -20,7 +20,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from mergeplan.planner.parsing.files.dbt.adapter_defaults import add_adapter_defaults
+from mergeplan.planner.parsing.files.dbt.adapter_defaults import MERGE, add_adapter_defaults
 from mergeplan.planner.python.dbt_code.compile_error import CompileError
 from mergeplan.planner.python.dbt_code.connection import refuse_settings
 from mergeplan.planner.python.dbt_code.error_place import find_line, find_place
@@ -67,7 +67,7 @@ SETTINGS = """materialized incremental_strategy unique_key partition_by event_ti
     warn_if error_if fail_calc limit enabled delimiter quote_columns column_types contract zorder auto_liquid_cluster
     table_format sql_header matched_condition not_matched_condition not_matched_by_source_action
     not_matched_by_source_condition skip_matched_step skip_not_matched_step merge_with_schema_evolution
-    row_filter target_alias source_alias""".split()
+    row_filter target_alias source_alias null_safe_key""".split()
 
 
 class DbtWork:
@@ -191,7 +191,8 @@ class Compiling:
         """A node as data."""
         kind = str(getattr(node.resource_type, "value", node.resource_type))
         config = node.config.to_dict() if hasattr(node.config, "to_dict") else dict(node.config)
-        config = add_adapter_defaults(self.adapter.type(), config)
+        merge = getattr(self.manifest.macros.get(MERGE), "macro_sql", "")
+        config = add_adapter_defaults(self.adapter.type(), config, merge)
         data = {
             "id": node.unique_id, "type": kind, "name": node.name, "path": self.path(node),
             "package": node.package_name, "relation": self.relation(node), "language": getattr(node, "language", "sql"),

@@ -51,4 +51,4 @@ def merge_statement(
 def _batch(model: Model, query: str, base: str, columns: tuple[Column, ...]) -> MergeBatch:
     kept = {column.name for column in model.history_columns}
     own = tuple(column for column in columns if column.name not in kept)
-    return MergeBatch(model.name, query, base, own, model.unique_key)
+    return MergeBatch(model.name, query, base, own, model.unique_key, model.null_safe_key)

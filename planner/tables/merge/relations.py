@@ -29,6 +29,7 @@ class MergeBatch:
     base: str
     columns: tuple[Column, ...]
     keys: tuple[str, ...]
+    null_safe: bool = False  # a NULL key is equal to a NULL key
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -64,8 +65,14 @@ def absent(side: str) -> exp.Expr:
 
 
 def key_conditions(batch: MergeBatch, one: str = "target", other: str = "source") -> list[exp.Expr]:
-    """Equal keys, as conditions; as in a MERGE, NULL is equal to nothing."""
-    return [side_column(one, f"{KEY}{n}").eq(side_column(other, f"{KEY}{n}")) for n in range(len(batch.keys))]
+    """Equal keys, as conditions; as in a MERGE, NULL is equal to nothing, unless the batch says that it is."""
+    names = [f"{KEY}{n}" for n in range(len(batch.keys))]
+    return [equal_keys(batch, side_column(one, name), side_column(other, name)) for name in names]
+
+
+def equal_keys(batch: MergeBatch, one: exp.Expr, other: exp.Expr) -> exp.Expr:
+    """True where two values of a key are the same."""
+    return exp.NullSafeEQ(this=one, expression=other) if batch.null_safe else one.eq(other)
 
 
 def keys_of_sides(batch: MergeBatch) -> list[tuple[exp.Expr, exp.Expr]] | None:
@@ -131,11 +138,11 @@ def _present(batch: MergeBatch) -> exp.Expr:
     shown: list[exp.Expr] = [exp.Literal.string(f"The query of {batch.model} returns more than one row for the key (")]
     for n, key in enumerate(keys):
         name = exp.Literal.string(f"{', ' if n else ''}{batch.keys[n]} = ")
-        shown += [name, cast(key.copy(), "string")]
+        shown += [name, exp.func("coalesce", cast(key.copy(), "string"), exp.Literal.string("NULL"))]
     order = "PARTITION BY " + ", ".join(batch.keys)
     hint = f"Keep one of them, for example with QUALIFY ROW_NUMBER() OVER ({order} ORDER BY ...) = 1"
     shown.append(exp.Literal.string(f") in one batch. {hint}."))
     several = exp.Window(this=exp.Count(this=exp.Star()), partition_by=[key.copy() for key in keys]) > 1
-    known = (key.is_(exp.null()).not_() for key in keys)
+    known = () if batch.null_safe else (key.is_(exp.null()).not_() for key in keys)
     error = exp.Anonymous(this="raise_error", expressions=[exp.Anonymous(this="concat", expressions=shown)])
     return exp.Case(ifs=[exp.If(this=exp.and_(*known, several), true=error)], default=exp.true())

@@ -15,6 +15,7 @@ from mergeplan.planner.tables.merge.relations import (
     PRESENT,
     MergeBatch,
     absent,
+    equal_keys,
     expression,
     key_conditions,
     keys_of_sides,
@@ -62,7 +63,7 @@ def upsert_into(
     keys = keys_of_sides(batch)
     if keys is None:
         return None
-    on: list[exp.Expr] = [one.eq(other) for one, other in keys]
+    on = [equal_keys(batch, one, other) for one, other in keys]
     if merge_filter:
         on.append(exp.paren(exp.or_(fill(expression(merge_filter), values), never(keys[0][1]))))
     rows = exp.select(*(exp.column(name, quoted=True) for name in batch.names)).from_("source")

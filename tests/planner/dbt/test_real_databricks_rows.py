@@ -51,6 +51,10 @@ MODELS = {  # name -> configuration and query
     "added_where_nothing": (f"{INCREMENTAL} incremental_strategy='replace_where'", KEYED),
     "merged": (f"{INCREMENTAL} incremental_strategy='merge', unique_key='id'", KEYED),
     "merged_by_default": (f"{INCREMENTAL} unique_key=['id']", LATEST),
+    "merged_unknown": (
+        f"{INCREMENTAL} unique_key='code'",
+        "select code, sum(price) as price from {{ source('raw', 'items') }} group by code",
+    ),
     "merged_two": (f"{INCREMENTAL} unique_key=['id', 'day']", KEYED),
     "merged_but": (f"{INCREMENTAL} unique_key='id', merge_exclude_columns=['code']", LATEST),
     "merged_recent": (

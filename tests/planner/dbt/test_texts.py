@@ -144,18 +144,30 @@ def test_what_no_kind_does_as_dbt_does_it_is_refused(made: DbtNode, why: str) ->
 @pytest.mark.parametrize(
     ("adapter", "settings", "expected"),
     [
-        ("databricks", {"materialized": "incremental"}, {"file_format": "delta", "incremental_strategy": "merge"}),
+        ("databricks", {"materialized": "incremental"},
+         {"file_format": "delta", "incremental_strategy": "merge", "null_safe_key": True}),
         ("databricks", {"materialized": "table"}, {"file_format": "delta"}),
         ("databricks", {"materialized": "snapshot", "file_format": "hudi"}, {}),
         ("databricks", {"materialized": "view"}, {}),
-        ("databricks", {"materialized": "incremental", "incremental_strategy": "append"}, {"file_format": "delta"}),
-        ("spark", {"materialized": "incremental"}, {}),
+        ("databricks", {"materialized": "incremental", "incremental_strategy": "append"},
+         {"file_format": "delta", "null_safe_key": True}),
+        ("spark", {"materialized": "incremental", "null_safe_key": True}, {}),
     ],
-)
+)  # fmt: skip
 def test_a_model_without_settings_has_those_of_its_adapter(
     adapter: str, settings: dict[str, Any], expected: dict[str, Any]
 ) -> None:
-    assert add_adapter_defaults(adapter, settings) == {**settings, **expected}
+    plain = {name: value for name, value in settings.items() if name != "null_safe_key"}
+    assert add_adapter_defaults(adapter, settings, "ON s.id <=> t.id") == {**plain, **expected}
+
+
+@pytest.mark.parametrize(("macro", "is_safe"), [("s.id <=> t.id", True), ("s.id = t.id", False), ("", False)])
+def test_a_merge_compares_keys_as_the_projects_own_dbt_databricks_does(macro: str, is_safe: bool) -> None:
+    settings = {"materialized": "incremental", "unique_key": "id", "incremental_strategy": "merge"}
+
+    kind = dbt_kind(node(later="select 1 as a", **add_adapter_defaults("databricks", settings, macro))).kind
+
+    assert ("null_safe_key true" in kind) is is_safe
 
 
 def test_a_batch_of_dbt_is_an_interval_of_ours() -> None:
@@ -265,9 +277,11 @@ def test_hooks_that_shape_no_row_are_left_to_dbt() -> None:
     assert dbt_kind(node(materialized="table", hooks=("optimize {{ this }}", " ", "GRANT select ..."))).kind == "FULL"
 
 
-@pytest.mark.parametrize(("strategy", "hint"), [("replace_where", "`insert_overwrite`"), ("merge", "`merge_filter`")])
+@pytest.mark.parametrize(
+    ("strategy", "hint"), [("replace_where", "`insert_overwrite`"), ("delete+insert", "`is_incremental()`")]
+)
 def test_predicates_are_refused_with_what_does_it_instead(strategy: str, hint: str) -> None:
-    with pytest.raises(ProjectError) as error:
+    with pytest.raises(ProjectError, match="which mergeplan follows in a `merge` only") as error:
         dbt_kind(incremental(strategy, unique_key="a", incremental_predicates="a > 1"))
     assert hint in error.value.hint
 

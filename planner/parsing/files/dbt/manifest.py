@@ -17,7 +17,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from mergeplan.planner.errors import Place, ProjectError
-from mergeplan.planner.parsing.files.dbt.adapter_defaults import add_adapter_defaults
+from mergeplan.planner.parsing.files.dbt.adapter_defaults import MERGE, add_adapter_defaults
 from mergeplan.planner.parsing.files.dbt.columns_as_words import quote_words
 from mergeplan.planner.parsing.files.dbt.databricks_words import spark_words
 from mergeplan.planner.parsing.files.dbt.nodes import DbtProject
@@ -150,13 +150,15 @@ def _node(
     config, id = node.get("config") or {}, node["unique_id"]
     hooks, post_hooks = ([hook["sql"] for hook in config.get(name) or ()] for name in ("pre-hook", "post-hook"))
     other = later.content["nodes"].get(id) if later else None
+    merge = str(first.content.get("macros", {}).get(MERGE, {}).get("macro_sql", ""))
+    settings = add_adapter_defaults(first.adapter, config, merge)
     constraints = [[c["type"], name, c.get("expression") or ""] for name, c in _constraints(node)]
     column_types = {name.lower(): type_ for name, type_ in (config.get("column_types") or {}).items()}
     return {
         "id": id, "type": node["resource_type"], "name": node["name"], "path": node["original_file_path"],
         "package": node["package_name"], "relation": node.get("relation_name") or _relation(node),
         "language": node.get("language") or "sql",
-        "settings": add_adapter_defaults(first.adapter, config) | ({"constraints": constraints} if constraints else {}),
+        "settings": settings | ({"constraints": constraints} if constraints else {}),
         "columns": [_column(column) for column in (node.get("columns") or {}).values()],
         "description": node.get("description") or "", "tags": sorted(node.get("tags") or ()),
         "owner": first.groups.get(str(node.get("group") or config.get("group")), ""),

@@ -25,7 +25,8 @@ def merge_settings(node: DbtNode) -> tuple[str, ...]:
     condition = str(node.settings.get("matched_condition") or "").strip()
     when = f" AND ({_read_condition(node, 'matched_condition', condition)})" if condition else ""
     matched = f"when_matched (WHEN MATCHED{when} THEN UPDATE SET {updated})" if updated != "*" or when else ""
-    parts = [f"unique_key ({', '.join(keys)})", matched]
+    null_safe = "null_safe_key true" if node.settings.get("null_safe_key") else ""
+    parts = [f"unique_key ({', '.join(keys)})", matched, null_safe]
     if predicates := _predicates(node):
         parts.append(f"merge_filter ({' AND '.join(f'({predicate})' for predicate in predicates)})")
     return tuple(filter(None, parts))

@@ -19,11 +19,17 @@ NEW = "(1, 'A', 5), (3, 'C', 7), (CAST(NULL AS INT), 'y', 2)"
 
 
 def merge_rows(
-    engine: SparkEngine, when: str = "", only: str = "", keys: tuple[str, ...] = ("id",), new: str = NEW
+    engine: SparkEngine,
+    when: str = "",
+    only: str = "",
+    keys: tuple[str, ...] = ("id",),
+    new: str = NEW,
+    *,
+    null_safe: bool = False,
 ) -> list[tuple[object, ...]]:
     """The merged rows, sorted."""
     engine.fetch(f"CREATE OR REPLACE TEMP VIEW held AS SELECT * FROM VALUES {OLD} AS t(id, name, n)")
-    batch = MergeBatch("shop.t", f"SELECT * FROM VALUES {new} AS t(id, name, n)", "held", COLUMNS, keys)
+    batch = MergeBatch("shop.t", f"SELECT * FROM VALUES {new} AS t(id, name, n)", "held", COLUMNS, keys, null_safe)
     sql = upsert(batch, when, only, dates(days(1, 1), NOW))
     return list(engine.fetch(f"SELECT * FROM ({sql}) ORDER BY ALL").rows)
 
@@ -58,6 +64,16 @@ def test_a_key_may_be_an_expression_that_knows_null(shared_engine: SparkEngine) 
     found = merge_rows(shared_engine, keys=("COALESCE(id, -1)",))
 
     assert found == [(None, "y", 2), (1, "A", 5), (2, "b", 20), (3, "C", 7)]
+
+
+def test_a_null_key_may_be_the_same_as_a_null_key(shared_engine: SparkEngine) -> None:
+    assert merge_rows(shared_engine, null_safe=True) == [Y, (1, "A", 5), (2, "b", 20), (3, "C", 7)]
+    with pytest.raises(QueryError, match=r"more than one row for the key \(id = NULL\)"):
+        merge_rows(shared_engine, new=f"{NEW}, (CAST(NULL AS INT), 'z', 3)", null_safe=True)
+
+    statement = upsert_into(MergeBatch("shop.t", "SELECT 1", "held", COLUMNS, ("id",), null_safe=True), "", "", {})
+    assert statement is not None
+    assert "IS NOT DISTINCT FROM" in statement.on
 
 
 def test_two_rows_of_one_key_are_refused_and_not_chosen_from(shared_engine: SparkEngine) -> None:
