@@ -92,7 +92,10 @@ def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
 def find_python(environment: Mapping[str, str]) -> str:
     """The Python that has a dbt: the operator's choice, our own, or that of the `dbt` on the PATH; RequestError."""
     if chosen := environment.get(PYTHON):
-        return chosen
+        if not os.access(chosen, os.X_OK) or os.path.isdir(chosen):
+            hint = "Name the Python of the environment that has dbt, by its whole path: /opt/dbt/bin/python."
+            raise RequestError(f"{PYTHON} is `{chosen}`, which is no program.", hint=hint)
+        return os.path.abspath(chosen)  # a link says which environment it is of
     from importlib.metadata import PackageNotFoundError, distribution
 
     with suppress(PackageNotFoundError):

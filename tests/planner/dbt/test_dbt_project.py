@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -231,6 +232,17 @@ def test_without_a_dbt_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(RequestError, match="there is no dbt") as error:
         find_python({"PATH": "/nowhere"})
     assert PYTHON in error.value.hint
+
+
+def test_the_python_of_a_dbt_may_be_named_from_where_one_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "python").symlink_to(sys.executable)
+    monkeypatch.chdir(tmp_path)
+
+    assert find_python({PYTHON: "./python"}) == str(tmp_path / "python")
+    with pytest.raises(RequestError, match="is `./nothing`, which is no program"):
+        find_python({PYTHON: "./nothing"})
 
 
 def test_a_projects_templates_see_no_secret() -> None:

@@ -77,8 +77,8 @@ REFUSED = {  # configuration and what is said of it
     ),
     "predicates": ("unique_key='id', predicates=\"day > '2026-01-01'\"", "sets `predicates` to a text"),
     "deletes": (
-        "incremental_strategy='delete+insert', unique_key='id'",
-        "has the incremental strategy `delete+insert`, which mergeplan does not know",
+        "incremental_strategy='delete+insert', unique_key=['id', 'day']",
+        "deletes and inserts by several columns",
     ),
     "matched": ("unique_key='id', matched_condition='x.id > 1', source_alias='s'", "names `x.id`"),
     "inserts": ("unique_key='id', not_matched_condition='s.id > 1'", "sets `not_matched_condition`"),

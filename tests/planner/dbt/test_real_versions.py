@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import pytest
 from mergeplan.planner.cache.store import Cache
 from mergeplan.planner.parsing.files.dbt.nodes import DbtProject, DbtQuestion
 from mergeplan.planner.parsing.files.schema import DbtConfig
-from mergeplan.planner.project.dbt.answers import Answer, Answers
+from mergeplan.planner.project.dbt.answers import NOTHING, Answer, Answers
 from mergeplan.planner.project.dbt.compile import compile_dbt
 from mergeplan.planner.project.dbt.inputs import PYTHON
 from mergeplan.planner.project.folder import Folder
@@ -46,11 +46,13 @@ pytestmark = pytest.mark.prove
 class Canned(Answers):
     """Rows and tables of a Spark that is not there."""
 
-    def answer(self, project: DbtProject, questions: Sequence[DbtQuestion]) -> dict[str, Answer]:
+    def answer(
+        self, project: DbtProject, questions: Sequence[DbtQuestion], remembered: Mapping[str, Answer] = NOTHING
+    ) -> dict[str, Answer]:
         rows = {"query": {"names": ["v"], "rows": [["EUR"], ["USD"]]}, "exists": {"exists": True}}
         known = {question.key: rows[question.kind] for question in questions if question.kind in rows}
         rest = [question for question in questions if question.kind not in rows]
-        return {**known, **super().answer(project, rest)} if rest else known
+        return {**known, **super().answer(project, rest, remembered)} if rest else known
 
 
 @pytest.fixture

@@ -53,7 +53,11 @@ def test_a_project_that_does_not_open_is_one_finding(tmp_path: Path, monkeypatch
 
 
 @pytest.mark.parametrize(
-    ("python", "text"), [(sys.executable, "no dbt: "), ("/nowhere/python", "/nowhere/python does not run as a Python.")]
+    ("python", "text"),
+    [
+        (sys.executable, "no dbt: "),
+        ("/nowhere/python", "MERGEPLAN_DBT_PYTHON is `/nowhere/python`, which is no program."),
+    ],
 )
 def test_a_python_without_a_dbt_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, python: str, text: str
