@@ -241,7 +241,7 @@ def test_the_python_of_a_dbt_may_be_named_from_where_one_stands(
     monkeypatch.chdir(tmp_path)
 
     assert find_python({PYTHON: "./python"}) == str(tmp_path / "python")
-    with pytest.raises(RequestError, match="is `./nothing`, which is no program"):
+    with pytest.raises(RequestError, match="which is no program"):
         find_python({PYTHON: "./nothing"})
 
 
