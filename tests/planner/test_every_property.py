@@ -114,6 +114,7 @@ SETTINGS: dict[Kind, dict[str, list[tuple[str, str, str]]]] = {
             ("unique_key id, merge_filter source.n > 1", "unique_key id, merge_filter source.n > 2", ROWS),
         ],
         "delete_insert": [("unique_key id", "delete_insert true", ROWS)],
+        "null_safe_key": [("unique_key id", "null_safe_key true", ROWS)],
     },
     Kind.INCREMENTAL_UNMANAGED: {"insert_overwrite": [("forward_only false", "insert_overwrite true", ROWS)]},
     Kind.SCD_TYPE_2_BY_TIME: {
@@ -276,6 +277,7 @@ FIELDS: dict[str, object] = {
     "when_matched": "WHEN MATCHED THEN DELETE",
     "merge_filter": "source.id > 1",
     "delete_insert": True,
+    "null_safe_key": True,
     "history": History(),
     "insert_overwrite": True,
     "forward_only": True,

@@ -56,13 +56,19 @@ class Side:
         return self.shape is None or self.shape.known
 
 
+# Settings that came after tables were built: without one of these, the fingerprints of before hold.
+LATER_SETTINGS = ("null_safe_key", "delete_insert")
+
+
 def fingerprint_of(
     model: Model, text: str, order: str, parents: Mapping[str, Fingerprint], began: str = ""
 ) -> Fingerprint:
     """The canonical query (its shape's text and order) and what else shapes rows; what is only said of the model; what
     it reads."""
     under = [part for pair in model.settings for part in pair]
-    said = (*row_settings(model).values(), *layout(model).values(), began, *under)
+    rows = row_settings(model)
+    later = [name for name in LATER_SETTINGS if rows.pop(name)]
+    said = (*rows.values(), *layout(model).values(), began, *under, *later)
     # a table's rows have no order; that of a view is part of what its readers get
     ordered = [order] if order and not model.kind.is_stored else []
     stated = _metadata_settings(model)

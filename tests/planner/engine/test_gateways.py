@@ -147,7 +147,8 @@ def test_each_verb_about_a_table_has_its_route_and_the_others_forget_what_it_wro
 
 ARGUMENTS: dict[str, tuple[object, ...]] = {
     "take_over": ("s.old", ()), "replace": ("SELECT 1",), "replace_interval": ("SELECT 1", None),
-    "replace_partitions": ("SELECT 1",), "merge": (str, "ab"), "unmerge": ("ab",), "load": ([],),
+    "replace_partitions": ("SELECT 1",), "overwrite": ("SELECT 1", "ab"), "merge": (str, "ab"),
+    "unmerge": ("ab",), "load": ([],),
 }  # fmt: skip
 
 
