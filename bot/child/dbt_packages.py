@@ -120,8 +120,11 @@ class _Install:
             if len(sizes) > MOST_FILES or sum(sizes) > MOST_BYTES:
                 raise self._wrong(f"they have more than {MOST_FILES:,} files, or {MOST_BYTES >> 20} MiB")
             draft.chmod(0o755)
-            if not folder.is_dir():  # another process may have been faster
+            try:
                 draft.rename(folder)
+            except OSError:
+                if not folder.is_dir():  # else another process was faster
+                    raise
         finally:
             shutil.rmtree(draft, ignore_errors=True)
             remove_scratch(scratch)

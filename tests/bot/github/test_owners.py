@@ -50,8 +50,8 @@ def is_planned(bench: Bench, repository: str, number: int) -> bool:
 
 def owners(bench: Bench) -> dict[str, dict[str, Any]]:
     """What /readyz says, by owner."""
-    told = httpx.get(f"{bench.url}/readyz", headers={"Accept": "application/json"}).json()
-    return {owner["owner"]: owner for owner in told["owners"]}
+    answer = httpx.get(f"{bench.url}/readyz", headers={"Accept": "application/json"}).json()
+    return {owner["owner"]: owner for owner in answer["owners"]}
 
 
 def test_a_suspended_owner_does_not_stop_the_timer_for_others(two: Bench) -> None:
