@@ -13,13 +13,12 @@ from typing import Any
 
 import pytest
 import structlog
-import uvicorn
 from pydantic import SecretStr
 
 from mergeplan.bot.child.reader import RepositoryReader
 from mergeplan.bot.child.warm import Warmth
 from mergeplan.bot.records import PullRecord
-from mergeplan.bot.sandbox.server import Sandbox
+from mergeplan.bot.sandbox.server import QuickServer, Sandbox
 from mergeplan.bot.sandbox.state import CheckRun, Comment, ReviewState
 from mergeplan.bot.service.app import create_app
 from mergeplan.bot.service.connections import server_config
@@ -63,6 +62,7 @@ class Bench:
         self.folder = folder
         self.patience: float = changes.pop("patience", PATIENCE)
         self._door = socket.create_server(("127.0.0.1", 0))
+        self._door.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # as uvicorn's own sockets have it
         self.url = f"http://127.0.0.1:{self._door.getsockname()[1]}"
         self.github = Sandbox(folder / "github", webhook_url=f"{self.url}/webhook", secret=SECRET)
         if built:
@@ -72,7 +72,7 @@ class Bench:
         self.context = build_context(self.settings)
         self.context.reader = READER
         self.worker = Worker(self.context)
-        self._server = uvicorn.Server(server_config(create_app(self.context), "127.0.0.1", 0))
+        self._server = QuickServer(server_config(create_app(self.context), "127.0.0.1", 0))
         self._thread = threading.Thread(target=self._server.run, args=([self._door],), daemon=True)
         self._thread.start()
         self.warmth = Warmth(self.settings, self.context.inbox, self.context.worker) if self.settings.warm else None
@@ -85,7 +85,7 @@ class Bench:
             self.idle()
 
     def stop(self) -> None:
-        self._server.should_exit = True  # it looks ten times a second: the worker ends meanwhile
+        self._server.end()  # the worker ends meanwhile
         self.worker.stop()
         if self.warmth:
             self.warmth.stop()
