@@ -84,6 +84,7 @@ def test_a_check_is_made_and_webhooks_tell_of_it(sandbox: Sandbox, bot: Github) 
     _, answer = bot.requester.graphql_query(CREATE, {"c": check(sandbox, conclusion="SUCCESS", status="COMPLETED")})
     made = answer["data"]["createCheckRun"]["checkRun"]
     run = bot.get_repo(SHOP).get_check_run(made["databaseId"])
+    sandbox.wait_idle()
 
     assert (run.conclusion, run.node_id, run.html_url) == ("success", made["id"], made["url"])
     assert [delivery.event for delivery in sandbox.state.deliveries if delivery.event == "check_run"]
