@@ -16,17 +16,17 @@ class FirstAlone:
         self._done: set[str] = set()
 
     @contextmanager
-    def turn(self, key: str) -> Iterator[None]:
-        """A context that is entered alone until one that was so entered has ended without an error."""
+    def turn(self, key: str) -> Iterator[bool]:
+        """A context that is entered alone, with True, until one that was so entered has ended without an error."""
         with self._lock:
             first = self._first.setdefault(key, threading.Lock())
         first.acquire()
         if key in self._done:
             first.release()
-            yield
+            yield False
             return
         try:
-            yield
+            yield True
             self._done.add(key)
         finally:
             first.release()

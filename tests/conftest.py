@@ -20,6 +20,7 @@ from mergeplan.planner.engine.protocol import Connection
 from mergeplan.planner.engine.spark.engine import SparkEngine, open_engine
 from mergeplan.planner.engine.spark.process.class_archive import OFF, VARIABLE, archive_of
 from mergeplan.planner.engine.spark.process.installed import find_java, spark_home
+from mergeplan.planner.first_alone import FirstAlone
 from mergeplan.planner.state import database
 from tests.copied_tables import CopiedTables
 
@@ -142,6 +143,7 @@ def engine(shared_engine: SparkEngine, pytestconfig: pytest.Config) -> Iterator[
 def empty(engine: SparkEngine) -> None:
     """Drop every table and view: by one call where Spark's own catalog lies in memory, elsewhere a schema with one
     statement. One by one it would take seconds."""
+    engine._sessions.new_schemas = FirstAlone()
     if not (FORMAT or METASTORE):
         engine._shared.spark._jsparkSession.sessionState().catalog().reset()
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mergeplan.planner.engine.spark.errors import condition
+from mergeplan.planner.engine.spark.errors import condition, is_spark
 from mergeplan.planner.engine.spark.quoting import quote_name
 from mergeplan.planner.engine.spark.sessions import Sessions
 from mergeplan.planner.model.table_format import FILE_FORMATS
@@ -80,11 +80,36 @@ def create_in_schema(sessions: Sessions, name: str, sql: str, *, is_listed: bool
     `is_listed` is False for a table of which Spark reads the partitions from its folders.
     """
     run, schema = (sessions.run if is_listed else sessions.current.run_unlisted), name.rpartition(".")[0]
-    with sessions.new_schemas.turn(schema):  # or every thread would fail once, and make the schema
+    with sessions.new_schemas.turn(schema) as is_first:  # or every thread would make the schema
+        if is_first and not has_schema(sessions, schema):
+            _try_to_create(sessions, schema)
         try:
             run(sql)
         except Exception as error:
             if condition(error) != "SCHEMA_NOT_FOUND":
                 raise
-            sessions.run(f"CREATE SCHEMA IF NOT EXISTS {quote_name(schema)}")
+            _create_schema(sessions, schema)
             run(sql)
+
+
+def _try_to_create(sessions: Sessions, schema: str) -> None:
+    """Create a schema where that is allowed; elsewhere it may be there, for those to use who cannot see it."""
+    try:
+        _create_schema(sessions, schema)
+    except Exception as error:
+        if not is_spark(error):
+            raise
+
+
+def _create_schema(sessions: Sessions, schema: str) -> None:
+    sessions.run(f"CREATE SCHEMA IF NOT EXISTS {quote_name(schema)}")
+
+
+def has_schema(sessions: Sessions, schema: str) -> bool:
+    """False when Spark does not know the schema, in 1 ms; a statement's error takes 60 ms, to bring Java's trace."""
+    try:
+        return bool(sessions.current.spark.catalog.databaseExists(quote_name(schema)))
+    except Exception as error:
+        if not is_spark(error):
+            raise
+        return True  # the statement says what is wrong

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mergeplan.planner.engine.protocol import Standing, Stands, ViewText
-from mergeplan.planner.engine.spark.described import NO_OBJECT, Described, create_in_schema, describe
+from mergeplan.planner.engine.spark.described import NO_OBJECT, Described, create_in_schema, describe, has_schema
 from mergeplan.planner.engine.spark.errors import condition, is_spark, replaces_views
 from mergeplan.planner.engine.spark.quoting import literal, quote_name
 from mergeplan.planner.engine.spark.sessions import Sessions
@@ -168,6 +168,8 @@ class SparkCatalog:
         catalog = schema.rpartition(".")[0] or self._default_catalog()
         if catalog != SESSION_CATALOG:
             return self._objects_apart(catalog, schema)
+        if not has_schema(self._sessions, schema):
+            return frozenset()
         try:
             rows = self._sessions.run(f"SHOW TABLES IN {quote_name(schema)}").collect()
         except Exception as error:
