@@ -141,7 +141,6 @@ class Sandbox(Stage):
             log_level="critical",
             access_log=False,
             lifespan="off",
-            timeout_graceful_shutdown=5,
         )
         self._server = QuickServer(config)
         self._thread = threading.Thread(

@@ -8,13 +8,11 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlparse
 
 import pytest
 
 from mergeplan.planner.engine.protocol import Engine, Stands, ViewText
-from mergeplan.planner.engine.spark import described
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.engine.table import PartitionColumn, time_partitioning
 from mergeplan.planner.engine.table import Table as AnyTable
@@ -392,48 +390,6 @@ def test_a_view_is_created_with_its_schema_and_skipped_when_it_is_so_already(eng
     assert not engine.catalog.swap_view(ViewText("shop.v", f"{sql}\n", "what it's for"))
 
     assert engine.fetch("SELECT * FROM shop.v").rows == ((1, "it's", "token=x"),)
-
-
-@pytest.fixture(name="errors")
-def _errors(engine: SparkEngine, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Statements that Spark refuses; one that creates a schema is refused to whom it is not allowed."""
-    run, refused = engine._sessions.run, list[str]()
-
-    def note(sql: str) -> Any:
-        try:
-            return run("CREATE SCHEMA `not`.`allowed`" if sql.startswith("CREATE SCHEMA") and "closed" in sql else sql)
-        except Exception:
-            refused.append(sql)
-            raise
-
-    monkeypatch.setattr(engine._sessions, "run", note)
-    return refused
-
-
-def test_no_statement_fails_to_find_out_that_a_schema_is_missing(engine: SparkEngine, errors: list[str]) -> None:
-    assert engine.catalog.objects("shop") == frozenset()
-    assert engine.catalog.swap_view(ViewText("shop.v", "SELECT 1 AS a", stands=Stands.NOTHING))
-
-    assert engine.catalog.objects("shop") == {"v"}
-    assert errors == []
-
-
-def test_who_may_not_create_schemas_creates_in_one_that_is_there_unseen(
-    engine: SparkEngine, errors: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    engine.fetch("create schema closed")
-    monkeypatch.setattr(described, "has_schema", lambda _sessions, _schema: False)
-
-    assert engine.catalog.swap_view(ViewText("closed.v", "SELECT 1 AS a", stands=Stands.NOTHING))
-    assert (len(errors), engine.fetch("SELECT a FROM closed.v").rows) == (1, ((1,),))
-
-
-def test_a_schema_that_was_dropped_meanwhile_is_created_again(engine: SparkEngine) -> None:
-    engine.catalog.swap_view(ViewText("shop.v", "SELECT 1 AS a"))
-    engine.fetch("DROP SCHEMA shop CASCADE")
-
-    assert engine.catalog.swap_view(ViewText("shop.v", "SELECT 2 AS a", stands=Stands.NOTHING))
-    assert engine.fetch("SELECT a FROM shop.v").rows == ((2,),)
 
 
 def test_a_view_follows_its_text_and_its_comment(engine: SparkEngine) -> None:
