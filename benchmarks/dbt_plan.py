@@ -77,18 +77,15 @@ def main() -> None:
         for root in (own, dbt):
             os.environ["MERGEPLAN_CACHE"] = str(root.with_suffix(".cache"))
             subprocess.run([sys.executable, "-m", "benchmarks.promoted", str(root)], check=True)
-            results[root.name, "warm"] = median(root, anew=True)[0]
-            results[root.name, "again"] = median(root)[0]
+            results[root.name, "warm"] = median(root)[0]
             os.environ["MERGEPLAN_CACHE"] = str(root.with_suffix(".cold"))
             results[root.name, "first"] = median(root, 1)[0]
     print(f"{size} models, nothing edited: CPU seconds of `mergeplan plan`")
-    for what in ("first", "warm", "again"):
+    for what in ("first", "warm"):
         ours, theirs = results["own", what], results["dbt", what]
         print(f"{what:<6} own {ours:6.2f}   dbt {theirs:6.2f}   {theirs / ours:.2f} times")
-    for what in ("warm", "again"):
-        ratio = results["dbt", what] / results["own", what]
-        if ratio > LIMIT:
-            raise SystemExit(f"`{what}`: the dbt project takes {ratio:.2f} times our own format's: more than {LIMIT}.")
+    if (ratio := results["dbt", "warm"] / results["own", "warm"]) > LIMIT:
+        raise SystemExit(f"The dbt project takes {ratio:.2f} times our own format's: more than {LIMIT}.")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """`mergeplan plan` as a person starts it: projects of three sizes, cold and warm, unchanged and edited.
 
 Prints CPU seconds (medians), the largest memory, and ratios: a plan should cost what the change costs. `again` is a
-plan that was shown before and is remembered as a whole, `anew` one that another environment variable makes once more.
+plan of an edit that was planned before.
 
     python -m benchmarks.plan_command [100 1000 5000]
 """
@@ -53,12 +53,8 @@ def measure_plan(root: Path) -> tuple[float, float]:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, usage.ru_maxrss / 1024
 
 
-def median(root: Path, rounds: int = ROUNDS, *, anew: bool = False) -> tuple[float, float]:
-    taken = []
-    for number in range(rounds):
-        os.environ["BENCHMARK_ROUND"] = f"{number} {time.time_ns()}" if anew else ""
-        taken.append(measure_plan(root))
-    os.environ["BENCHMARK_ROUND"] = ""
+def median(root: Path, rounds: int = ROUNDS) -> tuple[float, float]:
+    taken = [measure_plan(root) for _ in range(rounds)]
     return statistics.median(seconds for seconds, _ in taken), max(size for _, size in taken)
 
 
@@ -74,13 +70,11 @@ def measure_project(folder: Path, size: int) -> dict[str, tuple[float, float]]:
         text = path.read_text()
         path.write_text(text.replace(*edit, 1))
         results[f"{name}, first"], results[f"{name}, again"] = median(root, 1), median(root)
-        results[f"{name}, anew"] = median(root, anew=True)
         path.write_text(text)
 
     os.environ["MERGEPLAN_CACHE"] = str(folder / f"cold{size}")
     results = {"no edit, cold": median(root, 1)}
     os.environ["MERGEPLAN_CACHE"] = str(cache)  # of the machine that planned what is in prod
-    results["no edit, anew"] = median(root, anew=True)
     results["no edit"] = median(root)
     measure_edit("leaf +1 column", files[f"marts.m{size - 1}"], COLUMN)
     measure_edit("hub +1 column", files[HUB], COLUMN)
@@ -98,15 +92,14 @@ def main() -> None:
     print(f"{'CPU seconds':<22}" + "".join(f"{size:>10,}" for size in sizes) + "   models")
     for what in results[sizes[0]]:
         print(f"{what:<22}" + "".join(f"{results[size][what][0]:>10.2f}" for size in sizes))
-    for what in ("no edit, anew", "no edit", "hub +1 column, anew"):
+    for what in ("no edit", "hub +1 column, again"):
         print(f"{f'MB, {what}':<22}" + "".join(f"{results[size][what][1]:>10.0f}" for size in sizes))
     for one, other in pairwise(sizes):
-        for what in ("no edit", "no edit, anew"):
-            growth = results[other][what][0] / results[one][what][0]
-            print(f"{other:,} / {one:,} models, {what}: {growth:.1f} times")
+        growth = results[other]["no edit"][0] / results[one]["no edit"][0]
+        print(f"{other:,} / {one:,} models, no edit: {growth:.1f} times")
     for size in sizes:
         parse, cold = results[size]["parse of all files"][0], results[size]["no edit, cold"][0]
-        for what in ("no edit", "no edit, anew", "hub +1 column, first"):
+        for what in ("no edit", "hub +1 column, first"):
             seconds = results[size][what][0]
             print(f"{size:,} models, {what}: {seconds / parse:.2f} of a parse, {seconds / cold:.3f} of a cold plan")
 

@@ -173,11 +173,6 @@ def run(
     """
     command_line = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        if open_engine is None and command_line[:1] == ["plan"]:
-            from mergeplan.planner.cli.answers import replay
-
-            if replay(command_line):
-                return 0
         code = Verbs(verbs).main(command_line, prog_name="mergeplan", standalone_mode=False, obj=open_engine)
         return code if isinstance(code, int) else 0
     except click.exceptions.Exit as exited:

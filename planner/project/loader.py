@@ -86,10 +86,8 @@ class Project:
     catalogs: Catalogs = field(default_factory=Catalogs)  # of its gateway
     config_path: str = "config.yaml"  # or config.py
     hashes: Mapping[str, str] = field(default_factory=dict)  # of the files that were looked at
-    moves: bool = False  # a date in it is another moment each day
     notes: tuple[str, ...] = ()  # what of a dbt project is not followed, and stops nothing
     is_dbt: bool = False
-    dbt_files: tuple[str, ...] | None = ()  # that dbt read, absolute; None where it may have read something else too
     exposures: tuple[Exposure, ...] = ()
 
     @property
@@ -180,10 +178,8 @@ def load_project(
         catalogs,
         config_path=document.path,
         hashes=foreign.real_hashes if isinstance(foreign, DbtFolder) else dict(reading.hashes),
-        moves=known.moving or defaults.start_moves,
         notes=foreign.notes if isinstance(foreign, DbtFolder) else (),
         is_dbt=isinstance(foreign, DbtFolder),
-        dbt_files=foreign.project.still_files if isinstance(foreign, DbtFolder) else (),
         exposures=exposures,
     )
 

@@ -38,7 +38,6 @@ class Remembered:
     context: str  # a digest of what every file is read with
     shared: str  # the text of what config.yaml gives every model
     facts: Mapping[str, str]  # "macros", "jinja", "materializations": digests of what a file may use of the project's
-    moving: bool = False  # a file asked for a date that is another moment each day
     _found: dict[str, str] = field(default_factory=dict)
     _new: dict[str, str] = field(default_factory=dict)
     _keys: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -79,7 +78,6 @@ class Remembered:
         from, if there is any."""
         noting = defaults.noting()
         models, audits = said = read(noting)
-        self.moving |= bool(noting.noted.dates)
         asked = self._entry_dependencies(text, noting.noted)
         if asked is not None:
             entry = {"models": encode_json(models), "audits": encode_json(audits), "asked": asked}
@@ -125,7 +123,6 @@ class Remembered:
 
     def _holds(self, dependencies: Mapping[str, Any], defaults: Defaults) -> bool:
         dates, columns = dependencies.get("dates", ()), dependencies.get("columns", {})
-        self.moving |= bool(dates)
         return (
             all(dependencies.get(fact, now) == now for fact, now in self.facts.items())
             and all(

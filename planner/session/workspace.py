@@ -13,7 +13,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mergeplan.planner.cache.state_reads import StateReads
 from mergeplan.planner.cache.store import Cache, Lookups
 from mergeplan.planner.cache.version import reader_version
 from mergeplan.planner.engine.gateways import Gateways
@@ -55,7 +54,6 @@ class Workspace:
     recovered: tuple[PromotionRecovered, ...] = ()  # what a crash had left half promoted, and is finished now
     began_at: datetime = field(default_factory=lambda: datetime.now(UTC))  # by the clock on the wall
     cancellation: Cancellation = field(default_factory=Cancellation)
-    reads: StateReads | None = None  # notes what is read of the state
     proposed: Mapping[str, str] = field(default_factory=dict)  # texts in place of the project's files, by path
     on_read: Callable[[int, int], None] = lambda done, total: None  # how many files of how many
     _engine: Engine | None = None
@@ -149,7 +147,7 @@ class Workspace:
             from mergeplan.planner.state.store import StateStore
 
             name = self.settings.state_project or self.project.config.project
-            self._store = StateStore(self._url(), name, self.reads)
+            self._store = StateStore(self._url(), name)
         if not self._settled:
             self._settled = True  # whoever finishes a promotion asks for the store, too
             try:
@@ -215,13 +213,6 @@ class Workspace:
         from mergeplan.planner.engine.spark.open_session import is_running
 
         return is_running(self.connection, self.settings.folder)
-
-    @property
-    def may_be_warm(self) -> bool:
-        """True when a Spark is or may be running, though it does not answer now."""
-        from mergeplan.planner.engine.spark.open_session import may_run
-
-        return self.settings.open_engine is not None or may_run(self.connection, self.settings.folder)
 
     @property
     def connection(self) -> Connection:

@@ -19,7 +19,6 @@ from sqlalchemy.dialects import sqlite
 if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql
 
-from mergeplan.planner.cache.state_reads import StateReads
 from mergeplan.planner.errors import RequestError
 
 CONNECT_SECONDS = 10
@@ -242,19 +241,6 @@ def _put_statement(dialect: str, table: sa.Table, names: tuple[str, ...]) -> sa.
     if changed := {name: statement.excluded[name] for name in names if name not in keys}:
         return statement.on_conflict_do_update(index_elements=keys, set_=changed)
     return statement.on_conflict_do_nothing(index_elements=keys)
-
-
-def note_reads(database: sa.Engine, reads: StateReads, package: str) -> None:
-    """Note every statement that is made of a state that is a file, and which version of the tables it has."""
-    if database.dialect.name != "sqlite":
-        return
-
-    def note(_connection: sa.Connection, _cursor: object, statement: str, parameters: Any, *_: object) -> None:
-        reads.note(statement, parameters)
-
-    reads.begin(str(database.url.database))
-    reads.note(str(_version_query(package)), ())
-    sa.event.listen(database, "before_cursor_execute", note)
 
 
 def upgrade(database: sa.Engine, package: str) -> None:

@@ -1,6 +1,5 @@
 """The state store: what is where, what is loaded, who may change it; SQLite or PostgreSQL, one schema for both."""
 
-from mergeplan.planner.cache.state_reads import StateReads
 from mergeplan.planner.state.contents import KnownContents
 from mergeplan.planner.state.costs import Costs
 from mergeplan.planner.state.environments import Environments
@@ -29,8 +28,8 @@ class StateStore:
     store.environments.get("prod").revision
     """
 
-    def __init__(self, url: str, project: str = "", reads: StateReads | None = None) -> None:
-        self.database = Database(url, project, reads)
+    def __init__(self, url: str, project: str = "") -> None:
+        self.database = Database(url, project)
         self.leases = Leases(self.database)
         self.snapshots = Snapshots(self.database)
         self.environments = Environments(self.database, self.snapshots)

@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
-from mergeplan.planner.cache.state_reads import StateReads
 from mergeplan.planner.state import database as db
 
 T = TypeVar("T")
@@ -77,11 +76,9 @@ def _delete(table: sa.Table, project: str) -> sa.Delete:
 class Database:
     """The rows of one project; `project` keeps the repositories of a shared database apart."""
 
-    def __init__(self, url: str, project: str = "", reads: StateReads | None = None) -> None:
+    def __init__(self, url: str, project: str = "") -> None:
         self.project = project
         self.engine = db.open_upgraded(url, "mergeplan.planner.state")
-        if reads is not None:
-            db.note_reads(self.engine, reads, "mergeplan.planner.state")
 
     def close(self) -> None:
         """Let go of the connections."""

@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from mergeplan.planner.cli.answers import recording
 from mergeplan.planner.cli.checks.data_diff_options import data_diff_options, options_of
 from mergeplan.planner.cli.click_options import options_from
 from mergeplan.planner.cli.handling import Handling
@@ -124,13 +123,9 @@ def plan(environment: str | None, root: Path, gateway: str | None, output: str, 
         Handling, {**option_values, "limit": limit, "data_diff": rows if option_values["detail"] else None}
     )
     out, looks = output_of(output), handling.explain
-    with (
-        recording() as answer,
-        open_workspace(
-            root, gateway, "backfill", asked.execution_time, on_event=showing(out), only_looks=looks
-        ) as work,
-    ):
-        work.reads = answer.reads
+    with open_workspace(
+        root, gateway, "backfill", asked.execution_time, on_event=showing(out), only_looks=looks
+    ) as work:
         asked = check_options(work, asked)
         if isinstance(out, Terminal):  # a program says itself what it wants
             handling = _as_configured(work, handling)
@@ -144,16 +139,11 @@ def plan(environment: str | None, root: Path, gateway: str | None, output: str, 
         costs = estimates(work, planned)
         out.plan(planned, costs)
         if planned.is_empty or planned.blockers:
-            if planned.is_empty and not (planned.blockers or handling.auto_apply or handling.goes_on):
-                answer.keep(work, planned)
             return _nothing_to_apply(work, out, planned, asked, handling)
-        answer.before_save()
         save(work, planned, asked)
         if not asked.skip_backfill:
             handling.limit.check(costs.values())
         if not handling.auto_apply and not _confirm_apply(out, planned, handling.no_prompts):
-            if handling.no_prompts or not isinstance(out, Terminal):
-                answer.keep(work, planned)
             return 0
         from mergeplan.planner.cli.verbs.apply import carry_out
 

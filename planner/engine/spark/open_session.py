@@ -24,14 +24,6 @@ def is_running(connection: Connection, home: Path) -> bool:
     return _warm_owner(home) is not None
 
 
-def may_run(connection: Connection, home: Path) -> bool:
-    """True for a Spark that runs already or may: also for a warm one that starts, or does not answer now."""
-    if connection.remote or not is_embedded(connection):
-        return bool(connection.remote)
-    owner = CatalogLock(spark_folder(home)).owner()
-    return owner is not None and owner.warm and owner.is_alive
-
-
 def starts_again(connection: Connection, home: Path) -> bool:
     """True for a warm Spark that has to start again before it can serve this connection: it lacks a table format."""
     owner = None if connection.remote or not is_embedded(connection) else _warm_owner(home)

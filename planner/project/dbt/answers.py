@@ -49,7 +49,6 @@ class Answers:
     gives_rows: bool = True
     functions: frozenset[str] = frozenset()  # that the operator adds to Spark's own
     default_catalog: str = ""  # what the project calls Spark's default catalog, where Spark calls it otherwise
-    asked_spark: bool = False  # an answer was sought there, and may be another one the next time
     _engine: Engine | None = None
     _sources: dict[str, tuple[Column, ...]] = field(default_factory=dict)  # by id
     _rows: dict[str, Rows] = field(default_factory=dict)  # by query
@@ -168,7 +167,6 @@ class Answers:
         return self._rows[sql]
 
     def _spark(self, project: DbtProject) -> Engine:
-        self.asked_spark = True
         if self._engine is None:
             if self.open_engine is None:
                 raise ProjectError("no Spark is available to answer.")

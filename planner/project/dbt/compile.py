@@ -93,10 +93,9 @@ def compile_dbt(reading: Folder, config: DbtConfig, environment: Mapping[str, st
     if not isinstance(own.value, dict):
         raise ProjectError("This is not a dbt_project.yml.", place=Place(PROJECT, 1))
     hashes = _hash_files(reading)
-    is_apart = bool(reading.proposed) or lies_apart(reading.root, own.value)
     if config.manifest:
-        project = read_manifests(reading.root, str(own.value.get("name") or ""), config, hashes)
-        return project.model_copy(update={"holds_still": not is_apart})
+        return read_manifests(reading.root, str(own.value.get("name") or ""), config, hashes)
+    is_apart = bool(reading.proposed) or lies_apart(reading.root, own.value)
     target = _target(reading, own, config, environment)
     python = find_python(environment)
     profile = str(own.value.get("profile") or own.value.get("name"))
@@ -106,13 +105,12 @@ def compile_dbt(reading: Folder, config: DbtConfig, environment: Mapping[str, st
     }  # fmt: skip
     key = digest("dbt", reader_version(), look_of_python(python), json.dumps(request, sort_keys=True), repr(hashes))
     known = {str(reading.root / name) for name in hashes}
-    asked = answers or Answers()
     try:
         with DbtChild(reading.root, python, request, isolation, PROJECT) as child:
             memory = _Memory(cache, key, target, lambda project: (
                 not is_apart and known >= set(project.files) and _hash_files(reading) == hashes
             ))  # fmt: skip
-            project = _compile_with_answers(child, memory, asked)
+            return _compile_with_answers(child, memory, answers or Answers())
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
@@ -120,8 +118,6 @@ def compile_dbt(reading: Folder, config: DbtConfig, environment: Mapping[str, st
                            hint="Versions of dbt that work: docs/guides/dbt.md.") from None  # fmt: skip
     except ProjectError as error:
         raise _explain_variable(error, environment) from None
-    is_still = not is_apart and known >= set(project.files) and not asked.asked_spark
-    return project.model_copy(update={"holds_still": is_still})
 
 
 def _hash_files(reading: Folder) -> dict[str, str]:

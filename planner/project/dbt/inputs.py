@@ -12,10 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from mergeplan.planner.cache.file_hashes import looks_of
-from mergeplan.planner.cache.folder_looks import hash_file
 from mergeplan.planner.errors import RequestError
-from mergeplan.planner.fingerprint import digest
 
 PROJECT, PROFILES = "dbt_project.yml", "profiles.yml"
 PYTHON = "MERGEPLAN_DBT_PYTHON"  # the Python that has the project's dbt
@@ -121,17 +118,3 @@ def profiles_path(root: Path, environment: Mapping[str, str]) -> Path:
     if folder := environment.get("DBT_PROFILES_DIR"):
         return root / folder / PROFILES
     return root / PROFILES if (root / PROFILES).is_file() else Path.home() / ".dbt" / PROFILES
-
-
-def digest_outside(root: Path, environment: Mapping[str, str]) -> str:
-    """A digest of what a dbt project follows from beside its own files and variables."""
-    try:
-        python = find_python(environment)
-    except RequestError:
-        python = ""
-    path = profiles_path(root, environment)
-    try:
-        profiles = repr(looks_of(path.stat())) + hash_file(path.parent, path.name)
-    except OSError:
-        profiles = ""
-    return digest(python, look_of_python(python) if python else "", str(path), profiles)

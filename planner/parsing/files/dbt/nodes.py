@@ -153,8 +153,7 @@ class DbtUnitTest(DbtPart):
 
 
 class DbtProject(DbtPart):
-    """A compiled project. It `holds_still` where it follows from the files of its folder, from dbt and from variables
-    alone, and no Spark was asked."""
+    """A compiled project."""
 
     dbt: str
     nodes: tuple[DbtNode, ...]
@@ -163,12 +162,6 @@ class DbtProject(DbtPart):
     exposures: tuple[DbtExposure, ...]
     hooks: tuple[str, ...]
     files: tuple[str, ...]  # that were read, absolute
-    holds_still: bool = Field(default=False, exclude=True)
-
-    @property
-    def still_files(self) -> tuple[str, ...] | None:
-        """The files that it follows from; None where these are not all."""
-        return self.files if self.holds_still else None
 
     def with_nodes(self, nodes: Iterable[DbtNode]) -> Self:
         """The project with other nodes: a plain copy would find the old ones by their id."""

@@ -1,4 +1,4 @@
-"""A plan of a dbt project is shown again, without dbt and without planning, while all that it follows from stays."""
+"""What dbt says of a project is remembered, and asked again once anything that it follows from has changed."""
 
 from __future__ import annotations
 
@@ -12,19 +12,18 @@ from typing import Any
 import pytest
 
 from mergeplan.planner.cache.store import Cache
-from mergeplan.planner.cli import answers
+from mergeplan.planner.cli.main import VERBS, run
 from mergeplan.planner.parsing.files.schema import DbtConfig
 from mergeplan.planner.project.dbt import node_columns
 from mergeplan.planner.project.dbt.compile import compile_dbt
-from mergeplan.planner.project.dbt.inputs import PYTHON, VARIABLES
+from mergeplan.planner.project.dbt.inputs import PYTHON
 from mergeplan.planner.project.folder import Folder
 from mergeplan.planner.python.isolation import NO_ISOLATION
-from tests.planner.cli.test_answers import recalled, shown
 
 from .recorded import ANSWER, SHOP, record, times_asked
 
 Change = Callable[[Path, pytest.MonkeyPatch], object]
-NO_TESTS = ("plan", "--no-prompts", "--skip-tests")
+PROFILE = "shop: {target: dev, outputs: {dev: {type: spark, schema: other, host: none}}}"
 
 
 def answer_of_dbt() -> dict[str, Any]:
@@ -52,16 +51,6 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
-def test_a_plan_of_a_dbt_project_is_shown_again_without_dbt(shop: Path, tmp_path: Path) -> None:
-    first = shown(shop, NO_TESTS)
-
-    answer = recalled(shop, NO_TESTS)
-    assert answer is not None
-    assert answer.out + answer.err == first == shown(shop, NO_TESTS)
-    assert "shop.total" in first
-    assert times_asked(tmp_path / "venv/dbt/dbt-python") == 1
-
-
 def write(name: str, text: str = "select 1 as a") -> Change:
     """A new file, or another text of one."""
 
@@ -84,22 +73,27 @@ CHANGES: dict[str, Change] = {
     "a file in a folder with the name of dbt's own": write("models/logs/m.sql"),
     "the variables": write("config.yaml", "dbt: {vars: {a: 1}}\n"),
     "a variable that templates read": lambda _, patched: patched.setenv("DBT_SHOP_SCHEMA", "other"),
-    "the profile in the home folder": write("../home/.dbt/profiles.yml", "shop: {target: dev}"),
-    "a profile in the project": write("profiles.yml", "shop: {target: dev}"),
-    "another dbt": lambda _, patched: patched.setenv(PYTHON, "/nowhere/python"),
+    "the profile in the home folder": write("../home/.dbt/profiles.yml", PROFILE),
+    "a profile in the project": write("profiles.yml", PROFILE),
     "a package of dbt's Python": lambda root, _: (root.parent / "venv/lib/python3.11/site-packages/new").mkdir(),
 }
 
 
+def plan_shop(root: Path) -> int:
+    return run(VERBS, ["plan", "-p", str(root), "--no-prompts", "--skip-tests"])
+
+
 @pytest.mark.parametrize("change", CHANGES)
-def test_what_a_dbt_project_follows_from_makes_its_plan_anew(
-    change: str, shop: Path, monkeypatch: pytest.MonkeyPatch
+def test_dbt_is_asked_again_once_a_dependency_has_changed(
+    change: str, shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shown(shop, NO_TESTS)
-    assert recalled(shop, NO_TESTS) is not None
+    program = tmp_path / "venv/dbt/dbt-python"
+    assert [plan_shop(shop), plan_shop(shop), times_asked(program)] == [0, 0, 1]
     CHANGES[change](shop, monkeypatch)
 
-    assert recalled(shop, NO_TESTS) is None
+    plan_shop(shop)
+
+    assert times_asked(program) == 2
 
 
 def test_columns_that_follow_from_the_files_alone_are_sought_once(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,77 +118,14 @@ def test_columns_that_follow_from_the_files_alone_are_sought_once(shop: Path, mo
     assert compile_shop() == ["models/daily.sql", "models/stg_items.sql"]
 
 
-def link_to_packages(shop: Path, _: pytest.MonkeyPatch) -> None:
-    (shop.parent / "shared").mkdir()
-    (shop / "dbt_packages/shared").symlink_to(shop.parent / "shared")
-
-
-def name_folder_elsewhere(shop: Path, _: pytest.MonkeyPatch) -> None:
-    with (shop / "dbt_project.yml").open("a") as file:
-        file.write('model-paths: ["models", "../shared/models"]\n')
-
-
-def read_by_spark(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A template asks for the columns of a source without types; here the answer is that there is no such Spark."""
-    answer = answer_of_dbt()
-    question = {"kind": "exists", "subject": "source.shop.raw.items", "by": ""}
-    answer["ok"]["nodes"] = [{**node, "asks": [question]} for node in answer["ok"]["nodes"]]
-    record(shop.parent / "venv/dbt", answer, root=shop)
-
-
-NEVER: dict[str, Change] = {
-    "a link to a folder": link_to_packages,
-    "a folder elsewhere": name_folder_elsewhere,
-    "a question to Spark": read_by_spark,
-    "a variable that a shell changes": lambda _, patched: patched.setenv(VARIABLES, "DBT_A, SHLVL"),
-    "a profile that reads such a variable": write(
-        "../home/.dbt/profiles.yml",
-        "shop: {target: prod, outputs: {prod: {type: spark, schema: shop, host: \"{{ env_var('SHLVL') }}\"}}}",
-    ),
-    "configuration that is code": write("config.py", "from mergeplan import Config"),
-}
-
-
-@pytest.mark.parametrize("setting", NEVER)
-def test_what_may_change_unseen_is_planned_each_time(setting: str, shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    NEVER[setting](shop, monkeypatch)
-    shown_or_refused(shop)
-
-    assert recalled(shop, NO_TESTS) is None
-
-
-def shown_or_refused(shop: Path) -> None:
-    try:
-        shown(shop, NO_TESTS)
-    except AssertionError as error:
-        assert str(error)
-
-
-def test_an_edit_while_dbt_compiles_keeps_nothing(shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the first dbt said, of a text that it may not have read, does not stand for the second."""
+def test_an_edit_while_dbt_compiles_is_not_remembered(shop: Path, tmp_path: Path) -> None:
     program = tmp_path / "venv/dbt/dbt-python"
-    before = (shop / "models/total.sql").read_text()
-    text = program.read_text()
+    before, text = (shop / "models/total.sql").read_text(), program.read_text()
     edit = f"pathlib.Path({str(shop / 'models/total.sql')!r}).write_text('select 2')\n        "
     program.write_text(text.replace("answer = json.loads(here", edit + "answer = json.loads(here"))
-    shown(shop, NO_TESTS)
+    plan_shop(shop)
     (shop / "models/total.sql").write_text(before)
     program.write_text(text)
-    shown(shop, NO_TESTS)
+    plan_shop(shop)
 
     assert times_asked(program) == 2
-
-
-def test_an_answer_is_not_kept_when_the_profile_changes_meanwhile(
-    shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    moved = iter(["before", "after"])
-    with monkeypatch.context() as patched:
-        patched.setattr(answers, "digest_outside", lambda *_: next(moved, "after"))
-        shown(shop, NO_TESTS)
-
-    assert recalled(shop, NO_TESTS) is None
-    shown(shop, NO_TESTS)
-    assert recalled(shop, NO_TESTS) is not None
-    os.utime(tmp_path / "home/.dbt/profiles.yml")
-    assert recalled(shop, NO_TESTS) is None
