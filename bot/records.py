@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import AliasChoices, Field
 
@@ -242,8 +241,14 @@ class PullRecord:
         """The record as if it were of the merge queue's group: its checks are made of this."""
         group = self.group
         state = PullState(group.state) if group.state else PullState.PLANNING
-        plan = {"head": group.head, "run_lines": group.run_lines, "tree": group.tree, "base_sha": group.base_sha}
-        return self.change(**plan, state=state, fresh=False, progress="", held=False)
+        return replace(
+            self,
+            state=state,
+            head=group.head,
+            base=replace(self.base, sha=group.base_sha, tree=group.tree),
+            run=replace(self.run, lines=group.run_lines, fresh=False, progress=""),
+            rules=replace(self.rules, held=False),
+        )
 
     def check(self, name: str, sha: str) -> CheckRef | None:
         return next((ref for ref in self.checks if ref.name == name and ref.sha == sha), None)
@@ -254,40 +259,6 @@ class PullRecord:
     def add_check(self, ref: CheckRef) -> PullRecord:
         kept = tuple(check for check in self.checks if (check.name, check.sha) != (ref.name, ref.sha))
         return replace(self, checks=(*kept, ref))
-
-    def value(self, name: str) -> Any:
-        """The value of a field of that name, as `change` names it."""
-        part, own = PULL_FIELDS[name]
-        return getattr(getattr(self, part) if part else self, own)
-
-    def change(self, **changes: Any) -> PullRecord:
-        """The record with other values of some fields.
-
-        A field of a part has its part's name before its own (`comment_id`), which may be left out where no other part
-        has such a field (`progress`). So two writers who change different fields of one part lose nothing.
-        """
-        parts: dict[str, dict[str, Any]] = {}
-        for name, value in changes.items():
-            part, own = PULL_FIELDS[name]
-            parts.setdefault(part, {})[own] = value
-        return replace(
-            self,
-            **parts.pop("", {}),
-            **{part: replace(getattr(self, part), **values) for part, values in parts.items()},
-        )
-
-
-def _pull_fields() -> dict[str, tuple[str, str]]:
-    """The names that `PullRecord.change` knows: the part ('' for the record itself) and the field of each."""
-    kinds: dict[str, object] = {entry.name: entry.default_factory for entry in fields(PullRecord)}
-    parts = [(part, entry.name) for part, kind in kinds.items() if is_dataclass(kind) for entry in fields(kind)]
-    times = Counter(name for _, name in parts)
-    short = {name: (part, name) for part, name in parts if times[name] == 1}
-    own = {name: ("", name) for name, kind in kinds.items() if kind is MISSING}
-    return {**short, **{f"{part}_{name}": (part, name) for part, name in parts}, **own}
-
-
-PULL_FIELDS = _pull_fields()
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,9 @@ rules that the bot reads follow from it. A value is stored as it counts: two spe
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import date
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
 
@@ -19,6 +20,7 @@ from mergeplan.bot.commands.table import COMMANDS, DEFAULT_NEEDS
 from mergeplan.bot.policy.approvals import ReviewRule
 from mergeplan.bot.policy.promotion_rules import PromotionRule
 from mergeplan.bot.policy.roles import Role
+from mergeplan.bot.records import ProdRecord
 from mergeplan.planner.contract.base import Detail
 from mergeplan.planner.errors import ProjectError, RequestError
 from mergeplan.planner.snapshot.environment import parse_environment_name
@@ -199,12 +201,16 @@ class BotConfig(BaseModel):
         """Who must agree to a plan."""
         return tuple(rule.rule() for rule in self.rules)
 
-    @property
-    def prod_fields(self) -> Mapping[str, Any]:
-        """What is kept of the rules in prod's record, for what is shown and taken in while nobody reads them."""
-        own = {verb: role for verb, role in self.permissions.items() if DEFAULT_NEEDS.get(verb) != role}
-        kept = {"namespace": self.command_namespace, "needs": tuple(sorted(own.items())), "skip_label": self.skip_label}
-        return {**kept, "deploys": self.enable_deploy_command}
+    def update_prod(self, prod: ProdRecord) -> ProdRecord:
+        """Store in prod's record what is shown of the rules, and taken in, while nobody reads them."""
+        needs = {verb: role for verb, role in self.permissions.items() if DEFAULT_NEEDS.get(verb) != role}
+        return replace(
+            prod,
+            namespace=self.command_namespace or "",
+            needs=tuple(sorted(needs.items())),
+            skip_label=self.skip_label or "",
+            deploys=self.enable_deploy_command,
+        )
 
 
 def config_of(section: CicdSection, default_branch: str) -> BotConfig:

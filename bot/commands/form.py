@@ -1,14 +1,13 @@
 """The form of a command: all that the bot knows of it, as data and pure functions. Pure.
 
-A command starts by saying what is to change in the records and what its first answer is (`Start`); `pulls/talk` writes
-that down. So a command needs no file of its own among the acting stages: what it sets going is done by the jobs of the
-pull request and of prod, which read it in their records.
+A command starts with a transition of the records and its first answer (`Start`); `pulls/talk` applies it. So a command
+needs no file of its own among the acting stages: the jobs of the pull request and of prod do what their records ask.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from mergeplan.bot.budgets import Budget, DiffRules
@@ -17,6 +16,7 @@ from mergeplan.bot.commands.facts import Facts, Rule, allow_always
 from mergeplan.bot.policy.roles import Role
 from mergeplan.bot.records import Answer, ProdRecord, Pull, PullRecord, PullState
 from mergeplan.bot.results import PlannerOutcome
+from mergeplan.bot.transitions.pulls import Transition
 from mergeplan.planner.contract.result import ResultLine
 
 OTHER_PLAN = "the shown plan is of another head or another prod, or was shown only after the comment was written"
@@ -49,8 +49,8 @@ class Start:
 
     sentence: str
     ok: bool = True
-    changes: Mapping[str, object] = field(default_factory=dict)  # of the pull request's record
-    prod_changes: Mapping[str, object] = field(default_factory=dict)
+    transition: Transition | None = None  # of the pull request's record
+    prod_transition: Callable[[ProdRecord], ProdRecord] | None = None
     wakes_prod: bool = False
     waits_for: str = ""  # as `Answer` has it; so are the next three
     model: str = ""

@@ -22,6 +22,7 @@ from mergeplan.bot.inbox.tables import DELIVERIES, PRODS, PULLS, QUEUE, RUNS
 from mergeplan.bot.metrics import DELIVERIES as DELIVERIES_SEEN
 from mergeplan.bot.projects import label_of, project_keys
 from mergeplan.bot.records import MergeGroup, News, ProdRecord, PullRecord, PullState, is_label
+from mergeplan.bot.transitions.pulls import request_plan
 from mergeplan.planner.errors import RequestError
 
 log = structlog.get_logger(__name__)
@@ -257,7 +258,7 @@ def _ask_again(connection: sa.Connection, repository: str, number: int, head: st
     elif not number:
         put_prod(connection, replace(read_prod(connection, repository), again=True))
     elif record := read_pull(connection, repository, number):
-        put_pull(connection, record.change(again=True))
+        put_pull(connection, request_plan(record))
 
 
 def _note_group(connection: sa.Connection, event: Event) -> None:

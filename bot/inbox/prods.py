@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Concatenate, ParamSpec
 
 import sqlalchemy as sa
 from pydantic import TypeAdapter
 
+from mergeplan.bot.branches import BranchRecord
 from mergeplan.bot.inbox.database import InboxDatabase
 from mergeplan.bot.inbox.tables import PRODS
 from mergeplan.bot.records import ProdRecord
 from mergeplan.planner.state.database import put
 
 _PROD = TypeAdapter(ProdRecord)
+P = ParamSpec("P")
 
 
 class Prods:
@@ -33,25 +36,23 @@ class Prods:
             rows = connection.execute(sa.select(PRODS.c.data).order_by(PRODS.c.repository)).all()
         return tuple(record for row in rows if (record := _PROD.validate_json(row.data)).revision)
 
-    def change(self, repository: str, **changes: Any) -> ProdRecord:
-        """Changes fields of prod's record and returns it as it is then."""
+    def update(
+        self,
+        repository: str,
+        transition: Callable[Concatenate[ProdRecord, P], ProdRecord],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> ProdRecord:
+        """Apply a transition to prod's newest record, in one transaction, and return the next record."""
         with self._database.writing() as connection:
-            record = replace(read_prod(connection, repository), **changes)
+            record = transition(read_prod(connection, repository), *args, **kwargs)
             put_prod(connection, record)
             return record
 
-    def change_branch(self, repository: str, branch: str, **changes: Any) -> ProdRecord:
-        """Changes fields of what is known of a branch with an environment of its own; a branch that is not known is
-        left alone."""
-        with self._database.writing() as connection:
-            record = change_branch_record(read_prod(connection, repository), branch, **changes)
-            put_prod(connection, record)
-            return record
 
-
-def change_branch_record(prod: ProdRecord, branch: str, **changes: Any) -> ProdRecord:
-    """Prod's record with other values of some fields of a branch."""
-    changed = (replace(record, **changes) if record.branch == branch else record for record in prod.branches)
+def update_branch(prod: ProdRecord, branch: str, transition: Callable[[BranchRecord], BranchRecord]) -> ProdRecord:
+    """Apply a transition to the record of a branch with an environment of its own; an unknown branch is left alone."""
+    changed = (transition(record) if record.branch == branch else record for record in prod.branches)
     return replace(prod, branches=tuple(changed))
 
 

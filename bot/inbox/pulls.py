@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Concatenate, ParamSpec
 
 import sqlalchemy as sa
 from pydantic import TypeAdapter
@@ -17,6 +17,7 @@ from mergeplan.bot.records import PullRecord, PullState
 from mergeplan.planner.state.database import put
 
 _PULL = TypeAdapter(PullRecord)
+P = ParamSpec("P")
 
 
 class Pulls:
@@ -56,11 +57,18 @@ class Pulls:
             rows = connection.execute(sa.select(PULLS.c.data).where(*wanted).order_by(PULLS.c.number))
             return tuple(_PULL.validate_json(row.data) for row in rows)
 
-    def change(self, repository: str, number: int, **changes: Any) -> PullRecord:
-        """Changes fields of a pull request's record and returns it as it is then."""
+    def update(
+        self,
+        repository: str,
+        number: int,
+        transition: Callable[Concatenate[PullRecord, P], PullRecord],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> PullRecord:
+        """Apply a transition to the newest record of a pull request, in one transaction, and return the next record."""
         with self._database.writing() as connection:
             record = read_pull(connection, repository, number, lock=True) or PullRecord(repository, number)
-            record = record.change(**changes)
+            record = transition(record, *args, **kwargs)
             put_pull(connection, record)
             return record
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mergeplan.bot.context import BotContext
 from mergeplan.bot.git.checkout import Checkout
 from mergeplan.bot.github.gateway import RepositoryGateway
@@ -24,8 +26,11 @@ def prod_branch(context: BotContext, gateway: RepositoryGateway) -> str | None:
     if config is None:
         if prod.state in (Prod.UNKNOWN, Prod.FAILED) and prod.commit != checkout.head(default):
             # Noted with its commit: the branch is not looked at again before it has moved.
-            at = {"branch": default, "commit": checkout.head(default), "again_at": 0.0}
-            context.inbox.prods.change(gateway.name, state=Prod.FAILED, **at)
+            head = checkout.head(default)
+            context.inbox.prods.update(
+                gateway.name,
+                lambda stored: replace(stored, state=Prod.FAILED, branch=default, commit=head, again_at=0.0),
+            )
             wake_pulls(context, gateway.name)
         return None
     return _fetch_branch(checkout, config.prod_branch, default)

@@ -6,6 +6,10 @@ treated as a pull request's: it runs isolated, on the gateways of prod's configu
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
 import structlog
 
 from mergeplan.bot.branches import BranchRecord, merge_records
@@ -17,6 +21,7 @@ from mergeplan.bot.git.call import BadCommit
 from mergeplan.bot.git.checkout import Checkout
 from mergeplan.bot.github.gateway import GitHubFailed, GitHubPaused, RepositoryGateway
 from mergeplan.bot.github.together import CheckRequest
+from mergeplan.bot.inbox.prods import update_branch
 from mergeplan.bot.inbox.queue import BRANCHES, Job
 from mergeplan.bot.prod.decide import may_retry
 from mergeplan.bot.prod.planner_calls import reasons
@@ -30,6 +35,7 @@ from mergeplan.bot.report.checks.branch import (
     branch_waiting,
 )
 from mergeplan.bot.report.checks.check import CheckView
+from mergeplan.bot.results import PlannerOutcome
 from mergeplan.bot.rules import BotConfig
 from mergeplan.planner.errors import ProjectError
 
@@ -83,7 +89,7 @@ class _BranchReconciliation:
         if records != self.prod.branches:
             for gone in set(self.prod.branches) - set(records):
                 self._end_check(gone, "the rules name it no longer")
-            self.context.inbox.prods.change(self.job.repository, branches=records)
+            self.context.inbox.prods.update(self.job.repository, lambda prod: replace(prod, branches=records))
         waits = [wait for record in records if config and (wait := self._follow(record, config))]
         self._preview(records)
         if waits:
@@ -114,7 +120,7 @@ class _BranchReconciliation:
         if record.running not in ("", head):
             self._check(record.running, branch_overtaken(record.environment, head))
         attempts = record.attempts + 1 if record.running == head else 1
-        self._change(record, running=head, attempts=attempts)
+        self._update(record, lambda stored: replace(stored, running=head, attempts=attempts))
         self._check(head, branch_running(record.environment))
         outcome = self._apply(record, head, config).outcome
         if not outcome.ok and may_retry(outcome, attempts):
@@ -122,12 +128,8 @@ class _BranchReconciliation:
             if outcome.may_pass_later and outcome.problems:
                 self._check(head, branch_waiting(record.environment, outcome.problems[0].message))
             return min(60.0, 2.0 * attempts)
-        now: dict[str, object] = {"commit": head, "running": "", "attempts": 0, "again": False}
-        if outcome.ok:
-            revision = outcome.promotion.revision if outcome.promotion else record.revision
-            now |= {"promoted_commit": head, "revision": revision}
         self._check(head, branch_check(record.environment, outcome))
-        self._change(record, **now)
+        self._update(record, partial(_take_commit, commit=head, outcome=outcome))
         self.log.info("branch_taken_on", branch=record.branch, environment=record.environment, ok=outcome.ok)
         return 0.0
 
@@ -162,14 +164,14 @@ class _BranchReconciliation:
             return ""
         return f"superseded:{head}" if head != commit else ""
 
-    def _change(self, record: BranchRecord, **changes: object) -> None:
-        self.context.inbox.prods.change_branch(self.job.repository, record.branch, **changes)
+    def _update(self, record: BranchRecord, transition: Callable[[BranchRecord], BranchRecord]) -> None:
+        self.context.inbox.prods.update(self.job.repository, update_branch, record.branch, transition)
 
     def _end_check(self, record: BranchRecord, why: str) -> None:
         """No check stays in progress of what is not followed any more."""
         if record.running:
             self._check(record.running, branch_given_up(record.environment, why))
-            self._change(record, running="", attempts=0)
+            self._update(record, lambda stored: replace(stored, running="", attempts=0))
 
     def _check(self, commit: str, view: CheckView) -> None:
         try:
@@ -178,3 +180,12 @@ class _BranchReconciliation:
             self.gateway.checks.write(CheckRequest(commit, view, key, known, ""))
         except (GitHubFailed, GitHubPaused) as error:
             self.log.warning("check_not_written", commit=commit, why=str(error))
+
+
+def _take_commit(record: BranchRecord, commit: str, outcome: PlannerOutcome) -> BranchRecord:
+    """Store that a commit was taken on, and whether the environment shows it."""
+    ended = replace(record, commit=commit, running="", attempts=0, again=False)
+    if not outcome.ok:
+        return ended
+    revision = outcome.promotion.revision if outcome.promotion else record.revision
+    return replace(ended, promoted_commit=commit, revision=revision)

@@ -6,8 +6,9 @@ goes back to the revision before; what was merged then reaches prod as any merge
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 
 import structlog
 
@@ -22,9 +23,10 @@ from mergeplan.bot.pulls.arguments import merge_arguments
 from mergeplan.bot.records import ProdRecord, Pull, PullRecord, PullState
 from mergeplan.bot.report.states import blockers
 from mergeplan.bot.results import pack_outcome
+from mergeplan.bot.transitions.prods import set_revision
+from mergeplan.bot.transitions.pulls import Transition, begin_deploy, promote_deploy, refuse_deploy, set_decision
 
 log = structlog.get_logger(__name__)
-CLEARED: dict[str, Any] = {"deploy_by": "", "deploy_head": "", "deploy_stage": "", "deploy_start": 0}
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class Deployer:
             why = self._refusal(prod, record, pull)
             if why:
                 return self._refuse_deploy(number, why)
-            record = self._change(number, deploy_stage="promoting", deploy_start=prod.revision)
+            record = self._update(number, partial(begin_deploy, prod_revision=prod.revision))
         if record.deploy.stage == "promoting" and (why := self._promote(prod, record)):
             return self._refuse_deploy(number, why)
         return self._merge(number)
@@ -64,7 +66,7 @@ class Deployer:
             return f"`{self.branch}` has moved on. Look at the new plan, then say it again."
         decision = self.gatekeeper.decision_of(prod, record)
         if decision != record.rules.decision:
-            record = self._change(record.number, decision=decision)
+            record = self._update(record.number, partial(set_decision, decision=decision))
         return " ".join(problem.message for problem in blockers(record))
 
     def _promote(self, prod: ProdRecord, record: PullRecord) -> str:
@@ -74,16 +76,17 @@ class Deployer:
         if not ended.outcome.ok:
             attempts = prod.attempts + 1
             retry = may_retry(ended.outcome, attempts)
-            self._prod(attempts=attempts if retry else 0)
+            tries = attempts if retry else 0
+            self._update_prod(lambda stored: replace(stored, attempts=tries))
             if retry:
                 raise Later(min(60.0, 2.0 * attempts), f"the deploy of #{record.number} is tried again")
             problems = ended.outcome.problems
             return problems[0].message if problems else "The promotion failed."
-        revision = ended.row.revision if ended.row else prod.revision + 1
+        revision, plan_id = (ended.row.revision, ended.row.plan_id) if ended.row else (prod.revision + 1, "")
         moves = append_move(prod, revision, ended.outcome)
-        self._prod(revision=revision, plan_id=ended.row.plan_id if ended.row else "", attempts=0, moves=moves)
-        said = pack_outcome(ended.finished.lines, ended.finished.exit_code)
-        self._change(record.number, deploy_stage="promoted", promotion_lines=said, promotion_revision=revision)
+        self._update_prod(lambda stored: replace(set_revision(stored, revision, plan_id), moves=moves))
+        lines = pack_outcome(ended.finished.lines, ended.finished.exit_code)
+        self._update(record.number, partial(promote_deploy, lines=lines, revision=revision))
         return ""
 
     def _merge(self, number: int) -> str:
@@ -112,14 +115,14 @@ class Deployer:
         if not ended.outcome.ok:
             raise Later(5.0, f"prod could not yet go back to revision {to}")
         row = ended.row
-        self._prod(revision=row.revision if row else prod.revision + 1, plan_id=row.plan_id if row else "")
+        revision, plan_id = (row.revision, row.plan_id) if row else (prod.revision + 1, "")
+        self._update_prod(lambda stored: replace(stored, revision=revision, plan_id=plan_id))
         what = f"took prod back to revision {to}: {why}"
         self.context.inbox.decisions.record(self.gateway.name, record.number, who, what)
         return self._refuse_deploy(record.number, f"{why} Prod is back at the tables of revision {to}.")
 
     def _refuse_deploy(self, number: int, why: str) -> str:
-        undone = {"promotion_lines": "", "promotion_revision": 0, "deploy_result": why}
-        self._change(number, **CLEARED, **undone)
+        self._update(number, partial(refuse_deploy, reason=why))
         log.info("deploy_refused", repository=self.gateway.name, pull_request=number, why=why)
         self.context.inbox.queue.wake(self.gateway.name, number)
         return ""
@@ -127,8 +130,8 @@ class Deployer:
     def _record(self, number: int) -> PullRecord:
         return self.context.inbox.pulls.get(self.gateway.name, number)
 
-    def _change(self, number: int, **changes: Any) -> PullRecord:
-        return self.context.inbox.pulls.change(self.gateway.name, number, **changes)
+    def _update(self, number: int, transition: Transition) -> PullRecord:
+        return self.context.inbox.pulls.update(self.gateway.name, number, transition)
 
-    def _prod(self, **changes: Any) -> None:
-        self.context.inbox.prods.change(self.gateway.name, **changes)
+    def _update_prod(self, transition: Callable[[ProdRecord], ProdRecord]) -> None:
+        self.context.inbox.prods.update(self.gateway.name, transition)

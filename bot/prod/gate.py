@@ -8,6 +8,7 @@ planner is asked.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import structlog
 
@@ -17,6 +18,7 @@ from mergeplan.bot.github.gateway import RepositoryGateway
 from mergeplan.bot.policy.approvals import Decision
 from mergeplan.bot.prod.decide import Gate, Step
 from mergeplan.bot.prod.planner_calls import ProdPlanner
+from mergeplan.bot.pull_parts import PlanBase
 from mergeplan.bot.pulls.arguments import merge_arguments
 from mergeplan.bot.pulls.reviews import Reviewers, changes_rules
 from mergeplan.bot.records import AFTER_MERGE, ProdRecord, PullRecord
@@ -107,7 +109,12 @@ class Gatekeeper:
             return record
         pull = self._gateway.pull(step.number)
         site, folder = self._gateway.clone_url.removesuffix(".git"), self._checkout.project
-        return record.change(head=pull.head, author=pull.author, base_ref=pull.base_ref, site=site, folder=folder)
+        return replace(
+            record,
+            head=pull.head,
+            source=replace(record.source, author=pull.author, base_ref=pull.base_ref),
+            place=replace(record.place, site=site, folder=folder),
+        )
 
     def _is_the_plan_shown(self, prod: ProdRecord, step: Step, record: PullRecord) -> bool:
         has_plan = bool(record.outcome and record.outcome.plan and not record.outcome.plan.not_selected)
@@ -120,12 +127,13 @@ class Gatekeeper:
         if ended.outcome.plan is None:
             return None
         log.info("merge_planned", commit=step.commit, pull_request=step.number, plan=ended.outcome.plan.id)
-        return record.change(
-            run_lines=pack_outcome(ended.finished.lines, ended.finished.exit_code),
-            tree=self._checkout.tree(step.commit),
-            base_sha=prod.promoted_commit,
-            prod_revision=prod.revision,
-            changes_rules=changes_rules(self._context, self._checkout, prod.promoted_commit, step.commit),
+        lines = pack_outcome(ended.finished.lines, ended.finished.exit_code)
+        changes = changes_rules(self._context, self._checkout, prod.promoted_commit, step.commit)
+        return replace(
+            record,
+            base=PlanBase(prod.promoted_commit, self._checkout.tree(step.commit), prod.revision),
+            run=replace(record.run, lines=lines),
+            rules=replace(record.rules, changes_rules=changes),
         )
 
     def _changes_nothing(self, prod: ProdRecord, step: Step) -> bool:

@@ -18,6 +18,7 @@ from mergeplan.bot.git.call import BadCommit
 from mergeplan.bot.git.checkout import Checkout
 from mergeplan.bot.github.gateway import GitHubFailed, GitHubPaused, RepositoryGateway
 from mergeplan.bot.github.together import CheckRequest
+from mergeplan.bot.inbox.prods import update_branch
 from mergeplan.bot.inbox.queue import Job
 from mergeplan.bot.records import ProdRecord, Pull
 from mergeplan.bot.report.checks.check import CheckView
@@ -65,7 +66,9 @@ class Previews:
 
     def _keep(self, record: BranchRecord, previews: dict[int, PullPreview]) -> None:
         kept = tuple(previews[number] for number in sorted(previews))
-        self.context.inbox.prods.change_branch(self.job.repository, record.branch, previews=kept)
+        self.context.inbox.prods.update(
+            self.job.repository, update_branch, record.branch, lambda stored: replace(stored, previews=kept)
+        )
 
     def _take_back(self, record: BranchRecord, number: int) -> None:
         """A comment does not go on promising what a merge into another branch does not do."""

@@ -7,9 +7,9 @@ was taken on. `decide_prod` says what is done next; here it is done, and written
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
-from typing import Any
+from functools import cache, partial
 
 import structlog
 
@@ -52,12 +52,12 @@ from mergeplan.bot.prod.decide import (
     prod_steps,
     sweep_is_due,
 )
-from mergeplan.bot.prod.deploy import CLEARED, Deployer
+from mergeplan.bot.prod.deploy import Deployer
 from mergeplan.bot.prod.gate import Gatekeeper
 from mergeplan.bot.prod.planner_calls import Ended, OnLine, ProdPlanner, append_move, reasons
 from mergeplan.bot.prod.rollback import Rollbacks
 from mergeplan.bot.projects import another_project
-from mergeplan.bot.pull_parts import NOT_REVERSED, UNRULED
+from mergeplan.bot.pull_parts import UNRULED
 from mergeplan.bot.pulls.arguments import merge_arguments, merge_digest
 from mergeplan.bot.pulls.publish import Shower, publish
 from mergeplan.bot.records import Prod, ProdRecord, PullRecord, PullState
@@ -67,6 +67,18 @@ from mergeplan.bot.report.checks.prod import prod_check, push_hold_check
 from mergeplan.bot.report.selection import merge_sentence
 from mergeplan.bot.report.words import problem_words, promotion_summary
 from mergeplan.bot.results import pack_outcome
+from mergeplan.bot.transitions.prods import ProdCommit, fail_build, hold_push, record_sweep, show_commit, take_commit
+from mergeplan.bot.transitions.pulls import (
+    Transition,
+    begin_promotion,
+    conclude_deploy,
+    conclude_promotion,
+    fail_promotion,
+    hold_merge,
+    release_merge,
+    report_progress,
+    settle_merge,
+)
 from mergeplan.planner.contract.lines import BatchLine
 from mergeplan.planner.contract.result import EnvironmentRow
 from mergeplan.planner.contract.wire import Line
@@ -74,8 +86,6 @@ from mergeplan.planner.contract.wire import Line
 log = structlog.get_logger(__name__)
 STEPS_MOST = 50
 WAITING = frozenset({PullState.MERGED, PullState.UNPROMOTED})
-PLANNED_AS = ("run_lines", "tree", "base_sha", "prod_revision", "changes_rules")
-JUDGED = (*PLANNED_AS, "head", "author", "base_ref", "site", "folder")  # of a merge that is held: what reviews are of
 ACTIONS_MOST = 500
 
 
@@ -117,7 +127,7 @@ class _ProdReconciliation:
         """Looks, decides and acts until nothing is left to do."""
         self.pass_ = replace(self.pass_, head=self.checkout.head(self.branch), again=self._prod().again)
         if self.pass_.again:
-            self._change(again=False)
+            self._update(lambda prod: replace(prod, again=False))
         self._same_project()
         for _ in range(ACTIONS_MOST):
             facts = self._facts()
@@ -125,7 +135,7 @@ class _ProdReconciliation:
             self.log.info("decided", action=type(action).__name__, state=facts.prod.state.value)
             if isinstance(action, ProdAtRest):
                 if not facts.prod.swept_at:
-                    self._change(swept_at=facts.now)  # the janitor's time runs from here
+                    self._update(partial(record_sweep, at=facts.now))  # the janitor's time runs from here
                 wake_branches(self.context, self.job, self.checkout, self.branch)
                 wake_catalog(self.context, self.job.repository)
                 return
@@ -145,14 +155,14 @@ class _ProdReconciliation:
             return
         error = another_project(prod.folder, folder)
         if prod.held != head:
-            self._change(held=head, held_by=UNRULED)
+            self._update(partial(hold_push, commit=head, decision=UNRULED))
             self._check(head, prod_check("Prod waits: its project is another one", str(error), None, False))
         raise error
 
     def _act(self, action: Action) -> None:
         match action:
             case FollowBranch():
-                self._change(branch=self.branch)
+                self._update(lambda prod: replace(prod, branch=self.branch))
                 wake_pulls(self.context, self.job.repository)
             case LookForProd():
                 self.pass_ = replace(self.pass_, looked=True, planned_prod=self.planner.look(self.pass_.head))
@@ -242,22 +252,21 @@ class _ProdReconciliation:
 
     # --- writing down ---
 
-    def _change(self, **changes: Any) -> ProdRecord:
-        return self.inbox.prods.change(self.job.repository, **changes)
+    def _update(self, transition: Callable[[ProdRecord], ProdRecord]) -> ProdRecord:
+        return self.inbox.prods.update(self.job.repository, transition)
 
-    def _pull(self, number: int, **changes: Any) -> PullRecord:
-        return self.inbox.pulls.change(self.job.repository, number, **changes)
+    def _update_pull(self, number: int, transition: Transition) -> PullRecord:
+        return self.inbox.pulls.update(self.job.repository, number, transition)
 
     def _is_at(self, commit: str, revision: int, plan_id: str) -> ProdRecord:
         """Prod shows a commit, and nothing of it waits."""
-        at = {"commit": commit, "promoted_commit": commit, "revision": revision, "plan_id": plan_id}
-        where = {"branch": self.branch, "folder": self.checkout.project}
-        return self._change(state=Prod.READY, **where, **at, attempts=0, again_at=0.0, run_lines="")
+        at = ProdCommit(self.branch, self.checkout.project, commit)
+        return self._update(partial(show_commit, at=at, revision=revision, plan_id=plan_id))
 
     def _record_promotion(self, commit: str, end: Ended) -> ProdRecord:
         revision = end.row.revision if end.row else self._prod().revision + 1
         if revision > self._prod().revision:
-            self._change(moves=append_move(self._prod(), revision, end.outcome))
+            self._update(lambda prod: replace(prod, moves=append_move(prod, revision, end.outcome)))
         return self._is_at(commit, revision, end.row.plan_id if end.row else "")
 
     # --- the first build ---
@@ -268,7 +277,7 @@ class _ProdReconciliation:
         wake_pulls(self.context, self.job.repository)
 
     def _build(self, head: str) -> None:
-        self._change(state=Prod.BUILDING, branch=self.branch)
+        self._update(lambda prod: replace(prod, state=Prod.BUILDING, branch=self.branch))
         self._check(head, prod_check("Building prod for the first time", "From the branch as it is.", None, True))
         ended = self.planner.apply(head, 0)
         if ended.outcome.ok:
@@ -287,13 +296,13 @@ class _ProdReconciliation:
         self.log.warning("prod_not_built", attempt=attempts, again_in=wait or None, why=reasons(outcome))
         lines = pack_outcome(end.finished.lines, end.finished.exit_code)
         if wait and attempts < DEFECT_TRIES:
-            self._change(attempts=attempts, run_lines=lines, again_at=time.time() + wait)
+            again_at = time.time() + wait
+            self._update(lambda prod: replace(prod, attempts=attempts, run_lines=lines, again_at=again_at))
             wake_pulls(self.context, self.job.repository)
             raise Later(wait, f"the first build of prod at {head[:12]} is tried again")
+        tries = attempts if wait else 0
         again_at = time.time() + wait if wait else 0.0
-        self._change(
-            state=Prod.FAILED, commit=head, run_lines=lines, attempts=attempts if wait else 0, again_at=again_at
-        )
+        self._update(partial(fail_build, commit=head, lines=lines, attempts=tries, again_at=again_at))
         notice = notices.ProdNotBuilt(self.job.repository, head, outcome, is_retried=bool(wait))
         self.notify(notice)
         summary = f"Prod could not be built from this commit. {notice.outlook}"
@@ -303,10 +312,10 @@ class _ProdReconciliation:
 
     def _skip(self, step: Step) -> None:
         """Nothing to promote: the commit is noted, and a merge is done."""
-        self._change(commit=step.commit, promoted_commit=step.commit)
+        self._update(lambda prod: replace(prod, commit=step.commit, promoted_commit=step.commit))
         if step.number:
-            done = {"state": PullState.PROMOTED, "merge_sha": step.commit, "reason": "", "progress": ""}
-            self._show(self._pull(step.number, **done))
+            settle = partial(settle_merge, reason="", merge_sha=step.commit)
+            self._show(self._update_pull(step.number, settle))
             self.inbox.queue.wake(self.job.repository, step.number)
 
     def _promote_merge(self, number: int, commit: str) -> None:
@@ -315,30 +324,26 @@ class _ProdReconciliation:
         record = self.inbox.pulls.get(self.job.repository, number)
         planned = merge_digest(record)
         by = record.deploy.by
-        changes = {"state": PullState.MERGED, "merge_sha": commit, "again": False, "overrides": (), "reason": ""}
-        changes |= {"held": False, "unlock_by": ""}
-        record = self._pull(number, **changes, progress="Promoting to prod.", run_id=new_run_id())
+        record = self._update_pull(number, partial(begin_promotion, merge_sha=commit, run_id=new_run_id()))
         with Shower(self.inbox, self.gateway, record) as shower:
             ended = self.planner.apply(commit, number, merge_arguments(record), self._progress(number, shower))
         if not ended.outcome.ok:
             self._retry_or_go_on(ended, commit, number)
-            self._change(commit=commit)
+            self._update(partial(take_commit, commit=commit))
         lines = pack_outcome(ended.finished.lines, ended.finished.exit_code)
         if ended.outcome.ok:
             prod = self._record_promotion(commit, ended)
             revision = prod.revision if ended.outcome.promotion else 0
-            done = {"state": PullState.PROMOTED, "promotion_lines": lines, "promotion_revision": revision}
-            done |= {"attempts": 0, "reversal": NOT_REVERSED}
-            record = self._pull(
-                number, **done, **CLEARED, reason=merge_sentence(record, planned, ended.outcome), progress=""
+            reason = merge_sentence(record, planned, ended.outcome)
+            record = self._update_pull(
+                number, partial(conclude_promotion, lines=lines, revision=revision, reason=reason)
             )
             plan_id = ended.outcome.plan.id if ended.outcome.plan else ""
             why = f"promoted {commit}{' against the rules' if by and not record.rules.decision.is_ok else ''}"
             self.inbox.decisions.record(self.job.repository, number, by or "merge", why, plan_id)
             self.notify(notices.MergePromoted(self.job.repository, number, ended.outcome))
         else:
-            failed = {"state": PullState.UNPROMOTED, "promotion_lines": lines, "progress": "", "reason": ""}
-            record = self._pull(number, **failed, **CLEARED)
+            record = self._update_pull(number, partial(fail_promotion, lines=lines))
             self.notify(notices.MergeNotPromoted(self.job.repository, number, ended.outcome))
         self._show(record)
         wake_pulls(self.context, self.job.repository)
@@ -350,8 +355,7 @@ class _ProdReconciliation:
             self._is_at(commit, self._prod().revision, self._prod().plan_id)
             record = self.inbox.pulls.get(self.job.repository, number)
             self.inbox.decisions.record(self.job.repository, number, record.deploy.by, f"deployed {commit}")
-            done = {"state": PullState.PROMOTED, "merge_sha": commit, "reason": "", "progress": ""}
-            self._show(self._pull(number, **done, **CLEARED, deploy_result=""))
+            self._show(self._update_pull(number, partial(conclude_deploy, merge_sha=commit)))
             self.notify(notices.PullDeployed(self.job.repository, number, record.deploy.by))
             self.pass_ = replace(self.pass_, head=commit)
         wake_pulls(self.context, self.job.repository)
@@ -362,12 +366,12 @@ class _ProdReconciliation:
         decision = self.gatekeeper.decision(prod, step)
         self.log.info("prod_held", commit=step.commit, pull_request=step.number)
         if not step.number:
-            self._change(held=step.commit, held_by=decision)
+            self._update(partial(hold_push, commit=step.commit, decision=decision))
             self._check(step.commit, push_hold_check(decision))
             return
-        kept = {name: self.gatekeeper.record_at(step).value(name) for name in JUDGED}
-        waits = {"state": PullState.MERGED, "held": True, "again": False, "reason": "", "progress": ""}
-        self._show(self._pull(step.number, **kept, **waits, merge_sha=step.commit, decision=decision))
+        judged = self.gatekeeper.record_at(step)
+        hold = partial(hold_merge, judged=judged, merge_sha=step.commit, decision=decision)
+        self._show(self._update_pull(step.number, hold))
         self.notify(notices.MergeHeld(self.job.repository, step.number, decision))
 
     def _pass_over(self, step: Step) -> None:
@@ -377,8 +381,8 @@ class _ProdReconciliation:
                 break
             if next_step.number:
                 with_it = f"#{step.number}" if step.number else step.commit[:7]
-                done = {"state": PullState.PROMOTED, "held": False, "progress": ""}
-                self._show(self._pull(next_step.number, **done, reason=f"It was taken on together with {with_it}."))
+                release = partial(release_merge, reason=f"It was taken on together with {with_it}.")
+                self._show(self._update_pull(next_step.number, release))
                 self.inbox.queue.wake(self.job.repository, next_step.number)
         if self._is_untouched(self._prod(), step):
             self._skip(step)
@@ -399,7 +403,7 @@ class _ProdReconciliation:
             self._check(commit, prod_check(f"In prod. {views}", views, ended.outcome, False))
         else:
             self._retry_or_go_on(ended, commit)
-            self._change(commit=commit)
+            self._update(partial(take_commit, commit=commit))
             self.notify(notices.PushNotPromoted(self.job.repository, commit, ended.outcome))
             self._check(commit, prod_check("Prod was not changed", "This push is not in prod.", ended.outcome, False))
         wake_pulls(self.context, self.job.repository)
@@ -407,19 +411,19 @@ class _ProdReconciliation:
     def _settle(self, number: int) -> None:
         """A merge that prod already shows, by a later push: shown so, and done."""
         reason = f"Prod shows it already, with {self._prod().promoted_commit[:7]}."
-        self._show(self._pull(number, state=PullState.PROMOTED, reason=reason, progress=""))
+        self._show(self._update_pull(number, partial(settle_merge, reason=reason)))
         self.inbox.queue.wake(self.job.repository, number)
 
     def _retry_or_go_on(self, end: Ended, commit: str, number: int = 0) -> None:
         """Later, while trying again may help; the comment says who holds prod."""
         attempts = self._prod().attempts + 1
         if may_retry(end.outcome, attempts):
-            self._change(attempts=attempts)
+            self._update(lambda prod: replace(prod, attempts=attempts))
             self.log.warning("prod_not_promoted", commit=commit, attempt=attempts, why=reasons(end.outcome))
             if number and end.outcome.may_pass_later:
-                self._show(self._pull(number, progress=f"Waiting: {end.outcome.problems[0].message}"))
+                self._report(number, f"Waiting: {end.outcome.problems[0].message}")
             raise Later(min(60.0, 2.0 * attempts), f"prod at {commit[:12]} is tried again")
-        self._change(attempts=0)
+        self._update(lambda prod: replace(prod, attempts=0))
 
     # --- undoing ---
 
@@ -437,7 +441,7 @@ class _ProdReconciliation:
 
     def _run_janitor(self) -> None:
         """Drops what nobody needs; the environment of a pull request that is not over does not expire."""
-        self._change(swept_at=time.time())  # first: one that fails is not tried again and again
+        self._update(partial(record_sweep, at=time.time()))  # first: one that fails is not tried again and again
         pulls = self.inbox.pulls.all(self.job.repository)
         kept = [pull.environment.name for pull in pulls if pull.environment.name and pull.is_kept(time.time())]
         keep = (*kept, *(record.environment for record in self._prod().branches))
@@ -458,7 +462,7 @@ class _ProdReconciliation:
             text = f"Number {place} in the queue for prod, behind #{waiting[place - 2]}."
             record = self.inbox.pulls.get(self.job.repository, number)
             if record.state is PullState.MERGED and record.run.progress != text:
-                self._show(self._pull(number, progress=text))
+                self._report(number, text)
 
     def _progress(self, number: int, shower: Shower) -> OnLine:
         """Shows on the pull request, now and then, which batch is computed."""
@@ -469,10 +473,13 @@ class _ProdReconciliation:
             if isinstance(line, BatchLine) and time.monotonic() - shown_at > self.context.settings.progress_seconds:
                 shown_at = time.monotonic()
                 text = f"Computing what moved: `{line.model}`, batch {line.index} of {line.of}."
-                self._pull(number, progress=text)
+                self._update_pull(number, partial(report_progress, progress=text))
                 shower.wake()
 
         return show_batch
+
+    def _report(self, number: int, progress: str) -> None:
+        self._show(self._update_pull(number, partial(report_progress, progress=progress)))
 
     def _show(self, record: PullRecord) -> PullRecord:
         try:

@@ -67,20 +67,14 @@ def must_be_written(record: PullRecord, text: str) -> bool:
     return comment_digest(text) != record.comment.digest or unseen
 
 
-def once_shown(record: PullRecord, text: str, at: str) -> dict[str, object]:
-    """What is known of a comment once it shows this record; `at` is when it was written (UTC), '' where it was not."""
-    changes: dict[str, object] = {"comment_digest": comment_digest(text)}
-    if at and _is_new(record):
-        changes["shown_since"] = at
-    plan = record.outcome.plan if record.outcome else None
+def record_comment(stored: PullRecord, record: PullRecord, text: str, at: str) -> PullRecord:
+    """Store that the plan comment shows `record`; `at` is when it was written (UTC), '' where it was not."""
+    shown = replace(stored.shown, since=at if at and _is_new(record) else stored.shown.since)
     if _shows(record):
-        changes["shown_plans"] = _plans_shown(record, at)
-        changes |= {
-            "shown_head": record.head,
-            "shown_revision": record.base.prod_revision,
-            "shown_plan": plan.id if plan else "",
-        }
-    return changes
+        plan = record.outcome.plan if record.outcome else None
+        plan_id, plans = plan.id if plan else "", _plans_shown(record, at)
+        shown = replace(shown, head=record.head, revision=record.base.prod_revision, plan=plan_id, plans=plans)
+    return replace(stored, comment=replace(stored.comment, digest=comment_digest(text)), shown=shown)
 
 
 def _differing(record: PullRecord, wanted_checks: Iterable[tuple[str, CheckView]]) -> tuple[tuple[str, CheckView], ...]:

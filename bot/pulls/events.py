@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
+from functools import partial
 
 import structlog
 
 from mergeplan.bot.context import now_text
 from mergeplan.bot.pulls.publish import Shower
 from mergeplan.bot.results import pack_outcome
+from mergeplan.bot.transitions.pulls import Transition, report_progress, set_spark_ui, store_plan
 from mergeplan.planner.contract.lines import BatchLine, PlanLine, StageLine
 from mergeplan.planner.contract.wire import Line
 
@@ -20,8 +21,8 @@ log = structlog.get_logger(__name__)
 class PlanEvents:
     """Keeps a run's plan in the record at once, and its progress every `seconds`; the comment follows by itself."""
 
-    def __init__(self, change: Callable[..., Any], shower: Shower, seconds: float) -> None:
-        self._change = change
+    def __init__(self, update: Callable[[Transition], object], shower: Shower, seconds: float) -> None:
+        self._update = update
         self._shower = shower
         self._seconds = seconds
         self._shown_at = time.monotonic()
@@ -30,13 +31,14 @@ class PlanEvents:
         """Takes one line of the run."""
         if isinstance(line, PlanLine):
             log.info("plan_read", plan=line.plan.id)
-            self._show(run_lines=pack_outcome([line], 0), fresh=True, planned_at=now_text(), spark_ui="")
+            self._show(partial(store_plan, lines=pack_outcome([line], 0), planned_at=now_text()))
         elif isinstance(line, StageLine) and line.spark_ui:
-            self._show(spark_ui=line.spark_ui)
+            self._show(partial(set_spark_ui, address=line.spark_ui))
         elif isinstance(line, BatchLine) and time.monotonic() - self._shown_at > self._seconds:
-            self._show(progress=f"`{line.model}`: batch {line.index} of {line.of}.")
+            progress = f"`{line.model}`: batch {line.index} of {line.of}."
+            self._show(partial(report_progress, progress=progress))
 
-    def _show(self, **changes: Any) -> None:
+    def _show(self, transition: Transition) -> None:
         self._shown_at = time.monotonic()
-        self._change(**changes)
+        self._update(transition)
         self._shower.wake()

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from mergeplan.bot.context import TRY_AGAIN, BotContext, error_result, now_text, unreadable
 from mergeplan.bot.git.call import CheckoutFailed
 from mergeplan.bot.github.gateway import RepositoryGateway
 from mergeplan.bot.pulls.decide import MakePlan, decide
 from mergeplan.bot.pulls.publish import publish
-from mergeplan.bot.records import AFTER_MERGE, Pull, PullState
+from mergeplan.bot.records import AFTER_MERGE, Pull
 from mergeplan.bot.results import pack_outcome
+from mergeplan.bot.transitions.pulls import fail_planning, wait_for_files
 from mergeplan.planner.errors import MergeplanError, RequestError
 
 
@@ -20,21 +19,8 @@ def show_failure(context: BotContext, gateway: RepositoryGateway, pull: Pull, er
     if not pull.is_open or pulls.get(gateway.name, pull.number).state in AFTER_MERGE:
         raise error
     ended = error_result(error)
-    record = pulls.change(
-        gateway.name,
-        pull.number,
-        state=PullState.FAILED,
-        head=pull.head,
-        base_ref=pull.base_ref,
-        run_lines=pack_outcome(ended.lines, ended.exit_code),
-        planned_at=now_text(),
-        progress="",
-        reason="",
-        fresh=False,
-        again=False,
-        overrides=(),
-        attempts=0,
-    )
+    lines = pack_outcome(ended.lines, ended.exit_code)
+    record = pulls.update(gateway.name, pull.number, fail_planning, pull, lines, now_text())
     publish(context.inbox, gateway, record)
 
 
@@ -51,14 +37,9 @@ def show_unreadable(
         show_failure(context, gateway, pull, unreadable(error))
         return True
     if tries > 1:  # the first is soon tried again
-        waits: dict[str, Any] = {
-            "state": PullState.PLANNING,
-            "head": pull.head,
-            "base_ref": pull.base_ref,
-            "author": pull.author,
-        }
-        waits |= {"progress": f"Waiting: {error} It is tried again."}
-        publish(context.inbox, gateway, context.inbox.pulls.change(gateway.name, pull.number, **waits))
+        progress = f"Waiting: {error} It is tried again."
+        waiting = context.inbox.pulls.update(gateway.name, pull.number, wait_for_files, pull, progress)
+        publish(context.inbox, gateway, waiting)
     return False
 
 

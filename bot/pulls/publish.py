@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Self
 
@@ -13,8 +13,8 @@ from mergeplan.bot.github.gateway import GitHubFailed, GitHubPaused, RepositoryG
 from mergeplan.bot.github.together import CheckId, CheckRequest, CommentEdit
 from mergeplan.bot.inbox.inbox import Inbox
 from mergeplan.bot.projects import add_label, label_of
-from mergeplan.bot.pulls.due import Due, must_be_written, once_shown, overtaken, what_is_due
-from mergeplan.bot.records import CheckRef, DeploymentRef, PullRecord
+from mergeplan.bot.pulls.due import Due, must_be_written, overtaken, record_comment, what_is_due
+from mergeplan.bot.records import CheckRef, DeploymentRef, Posted, PullRecord
 from mergeplan.bot.report.checks.check import CheckView
 from mergeplan.bot.report.checks.keys import check_key
 from mergeplan.bot.report.checks.table import page_of
@@ -107,8 +107,12 @@ def _put_deployment(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord
     known = record.deployment(view.environment)
     same = known.id if known and known.sha == view.sha else 0
     ref = DeploymentRef(view.environment, view.sha, gateway.deployments.write(view, same), view.state)
-    kept = tuple(deployment for deployment in record.deployments if deployment.environment != view.environment)
-    inbox.pulls.change(record.repository, record.number, deployments=(*kept, ref))
+    inbox.pulls.update(record.repository, record.number, _put_deployment_ref, ref)
+
+
+def _put_deployment_ref(record: PullRecord, ref: DeploymentRef) -> PullRecord:
+    others = (deployment for deployment in record.deployments if deployment.environment != ref.environment)
+    return replace(record, deployments=(*others, ref))
 
 
 def _put_together(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, write: Due) -> bool:
@@ -124,8 +128,9 @@ def _put_together(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, 
     done = gateway.checks.write_together(edit, requests)
     if done is None:
         return False
-    changes = once_shown(record, write.comment, done.edited_at) if edit else {}
-    _keep(inbox, record, zip(write.checks, done.checks, strict=True), changes)
+    inbox.pulls.update(record.repository, record.number, _put_checks, zip(write.checks, done.checks, strict=True))
+    if edit:
+        inbox.pulls.update(record.repository, record.number, record_comment, record, write.comment, done.edited_at)
     return True
 
 
@@ -148,22 +153,14 @@ def _put_first(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, wri
             why=str(error),
         )
         check = CheckId()
-    _keep(inbox, record, [((sha, view), check)], {})
+    inbox.pulls.update(record.repository, record.number, _put_checks, [((sha, view), check)])
 
 
-def _keep(
-    inbox: Inbox,
-    record: PullRecord,
-    written_checks: Iterable[tuple[tuple[str, CheckView], CheckId]],
-    changes: Mapping[str, object],
-) -> None:
-    """Records what GitHub shows now."""
-    fresh = inbox.pulls.get(record.repository, record.number)
+def _put_checks(record: PullRecord, written_checks: Iterable[tuple[tuple[str, CheckView], CheckId]]) -> PullRecord:
     for (sha, view), check in written_checks:
-        fresh = fresh.add_check(
-            CheckRef(view.name, sha, check.id, view.digest, view.is_completed, check.url, check.node)
-        )
-    inbox.pulls.change(record.repository, record.number, checks=fresh.checks, **changes)
+        ref = CheckRef(view.name, sha, check.id, view.digest, view.is_completed, check.url, check.node)
+        record = record.add_check(ref)
+    return record
 
 
 def _request(gateway: RepositoryGateway, record: PullRecord, sha: str, view: CheckView) -> CheckRequest:
@@ -175,7 +172,7 @@ def _request(gateway: RepositoryGateway, record: PullRecord, sha: str, view: Che
 
 
 def _put_comment(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, text: str) -> None:
-    posted, changes = None, dict[str, object]()
+    posted = None
     if must_be_written(record, text):
         if record.comment.id:
             try:
@@ -184,6 +181,12 @@ def _put_comment(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, t
                 if error.status != 404:
                     raise
         posted = posted or gateway.comments.write(record.number, text, plan_marker(record.repository))
-        changes = {"comment_id": posted.id, "comment_node": posted.node_id}
-    changes |= once_shown(record, text, posted.updated_at if posted else "")
-    inbox.pulls.change(record.repository, record.number, **changes)
+    inbox.pulls.update(record.repository, record.number, _put_posted, record, text, posted)
+
+
+def _put_posted(stored: PullRecord, record: PullRecord, text: str, posted: Posted | None) -> PullRecord:
+    """Store which comment shows `record`; None where the text of the comment was not written again."""
+    if posted is None:
+        return record_comment(stored, record, text, "")
+    comment = replace(stored.comment, id=posted.id, node=posted.node_id)
+    return record_comment(replace(stored, comment=comment), record, text, posted.updated_at)

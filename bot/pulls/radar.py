@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mergeplan.bot.inbox.inbox import Inbox
 from mergeplan.bot.inflight import Meeting, Undoing, meeting, undoing
+from mergeplan.bot.pull_parts import Nearby
 from mergeplan.bot.records import PullRecord, PullState
 from mergeplan.planner.contract.plan import PlanView
 
@@ -16,7 +19,8 @@ def look_around(inbox: Inbox, record: PullRecord) -> None:
     meets = _meetings(inbox, record, plan) if plan else ()
     undoes = _undone(inbox, record, plan) if plan else ()
     if (meets, undoes) != (record.nearby.meets, record.nearby.undoes):
-        inbox.pulls.change(record.repository, record.number, meets=meets, undoes=undoes)
+        nearby = Nearby(meets, undoes)
+        inbox.pulls.update(record.repository, record.number, lambda stored: replace(stored, nearby=nearby))
         for number in {meet.number for meet in (*meets, *record.nearby.meets)}:
             inbox.queue.wake(record.repository, number)
 

@@ -28,6 +28,7 @@ from mergeplan.bot.policy.roles import ROLES
 from mergeplan.bot.records import PullRecord, PullState
 from mergeplan.bot.report.checks.approval import APPROVAL
 from mergeplan.bot.rules import BotConfig
+from mergeplan.bot.transitions.pulls import set_decision
 from mergeplan.planner.contract.plan import PlanView
 from mergeplan.planner.errors import ProjectError
 
@@ -126,7 +127,7 @@ def judge(reviewers: Reviewers, inbox: Inbox, record: PullRecord) -> None:
         return
     decision = reviewers.decide(record)
     if decision != record.rules.decision:
-        inbox.pulls.change(record.repository, record.number, decision=decision)
+        inbox.pulls.update(record.repository, record.number, set_decision, decision)
         if waits:
             inbox.queue.wake(record.repository, 0)
 

@@ -25,6 +25,7 @@ from mergeplan.bot.report.replies import reply, reply_marker, state_sentence
 from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.report.states import blockers
 from mergeplan.bot.rules import BotConfig
+from mergeplan.bot.transitions.pulls import clear_comment_digest
 
 log = structlog.get_logger(__name__)
 NOT_OURS = frozenset({PullState.NEW, PullState.CLOSED})  # where a pull request into another branch stands
@@ -55,7 +56,7 @@ def pick_up(context: BotContext, gateway: RepositoryGateway, number: int, commen
     own = [comment.body for comment in comments if comment.author == gateway.login]
     plan = context.inbox.pulls.get(gateway.name, number).comment.id
     if any(comment.id == plan and has_ticks(comment.body) for comment in comments):
-        context.inbox.pulls.change(gateway.name, number, comment_digest="")  # it is written again, its boxes empty
+        context.inbox.pulls.update(gateway.name, number, clear_comment_digest)  # its boxes will be empty
     namespace = context.inbox.prods.get(gateway.name).namespace
     for comment in comments:
         nobodys = not comment.author or comment.by_bot or comment.author == gateway.login
@@ -227,10 +228,10 @@ def _request_time(row: CommandRow, record: PullRecord) -> datetime:
 def _start(context: BotContext, row: CommandRow, request: Request) -> Answer:
     """Writes down what a command starts; the jobs of the pull request and of prod do the rest."""
     start = FORMS[request.command.verb].start(request)
-    if start.changes:
-        context.inbox.pulls.change(row.repository, row.number, **start.changes)
-    if start.prod_changes:
-        context.inbox.prods.change(row.repository, **start.prod_changes)
+    if start.transition:
+        context.inbox.pulls.update(row.repository, row.number, start.transition)
+    if start.prod_transition:
+        context.inbox.prods.update(row.repository, start.prod_transition)
     if start.wakes_prod:
         context.inbox.queue.wake(row.repository, 0)
     run = (start.waits_for, start.model, start.category, start.asked)

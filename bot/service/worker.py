@@ -28,6 +28,7 @@ from mergeplan.bot.prod.reconcile import reconcile_prod
 from mergeplan.bot.projects import project_keys, repository_of
 from mergeplan.bot.pulls.reconcile import reconcile_pull
 from mergeplan.bot.records import AFTER_MERGE, CommandRow, Prod, ProdRecord, Pull, PullRecord, PullState
+from mergeplan.bot.transitions.prods import request_build
 from mergeplan.planner.errors import MergeplanError
 from mergeplan.planner.isolation.processes import LEAVE, end_group, is_gone
 
@@ -113,7 +114,7 @@ class Worker:
         for repository in self.context.inbox.queue.repositories():
             prod = self.context.inbox.prods.get(repository)
             if prod.state is Prod.FAILED and not prod.revision and (prod.again_at or not passing):
-                self.context.inbox.prods.change(repository, again=True)
+                self.context.inbox.prods.update(repository, request_build)
                 self.context.inbox.queue.wake(repository, 0)
 
     def drain(self, projects: Sequence[str], seconds: float) -> str:

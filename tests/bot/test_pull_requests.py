@@ -11,6 +11,7 @@ import pytest
 from mergeplan.bot.records import PullState
 from mergeplan.bot.service.worker import _is_past
 from mergeplan.planner.isolation.processes import birth
+from tests.bot.changing import change_prod, change_record
 from tests.bot.conftest import COLUMN, FILTER, SHOP, Bench, until
 
 GREEN = dict.fromkeys(("lint", "tests", "plan", "environment", "promotion"), "success")
@@ -236,8 +237,8 @@ def test_a_promise_that_moved_is_built_again_and_told(bench: Bench) -> None:
     """Behaviour 9: when the merged tree is not the planned one, it is planned and built before any view moves."""
     number = bench.open(COLUMN)
     bench.idle()
-    bench.worker.context.inbox.pulls.change(
-        SHOP, number, run_lines=bench.record(number).run.lines.replace('"digest":"', '"digest":"old')
+    bench.worker.context.inbox.pulls.update(
+        SHOP, number, change_record, run_lines=bench.record(number).run.lines.replace('"digest":"', '"digest":"old')
     )
     state = bench.planner_state()
     state["environments"]["pr_1"]["tables"] = []
@@ -341,7 +342,7 @@ def test_the_janitor_comes_in_its_time_and_keeps_environments_of_open_pull_reque
     bench.idle()
     assert bench.calls("janitor") == []
 
-    bench.context.inbox.prods.change(SHOP, swept_at=1.0)
+    bench.context.inbox.prods.update(SHOP, change_prod, swept_at=1.0)
     bench.worker.sweep()
     until(lambda: bench.calls("janitor"), what="the janitor")
     bench.idle()

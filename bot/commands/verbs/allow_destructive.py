@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from mergeplan.bot.commands.command import Mistake, parse_model, resolve_model
 from mergeplan.bot.commands.facts import require_shown_plan
 from mergeplan.bot.commands.form import OTHER_PLAN, Form, Request, Start
 from mergeplan.bot.report.markdown import code
+from mergeplan.bot.transitions.pulls import allow_destructive
 
 
 def _start(request: Request) -> Start:
@@ -14,8 +17,8 @@ def _start(request: Request) -> Start:
     if isinstance(model, Mistake):
         return Start(model.sentence, ok=False)
     models = tuple(dict.fromkeys((*record.may_be_destructive, model)))
-    changes = {"destructive": models, "destructive_head": record.head, "again": True}
-    return Start(f"{code(model)} may lose columns in the plan of this head.", changes=changes, waits_for="plan")
+    allow = partial(allow_destructive, models=models, head=record.head)
+    return Start(f"{code(model)} may lose columns in the plan of this head.", transition=allow, waits_for="plan")
 
 
 ALLOW_DESTRUCTIVE = Form(

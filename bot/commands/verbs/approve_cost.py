@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from mergeplan.bot.commands.command import Command
 from mergeplan.bot.commands.facts import Facts, require_shown_plan
 from mergeplan.bot.commands.form import OTHER_PLAN, Choice, Face, Form, Request, Start
 from mergeplan.bot.records import ProdRecord, PullRecord, PullState
 from mergeplan.bot.results import cost_shown
+from mergeplan.bot.transitions.pulls import approve_cost
 
 ROOM = 1.1  # of an approved estimate: a plan that is made again may lack a batch more, never twice as much
 
@@ -20,8 +23,8 @@ def _refuse(command: Command, facts: Facts) -> str:
 def _start(request: Request) -> Start:
     record = request.record
     size, seconds = cost_shown(record.outcome.plan if record.outcome else None)
-    changes = {"cost": (int(size * ROOM), seconds * ROOM), "cost_head": record.head, "again": True}
-    return Start("The estimated cost is approved for this head.", changes=changes, waits_for="plan")
+    approve = partial(approve_cost, cost=(int(size * ROOM), seconds * ROOM), head=record.head)
+    return Start("The estimated cost is approved for this head.", transition=approve, waits_for="plan")
 
 
 def _offers(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:

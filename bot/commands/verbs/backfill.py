@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from mergeplan.bot.commands.facts import require_open
 from mergeplan.bot.commands.form import Choice, Face, Form, Request, Start
 from mergeplan.bot.commands.verbs.plan import plan_again
 from mergeplan.bot.records import ProdRecord, PullRecord, PullState
 from mergeplan.bot.results import touches
+from mergeplan.bot.transitions.pulls import Transition
 
 
 def _skip(request: Request) -> Start:
@@ -22,7 +24,13 @@ def _fill(request: Request) -> Start:
 def _plan_with(request: Request, backfill: str) -> Start:
     """Another plan, and plans of it from now on."""
     start = plan_again(request)
-    return replace(start, changes={**start.changes, "backfill": backfill}) if start.ok else start
+    transition = partial(_set_backfill, backfill=backfill, transition=start.transition)
+    return replace(start, transition=transition) if start.ok else start
+
+
+def _set_backfill(record: PullRecord, backfill: str, transition: Transition | None) -> PullRecord:
+    changed = transition(record) if transition else record
+    return replace(changed, wishes=replace(changed.wishes, backfill=backfill))
 
 
 def _skip_offers(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:

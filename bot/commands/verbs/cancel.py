@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from mergeplan.bot.commands.command import Command
 from mergeplan.bot.commands.facts import Facts
 from mergeplan.bot.commands.form import UNFINISHED, Choice, Form, Request, Start
-from mergeplan.bot.records import ProdRecord, PullRecord, PullState
+from mergeplan.bot.records import ProdRecord, PullRecord
+from mergeplan.bot.transitions.pulls import cancel_planning
 
 
 def _refuse(command: Command, facts: Facts) -> str:
@@ -13,8 +16,8 @@ def _refuse(command: Command, facts: Facts) -> str:
 
 
 def _start(request: Request) -> Start:
-    stopped = {"state": PullState.CANCELLED, "reason": f"{request.who} stopped it.", "progress": "", "again": False}
-    return Start("The running plan was stopped.", changes=stopped)
+    cancel = partial(cancel_planning, reason=f"{request.who} stopped it.")
+    return Start("The running plan was stopped.", transition=cancel)
 
 
 def _offers(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from difflib import get_close_matches
+from functools import partial
 
 from mergeplan.bot.commands.command import MODEL, Command, Line, Mistake, resolve_model
 from mergeplan.bot.commands.facts import require_shown_plan
@@ -13,6 +14,7 @@ from mergeplan.bot.pull_parts import PendingOverride
 from mergeplan.bot.records import Answer, ProdRecord, PullRecord, PullState
 from mergeplan.bot.report.markdown import NAMES, category_of, code, inert, name_list
 from mergeplan.bot.results import direct
+from mergeplan.bot.transitions.pulls import add_override, set_overrides
 from mergeplan.planner.contract.plan import ModelChange
 
 RESET = "reset"
@@ -55,14 +57,14 @@ def _start(request: Request) -> Start:
         overrides = tuple(PendingOverride(name, command.category, request.who, record.head) for name in names)
         if not overrides:
             return Start("No model is changed directly. Nothing was changed.", ok=False)
-        return Start(_acknowledge("Every model", command), changes={"overrides": overrides}, waits_for="plan")
+        override_all = partial(set_overrides, overrides=overrides)
+        return Start(_acknowledge("Every model", command), transition=override_all, waits_for="plan")
     model = resolve_model(command, names)
     if isinstance(model, Mistake):
         return Start(model.sentence, ok=False)
-    others = tuple(override for override in record.wishes.overrides if override.model != model)
-    overrides = (*others, PendingOverride(model, command.category, request.who, record.head))
+    override = partial(add_override, override=PendingOverride(model, command.category, request.who, record.head))
     sentence = _acknowledge(code(model), command)
-    return Start(sentence, changes={"overrides": overrides}, waits_for="plan", model=model, category=command.category)
+    return Start(sentence, transition=override, waits_for="plan", model=model, category=command.category)
 
 
 def _acknowledge(subject: str, command: Command) -> str:

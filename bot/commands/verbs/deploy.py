@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 from mergeplan.bot.commands.command import Command
 from mergeplan.bot.commands.facts import Facts, require_shown_plan
@@ -12,6 +13,7 @@ from mergeplan.bot.policy.roles import Role
 from mergeplan.bot.records import AFTER_MERGE, Answer, ProdRecord, PullRecord, PullState
 from mergeplan.bot.report.approval import approval_problems
 from mergeplan.bot.results import touches
+from mergeplan.bot.transitions.pulls import request_deploy
 
 DEPLOY_OFF = (
     "`/deploy` is off here: prod follows what people merge. Merge this pull request, and its tables are promoted. "
@@ -47,9 +49,9 @@ def _refuse(command: Command, facts: Facts) -> str:
 
 
 def _start(request: Request) -> Start:
-    head = {} if request.record.rules.held else {"deploy_head": request.record.head}
-    changes = {"deploy_by": request.who, **head}
-    return Start("Prod's turn was asked for.", changes=changes, wakes_prod=True, waits_for="deploy")
+    head = request.record.deploy.head if request.record.rules.held else request.record.head
+    deploy = partial(request_deploy, who=request.who, head=head)
+    return Start("Prod's turn was asked for.", transition=deploy, wakes_prod=True, waits_for="deploy")
 
 
 def _waits(record: PullRecord) -> bool:

@@ -1,11 +1,14 @@
-"""`/destroy`: drops the environment; `pulls/environments` does it. Pure."""
+"""`/destroy`: drops the environment; `pulls/actions/environments` does it. Pure."""
 
 from __future__ import annotations
+
+from functools import partial
 
 from mergeplan.bot.commands.command import Command
 from mergeplan.bot.commands.facts import Facts
 from mergeplan.bot.commands.form import Form, Request, Start
 from mergeplan.bot.records import Answer, PullRecord
+from mergeplan.bot.transitions.pulls import request_destroy
 
 
 def _refuse(command: Command, facts: Facts) -> str:
@@ -15,8 +18,8 @@ def _refuse(command: Command, facts: Facts) -> str:
 
 
 def _start(request: Request) -> Start:
-    changes = {"destroy_by": request.who, "keep_until": 0.0}
-    return Start("The environment is dropped.", changes=changes, waits_for="destroy")
+    destroy = partial(request_destroy, who=request.who)
+    return Start("The environment is dropped.", transition=destroy, waits_for="destroy")
 
 
 def _waits(record: PullRecord) -> bool:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from mergeplan.bot.commands.command import NUMBER, Command, Line, Mistake
 from mergeplan.bot.commands.facts import Facts
 from mergeplan.bot.commands.form import Form, Request, Start
+from mergeplan.bot.transitions.pulls import keep_environment
 from mergeplan.planner.wording import count_noun
 
 DAYS, DAYS_MOST = 7, 90  # by default, and at most
@@ -27,8 +29,8 @@ def _refuse(command: Command, facts: Facts) -> str:
 
 def _start(request: Request) -> Start:
     days = request.command.number or DAYS
-    until = request.now + days * 86_400
-    return Start(f"The environment is kept for {count_noun(days, 'day')}.", changes={"keep_until": until})
+    keep = partial(keep_environment, until=request.now + days * 86_400)
+    return Start(f"The environment is kept for {count_noun(days, 'day')}.", transition=keep)
 
 
 EXTEND = Form(

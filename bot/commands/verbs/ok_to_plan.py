@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import partial
 
 from mergeplan.bot.commands.command import Command, Line, Mistake
 from mergeplan.bot.commands.facts import CLOSED, Facts
 from mergeplan.bot.commands.form import Choice, Face, Form, Request, Start
 from mergeplan.bot.records import ProdRecord, PullRecord, PullState
 from mergeplan.bot.report.markdown import code
+from mergeplan.bot.transitions.pulls import allow_head
 
 
 def _parse(line: Line) -> Command | Mistake:
@@ -36,9 +38,7 @@ def _refuse(command: Command, facts: Facts) -> str:
 
 def _start(request: Request) -> Start:
     sha = request.command.sha
-    # What was shown until now is a head without a plan: a word about its plan is for later.
-    unseen = {"shown_head": "", "shown_since": ""} if request.record.state is PullState.HELD else {}
-    return Start(f"Commit {code(sha)} may be planned.", changes={"allowed_head": sha, **unseen}, waits_for="plan")
+    return Start(f"Commit {code(sha)} may be planned.", transition=partial(allow_head, head=sha), waits_for="plan")
 
 
 def _offers(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from mergeplan.bot.commands.command import SELECTOR, Command, Line, Mistake
 from mergeplan.bot.commands.facts import CLOSED, Facts
@@ -10,6 +11,8 @@ from mergeplan.bot.commands.form import UNFINISHED, Choice, Face, Form, Request,
 from mergeplan.bot.records import AFTER_MERGE, Prod, ProdRecord, PullRecord, PullState
 from mergeplan.bot.report.markdown import code
 from mergeplan.bot.report.words import waiting_words
+from mergeplan.bot.transitions.prods import request_build
+from mergeplan.bot.transitions.pulls import select_models
 
 SELECTORS_MOST = 20
 
@@ -45,11 +48,12 @@ def plan_again(request: Request) -> Start:
         return Start(f"{why} Nothing was changed.", ok=False)
     if record.state is PullState.HELD:
         return Start("A maintainer must let this commit of a fork be planned first.", ok=False)
-    select = {"select": request.command.select} if request.command.select != record.wishes.select else {}
+    select = partial(select_models, select=request.command.select)
     if record.state is PullState.WAITING:
-        return replace(_build_again(request.prod), changes=select)
+        return replace(_build_again(request.prod), transition=select)
     begun = record.state in UNFINISHED or record.state is PullState.MERGED
-    return Start("A new plan was asked for.", changes=select if begun else {**select, "again": True}, waits_for="plan")
+    select = partial(select_models, select=request.command.select, again=not begun)
+    return Start("A new plan was asked for.", transition=select, waits_for="plan")
 
 
 def _build_again(prod: ProdRecord) -> Start:
@@ -57,7 +61,7 @@ def _build_again(prod: ProdRecord) -> Start:
     if prod.state is not Prod.FAILED:
         return Start(waiting_words(prod))
     sentence = f"{waiting_words(replace(prod, again_at=0.0))} The next try begins now."
-    return Start(sentence, prod_changes={"again": True}, wakes_prod=True)
+    return Start(sentence, prod_transition=request_build, wakes_prod=True)
 
 
 def _offers(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 from mergeplan.bot.commands.command import NUMBER, Command, Line, Mistake
 from mergeplan.bot.commands.facts import Facts
@@ -13,6 +14,7 @@ from mergeplan.bot.records import Answer, ProdRecord, PullRecord, PullState
 from mergeplan.bot.report.reverts import revert_words
 from mergeplan.bot.report.rollback import rollback_words
 from mergeplan.bot.results import PlannerOutcome
+from mergeplan.bot.transitions.pulls import request_rollback
 from mergeplan.planner.contract.result import ResultLine
 from mergeplan.planner.snapshot.environment import PROD
 
@@ -56,8 +58,8 @@ def _start(request: Request) -> Start:
     if command.dry_run:
         revision = command.number or request.record.promotion.revision - 1
         return ask_planner("rollback", PROD, "--to", str(revision), DRY_RUN)
-    changes = {"rollback_by": request.who, "rollback_to": command.number}
-    return Start("Prod is being rolled back.", changes=changes, wakes_prod=True, waits_for="rollback")
+    roll_back = partial(request_rollback, who=request.who, revision=command.number)
+    return Start("Prod is being rolled back.", transition=roll_back, wakes_prod=True, waits_for="rollback")
 
 
 def _waits(record: PullRecord) -> bool:

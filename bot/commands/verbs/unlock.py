@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from mergeplan.bot.commands.command import Command
 from mergeplan.bot.commands.facts import Facts
 from mergeplan.bot.commands.form import Form, Request, Start
+from mergeplan.bot.transitions.pulls import stop_promotion
 
 
 def _refuse(command: Command, facts: Facts) -> str:
@@ -12,7 +15,7 @@ def _refuse(command: Command, facts: Facts) -> str:
 
 
 def _start(request: Request) -> Start:
-    return Start("The promotion was stopped.", changes={"unlock_by": request.who}, waits_for="plan")
+    return Start("The promotion was stopped.", transition=partial(stop_promotion, who=request.who), waits_for="plan")
 
 
 UNLOCK = Form(

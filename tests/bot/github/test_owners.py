@@ -17,6 +17,7 @@ from mergeplan.bot.inbox.queue import Job
 from mergeplan.bot.records import PullState
 from mergeplan.bot.sandbox.faults import RateLimit
 from mergeplan.bot.service.worker import Worker
+from tests.bot.changing import change_prod
 from tests.bot.conftest import COLUMN, PROJECT, SHOP, Bench, until
 from tests.bot.service.test_app import send
 
@@ -246,7 +247,9 @@ def test_many_idle_repositories_fit_into_the_hour(
     names = [f"ann/shop{index}" for index in range(MANY - 1)]
     monkeypatch.setattr(type(state), "git", lambda self, name: git)
     for index, name in enumerate(names):
-        bench.context.inbox.prods.change(name, state=prod.state, branch=prod.branch, commit=prod.commit, revision=1)
+        bench.context.inbox.prods.update(
+            name, change_prod, state=prod.state, branch=prod.branch, commit=prod.commit, revision=1
+        )
         with state.lock:
             state.repositories[name] = replace(shop, id=10_000 + index, full_name=name)
             state.installations["ann"].repositories.add(name)

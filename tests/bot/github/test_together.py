@@ -6,6 +6,7 @@ import pytest
 
 from mergeplan.bot.github.together import CheckId, CheckRequest, CommentEdit
 from mergeplan.bot.report.checks.check import CheckAnnotation, CheckView
+from tests.bot.changing import change_record
 from tests.bot.conftest import COLUMN, SHOP, Bench
 from tests.bot.test_pull_requests import GREEN
 
@@ -71,7 +72,7 @@ def test_what_an_earlier_release_wrote_is_changed_by_its_number(bench: Bench) ->
     bench.idle()
     record = bench.record(number)
     bare = tuple(type(check)(**{**check.__dict__, "node": ""}) for check in record.checks)
-    bench.context.inbox.pulls.change(SHOP, number, checks=bare, comment_node="")
+    bench.context.inbox.pulls.update(SHOP, number, change_record, checks=bare, comment_node="")
     before = len(bench.github.calls)
     bench.say(number, "/categorize orders breaking")
     bench.idle()

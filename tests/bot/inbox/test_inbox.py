@@ -16,6 +16,7 @@ from mergeplan.bot.inbox.runs import Run
 from mergeplan.bot.inbox.tables import PRODS, PULLS
 from mergeplan.bot.records import PullState
 from mergeplan.planner.errors import RequestError
+from tests.bot.changing import change_prod, change_record
 from tests.bot.conftest import until
 from tests.planner.conftest import empty_url, new_postgresql, postgresql  # noqa: F401 - fixtures
 
@@ -57,7 +58,7 @@ def test_deliveries_that_came_together_are_taken_in_together(inbox: Inbox) -> No
 
 def test_one_that_cannot_be_stored_keeps_no_other_out(inbox: Inbox) -> None:
     """As when what is known of a repository's prod is damaged."""
-    inbox.prods.change(SHOP, branch="main")
+    inbox.prods.update(SHOP, change_prod, branch="main")
     with inbox.database.writing() as connection:
         connection.execute(PRODS.update().values(data="{"))
     first, push, last = inbox.deliveries.receive_all([event("1"), Event("2", "push", SHOP, branch="x"), event("3")])
@@ -196,8 +197,8 @@ def test_a_comment_with_a_command_is_kept_until_it_is_answered(inbox: Inbox) -> 
 
 def test_what_we_know_is_read_as_it_was_written(inbox: Inbox) -> None:
     """Records keep their types through the database."""
-    inbox.pulls.change(SHOP, 7, state=PullState.PLANNED, head="a" * 40)
-    inbox.prods.change(SHOP, revision=3)
+    inbox.pulls.update(SHOP, 7, change_record, state=PullState.PLANNED, head="a" * 40)
+    inbox.prods.update(SHOP, change_prod, revision=3)
     inbox.decisions.record(SHOP, 7, "wim", "/plan", "p1")
 
     assert inbox.pulls.get(SHOP, 7).state is PullState.PLANNED
@@ -244,7 +245,7 @@ def test_however_many_write_to_github_the_database_is_there_for_the_others(empty
         for number in range(20):
             writing.enter_context(inbox.pulls.alone(SHOP, number))
 
-        assert inbox.pulls.change(SHOP, 1, reason="x").reason == "x"
+        assert inbox.pulls.update(SHOP, 1, change_record, reason="x").reason == "x"
 
 
 def test_a_run_whose_machine_never_came_back_is_forgotten(inbox: Inbox) -> None:
@@ -257,7 +258,7 @@ def test_a_run_whose_machine_never_came_back_is_forgotten(inbox: Inbox) -> None:
 
 
 def test_the_plan_of_a_record_that_an_earlier_build_stored_is_found(inbox: Inbox, empty_url: str) -> None:  # noqa: F811
-    inbox.pulls.change(SHOP, 7, state=PullState.PLANNED, run_lines="[]")
+    inbox.pulls.update(SHOP, 7, change_record, state=PullState.PLANNED, run_lines="[]")
     engine = sa.create_engine(empty_url)
     with engine.begin() as connection:
         renamed = sa.func.replace(PULLS.c.data, '"run_lines"', '"said"')

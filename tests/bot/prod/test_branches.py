@@ -13,6 +13,7 @@ from mergeplan.bot.prod.planner_calls import ProdPlanner
 from mergeplan.bot.records import PullState
 from mergeplan.bot.rules import config_of
 from mergeplan.planner.errors import ProjectError
+from tests.bot.changing import change_prod
 from tests.bot.conftest import COLUMN, FILTER, PROJECT, SHOP, Bench, until
 
 Make = Callable[..., Bench]
@@ -196,7 +197,7 @@ def test_the_janitor_keeps_it(copy_bench: Make, monkeypatch: pytest.MonkeyPatch)
         return sweep(planner, commit, keep)
 
     monkeypatch.setattr(ProdPlanner, "sweep", note)
-    bench.context.inbox.prods.change(SHOP, swept_at=1.0)
+    bench.context.inbox.prods.update(SHOP, change_prod, swept_at=1.0)
     bench.context.inbox.queue.wake(SHOP, 0)
     bench.idle()
     assert kept == [("qa",)]

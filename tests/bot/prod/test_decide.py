@@ -34,15 +34,17 @@ from mergeplan.bot.records import Prod, ProdRecord, PullRecord, PullState
 from mergeplan.bot.results import PlannerOutcome, read_outcome
 from mergeplan.planner.contract.lines import ErrorLine
 from mergeplan.planner.contract.result import EnvironmentRow, ResultLine
+from tests.bot.changing import change_record
 
 HEAD, OLD = "a" * 40, "b" * 40
 READY = ProdRecord("ann/shop", Prod.READY, "main", HEAD, HEAD, 3)
 FAILED = replace(READY, state=Prod.FAILED, revision=0, promoted_commit="")
 NEW = ProdRecord("ann/shop")
 MERGE, PUSH = Step(HEAD, 7), Step(HEAD)
-MERGED = PullRecord("ann/shop", 7, PullState.MERGED).change(merge_sha=OLD)
-UNPROMOTED = MERGED.change(state=PullState.UNPROMOTED)
-PROMOTED = MERGED.change(state=PullState.PROMOTED, promotion_revision=3, rollback_by="rea")
+MERGED = change_record(PullRecord("ann/shop", 7, PullState.MERGED), merge_sha=OLD)
+UNPROMOTED = change_record(MERGED, state=PullState.UNPROMOTED)
+ROLLED_BACK = replace(UNPROMOTED, state=PullState.ROLLED_BACK)
+PROMOTED = change_record(MERGED, state=PullState.PROMOTED, promotion_revision=3, rollback_by="rea")
 ROW = EnvironmentRow(name="prod", revision=3, plan_id="p1")
 
 
@@ -72,23 +74,26 @@ def facts(prod: ProdRecord, **more: Any) -> ProdFacts:
         (facts(replace(FAILED, again_at=101.0)), ProdAtRest()),
         (facts(replace(FAILED, revision=3, again_at=99.0)), ProdAtRest()),
         (facts(READY, pulls=(PROMOTED,), steps=(MERGE,)), RollBack(7, "rea", 2)),
-        (facts(replace(READY, revision=4), pulls=(PROMOTED.change(rollback_start=3),)), RollBack(7, "rea", 2)),
+        (facts(replace(READY, revision=4), pulls=(change_record(PROMOTED, rollback_start=3),)), RollBack(7, "rea", 2)),
         (facts(replace(READY, revision=4), pulls=(PROMOTED,)), RefuseRollback(7, "Prod has moved on to revision 4.")),
         (
-            facts(replace(READY, revision=1), pulls=(PROMOTED.change(promotion_revision=1),)),
+            facts(replace(READY, revision=1), pulls=(change_record(PROMOTED, promotion_revision=1),)),
             RefuseRollback(7, "Prod has moved on to revision 1."),
         ),
         (facts(READY, steps=(MERGE,)), PromoteMerge(7, HEAD)),
         (facts(READY, steps=(PUSH,)), PromotePush(HEAD)),
         (facts(READY, steps=(MERGE,), is_untouched=True), SkipStep(MERGE)),
         (facts(FAILED, steps=(MERGE,), is_untouched=True), PromoteMerge(7, HEAD)),
-        (facts(READY, steps=(MERGE,), pulls=(MERGED.change(state=PullState.PLANNING),)), StopPlan(7)),
+        (facts(READY, steps=(MERGE,), pulls=(change_record(MERGED, state=PullState.PLANNING),)), StopPlan(7)),
         (facts(replace(READY, promoted_commit=OLD), again=True), PromotePush(HEAD)),
         (facts(replace(READY, promoted_commit=OLD), again=True, taken=1), ProdAtRest()),
         (facts(READY, again=True), ProdAtRest()),
         (facts(READY, pulls=(UNPROMOTED,)), ProdAtRest()),
-        (facts(READY, pulls=(UNPROMOTED.change(again=True),)), PromoteMerge(7, HEAD)),
-        (facts(READY, pulls=(UNPROMOTED.change(state=PullState.ROLLED_BACK, again=True),)), PromoteMerge(7, HEAD)),
+        (facts(READY, pulls=(change_record(UNPROMOTED, again=True),)), PromoteMerge(7, HEAD)),
+        (
+            facts(READY, pulls=(change_record(UNPROMOTED, state=PullState.ROLLED_BACK, again=True),)),
+            PromoteMerge(7, HEAD),
+        ),
         (facts(READY, pulls=(MERGED,)), ProdAtRest()),
         (facts(READY, pulls=(MERGED,), behind=frozenset({7})), PromoteMerge(7, HEAD)),
         (facts(READY, pulls=(UNPROMOTED,), behind=frozenset({7})), ProdAtRest()),

@@ -7,13 +7,14 @@ import time
 import pytest
 
 from mergeplan.bot.records import Prod, PullState
+from tests.bot.changing import change_prod
 from tests.bot.conftest import COLUMN, SHOP, Bench, until
 from tests.bot.test_pull_requests import GREEN
 
 
 def unbuilt(bench: Bench) -> None:
     """Prod was never built, and its job has not looked yet."""
-    bench.context.inbox.prods.change(SHOP, state=Prod.UNKNOWN, commit="", promoted_commit="", revision=0)
+    bench.context.inbox.prods.update(SHOP, change_prod, state=Prod.UNKNOWN, commit="", promoted_commit="", revision=0)
     (bench.home / "scripted.json").unlink()
 
 
@@ -81,7 +82,7 @@ def test_a_first_build_that_failed_is_tried_again_in_its_time_and_at_the_next_st
     bench.idle()
     assert len(bench.calls("plan", "prod")) == tries + 1
 
-    bench.context.inbox.prods.change(SHOP, again_at=time.time() - 1)
+    bench.context.inbox.prods.update(SHOP, change_prod, again_at=time.time() - 1)
     bench.knobs()
     bench.worker.sweep()
     bench.idle()

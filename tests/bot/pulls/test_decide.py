@@ -22,10 +22,11 @@ from mergeplan.bot.pulls.decide import (
     interrupts,
 )
 from mergeplan.bot.records import MergeGroup, News, Prod, ProdRecord, Pull, PullRecord, PullState
+from tests.bot.changing import change_record
 
 HEAD, OLD = "a" * 40, "b" * 40
 PULL = Pull(7, "A change", "wim", True, False, "", HEAD, "ann/shop", "main", "")
-PLANNED = PullRecord("ann/shop", 7, PullState.PLANNED, HEAD).change(prod_revision=3, environment_exists=True)
+PLANNED = change_record(PullRecord("ann/shop", 7, PullState.PLANNED, HEAD), prod_revision=3, environment_exists=True)
 READY = ProdRecord("ann/shop", Prod.READY, "main", "c" * 40, "c" * 40, 3)
 MERGED = replace(PULL, is_open=False, merged=True, merge_sha="d" * 40)
 CLOSED = replace(PULL, is_open=False)
@@ -33,7 +34,7 @@ FORK = replace(PULL, head_repository="rea/shop")
 LABELED = replace(PULL, labels=("urgent", "No-Plan"))
 RULED = replace(READY, skip_label="no-plan")
 LABELED_FORK = replace(LABELED, head_repository="rea/shop")
-SKIPPED = PLANNED.change(state=PullState.SKIPPED, skip_label="no-plan")
+SKIPPED = change_record(PLANNED, state=PullState.SKIPPED, skip_label="no-plan")
 WORD = PendingOverride("a.b", "breaking", "wim", HEAD)
 
 
@@ -41,33 +42,33 @@ WORD = PendingOverride("a.b", "breaking", "wim", HEAD)
     ("pull", "record", "prod", "action"),
     [
         (PULL, PLANNED, READY, Rest),
-        (PULL, PLANNED.change(head=OLD), READY, MakePlan),
-        (PULL, PLANNED.change(again=True), READY, MakePlan),
-        (PULL, PLANNED.change(overrides=(WORD,)), READY, MakePlan),
-        (PULL, PLANNED.change(prod_revision=2), READY, MakePlan),
-        (PULL, PLANNED.change(state=PullState.FAILED, prod_revision=2), READY, MakePlan),
-        (PULL, PLANNED.change(state=PullState.FAILED), READY, Rest),
-        (PULL, PLANNED.change(run_lines='{"exit_code": 0, "lines": ["of another version"]}'), READY, MakePlan),
-        (PULL, PLANNED.change(state=PullState.CANCELLED, prod_revision=2), READY, Rest),
-        (PULL, PLANNED.change(state=PullState.PLANNING), READY, MakePlan),
-        (PULL, PLANNED.change(state=PullState.CANCELLED), READY, Rest),
-        (PULL, PLANNED.change(state=PullState.CLOSED), READY, MakePlan),
+        (PULL, change_record(PLANNED, head=OLD), READY, MakePlan),
+        (PULL, change_record(PLANNED, again=True), READY, MakePlan),
+        (PULL, change_record(PLANNED, overrides=(WORD,)), READY, MakePlan),
+        (PULL, change_record(PLANNED, prod_revision=2), READY, MakePlan),
+        (PULL, change_record(PLANNED, state=PullState.FAILED, prod_revision=2), READY, MakePlan),
+        (PULL, change_record(PLANNED, state=PullState.FAILED), READY, Rest),
+        (PULL, change_record(PLANNED, run_lines='{"exit_code": 0, "lines": ["of another version"]}'), READY, MakePlan),
+        (PULL, change_record(PLANNED, state=PullState.CANCELLED, prod_revision=2), READY, Rest),
+        (PULL, change_record(PLANNED, state=PullState.PLANNING), READY, MakePlan),
+        (PULL, change_record(PLANNED, state=PullState.CANCELLED), READY, Rest),
+        (PULL, change_record(PLANNED, state=PullState.CLOSED), READY, MakePlan),
         (PULL, PullRecord("ann/shop", 7), replace(READY, state=Prod.UNKNOWN), WaitForProd),
         (PULL, PullRecord("ann/shop", 7), replace(READY, state=Prod.FAILED), MakePlan),
         (FORK, PullRecord("ann/shop", 7), READY, Hold),
-        (FORK, PullRecord("ann/shop", 7).change(allowed_head=OLD), READY, Hold),
-        (FORK, PullRecord("ann/shop", 7).change(allowed_head=HEAD), READY, MakePlan),
+        (FORK, change_record(PullRecord("ann/shop", 7), allowed_head=OLD), READY, Hold),
+        (FORK, change_record(PullRecord("ann/shop", 7), allowed_head=HEAD), READY, MakePlan),
         (CLOSED, PLANNED, READY, DropEnvironment),
         (CLOSED, PullRecord("ann/shop", 7), READY, Leave),
-        (CLOSED, PLANNED.change(state=PullState.CLOSED, environment_exists=False), READY, Rest),
+        (CLOSED, change_record(PLANNED, state=PullState.CLOSED, environment_exists=False), READY, Rest),
         (replace(PULL, base_ref="other"), PLANNED, READY, DropEnvironment),
         (replace(PULL, base_ref="other"), PullRecord("ann/shop", 7), READY, Leave),
         (MERGED, PLANNED, READY, HandToProd),
-        (MERGED, PLANNED.change(state=PullState.MERGED), READY, Rest),
-        (MERGED, PLANNED.change(state=PullState.PROMOTED), READY, DropEnvironment),
-        (MERGED, PLANNED.change(state=PullState.PROMOTED, environment_exists=False), READY, Rest),
-        (MERGED, PLANNED.change(state=PullState.UNPROMOTED), READY, Rest),
-        (MERGED, PLANNED.change(state=PullState.UNPROMOTED, again=True), READY, HandToProd),
+        (MERGED, change_record(PLANNED, state=PullState.MERGED), READY, Rest),
+        (MERGED, change_record(PLANNED, state=PullState.PROMOTED), READY, DropEnvironment),
+        (MERGED, change_record(PLANNED, state=PullState.PROMOTED, environment_exists=False), READY, Rest),
+        (MERGED, change_record(PLANNED, state=PullState.UNPROMOTED), READY, Rest),
+        (MERGED, change_record(PLANNED, state=PullState.UNPROMOTED, again=True), READY, HandToProd),
     ],
 )
 def test_the_next_step_follows_from_what_is(pull: Pull, record: PullRecord, prod: ProdRecord, action: type) -> None:
@@ -79,24 +80,24 @@ def test_the_next_step_follows_from_what_is(pull: Pull, record: PullRecord, prod
     ("pull", "record", "action"),
     [
         (LABELED, PullRecord("ann/shop", 7), Skip),
-        (LABELED, PLANNED.change(head=OLD), Skip),
-        (LABELED, PLANNED.change(head=OLD, overrides=(replace(WORD, head=OLD),)), Skip),
-        (LABELED, PLANNED.change(head=OLD, state=PullState.PLANNING), Skip),
-        (LABELED, PLANNED.change(prod_revision=2), Skip),
-        (LABELED, PLANNED.change(state=PullState.FAILED, prod_revision=2), Skip),
-        (LABELED, PLANNED.change(state=PullState.CLOSED), Skip),
-        (LABELED, PLANNED.change(run_lines='{"exit_code": 0, "lines": ["of another version"]}'), Skip),
-        (LABELED, SKIPPED.change(skip_label="draft"), Skip),
+        (LABELED, change_record(PLANNED, head=OLD), Skip),
+        (LABELED, change_record(PLANNED, head=OLD, overrides=(replace(WORD, head=OLD),)), Skip),
+        (LABELED, change_record(PLANNED, head=OLD, state=PullState.PLANNING), Skip),
+        (LABELED, change_record(PLANNED, prod_revision=2), Skip),
+        (LABELED, change_record(PLANNED, state=PullState.FAILED, prod_revision=2), Skip),
+        (LABELED, change_record(PLANNED, state=PullState.CLOSED), Skip),
+        (LABELED, change_record(PLANNED, run_lines='{"exit_code": 0, "lines": ["of another version"]}'), Skip),
+        (LABELED, change_record(SKIPPED, skip_label="draft"), Skip),
         (LABELED, SKIPPED, Rest),
         (LABELED, PLANNED, Rest),
-        (LABELED, PLANNED.change(state=PullState.CANCELLED), Rest),
-        (LABELED, PLANNED.change(state=PullState.PLANNING), MakePlan),
-        (LABELED, PLANNED.change(overrides=(WORD,)), MakePlan),
-        (LABELED, SKIPPED.change(again=True), MakePlan),
+        (LABELED, change_record(PLANNED, state=PullState.CANCELLED), Rest),
+        (LABELED, change_record(PLANNED, state=PullState.PLANNING), MakePlan),
+        (LABELED, change_record(PLANNED, overrides=(WORD,)), MakePlan),
+        (LABELED, change_record(SKIPPED, again=True), MakePlan),
         (PULL, SKIPPED, MakePlan),
         (LABELED_FORK, PullRecord("ann/shop", 7), Hold),
-        (LABELED_FORK, SKIPPED.change(state=PullState.HELD, allowed_head=HEAD), MakePlan),
-        (LABELED_FORK, SKIPPED.change(head=OLD, allowed_head=OLD), Hold),
+        (LABELED_FORK, change_record(SKIPPED, state=PullState.HELD, allowed_head=HEAD), MakePlan),
+        (LABELED_FORK, change_record(SKIPPED, head=OLD, allowed_head=OLD), Hold),
         (replace(LABELED, is_open=False), SKIPPED, DropEnvironment),
         (replace(MERGED, labels=("no-plan",)), SKIPPED, HandToProd),
     ],
@@ -109,12 +110,12 @@ def test_a_label_keeps_what_nobody_asked_for_from_being_planned(pull: Pull, reco
 def test_the_label_comes_before_prods_first_build_and_a_group_of_it_is_answered() -> None:
     """It waits for nothing; the merge queue gets its answer all the same."""
     to_come = replace(RULED, state=Prod.UNKNOWN)
-    grouped = SKIPPED.change(group=MergeGroup(OLD))
+    grouped = change_record(SKIPPED, group=MergeGroup(OLD))
 
     assert type(decide(LABELED, PullRecord("ann/shop", 7), to_come, "main", "ann/shop")) is Skip
-    assert type(decide(LABELED, SKIPPED.change(again=True), to_come, "main", "ann/shop")) is WaitForProd
+    assert type(decide(LABELED, change_record(SKIPPED, again=True), to_come, "main", "ann/shop")) is WaitForProd
     assert type(decide(LABELED, grouped, RULED, "main", "ann/shop")) is PlanGroup
-    assert type(decide(LABELED, SKIPPED.change(group_exists=True), RULED, "main", "ann/shop")) is DropGroup
+    assert type(decide(LABELED, change_record(SKIPPED, group_exists=True), RULED, "main", "ann/shop")) is DropGroup
 
 
 @pytest.mark.parametrize(

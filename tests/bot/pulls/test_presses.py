@@ -11,6 +11,7 @@ from mergeplan.bot.records import Press, PullState
 from mergeplan.bot.sandbox import webhooks
 from mergeplan.bot.sandbox.markdown import toggle_box
 from mergeplan.bot.sandbox.state import CheckRun
+from tests.bot.changing import change_record
 from tests.bot.conftest import COLUMN, FILTER, SHOP, Bench, until
 from tests.bot.prod.test_deploy import ON
 from tests.bot.test_cost import BUDGET
@@ -151,7 +152,7 @@ def test_a_press_on_a_check_that_is_not_known_as_ours_runs_nothing(bench: Bench)
     number = bench.open(COLUMN)
     bench.idle()
     run, identifier = button(bench, number, "plan", "Breaking")
-    bench.context.inbox.pulls.change(SHOP, number, checks=())
+    bench.context.inbox.pulls.update(SHOP, number, change_record, checks=())
     bench.github.click(SHOP, run.id, identifier, author="wim")
     bench.idle()
 

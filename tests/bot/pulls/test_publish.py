@@ -6,6 +6,7 @@ from collections import Counter
 
 from mergeplan.bot.pulls.due import what_is_due
 from mergeplan.bot.records import CheckRef, PullState
+from tests.bot.changing import change_record
 from tests.bot.conftest import COLUMN, SHOP, Bench, until
 
 LINT, TESTS, PLAN, ENVIRONMENT, PROMOTION = (
@@ -19,13 +20,13 @@ def test_the_comment_is_written_first_and_then_what_a_reader_waits_for(bench: Be
     bench.idle()
     whole = bench.record(number)
     old = CheckRef(PLAN, "0" * 40, 1, "d", False)
-    record = whole.change(checks=(old,), comment_digest="")
+    record = change_record(whole, checks=(old,), comment_digest="")
     due = what_is_due(record, bench.context.inbox.prods.get(SHOP), presses=True)
 
     assert due is not None
     assert due.comment == bench.plan(number)
     assert [view.name for _, view in due.checks] == [ENVIRONMENT, PROMOTION, PLAN, TESTS, LINT, PLAN]
-    shown = whole.change(checks=(*whole.checks, CheckRef(PLAN, old.sha, 1, due.checks[-1][1].digest, True)))
+    shown = change_record(whole, checks=(*whole.checks, CheckRef(PLAN, old.sha, 1, due.checks[-1][1].digest, True)))
     assert what_is_due(shown, bench.context.inbox.prods.get(SHOP), presses=True) is None
 
 
@@ -76,7 +77,7 @@ def test_checks_of_a_queues_group_that_was_merged_before_its_plan_ended_are_ende
     bench.idle()
     whole = bench.record(number)
     left = tuple(CheckRef(name, whole.promotion.merge_sha, 99, "d", False) for name in (PLAN, LINT, PROMOTION))
-    due = what_is_due(whole.change(checks=left), bench.context.inbox.prods.get(SHOP))
+    due = what_is_due(change_record(whole, checks=left), bench.context.inbox.prods.get(SHOP))
 
     assert due is not None
     ended = {view.name: view.conclusion for sha, view in due.checks if sha == whole.promotion.merge_sha}

@@ -12,10 +12,11 @@ from mergeplan.bot.pulls.reverts import open_revert
 from mergeplan.bot.records import Pull, PullRecord
 from mergeplan.bot.rules import BotConfig
 from mergeplan.bot.settings import ACTIONS_LOGIN
+from tests.bot.changing import change_record
 
 MERGED = Pull(41, "A change", "wim", False, True, "c" * 40, "a" * 40, "ann/shop", "main", "", "change")
 REVERT = replace(MERGED, number=50, is_open=True, merged=False, head_ref="revert-41-change")
-RECORD = PullRecord("ann/shop", 41).change(reversal=Reversal("ann", 1, to_open=True))
+RECORD = change_record(PullRecord("ann/shop", 41), reversal=Reversal("ann", 1, to_open=True))
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from mergeplan.bot.rules import config_of
 from mergeplan.bot.sandbox.api.limits import ApiError
 from mergeplan.bot.service.worker import is_behind
 from mergeplan.planner.errors import ProjectError
+from tests.bot.changing import change_record
 from tests.bot.conftest import COLUMN, FILTER, PROJECT, SHOP, Bench, until
 
 Make = Callable[..., Bench]
@@ -137,7 +138,7 @@ def test_lost_webhooks_of_labels_end_in_the_same_state(bench: Bench) -> None:
 def test_a_label_that_is_deleted_from_the_repository_keeps_nothing() -> None:
     """GitHub moves no time of the pull request for that: the timer compares the labels."""
     pull = Pull(7, "A change", "wim", True, False, "", "a" * 40, SHOP, "main", "", labels=("No plan, please",))
-    record = PullRecord(SHOP, 7, PullState.SKIPPED, "a" * 40).change(skip_label=LABEL)
+    record = change_record(PullRecord(SHOP, 7, PullState.SKIPPED, "a" * 40), skip_label=LABEL)
 
     assert not is_behind(pull, record)
     assert is_behind(replace(pull, labels=()), record)

@@ -10,6 +10,7 @@ from mergeplan.bot.git.call import CheckoutFailed
 from mergeplan.bot.git.checkout import Checkout, Merge
 from mergeplan.bot.github.events import WrittenComment
 from mergeplan.bot.records import Answer, PullState
+from tests.bot.changing import change_record
 from tests.bot.conftest import COLUMN, FILTER, SHOP, Bench, until
 
 BOTH = {**COLUMN, "models/totals.sql": "SELECT count(*) AS m FROM shop.orders\n"}
@@ -261,7 +262,7 @@ def test_an_environment_is_destroyed_built_again_and_kept_after_the_merge(bench:
     bench.idle()
     assert "pr_1" in bench.planner_state()["environments"]
 
-    bench.context.inbox.pulls.change(SHOP, number, keep_until=1.0)
+    bench.context.inbox.pulls.update(SHOP, number, change_record, keep_until=1.0)
     bench.worker.sweep()
     bench.idle()
     assert list(bench.planner_state()["environments"]) == ["prod"]

@@ -18,6 +18,7 @@ from mergeplan.bot.report.markdown import COMMENT_LIMIT, code, days, fence, iner
 from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.results import pack_outcome, select_lines, unpack_outcome
 from mergeplan.planner.contract.wire import read_line
+from tests.bot.changing import change_record
 
 
 def show(state: PullState = PullState.PLANNED, *, models: list[dict[str, Any]] | None = None, **changes: Any) -> Shown:
@@ -30,7 +31,7 @@ def show(state: PullState = PullState.PLANNED, *, models: list[dict[str, Any]] |
     result = {"event": "result", "ok": True, "applied": True, "plan": plan}
     record = PullRecord("ann/shop", 7, state, "a" * 40)
     known = {"environment_name": "pr_7", "comment_id": 1, "run_lines": run_lines([result], 0)}
-    return Shown(record.change(**{**known, **changes}), ProdRecord("ann/shop", Prod.READY))
+    return Shown(change_record(record, **{**known, **changes}), ProdRecord("ann/shop", Prod.READY))
 
 
 def run_lines(lines: Iterable[Mapping[str, Any]], exit_code: int) -> str:
@@ -112,7 +113,7 @@ def test_a_comment_and_checks_of_three_thousand_models_parse_their_json_once() -
     """Also when the record was read anew between them, as publishing does."""
     many = [{"name": f"shop.m{index}", "change": "direct", "category": "breaking"} for index in range(3000)]
     view = show(models=many)
-    again = replace(view, record=view.record.change(run_lines="".join(view.record.run.lines)))
+    again = replace(view, record=change_record(view.record, run_lines="".join(view.record.run.lines)))
     unpack_outcome.cache_clear()
 
     assert plan_comment(view) and checks(view) and plan_comment(again) and checks(again)

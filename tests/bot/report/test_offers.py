@@ -17,6 +17,7 @@ from mergeplan.bot.report.checks.table import CHECKS, attach_buttons, checks
 from mergeplan.bot.report.comment import plan_comment
 from mergeplan.bot.report.offers import BOX, find_ticks, has_ticks, offers, resolve_press
 from mergeplan.bot.report.shown import Shown
+from tests.bot.changing import change_record
 from tests.bot.report.test_comment import run_lines, show
 
 NAMES = st.from_regex(r"[a-z_][a-z0-9_]{0,90}(\.[a-z_][a-z0-9_]{0,90}){0,2}", fullmatch=True) | st.text(max_size=60)
@@ -37,7 +38,7 @@ def views(draw: st.DrawFn) -> Shown:
     needs = tuple((verb, role) for verb in FORMS)
     namespace = draw(st.sampled_from(["", "warehouse"]))
     prod = replace(view.prod, needs=needs, deploys=draw(st.booleans()), namespace=namespace)
-    return replace(view, record=view.record.change(promotion_revision=draw(st.integers(0, 3))), prod=prod)
+    return replace(view, record=change_record(view.record, promotion_revision=draw(st.integers(0, 3))), prod=prod)
 
 
 @given(views())
@@ -70,7 +71,7 @@ def test_what_was_shown_with_something_else_is_not_taken_up(changes: dict[str, o
     """Behaviour 4: another head, prod, state or pull request; nor a button's identifier on a check of another head."""
     view = show()
     old, prod = view.record, view.prod
-    now = old.change(**changes)
+    now = change_record(old, **changes)
     for offer in offers(old, prod):
         assert not isinstance(resolve_press(offer.box, Press((offer.box,)), now, prod), Command)
         assert not isinstance(resolve_press(offer.identifier, Press((offer.identifier,), now.head), now, prod), Command)

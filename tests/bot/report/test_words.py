@@ -14,6 +14,7 @@ from mergeplan.bot.report.comment import plan_comment
 from mergeplan.bot.report.words import drift_sentence, open_words, promise_sentence, refusal_words, skip_summary
 from mergeplan.bot.results import PlannerOutcome
 from mergeplan.planner.contract.plan import CostEstimate, LeftOutRow, ModelChange, PlanView, RefusedRow, TableComparison
+from tests.bot.changing import change_record
 from tests.bot.report.test_comment import show
 
 T = TypeVar("T", bound=BaseModel)
@@ -98,7 +99,7 @@ def test_while_it_is_built_the_comment_says_what_may_be_cut_off() -> None:
     compared = '"comparisons":[{"reader":"a.b","model":"a.c","columns":[]}]'
     lines = view.record.run.lines.replace('"comparisons":[]', compared)
 
-    text = plan_comment(replace(view, record=view.record.change(run_lines=lines)))
+    text = plan_comment(replace(view, record=change_record(view.record, run_lines=lines)))
 
     assert text is not None
     assert "✂️ **May still be skipped**, with what reads it: `a.b` if `a.c` holds the same rows as before.\n" in text

@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from mergeplan.bot.records import PullState
+from tests.bot.changing import change_record
 from tests.bot.conftest import COLUMN, FILTER, SECRET, SHOP, Bench, until
 
 
@@ -86,7 +87,7 @@ def test_a_planted_secret_is_on_no_page(pages: Bench) -> None:
     pages.idle()
     url = details(pages, number)["plan"]
     why = f"It said {SECRET} and ghs_0123456789abcdefghij."
-    pages.context.inbox.pulls.change(SHOP, number, state=PullState.CANCELLED, reason=why)
+    pages.context.inbox.pulls.update(SHOP, number, change_record, state=PullState.CANCELLED, reason=why)
     text = httpx.get(url).text
 
     assert "It said *** and ***." in text

@@ -1,0 +1,1 @@
+"""What `decide` may ask for, done: one function an action, over the facts of one pass."""

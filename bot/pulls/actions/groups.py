@@ -1,0 +1,113 @@
+"""The merge queue: the plan of a group is built on its head, and the checks that GitHub waits for stand on that head.
+
+A group is the base branch with the pull requests that wait, the last of which is ours. Its environment is its own, so
+that the pull request's stays what its comment says; both share tables, and the merge that follows computes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import structlog
+
+from mergeplan.bot.child.isolated import brings_code
+from mergeplan.bot.child.planner_process import Finished, new_run_id
+from mergeplan.bot.context import DEFECT_TRIES, Later, PlannerCall, failure_result
+from mergeplan.bot.git.call import CheckoutFailed
+from mergeplan.bot.git.checkout import changes_no_model
+from mergeplan.bot.pulls.arguments import model_files, plan_arguments
+from mergeplan.bot.pulls.pull_pass import PullPass
+from mergeplan.bot.records import PullRecord, PullState
+from mergeplan.bot.results import pack_outcome
+from mergeplan.bot.transitions.pulls import drop_group, reset_attempts, retry_run
+
+log = structlog.get_logger(__name__)
+
+
+def plan_group(current: PullPass) -> None:
+    """Plan the newest group, build it, and store how it ended."""
+    record = current.update(partial(_set_state, state="planning"))
+    finished = _refuse_group(record) or _plan_head(current, record)
+    if finished is not None and finished.stopped:
+        return  # another group took its place
+    outcome = finished.outcome if finished else None
+    if outcome and (outcome.may_pass_later or outcome.is_defect) and record.run.attempts + 1 < DEFECT_TRIES:
+        current.update(retry_run)
+        raise Later(3.0, "the merge queue's group is planned again")
+    ok = outcome is None or outcome.ok
+    if current.record.group.head == record.group.head:
+        lines = pack_outcome(finished.lines, finished.exit_code) if finished else ""
+        current.update(partial(_conclude, state="planned" if ok else "failed", lines=lines))
+    log.info("group_planned", key=current.job.key, ok=ok)
+
+
+def drop_group_environment(current: PullPass) -> None:
+    """Drop the environment of a group that is over."""
+    with current.context.project(current.checkout, current.prod.promoted_commit) as folder:
+        arguments = ("invalidate", current.record.environment.group_name)
+        finished = current.context.plan(PlannerCall(current.job, folder, arguments, new_run_id()))
+    current.update(drop_group)
+    log.info("group_dropped", key=current.job.key, ok=finished.outcome.ok)
+
+
+def _refuse_group(record: PullRecord) -> Finished | None:
+    """Return the end of a group that must not run: of a head that is held or skipped, or that the rules keep."""
+    if record.state is PullState.HELD:
+        return failure_result("A maintainer must let the pull request's commit be planned first.", "Refused")
+    if record.state is PullState.SKIPPED:
+        return failure_result("The pull request has no plan: a label keeps it from being planned.", "Refused")
+    if not record.rules.decision.is_ok:
+        return failure_result("The rules do not let this pull request into prod yet: see its plan.", "Refused")
+    return None
+
+
+def _plan_head(current: PullPass, record: PullRecord) -> Finished | None:
+    """Plan the group's head; None where it changes no model."""
+    commit, base, checkout = record.group.head, current.prod.promoted_commit, current.checkout
+    try:
+        tree = checkout.tree(commit)
+    except CheckoutFailed:
+        return failure_result("The group's commit is gone: the merge queue made another one.", "Conflict")
+    changed = checkout.diff_paths(base, commit)
+    current.update(lambda stored: replace(stored, group=replace(stored.group, tree=tree, base_sha=base)))
+    if changes_no_model(changed, checkout.project):
+        return None
+    if not current.context.has_project(checkout, commit):
+        return current.context.no_project(checkout, "A merge")
+    return _run_planner(current, base, changed)
+
+
+def _run_planner(current: PullPass, base: str, paths: tuple[str, ...]) -> Finished:
+    record = current.update(_expect_environment)
+    run_id, commit, context, checkout = new_run_id(), record.group.head, current.context, current.checkout
+    words = ("--overrides-from", record.environment.name) if record.environment.exists else ()
+    config = current.config.model_copy(update={"physical_plan": False})
+    edited = model_files(paths, checkout.project)
+    arguments = plan_arguments(_as_group(record), config, current.config.diff.nothing(), edited)
+
+    def stop_reason() -> str:
+        return "" if current.record.group.head == commit else "superseded"
+
+    with context.project(checkout, commit) as folder, context.gateways(checkout, base, run_id) as gateways:
+        own_code = brings_code(paths, folder)
+        call = PlannerCall(current.job, folder, (*arguments, *words), run_id, gateways, own_code)
+        return context.plan(call, should_stop=stop_reason)
+
+
+def _as_group(record: PullRecord) -> PullRecord:
+    """Return the record with the group's environment; what people asked of the pull request's own plan is left out."""
+    environment = replace(record.environment, name=record.environment.group_name)
+    return replace(record, environment=environment, wishes=replace(record.wishes, overrides=(), select=()))
+
+
+def _set_state(record: PullRecord, state: str) -> PullRecord:
+    return replace(record, group=replace(record.group, state=state))
+
+
+def _conclude(record: PullRecord, state: str, lines: str) -> PullRecord:
+    return replace(reset_attempts(record), group=replace(record.group, state=state, run_lines=lines))
+
+
+def _expect_environment(record: PullRecord) -> PullRecord:
+    return replace(record, environment=replace(record.environment, group_exists=True))

@@ -1,0 +1,191 @@
+"""`MakePlan`: the planner's run for one head, from its beginning to what GitHub shows of it."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import structlog
+
+from mergeplan.bot.child.isolated import brings_code
+from mergeplan.bot.child.planner_process import Finished, new_run_id
+from mergeplan.bot.context import DEFECT_TRIES, Later, PlannerCall, Superseded, failure_result, now_text
+from mergeplan.bot.git.checkout import Merge
+from mergeplan.bot.pull_parts import PlanBase, ProjectPlace, PullSource
+from mergeplan.bot.pulls.actions.run_stops import RunStops
+from mergeplan.bot.pulls.arguments import model_files, plan_arguments
+from mergeplan.bot.pulls.events import PlanEvents
+from mergeplan.bot.pulls.publish import Shower, end_checks, publish
+from mergeplan.bot.pulls.pull_pass import PullPass
+from mergeplan.bot.pulls.radar import look_around
+from mergeplan.bot.pulls.reviews import Reviewers, changes_rules, judge
+from mergeplan.bot.records import AFTER_MERGE, PullRecord, PullState
+from mergeplan.bot.results import pack_outcome
+from mergeplan.bot.transitions.pulls import (
+    PlanningStart,
+    RunResult,
+    begin_planning,
+    conclude_run,
+    give_way,
+    retry_run,
+    set_environment_exists,
+    set_plan_base,
+)
+
+log = structlog.get_logger(__name__)
+NOTHING = Finished((), 0)  # the end of a plan that had nothing to look at
+
+
+def make_plan(current: PullPass, reason: str) -> None:
+    """Plan the head on the commit that prod shows; Superseded or Later when the job must come back."""
+    record = _begin(current, reason)
+    stops = RunStops(current, record)
+    try:
+        # GitHub takes a write a second: the plan is made meanwhile.
+        with Shower(current.inbox, current.gateway, record) as shower:
+            record, finished = _compute_plan(current, stops, shower)
+    except Superseded:
+        _give_way(current, "")
+        raise
+    # A push may have come when the run had just ended: it settles as after one that was stopped.
+    late = "" if finished.stopped else stops.reason()
+    if finished.stopped or late.startswith("superseded"):
+        _handle_stop(current, stops, finished.stopped or late)
+        return
+    _conclude(current, stops, record, finished)
+
+
+def judge_plan(current: PullPass) -> None:
+    """Store what the rules that prod shows say of the plan: a merge that waits for an approval changes none."""
+    reviewers = Reviewers(current.context, current.gateway, current.checkout, current.base_commit(current.prod))
+    judge(reviewers, current.inbox, current.record)
+
+
+def _begin(current: PullPass, reason: str) -> PullRecord:
+    pull, config = current.pull, current.config
+    if current.record.state in AFTER_MERGE:
+        raise Later(0.5, "it was merged this moment")
+    site = current.gateway.clone_url.removesuffix(".git")
+    start = PlanningStart(
+        head=pull.head,
+        run_id=new_run_id(),
+        reason=reason,
+        source=PullSource(pull.author, pull.base_ref, config.is_forward_only(pull.head_ref)),
+        place=ProjectPlace(site, current.checkout.project, current.gateway.project),
+        environment=current.environment,
+        shows_deployments=config.deployments,
+    )
+    return current.update(partial(begin_planning, start=start))
+
+
+def _compute_plan(current: PullPass, stops: RunStops, shower: Shower) -> tuple[PullRecord, Finished]:
+    """Plan this head on prod's commit; return the record that the plan is of, too."""
+    current.fetch_head()
+    current.fetched = ""  # the next plan of this pass fetches anew
+    if not current.checkout.has(current.pull.head):
+        raise Superseded("the head is gone: a newer one was pushed")
+    prod = current.prod
+    base = current.base_commit(prod)
+    merge = current.checkout.merge(base, current.pull.head)
+    changes = changes_rules(current.context, current.checkout, base, merge.commit or base)
+    edits = changes or _edits_configuration(current, base, merge)
+    plan_base = PlanBase(base, merge.tree, prod.revision)
+    record = current.update(partial(set_plan_base, base=plan_base, edits_rules=edits, changes_rules=changes))
+    early = _early_result(current, record, base, merge)
+    return record, early or _run_planner(current, stops, record, merge.commit, shower)
+
+
+def _edits_configuration(current: PullPass, base: str, merge: Merge) -> bool:
+    commits = (base, merge.commit or base)
+    before, after = (current.context.configurations(current.checkout, commit) for commit in commits)
+    return before != after
+
+
+def _early_result(current: PullPass, record: PullRecord, base: str, merge: Merge) -> Finished | None:
+    """Return the end of a plan that needs no planner: broken rules, a conflict, or no model touched."""
+    branch = current.config.prod_branch
+    if error := current.config_error:
+        where = (error.place.path, error.place.line) if error.place else ("", 0)
+        message = f"On the base branch: {error.message}"
+        return failure_result(message, "ProjectError", path=where[0], line=where[1], hint=error.hint)
+    if not merge.commit and not merge.conflicts:
+        hint = f"Start the branch from `{branch}` and bring the change over."
+        return failure_result("It has no commit in common with the base branch.", "Conflict", hint=hint)
+    if merge.conflicts:
+        shown = ", ".join(f"`{path}`" for path in merge.conflicts[:10])
+        hint = f"Merge `{branch}` into the branch and resolve it."
+        return failure_result(f"It conflicts with the base branch in {shown}.", "Conflict", hint=hint)
+    if current.context.has_project(current.checkout, merge.commit):
+        return NOTHING if current.is_untouched(record, base, merge) else None
+    gone = current.context.has_project(current.checkout, base)
+    return current.context.no_project(current.checkout, "A merge") if gone else NOTHING
+
+
+def _run_planner(current: PullPass, stops: RunStops, record: PullRecord, commit: str, shower: Shower) -> Finished:
+    current.update(partial(set_environment_exists, exists=True))  # from here on there may be something to drop
+    context, checkout = current.context, current.checkout
+    with (
+        context.project(checkout, commit) as folder,
+        context.gateways(checkout, record.base.sha, record.run.id) as gateways,
+    ):
+        changed = checkout.diff_paths(record.base.sha, commit)
+        rows = current.config.diff
+        if current.is_fork:
+            rows = rows.without_samples()  # whoever wrote the query would choose what is shown
+        arguments = plan_arguments(record, current.config, rows, model_files(changed, checkout.project))
+        own_code = brings_code(changed, folder)
+        call = PlannerCall(current.job, folder, arguments, record.run.id, gateways, own_code, current.is_fork)
+        stops.use(current.record)
+        events = PlanEvents(current.update, shower, context.settings.progress_seconds)
+        return context.plan(call, on_event=events.handle_line, should_stop=stops.reason)
+
+
+def _handle_stop(current: PullPass, stops: RunStops, reason: str) -> None:
+    """Settle a run that was ended: the next loop decides anew, or the job settles first."""
+    log.info("run_stopped", key=current.job.key, reason=reason)
+    kind, _, newer = reason.partition(":")
+    if kind == "cancelled":
+        publish(current.inbox, current.gateway, current.record)
+    elif kind == "superseded":
+        _give_way(current, newer)
+        raise Superseded(f"by {newer[:12]}")
+    elif kind == "closed":
+        current.refresh()
+    elif kind not in ("categorized", "destroyed", "selected"):
+        stopped = failure_result(reason, "RequestError", hint="Type `/plan` to try again.")
+        _conclude(current, stops, current.record, stopped)
+
+
+def _give_way(current: PullPass, newer: str) -> None:
+    end_checks(current.inbox, current.gateway, current.update(give_way), newer)
+
+
+def _conclude(current: PullPass, stops: RunStops, record: PullRecord, finished: Finished) -> None:
+    """Store what the run printed before anybody is shown it."""
+    stored, outcome, is_nothing = current.record, finished.outcome, finished is NOTHING
+    if stored.run.id != record.run.id or stored.state is not PullState.PLANNING:
+        return  # cancelled, merged or taken over meanwhile: nothing later may claim success
+    if not is_nothing:
+        _retry_later(current, record, finished)
+    ok = is_nothing or outcome.ok
+    state = PullState.PLANNED if ok or outcome.is_blocked or outcome.is_too_costly else PullState.FAILED
+    lines = "" if is_nothing else pack_outcome(finished.lines, finished.exit_code)
+    again = stops.is_other_selection(stored)  # a `/plan --select` that came when the run had just ended
+    result = RunResult(state, lines, now_text())
+    current.update(partial(conclude_run, result=result, used=stops.used, again=again))
+    judge_plan(current)
+    look_around(current.inbox, current.record)
+    publish(current.inbox, current.gateway, current.record)
+    log.info("plan_made", key=current.job.key, ok=ok, plan=outcome.plan.id if outcome.plan else "")
+
+
+def _retry_later(current: PullPass, record: PullRecord, finished: Finished) -> None:
+    """Raise Later where trying again may help."""
+    outcome, attempts = finished.outcome, record.run.attempts
+    if outcome.is_defect and attempts + 1 < DEFECT_TRIES:
+        current.update(partial(retry_run, progress="Internal error in mergeplan; it will be retried."))
+        raise Later(2.0 * 2**attempts, "the planner ended with a defect")
+    if outcome.may_pass_later and attempts + 1 < 10 * DEFECT_TRIES:
+        why = outcome.problems[0].message
+        waiting = current.update(partial(retry_run, progress=f"Waiting: {why}"))
+        publish(current.inbox, current.gateway, waiting)
+        raise Later(min(60.0, 3.0 + 2.0 * attempts), why)

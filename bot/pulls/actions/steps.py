@@ -1,0 +1,67 @@
+"""The actions that change the record and little else."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from mergeplan.bot.context import Later
+from mergeplan.bot.git.checkout import Merge
+from mergeplan.bot.pull_parts import PlanBase
+from mergeplan.bot.pulls.pull_pass import PullPass
+from mergeplan.bot.pulls.reverts import open_revert
+from mergeplan.bot.records import AFTER_MERGE, ProdRecord, PullRecord
+from mergeplan.bot.transitions.pulls import (
+    await_promotion,
+    carry_plan_over,
+    hold_fork,
+    request_plan,
+    set_reversal,
+    skip_planning,
+    wait_for_prod,
+)
+
+
+def hold_pull(current: PullPass) -> None:
+    current.update(partial(hold_fork, pull=current.pull))
+
+
+def skip_pull(current: PullPass, label: str) -> None:
+    """Have no plan; Later when the pull request was merged in this moment."""
+    if current.record.state in AFTER_MERGE:
+        raise Later(0.5, "it was merged this moment")
+    forward_only = current.config.is_forward_only(current.pull.head_ref)
+    current.update(partial(skip_planning, pull=current.pull, label=label, forward_only=forward_only))
+
+
+def changes_nothing(current: PullPass, record: PullRecord, prod: ProdRecord) -> bool:
+    """Return True where a plan costs nothing, whatever the labels: its head changes nothing here."""
+    current.fetch_head()
+    base = current.base_commit(prod)
+    merge = current.checkout.merge(base, current.pull.head) if current.checkout.has(current.pull.head) else Merge()
+    return bool(merge.commit) and current.is_untouched(record, base, merge)
+
+
+def await_prod(current: PullPass) -> None:
+    current.update(partial(wait_for_prod, pull=current.pull, environment=current.environment))
+    current.inbox.queue.wake(current.job.repository, 0)
+
+
+def revert_merge(current: PullPass, record: PullRecord) -> None:
+    reversal = open_revert(current.gateway, current.pull, record, current.config, current.job.attempts)
+    current.update(partial(set_reversal, reversal=reversal))
+
+
+def hand_to_prod(current: PullPass) -> None:
+    current.update(partial(await_promotion, merge_sha=current.pull.merge_sha))
+    current.inbox.queue.wake(current.job.repository, 0)
+
+
+def carry_over(current: PullPass, record: PullRecord, prod: ProdRecord) -> bool:
+    """Keep the plan, of the head merged into prod's commit as it is now; False where a conflict needs another plan."""
+    base = prod.promoted_commit or record.base.sha
+    merge = current.checkout.merge(base, record.head)
+    if not merge.commit:
+        current.update(request_plan)
+        return False
+    current.update(partial(carry_plan_over, base=PlanBase(base, merge.tree, prod.revision)))
+    return True

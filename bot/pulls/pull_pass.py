@@ -1,0 +1,82 @@
+"""One pass over one pull request: what is read once, and the record as it is stored."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from mergeplan.bot.context import BotContext
+from mergeplan.bot.git.checkout import Checkout, Merge, changes_no_model
+from mergeplan.bot.github.gateway import RepositoryGateway
+from mergeplan.bot.inbox.inbox import Inbox
+from mergeplan.bot.inbox.queue import Job
+from mergeplan.bot.pulls.decide import interrupts
+from mergeplan.bot.records import Prod, ProdRecord, Pull, PullRecord
+from mergeplan.bot.rules import BotConfig
+from mergeplan.bot.transitions.pulls import Transition
+from mergeplan.planner.errors import ProjectError
+
+
+@dataclass
+class PullPass:
+    """A pull request while its job has the turn; `pull` is read again after each action."""
+
+    context: BotContext
+    job: Job
+    gateway: RepositoryGateway
+    pull: Pull
+    checkout: Checkout
+    config: BotConfig
+    config_error: ProjectError | None = None
+    fetched: str = ""  # the branch that was fetched for this pass, with the head
+    seen: int = 0  # the last delivery that this pass has taken in
+    looked_at: float = field(default_factory=time.monotonic)
+
+    @property
+    def inbox(self) -> Inbox:
+        return self.context.inbox
+
+    @property
+    def is_fork(self) -> bool:
+        return self.pull.is_fork_of(self.job.repository)
+
+    @property
+    def environment(self) -> str:
+        """The name of the pull request's environment, by the rules."""
+        return self.config.environment(self.pull.number)
+
+    @property
+    def record(self) -> PullRecord:
+        return self.inbox.pulls.get(self.job.repository, self.pull.number)
+
+    @property
+    def prod(self) -> ProdRecord:
+        return self.inbox.prods.get(self.job.repository)
+
+    def update(self, transition: Transition) -> PullRecord:
+        """Store the next record."""
+        return self.inbox.pulls.update(self.job.repository, self.pull.number, transition)
+
+    def overtaken(self) -> str:
+        """Return why a question has to wait: a newer head, or a close."""
+        return interrupts(self.inbox.deliveries.news(self.job.key, self.seen), self.pull.head)
+
+    def refresh(self) -> None:
+        """Read the pull request from GitHub."""
+        self.pull = self.gateway.pull(self.job.number)
+        self.looked_at = time.monotonic()
+
+    def fetch_head(self) -> None:
+        """Fetch the prod branch with the head, unless this pass has them."""
+        if self.fetched != self.config.prod_branch or not self.checkout.has(self.pull.head):
+            self.checkout.fetch(self.config.prod_branch, self.pull.number)
+
+    def base_commit(self, prod: ProdRecord) -> str:
+        """Return the commit that the head is planned on: that which prod shows."""
+        return prod.promoted_commit or self.checkout.head(self.config.prod_branch)
+
+    def is_untouched(self, record: PullRecord, base: str, merge: Merge) -> bool:
+        """Return True for a change of no model, where no planner has anything to take back either."""
+        if record.environment.exists or self.prod.state is not Prod.READY:
+            return False
+        return changes_no_model(self.checkout.diff_paths(base, merge.commit), self.checkout.project)

@@ -1,0 +1,1 @@
+"""How the records change: one typed function a transition. Pure."""
