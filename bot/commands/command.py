@@ -65,19 +65,19 @@ class Line:
         return Command(self.verb, self.text)
 
     def mistake(self, cause: str, instead: str = "") -> Mistake:
-        """A mistake; what to type is the usage with its example, unless it is given."""
+        """Return a mistake; `instead` defaults to the usage with its example."""
         return Mistake(self.text, cause, instead or f"Type `{self.usage}`, for example `{self.example}`.")
 
 
 def parse_nothing(line: Line) -> Command | Mistake:
-    """A command that stands alone."""
+    """Return the command, or a mistake where anything follows the verb."""
     if line.words:
         return line.mistake(f"`/{line.verb}` takes nothing after it.", f"Type `{line.usage}` on a line of its own.")
     return line.command
 
 
 def parse_model(line: Line) -> Command | Mistake:
-    """A command about one model, or one column of it."""
+    """Read a command about one model, or one column of it."""
     words = line.words
     if len(words) == 1 and MODEL.fullmatch(words[0]):
         return Command(line.verb, line.text, model=words[0].lower())
@@ -85,7 +85,7 @@ def parse_model(line: Line) -> Command | Mistake:
 
 
 def resolve_model(command: Command, direct: Sequence[str]) -> str | Mistake:
-    """The directly changed model that a command is about; its last part is enough when only one has it.
+    """Return the directly changed model that a command names; a unique last part of its name is enough.
 
     >>> resolve_model(Command("categorize", "", model="orders"), ["shop.orders", "shop.items"])
     'shop.orders'

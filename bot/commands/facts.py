@@ -52,12 +52,12 @@ def allow_always(command: Command, facts: Facts) -> str:
 
 
 def require_open(command: Command, facts: Facts) -> str:
-    """An open pull request."""
+    """Return why the command needs an open pull request; '' for an open one."""
     return "" if facts.is_open else CLOSED
 
 
 def require_shown_plan(command: Command, facts: Facts) -> str:
-    """The person saw the plan of this very head, on prod as it is."""
+    """Return why the command must wait, unless its author saw the plan of this head on prod as it is."""
     if not facts.is_open:
         return "This pull request is closed: its plan can no longer be changed."
     if facts.is_held or not facts.shown_head or facts.shown_since is None:
@@ -75,7 +75,7 @@ def require_shown_plan(command: Command, facts: Facts) -> str:
 
 
 def require_plan(command: Command, facts: Facts) -> str:
-    """A plan to ask about."""
+    """Return why there is no plan to ask about; '' where there is one."""
     if not facts.is_open:
         return CLOSED
     if not facts.shown_plan or facts.is_held or facts.is_running:
@@ -84,5 +84,5 @@ def require_plan(command: Command, facts: Facts) -> str:
 
 
 def require_environment(command: Command, facts: Facts) -> str:
-    """A plan, and the rows of its environment."""
+    """Return why there are no rows to ask about; '' for a plan whose environment is built."""
     return require_plan(command, facts) or ("" if facts.is_built else "No environment is built, so it has no rows.")

@@ -81,12 +81,11 @@ def never_off(facts: Facts) -> str:
 
 
 def own_role(command: Command, needs: Mapping[str, Role], is_held: bool) -> Role:
-    """The role that the project asks for."""
     return needs.get(command.verb, "admin")
 
 
 def is_planning(record: PullRecord) -> bool:
-    """True while a plan is made, or is to be."""
+    """Return True while a plan is made, or is to be made."""
     return not record.is_settled or record.wishes.again or bool(record.wishes.overrides)
 
 
@@ -138,5 +137,5 @@ class Form:
 
 
 def ask_planner(*arguments: str) -> Start:
-    """The start of a command that the planner answers."""
+    """Return the start of a command that the planner answers."""
     return Start("The planner was asked.", waits_for=QUESTION, asked=arguments)

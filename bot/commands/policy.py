@@ -30,7 +30,7 @@ def decide(command: Command, facts: Facts, needs: Mapping[str, Role]) -> Allowed
 
 
 def role_for(command: Command, needs: Mapping[str, Role], *, is_held: bool = False) -> Role:
-    """The role that a command takes by the project's rules; `is_held`: of a merge that the rules keep from prod."""
+    """Return the role that a command takes; `is_held` is about a merge that the rules keep from prod."""
     return FORMS[command.verb].role(command, needs, is_held)
 
 

@@ -20,7 +20,7 @@ NEAR = 0.8  # how alike an unknown word must be to one of ours, to be answered
 
 
 def read_commands(body: str, namespace: str = "") -> tuple[Command | Mistake, ...]:
-    """The commands that stand at the start of a line, in order; quotes, code blocks and talk give none.
+    """Return the commands at the start of lines, in order; quotes, code blocks and prose give none.
 
     With a namespace only `/NAMESPACE plan` and `/mergeplan plan` are ours, and `/plan` is another bot's.
     """
@@ -32,7 +32,7 @@ def read_commands(body: str, namespace: str = "") -> tuple[Command | Mistake, ..
 
 
 def prose_lines(text: str) -> Iterable[str]:
-    """The lines that are neither quoted, nor in a fenced or indented code block, nor in an HTML comment."""
+    """Return the lines outside of quotes, fenced or indented code blocks and HTML comments."""
     fence, quoting, hidden = "", False, False
     for whole in text.split("\n"):
         if fence:
@@ -54,7 +54,7 @@ def prose_lines(text: str) -> Iterable[str]:
 
 
 def _strip_comments(line: str, in_comment: bool) -> tuple[str, bool]:
-    """A line without its HTML comments, and whether one goes on; what stands in a code span opens none."""
+    """Return a line without its HTML comments, and whether one continues; a code span opens none."""
     shown, at = [], 0
     while at < len(line):
         if in_comment:
@@ -97,7 +97,7 @@ def _read_line(line: str, namespace: str) -> Command | Mistake | None:
 
 
 def _project(rest: str) -> tuple[str, str]:
-    """The folder after `--project`, and the rest without both; what stands after `--where` is a condition's."""
+    """Return the folder after `--project`, and the rest; text after `--where` belongs to a condition."""
     before, where, condition = rest.partition("--where")
     named = PROJECT.search(before)
     if named is None:
@@ -107,7 +107,7 @@ def _project(rest: str) -> tuple[str, str]:
 
 
 def _unknown(line: str, word: str, is_addressed: bool) -> Mistake | None:
-    """A near miss is answered; a word unlike ours is another bot's business."""
+    """Return a mistake for a near miss; a word unlike our verbs is another bot's."""
     # `/approve` is many a bot's, and no slip of `/approve-cost`.
     near = get_close_matches(word, FORMS, n=1, cutoff=0.6 if is_addressed else NEAR)
     if not near and not is_addressed:

@@ -60,5 +60,5 @@ DEFAULT_NEEDS: Mapping[str, Role] = {form.verb: form.needs for form in COMMANDS}
 
 
 def form_of(text: str) -> Form:
-    """The form of a command by its text; of one that only another version knows, a form that waits for the plan."""
+    """Return the form of a command; a verb of another version gets a form that waits for the plan."""
     return FORMS.get(text.partition(" ")[0].removeprefix("/"), STATUS)

@@ -29,7 +29,7 @@ class SlackWebhook:
 
 
 def slack_webhook(settings: Settings) -> SlackWebhook | None:
-    """The webhook that the operator has set; None for none."""
+    """Return the webhook that the operator has set, or None."""
     url = settings.notify_url.get_secret_value()
     return SlackWebhook(url) if url else None
 

@@ -45,7 +45,7 @@ class PullPlan:
     plan: PlanSummary
 
     def row(self, base: str) -> PlanRow:
-        """The plan in a list."""
+        """Return the plan as a row of a list."""
         record, at = self.record, format_when(self.record.run.planned_at)
         address = plan_address(record.number, base)
         return PlanRow(f"#{record.number}", record.environment.name, record.state.value, at, address)
@@ -65,7 +65,7 @@ class PullPlan:
 
 
 def summarize(record: PullRecord) -> PlanSummary | None:
-    """A pull request's plan in short; None where there is none."""
+    """Return a summary of a pull request's plan, or None where there is none."""
     outcome = record.outcome
     if outcome is None or outcome.plan is None:
         return None
@@ -74,12 +74,12 @@ def summarize(record: PullRecord) -> PlanSummary | None:
 
 
 def plan_address(number: int, base: str) -> str:
-    """The page of a pull request's plan."""
+    """Return the address of the page of a pull request's plan."""
     return f"{base}/plans/{int(number)}"
 
 
 def environment_rows(catalog: Catalog, prod: ProdRecord, plans: Iterable[PullPlan]) -> tuple[EnvironmentRow, ...]:
-    """The environments that the bot looks after."""
+    """Return the environments that the bot looks after."""
     promoted = catalog.promoted_at if catalog.revision == prod.revision else None
     models = sum(model.deployed is not None for model in catalog.models.values())
     at = promoted.isoformat() if promoted else None
@@ -91,7 +91,7 @@ def environment_rows(catalog: Catalog, prod: ProdRecord, plans: Iterable[PullPla
 
 
 def shown_plan(record: PullRecord, progress: RunProgress | None) -> ShownJob:
-    """A pull request's plan as the page of a plan has it: read only, with nothing to follow it by."""
+    """Return a pull request's plan for the page of a plan: read only, with nothing to follow it by."""
     outcome = record.outcome
     is_own = progress is not None and progress.run_id == record.run.id
     job = JobRecord(
@@ -120,6 +120,6 @@ def shown_plan(record: PullRecord, progress: RunProgress | None) -> ShownJob:
 
 
 def categories_of(record: PullRecord) -> Mapping[str, str]:
-    """The models of a pull request's plan with their categories."""
+    """Return the category of each model of a pull request's plan."""
     plan = record.outcome.plan if record.outcome else None
     return {model.name: str(model.category or model.change) for model in plan.models} if plan else {}

@@ -29,7 +29,7 @@ class Box:
 
 
 def drawing(models: Sequence[ModelChange]) -> Drawing[Box] | None:
-    """The graph of these models; None where there is nothing to see, or too much."""
+    """Draw the graph of these models; None where it would be empty or too large."""
     if not 0 < len(models) <= DRAWN_MOST:
         return None
     depths = _depths(models)
@@ -63,7 +63,7 @@ def _depths(models: Sequence[ModelChange]) -> dict[str, int]:
 
 
 def _sort_column(column: Sequence[ModelChange], places: Mapping[str, tuple[int, int]]) -> list[ModelChange]:
-    """The models of a column beside what they read, so that few lines cross."""
+    """Place the models of a column beside their parents, so that few lines cross."""
 
     def middle(model: ModelChange) -> float:
         heights = [places[parent][1] for parent in model.parents if parent in places]

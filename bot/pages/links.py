@@ -29,7 +29,7 @@ class PageLinks:
     key: bytes = b""
 
     def url(self, repository: str, number: int, page: str, now: float) -> str:
-        """The address of a page, signed for some days; '' where there are no pages."""
+        """Return the signed address of a page, valid for some days; '' where there are no pages."""
         if not self.is_open:
             return ""
         signed = self.sign_access(repository, number, int(now) + DAYS * 86_400)
@@ -41,12 +41,12 @@ class PageLinks:
         return bool(self.site and self.key)
 
     def catalog_url(self, repository: str, until: int) -> str:
-        """The address of the catalog of prod, which opens until then for whoever may see the page of prod."""
+        """Return the address of prod's catalog, valid until then for whoever may see the page of prod."""
         key = self.sign_access(repository, 0, until)
         return f"{self.site}/catalog/{quote(repository)}?key={key}" if self.is_open else ""
 
     def sign_access(self, repository: str, number: int, until: int) -> str:
-        """What opens the pages of one pull request until then: `until.signature`."""
+        """Return the token that opens the pages of one pull request until then: `until.signature`."""
         return f"{until:x}.{self._signature(repository, number, until)}"
 
     def verdict(self, repository: str, number: int, token: str, now: float) -> Verdict:
@@ -71,13 +71,13 @@ def end_of(token: str) -> int:
 
 
 def links_of(settings: Settings) -> PageLinks:
-    """The links of a service that is set so; every service with the same App makes and opens the same ones."""
+    """Return the links of a service; services with the same App make and open the same ones."""
     secret = settings.github_private_key.get_secret_value() or settings.github_token.get_secret_value()
     return PageLinks(settings.public_url, page_key(secret))
 
 
 def page_key(secret: str) -> bytes:
-    """The key of the links, made from a secret that nobody could guess; b'' where there is none.
+    """Derive the key of the links from a secret that nobody could guess; b'' where there is none.
 
     A link stands where people read it: it must not let them try guesses of a secret that somebody made up, as a
     webhook's may be. It is made of the App's private key or of the token, which are random.

@@ -42,25 +42,25 @@ def page(view: PageView, name: str, key: str, catalog: str = "") -> str:
 
 
 def refusal(title: str, text: str) -> str:
-    """The page of a link that opens nothing."""
+    """Render the page of a link that opens nothing."""
     return _templates().get_template("refusal.html").render(title=title, text=text, refresh=0)
 
 
 def register_form(target: str, text: str, site: str) -> str:
-    """The page whose button sends the App's manifest to GitHub."""
+    """Render the page whose button sends the App's manifest to GitHub."""
     values = {"title": "Register the GitHub App", "target": target, "text": text, "site": site}
     return _templates().get_template("register.html").render(**values, refresh=0)
 
 
 def register_done(name: str, link: str) -> str:
-    """The page that GitHub leads back to, once the App is there."""
+    """Render the page that GitHub leads back to, once the App exists."""
     values = {"title": f"{name} is registered", "target": "", "link": link}
     return _templates().get_template("register.html").render(**values, refresh=0)
 
 
 @cache
 def headers(forms: str = "'none'") -> Mapping[str, str]:
-    """What a browser is forbidden on every page: scripts, pictures, frames, other sites, keeping a copy, and forms.
+    """Forbid the browser scripts, pictures, frames, other sites, copies and forms on every page.
 
     `forms` names where a form may be sent all the same.
     """

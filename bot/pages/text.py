@@ -24,7 +24,7 @@ class Alert:
 
 
 def sentence(markdown: str) -> Markup:
-    """A sentence of the bot's own as HTML."""
+    """Render a sentence of the bot as HTML."""
     return Markup(_MARKDOWN.renderInline(markdown.replace(ZERO_WIDTH, "")).strip())  # noqa: S704 - no tag gets through
 
 
@@ -34,7 +34,7 @@ def foreign(text: str) -> Markup:
 
 
 def alert(markdown: str) -> Alert:
-    """A status paragraph, with its sort and its lines."""
+    """Split a status paragraph into its sort and its lines."""
     lines = [line.removeprefix(">").strip() for line in markdown.split("\n")]
     match = ALERT.fullmatch(lines[0]) if lines else None
     kept = tuple(line for line in (lines[1:] if match else lines) if line)

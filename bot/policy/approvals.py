@@ -124,14 +124,14 @@ class Asked:
 
 
 def reviewable_models(plan: PlanView) -> tuple[ModelChange, ...]:
-    """The models that people decide about: those that are edited, come or go, and those that are computed anew."""
+    """Return the models that people decide about: edited, added, removed or recomputed ones."""
     return tuple(
         model for model in plan.models if model.recomputed or model.change in ("direct", "metadata", "removed")
     )
 
 
 def promises(plan: PlanView | None, text: str = "") -> tuple[str, ...]:
-    """What a plan promises; `text` is the tree where the rules themselves are edited: then every word counts."""
+    """Return what a plan promises; with `text`, the tree of edited rules, every word counts."""
     digests = dict.fromkeys(digest for digest in (plan.planned_digest, plan.digest) if digest) if plan else {}
     return tuple(f"{digest}{text}" for digest in digests)
 
@@ -139,7 +139,7 @@ def promises(plan: PlanView | None, text: str = "") -> tuple[str, ...]:
 def collect_needs(
     rules: Sequence[ReviewRule], plan: PlanView, owners: Mapping[str, tuple[str, ...]], *, edits_rules: bool = False
 ) -> Asked:
-    """What the rules ask of a plan; who edits the rules needs what any of them asks for.
+    """Return what the rules ask of a plan; whoever edits the rules needs what any of them asks for.
 
     `owners` are the code owners by the path of a model's file.
     """
@@ -177,7 +177,7 @@ def _owners(models: Sequence[ModelChange], owners: Mapping[str, tuple[str, ...]]
 def summarize_reviews(
     reviews: Sequence[Review], shown_plans: Sequence[PlanShown], now: Sequence[str], author: str
 ) -> ReviewSummary:
-    """What the reviews say of the plan that promises `now`."""
+    """Summarize the reviews of the plan that promises `now`."""
     last: dict[str, Review] = {}
     for review in sorted(reviews, key=lambda entry: entry.at):
         if review.state in DECISIVE and review.author and review.author.lower() != author.lower():
@@ -192,7 +192,7 @@ def summarize_reviews(
 
 
 def _promises_at_review(review: Review, shown_plans: Sequence[PlanShown]) -> tuple[str, ...]:
-    """What was promised for its commit before the second of the review: GitHub's times have no finer order."""
+    """Return the promises made for its commit before the review's second: GitHub's times are no finer."""
     before = [view for view in shown_plans if view.head == review.commit and view.since < review.at]
     return before[-1].promises if before else ()
 
@@ -217,7 +217,7 @@ def decide_approval(request: Asked, reviews: ReviewSummary, people: People, at: 
 
 
 def _count_missing(need: Need, reviews: ReviewSummary, people: People) -> Need:
-    """The need with how many approvals it still lacks."""
+    """Return the need with the number of approvals that it still lacks."""
     if need.approvers:
         teams = (people.members.get(approver, frozenset()) for approver in need.approvers if "/" in approver)
         allowed = {approver for approver in need.approvers if "/" not in approver}.union(*teams)

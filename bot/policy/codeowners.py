@@ -11,7 +11,7 @@ Owned = tuple[str, tuple[str, ...]]  # a pattern, and its owners without their @
 
 
 def read_owners(text: str) -> tuple[Owned, ...]:
-    r"""The patterns with their owners, in order; a pattern without owners says that nobody owns what it fits.
+    r"""Return the patterns with their owners, in order; one without owners removes ownership.
 
     >>> read_owners("# all\n*  @ann\n/models/tax.sql @acme/finance  # theirs\n")
     (('*', ('ann',)), ('/models/tax.sql', ('acme/finance',)))
@@ -35,7 +35,7 @@ def owners_of(path: str, owner_rules: Sequence[Owned]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1_000)
 def _pattern(text: str) -> re.Pattern[str]:
-    """A pattern of gitignore's kind, without `!` and `[...]`, which GitHub does not take in this file."""
+    """Compile a gitignore pattern without `!` and `[...]`, which GitHub does not take in this file."""
     text = text.replace("\\ ", " ")
     rooted, folder = "/" in text.rstrip("/"), text.endswith("/")
     parts = re.split(r"(\*\*/|/\*\*$|\*\*|\*|\?)", text.strip("/"))

@@ -24,7 +24,7 @@ class Freeze:
     reason: str = ""
 
     def span(self, at: datetime) -> tuple[datetime, datetime] | None:
-        """The frozen time that holds `at`, or None.
+        """Return the frozen time that holds `at`, or None.
 
         >>> weekend = Freeze("Europe/Berlin", cron="0 16 * * 5", hours=64)
         >>> weekend.span(datetime(2026, 11, 21, tzinfo=UTC))[1].isoformat()
@@ -57,7 +57,7 @@ class Freeze:
 
 
 def frozen_until(freezes: Sequence[Freeze], at: datetime) -> tuple[Freeze, datetime] | None:
-    """The freeze that ends last of those that hold now, and when it ends."""
+    """Return the freeze in force that ends last, and its end."""
     spans = [(freeze, span) for freeze in freezes if (span := freeze.span(at))]
     if not spans:
         return None

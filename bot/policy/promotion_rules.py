@@ -68,7 +68,7 @@ class FreezeWindow(BaseModel):
         return self
 
     def freeze(self) -> Freeze:
-        """The same as data."""
+        """Return the freeze as data."""
         start, end = (_moment(day) if day else None for day in (self.start, self.end))
         return Freeze(self.zone, start, end, self.cron, self.hours, self.reason)
 
@@ -94,7 +94,7 @@ class PromotionRule(BaseModel):
     freeze: tuple[FreezeWindow, ...] = Field(default=(), description="When nothing is promoted.")
 
     def rule(self) -> ReviewRule:
-        """The same as data; whoever names approvers wants one of them."""
+        """Return the rule as data; a rule that names approvers needs one of them."""
         approvals = int(bool(self.approvers)) if self.approvals is None else self.approvals
         frozen = tuple(window.freeze() for window in self.freeze)
         people = (approvals, self.approvers, self.code_owners)

@@ -12,7 +12,7 @@ from mergeplan.planner.errors import ProjectError
 
 
 def prod_branch(context: BotContext, gateway: RepositoryGateway) -> str | None:
-    """The prod branch, fetched, named by the default branch's rules; None when there is no project to build prod of."""
+    """Return the fetched prod branch of the default branch's rules, or None without a project to build."""
     checkout, default = context.checkout(gateway), gateway.default_branch_now()
     checkout.fetch(default)
     try:

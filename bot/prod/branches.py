@@ -77,7 +77,7 @@ class _BranchReconciliation:
         self.log = log.bind(repository=job.repository, key=job.key)
 
     def run(self) -> None:
-        """Takes on what each branch holds; a failure of one keeps no other from its turn."""
+        """Take on what each branch holds; the failure of one does not delay the others."""
         self.checkout.fetch(self.prod.branch or self.gateway.default_branch)
         try:
             config = self.context.config(self.checkout, self.prod.promoted_commit, self.prod.branch)
@@ -134,7 +134,7 @@ class _BranchReconciliation:
         return 0.0
 
     def _apply(self, record: BranchRecord, commit: str, config: BotConfig) -> Finished:
-        """The branch's tree planned and applied to its environment, as a merge is to prod."""
+        """Plan the branch's tree and apply it to its environment, as a merge is applied to prod."""
         base, run_id = self.prod.promoted_commit, new_run_id()
         limits = cost_limits(PullRecord(self.job.repository, 0), config.cost_budget)
         arguments = ("plan", record.environment, "--auto-apply", *limits, "--no-physical-plan", "--note", commit[:12])

@@ -18,7 +18,7 @@ log = structlog.get_logger(__name__)
 
 
 def catalog_mark(prod: ProdRecord) -> str:
-    """What the catalog of that prod is made of; '' where there is nothing to make one of."""
+    """Return what prod's catalog follows from; '' where there is nothing to read."""
     is_there = prod.state is Prod.READY and prod.promoted_commit and prod.revision
     return f"{prod.promoted_commit}:{prod.revision}" if is_there else ""
 
@@ -33,7 +33,7 @@ def wake_catalog(context: BotContext, repository: str) -> None:
 
 
 def reconcile_catalog(context: BotContext, job: Job) -> None:
-    """Reads the catalog of prod's commit beside prod; one that cannot be read leaves the last one where it is."""
+    """Read the catalog of prod's commit beside prod; one that cannot be read keeps the last one."""
     prod = context.inbox.prods.get(job.repository)
     mark = catalog_mark(prod)
     if not mark or not links_of(context.settings).is_open:

@@ -196,7 +196,7 @@ Action = (
 
 
 def decide_prod(facts: ProdFacts) -> Action:
-    """The next action, asked again after each until it is Rest.
+    """Return the next action; it is asked again after each one until it is ProdAtRest.
 
     First what people asked to undo, then what the branch holds that prod does not, then what failed and is asked again.
     The janitor comes when nothing else is left to do.
@@ -211,7 +211,7 @@ def decide_prod(facts: ProdFacts) -> Action:
 
 
 def _build(facts: ProdFacts) -> Action | None:
-    """The first build, decided once in a pass and before its first step."""
+    """Return the first build, decided once in a pass and before its first step."""
     if facts.built or facts.taken or not is_to_build(facts):
         return None
     if not facts.looked:
@@ -224,7 +224,7 @@ def _build(facts: ProdFacts) -> Action | None:
 
 
 def is_to_build(facts: ProdFacts) -> bool:
-    """True before the first build, and when one that failed is due again: a new commit, a request, or its time."""
+    """Return True before the first build, and when a failed one is due: a commit, a request, or its time."""
     prod = facts.prod
     if prod.state in (Prod.UNKNOWN, Prod.BUILDING):
         return True
@@ -264,7 +264,7 @@ def _step(facts: ProdFacts) -> Action | None:
 
 
 def _resume_deploy(facts: ProdFacts) -> Action | None:
-    """A deploy that was begun goes on before anything else moves prod."""
+    """Continue a deploy that was begun before anything else moves prod."""
     return next((DeployPull(record.number) for record in facts.pulls if record.deploy.stage), None)
 
 
@@ -278,7 +278,7 @@ def _deploy(facts: ProdFacts) -> Action | None:
 
 
 def _again(facts: ProdFacts) -> Action | None:
-    """What did not reach prod, and is tried with the branch as it is now."""
+    """Return the promotion of what did not reach prod, with the branch as it is now."""
     prod = facts.prod
     if facts.again and not facts.taken and prod.state is Prod.READY and prod.promoted_commit != facts.head:
         return PromotePush(facts.head)
@@ -294,7 +294,7 @@ def _again(facts: ProdFacts) -> Action | None:
 
 
 def is_asked_again(record: PullRecord) -> bool:
-    """True for a merge that did not reach prod, or was taken back, and that somebody wants there."""
+    """Return True for a merge that did not reach prod, or was taken back, and is wanted there."""
     return record.state in (PullState.UNPROMOTED, PullState.ROLLED_BACK) and record.wishes.again
 
 
@@ -304,7 +304,7 @@ def _settle(facts: ProdFacts) -> Action | None:
 
 
 def prod_steps(commits: Sequence[str], merges: Mapping[str, int]) -> tuple[Step, ...]:
-    """The promotions that a branch's new commits ask for, oldest first.
+    """Return the promotions that a branch's new commits ask for, oldest first.
 
     Each merge of a pull request is one step, so that its own plan is compared with what it promised; pushes after the
     last merge are one step together, and pushes between two merges go with the later one.
@@ -316,7 +316,7 @@ def prod_steps(commits: Sequence[str], merges: Mapping[str, int]) -> tuple[Step,
 
 
 def sweep_is_due(prod: ProdRecord, hours: float, now: float) -> bool:
-    """True when the janitor was at work and that is so many hours ago; 0 hours: never."""
+    """Return True when the janitor last ran that many hours ago; 0 hours turn it off."""
     return prod.state is Prod.READY and hours > 0 and 0 < prod.swept_at <= now - hours * 3600
 
 
@@ -326,7 +326,7 @@ def build_wait(outcome: PlannerOutcome, attempts: int) -> float:
 
 
 def may_retry(outcome: PlannerOutcome, attempts: int) -> bool:
-    """True while trying a promotion again at once may help: somebody holds prod, or the fault was ours."""
+    """Return True while an immediate retry may help: prod is locked, or the fault was ours."""
     passing = outcome.may_pass_later and attempts < 10 * DEFECT_TRIES
     return passing or (outcome.is_defect and attempts < DEFECT_TRIES)
 

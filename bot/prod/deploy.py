@@ -53,7 +53,7 @@ class Deployer:
         return self._merge(number)
 
     def refuse(self, number: int, why: str) -> None:
-        """A deploy that cannot be."""
+        """Refuse a deploy that is not possible."""
         self._refuse_deploy(number, why)
 
     def _refusal(self, prod: ProdRecord, record: PullRecord, pull: Pull) -> str:

@@ -43,7 +43,7 @@ class Gatekeeper:
         self._records: dict[Step, PullRecord] = {}  # as they were judged
 
     def look(self, prod: ProdRecord, steps: Sequence[Step]) -> Gate:
-        """What the rules say of the first step, and whether a later one may be taken with all before it."""
+        """Return what the rules say of the first step, and whether a later one may take all before it along."""
         if not steps or not self._rules(prod):
             return Gate()
         first, *later = steps
@@ -59,14 +59,14 @@ class Gatekeeper:
         return _is_overruled(self._record(step)) or not self._rules(prod) or self.decision(prod, step).is_ok
 
     def decision(self, prod: ProdRecord, step: Step) -> Decision:
-        """What the rules say of a step; asked once a pass for the same plan, prod and override."""
+        """Return what the rules say of a step; computed once a pass for the same plan, prod and override."""
         key = (step, prod.promoted_commit, f"{prod.revision} {self._record(step).shown.plans[-1:]}")
         if key not in self._decided:
             self._decided[key] = self._decide(prod, step)
         return self._decided[key]
 
     def decision_of(self, prod: ProdRecord, record: PullRecord) -> Decision:
-        """What the rules say of the plan that a pull request shows."""
+        """Return what the rules say of the plan that a pull request shows."""
         return self._reviewer(prod).decide(record)
 
     def merge_method(self, prod: ProdRecord) -> MergeMethod:
@@ -74,11 +74,11 @@ class Gatekeeper:
         return self._reviewer(prod).config.merge_method
 
     def record_at(self, step: Step) -> PullRecord:
-        """The pull request of a step, with the plan that was judged."""
+        """Return the pull request of a step, with the plan that was judged."""
         return self._records.get(step) or self._record(step)
 
     def _rules(self, prod: ProdRecord) -> bool:
-        """True where rules hold, or nobody can read whether they do."""
+        """Return True where rules hold, or cannot be read."""
         reviewer = self._reviewer(prod) if prod.promoted_commit else None
         return reviewer is not None and bool(reviewer.config.rules or reviewer.unread)
 
@@ -103,7 +103,7 @@ class Gatekeeper:
         return self._reviewer(prod).decide(record)
 
     def _as_merged(self, step: Step) -> PullRecord:
-        """The record with the head that was merged: nobody may have planned it, and reviews are of that head."""
+        """Return the record with the merged head: reviews are of that head, planned or not."""
         record = self._record(step)
         if not step.number:
             return record
@@ -122,7 +122,7 @@ class Gatekeeper:
         return bool(step.number) and has_plan and same
 
     def _preview_record(self, prod: ProdRecord, step: Step, record: PullRecord) -> PullRecord | None:
-        """The record as if it had been planned at the merge; None where no plan can be made."""
+        """Return the record as if it had been planned at the merge; None where no plan can be made."""
         ended = self._planner.preview(step.commit, merge_arguments(record, expect=False) if step.number else ())
         if ended.outcome.plan is None:
             return None
@@ -137,7 +137,7 @@ class Gatekeeper:
         )
 
     def _changes_nothing(self, prod: ProdRecord, step: Step) -> bool:
-        """It takes back what is held: prod needs nothing of it."""
+        """Return True for a step that takes back what is held: prod needs nothing of it."""
         paths = self._checkout.diff_paths(prod.promoted_commit, step.commit)
         return changes_no_model(paths, self._checkout.project)
 
@@ -156,5 +156,5 @@ class Gatekeeper:
 
 
 def _is_overruled(record: PullRecord) -> bool:
-    """True when an administrator let the merge in; a /deploy of an open pull request is of another sort."""
+    """Return True when an administrator let the merge in; a /deploy of an open pull request is different."""
     return bool(record.deploy.by) and not record.deploy.head and record.state in AFTER_MERGE

@@ -70,7 +70,7 @@ class ProdPlanner:
         return self._call(commit, ("rollback", PROD, "--to", str(revision), "--who", who, "--note", note))
 
     def sweep(self, commit: str, keep: tuple[str, ...]) -> PlannerOutcome:
-        """Calls the janitor; the environments to `keep` do not expire."""
+        """Run the janitor; the environments to `keep` do not expire."""
         arguments = ("janitor", *(part for name in keep for part in ("--keep", name)))
         with self.context.project(self.checkout, commit) as folder:
             return self.context.plan(PlannerCall(self.job, folder, arguments, new_run_id())).outcome
@@ -118,11 +118,11 @@ def _prod_row(outcome: PlannerOutcome) -> EnvironmentRow | None:
 
 
 def append_move(prod: ProdRecord, revision: int, outcome: PlannerOutcome) -> tuple[Move, ...]:
-    """What prod's last revisions changed, this one too; what a run that was cut off has changed is not known."""
+    """Append what this revision changed to prod's last moves; a run that was cut off is unknown."""
     whole = outcome.promotion is not None and outcome.promotion.spark_jobs is not None
     return (*prod.moves, move(revision, outcome.plan if whole else None))[-MOVES_MOST:]
 
 
 def reasons(outcome: PlannerOutcome) -> list[str]:
-    """What went wrong in a child, for the log."""
+    """Return what went wrong in a child, for the log."""
     return [f"{problem.kind}: {problem.message}" for problem in outcome.problems] or [f"exit code {outcome.exit_code}"]

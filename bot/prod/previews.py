@@ -71,14 +71,14 @@ class Previews:
         )
 
     def _take_back(self, record: BranchRecord, number: int) -> None:
-        """A comment does not go on promising what a merge into another branch does not do."""
+        """Remove the promise of a comment about a merge into another branch."""
         pull = self.gateway.pull(number)
         if pull.is_open and pull.base_ref != record.branch:
             text = preview_withdrawn(self.job.repository, record.environment, pull.base_ref)
             self.gateway.comments.write(number, text, preview_marker(self.job.repository))
 
     def _plan(self, record: BranchRecord, pull: Pull) -> bool:
-        """True when it was planned and shown; a head that is gone has a newer one, whose news come."""
+        """Return True when it was planned and shown; a head that is gone has a newer one on its way."""
         self.checkout.fetch(record.branch, pull.number)
         if not self.checkout.has(pull.head):
             return False
@@ -93,7 +93,7 @@ class Previews:
         return True
 
     def _ask(self, record: BranchRecord, pull: Pull) -> tuple[Finished, tuple[DiffRow, ...]]:
-        """What the planner says of the merge: as a plan of the environment, and against what that shows."""
+        """Plan the merge in the branch's environment, and compare it with what that shows."""
         base = record.promoted_commit or self.checkout.head(record.branch)
         try:
             merge = self.checkout.merge(base, pull.head)

@@ -124,7 +124,7 @@ class _ProdReconciliation:
         self.log = log.bind(repository=job.repository, key=job.key)
 
     def run(self) -> None:
-        """Looks, decides and acts until nothing is left to do."""
+        """Look, decide and act until nothing is left to do."""
         self.pass_ = replace(self.pass_, head=self.checkout.head(self.branch), again=self._prod().again)
         if self.pass_.again:
             self._update(lambda prod: replace(prod, again=False))
@@ -204,7 +204,7 @@ class _ProdReconciliation:
         return self.inbox.prods.get(self.job.repository)
 
     def _facts(self) -> ProdFacts:
-        """What is so now; what this pass has done stays."""
+        """Read the facts; what this pass has done is kept."""
         prod, pulls = self._prod(), self.inbox.pulls.all(self.job.repository)
         steps = self._steps(prod)[: max(0, STEPS_MOST - self.pass_.taken)]
         waiting = [pull for pull in pulls if pull.state in WAITING and pull.promotion.merge_sha]
@@ -234,7 +234,7 @@ class _ProdReconciliation:
         return bool(commit) and self.checkout.has(merge) and self.contains(commit, merge)
 
     def _steps(self, prod: ProdRecord) -> tuple[Step, ...]:
-        """What the branch holds since the commit that was taken on last."""
+        """Return what the branch holds since the last commit that was taken on."""
         head = self.pass_.head
         if not prod.commit or prod.commit == head:
             return ()
@@ -290,7 +290,7 @@ class _ProdReconciliation:
         wake_pulls(self.context, self.job.repository)
 
     def _not_built(self, end: Ended, head: str) -> None:
-        """Notes why; Later while trying again at once may help, and what may pass later is tried again after that."""
+        """Store why the first build failed; Later while an immediate retry may help."""
         outcome, attempts = end.outcome, self._prod().attempts + 1
         wait = build_wait(outcome, attempts)
         self.log.warning("prod_not_built", attempt=attempts, again_in=wait or None, why=reasons(outcome))
@@ -361,7 +361,7 @@ class _ProdReconciliation:
         wake_pulls(self.context, self.job.repository)
 
     def _hold(self, step: Step) -> None:
-        """The rules do not let it in: shown once, with who is missing or until when; all later steps wait too."""
+        """Keep a step from prod and show who is missing or until when; all later steps wait too."""
         prod = self._prod()
         decision = self.gatekeeper.decision(prod, step)
         self.log.info("prod_held", commit=step.commit, pull_request=step.number)
@@ -375,7 +375,7 @@ class _ProdReconciliation:
         self.notify(notices.MergeHeld(self.job.repository, step.number, decision))
 
     def _pass_over(self, step: Step) -> None:
-        """What was held is taken with a later step, which nobody has anything against."""
+        """Take the held steps along with a later one that the rules let in."""
         for next_step in self._steps(self._prod()):
             if next_step.commit == step.commit:
                 break
@@ -392,7 +392,7 @@ class _ProdReconciliation:
             self._promote_push(step.commit)
 
     def _promote_push(self, commit: str) -> None:
-        """A push to the prod branch that no pull request brought: planned and applied as it is."""
+        """Plan and apply a push to the prod branch that no pull request brought."""
         self.log.info("prod_step", commit=commit, pull_request=0)
         self._check(commit, prod_check("Promoting this push to prod", "", None, True))
         ended = self.planner.apply(commit, 0)
@@ -409,7 +409,7 @@ class _ProdReconciliation:
         wake_pulls(self.context, self.job.repository)
 
     def _settle(self, number: int) -> None:
-        """A merge that prod already shows, by a later push: shown so, and done."""
+        """Conclude a merge that prod already shows by a later push."""
         reason = f"Prod shows it already, with {self._prod().promoted_commit[:7]}."
         self._show(self._update_pull(number, partial(settle_merge, reason=reason)))
         self.inbox.queue.wake(self.job.repository, number)
@@ -440,7 +440,7 @@ class _ProdReconciliation:
     # --- sweeping ---
 
     def _run_janitor(self) -> None:
-        """Drops what nobody needs; the environment of a pull request that is not over does not expire."""
+        """Drop what nobody needs; environments of pull requests that are not over do not expire."""
         self._update(partial(record_sweep, at=time.time()))  # first: one that fails is not tried again and again
         pulls = self.inbox.pulls.all(self.job.repository)
         kept = [pull.environment.name for pull in pulls if pull.environment.name and pull.is_kept(time.time())]
@@ -465,7 +465,7 @@ class _ProdReconciliation:
                 self._report(number, text)
 
     def _progress(self, number: int, shower: Shower) -> OnLine:
-        """Shows on the pull request, now and then, which batch is computed."""
+        """Report on the pull request, now and then, which batch is computed."""
         shown_at = time.monotonic()
 
         def show_batch(line: Line) -> None:
@@ -491,7 +491,7 @@ class _ProdReconciliation:
             return record
 
     def _check(self, commit: str, view: CheckView) -> None:
-        """The promotion check on a commit of the branch."""
+        """Write the promotion check on a commit of the branch."""
         try:
             key, details = f"mergeplan:prod:{commit[:12]}", self.gateway.page(0, "progress")
             known = self.gateway.checks.find(commit, key)

@@ -47,11 +47,11 @@ class Rollbacks:
         return None
 
     def refuse(self, number: int, reason: str) -> None:
-        """A rollback that cannot be."""
+        """Refuse a rollback that is not possible."""
         self._update(number, partial(refuse_rollback, reason=reason))
 
     def _went_back(self, number: int, who: str, revision: int, outcome: PlannerOutcome | None) -> None:
-        """Writes down what prod shows no more; of the pull request where it was asked for last, which ends it."""
+        """Store what prod shows no longer; the pull request of the request comes last, which ends it."""
         reason = rollback_outcome_words(who, revision, outcome)
         for pull in self._pulls_since(revision):
             if pull.number != number:
@@ -62,7 +62,7 @@ class Rollbacks:
         self.show(self._update(number, partial(conclude_rollback, reason=reason, reversal=reversal)))
 
     def _pulls_since(self, revision: int) -> list[PullRecord]:
-        """The pull requests that came to prod after a revision."""
+        """Return the pull requests that came to prod after a revision."""
         pulls = self.inbox.pulls.all(self.repository)
         return [pull for pull in pulls if pull.state is PullState.PROMOTED and pull.promotion.revision > revision]
 

@@ -15,14 +15,14 @@ EDITED_MOST = 1_000  # files that the planner is told by name
 
 
 def pending_overrides(record: PullRecord) -> tuple[PendingOverride, ...]:
-    """The overrides that the next plan is given: one person's at a time, so that each stays theirs."""
+    """Return the overrides for the next plan: those of one person at a time, stored under that name."""
     return tuple(override for override in record.wishes.overrides if override.who == record.wishes.overrides[0].who)
 
 
 def plan_arguments(
     record: PullRecord, config: BotConfig, diff: DiffRules, edited_files: Sequence[str] = ()
 ) -> tuple[str, ...]:
-    """The planner's arguments for a pull request's plan, whose models in the `edited_files` must open."""
+    """Return the planner's arguments for a pull request; models in the `edited_files` must open."""
     words = pending_overrides(record)
     overrides = [part for word in words for part in ("--categorize", f"{word.model}={word.category}")]
     by = ["--who", words[0].who] if words else []
@@ -54,18 +54,18 @@ def plan_arguments(
 
 
 def destructive_arguments(record: PullRecord) -> tuple[str, ...]:
-    """The models that somebody lets lose columns, in the pull request's plan and at its merge."""
+    """Return the models that may lose columns, in the pull request's plan and at its merge."""
     return tuple(f"--allow-destructive-model={model}" for model in record.may_be_destructive)
 
 
 def merge_digest(record: PullRecord) -> str:
-    """The digest of the plan that a merge carries out; '' where there is none, or it leaves changed models out."""
+    """Return the digest of the plan that a merge carries out; '' without one, or with models left out."""
     plan = record.outcome.plan if record.outcome else None
     return "" if plan is None or plan.not_selected else plan.digest
 
 
 def merge_arguments(record: PullRecord, *, expect: bool = True) -> tuple[str, ...]:
-    """What a merge's promotion is given: what people decided in the pull request, and the plan that it promised."""
+    """Return the arguments of a merge's promotion: people's decisions and the promised plan."""
     known = bool(record.environment.name and record.environment.exists)
     planned = merge_digest(record)
     words = ("--overrides-from", record.environment.name) if known else ()
@@ -75,7 +75,7 @@ def merge_arguments(record: PullRecord, *, expect: bool = True) -> tuple[str, ..
 
 
 def model_files(paths: Sequence[str], root: str) -> tuple[str, ...]:
-    """The files of models among paths of a repository whose project is in `root`; `*` when they are too many to name.
+    """Return the files of models among a repository's paths; `*` when they are too many to name.
 
     >>> model_files(["etl/models/a.sql", "etl/README.md"], "etl")
     ('models/a.sql',)

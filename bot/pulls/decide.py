@@ -102,7 +102,7 @@ Action = (
 def decide(
     pull: Pull, record: PullRecord, prod: ProdRecord, prod_branch: str, repository: str, now: float = 0.0
 ) -> Action:
-    """The next step towards what should be; asked again after each step until it says Rest or Leave."""
+    """Return the next step; it is asked again after each one until it is Rest, Keep or Leave."""
     if record.environment.destroy_by:
         return Destroy()
     action = _decide(pull, record, prod, prod_branch, repository)
@@ -112,7 +112,7 @@ def decide(
 
 
 def _group(pull: Pull, record: PullRecord) -> Action | None:
-    """What the merge queue asks for, when the pull request itself is as it should be."""
+    """Return what the merge queue needs, when the pull request itself needs nothing."""
     states = (PullState.PLANNED, PullState.FAILED, PullState.CANCELLED, PullState.HELD, PullState.SKIPPED)
     still = record.state in states
     if record.group.head and pull.is_open and still and record.group.state not in ("planned", "failed"):
@@ -139,7 +139,7 @@ def _decide(pull: Pull, record: PullRecord, prod: ProdRecord, prod_branch: str, 
 
 
 def _is_asked_for(pull: Pull, record: PullRecord) -> bool:
-    """True when somebody wants this very head planned, or its plan has begun: a label takes nothing of that back."""
+    """Return True when somebody wants this head planned, or its plan has begun: no label undoes that."""
     begun = record.head == pull.head and record.state in (PullState.PLANNING, PullState.HELD)
     return begun or record.wishes.again or any(override.head == pull.head for override in record.wishes.overrides)
 
@@ -179,7 +179,7 @@ def _open(pull: Pull, record: PullRecord, prod: ProdRecord) -> Action:
 
 
 def _is_passed_by(record: PullRecord, prod: ProdRecord) -> bool:
-    """True when prod moved in models that this plan has nothing to do with."""
+    """Return True when prod moved only in models that this plan does not touch."""
     plan = record.outcome.plan if record.outcome else None
     return plan is not None and not is_concerned(plan, prod.moves, record.base.prod_revision, prod.revision)
 

@@ -25,7 +25,7 @@ class Due:
 
 
 def what_is_due(record: PullRecord, prod: ProdRecord, *, presses: bool = False) -> Due | None:
-    """The comment and the checks (of this head, the merge, older heads), or else a deployment; None for nothing.
+    """Return the comment and the checks that differ from GitHub, or else a deployment; None for nothing.
 
     `presses`: a press of a check's button reaches the bot, so that checks have some.
     """
@@ -50,19 +50,19 @@ def what_is_due(record: PullRecord, prod: ProdRecord, *, presses: bool = False) 
 
 
 def _add_buttons(view: CheckView, pull_view: Shown, presses: bool) -> CheckView:
-    """The check, with buttons where a press of one reaches the bot."""
+    """Return the check, with buttons where a press of one reaches the bot."""
     return attach_buttons(view, pull_view) if presses else view
 
 
 def overtaken(record: PullRecord, newer: str, sha: str) -> Due | None:
-    """The ends of the checks that run on a head whose place a newer one takes."""
+    """End the checks that run on a head that a newer one replaces."""
     views = ((sha, final_check(ref.name, newer)) for ref in record.checks if not ref.done and ref.sha == sha)
     differing = _differing(record, views)
     return Due(checks=differing) if differing else None
 
 
 def must_be_written(record: PullRecord, text: str) -> bool:
-    """True when the comment says something else, or when its last plan was another one."""
+    """Return True when the comment's text differs, or its last plan was another one."""
     unseen = _shows(record) and bool(record.promises) and not _is_shown(record)
     return comment_digest(text) != record.comment.digest or unseen
 
@@ -78,7 +78,7 @@ def record_comment(stored: PullRecord, record: PullRecord, text: str, at: str) -
 
 
 def _differing(record: PullRecord, wanted_checks: Iterable[tuple[str, CheckView]]) -> tuple[tuple[str, CheckView], ...]:
-    """The checks among those wanted that GitHub shows otherwise."""
+    """Return the checks that GitHub shows differently."""
     known = {(check.name, check.sha): check.digest for check in record.checks}
     return tuple((sha, view) for sha, view in wanted_checks if known.get((view.name, sha)) != view.digest)
 
@@ -89,7 +89,7 @@ def _is_due(record: PullRecord, view: DeploymentView) -> bool:
 
 
 def _shows(record: PullRecord) -> bool:
-    """True when the comment shows a plan, or that a maintainer has to let it be made."""
+    """Return True when the comment shows a plan, or that a maintainer has to allow it."""
     is_plan = (
         record.state is PullState.PLANNED
         or (record.state is PullState.MERGED and record.rules.held)
@@ -99,18 +99,18 @@ def _shows(record: PullRecord) -> bool:
 
 
 def _is_new(record: PullRecord) -> bool:
-    """True when what the comment shows is of another head or another prod than before."""
+    """Return True when the comment shows another head or another prod than before."""
     return _shows(record) and (record.shown.head, record.shown.revision) != (record.head, record.base.prod_revision)
 
 
 def _is_shown(record: PullRecord) -> bool:
-    """True when the comment's last plan was this one, of this head."""
+    """Return True when the comment's last plan was this one, of this head."""
     last = record.shown.plans[-1] if record.shown.plans else None
     return last is not None and last.head == record.head and bool(set(last.promises) & set(record.promises))
 
 
 def _plans_shown(record: PullRecord, since: str) -> tuple[PlanShown, ...]:
-    """What was promised until now; one more when it is another plan, or another head."""
+    """Return what was promised until now, with this plan where it or its head is new."""
     kept = record.shown.plans
     if _is_shown(record):
         last = kept[-1]

@@ -28,7 +28,7 @@ class PlanEvents:
         self._shown_at = time.monotonic()
 
     def handle_line(self, line: Line) -> None:
-        """Takes one line of the run."""
+        """Store what one line of the run reports."""
         if isinstance(line, PlanLine):
             log.info("plan_read", plan=line.plan.id)
             self._show(partial(store_plan, lines=pack_outcome([line], 0), planned_at=now_text()))

@@ -27,8 +27,10 @@ def show_failure(context: BotContext, gateway: RepositoryGateway, pull: Pull, er
 def show_unreadable(
     context: BotContext, gateway: RepositoryGateway, pull: Pull, error: CheckoutFailed, tries: int
 ) -> bool:
-    """Show that git cannot bring the files of a pull request that is to be planned: as the end of its checks, and True,
-    where trying again is no use; else as what they wait for."""
+    """Report that git cannot bring the files of a head; True where that ends its checks.
+
+    Where trying again may help, the checks report what they wait for, and it is False.
+    """
     record, prod = context.inbox.pulls.get(gateway.name, pull.number), context.inbox.prods.get(gateway.name)
     branch = prod.branch or gateway.default_branch
     if not pull.is_open or not isinstance(decide(pull, record, prod, branch, gateway.name), MakePlan):
@@ -44,5 +46,5 @@ def show_unreadable(
 
 
 def defect(error: Exception) -> MergeplanError:
-    """What is shown of an error that nobody expected."""
+    """Return the error that is shown for one that nobody expected."""
     return RequestError(f"mergeplan failed ({type(error).__name__}).", hint=TRY_AGAIN)

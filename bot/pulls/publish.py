@@ -28,7 +28,7 @@ log = structlog.get_logger(__name__)
 def publish(
     inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, *, go_on: Callable[[], bool] = lambda: True
 ) -> PullRecord:
-    """Writes what differs from what GitHub last got; a second call in the same state writes nothing.
+    """Write what differs from what GitHub last got; a second call in the same state writes nothing.
 
     A pull request's own job, the thread beside it and prod's may all come here. Before each write the newest record is
     read, in the turn of that write: what was overtaken while it waited is never written, and the comment comes first.
@@ -67,7 +67,7 @@ class Shower:
         self._thread.join()
 
     def wake(self) -> None:
-        """The record has changed."""
+        """Bring GitHub in line with the newest record, soon."""
         self._news.set()
 
     def _work(self) -> None:
@@ -81,7 +81,7 @@ class Shower:
 
 
 def end_checks(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, newer: str) -> PullRecord:
-    """Ends the running checks of this head because another run takes its place."""
+    """End the running checks of this head because another run replaces it."""
     return _bring_in_line(inbox, gateway, record, lambda newest: overtaken(newest, newer, record.head))
 
 
@@ -116,7 +116,7 @@ def _put_deployment_ref(record: PullRecord, ref: DeploymentRef) -> PullRecord:
 
 
 def _put_together(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, write: Due) -> bool:
-    """Writes all of it in one call, True when that was done; one thing alone, or a first comment, is no such call."""
+    """Write all of it in one call and return True; False for a single write or a first comment."""
     is_edit = bool(record.comment.node) and must_be_written(record, write.comment)
     if len(write.checks) + bool(write.comment) < 2 or (write.comment and not is_edit):
         return False

@@ -45,7 +45,7 @@ class Questions:
         return row
 
     def _try_question(self, answer: Answer, record: PullRecord) -> Finished:
-        """What became of it; what fails again and again is answered, so that it holds nothing up for ever."""
+        """Run the question; one that fails again and again is answered, so that it blocks nothing."""
         try:
             return self._run_question(answer.asked, form_of(answer.text).tree, record)
         except CheckoutFailed as error:
@@ -82,7 +82,7 @@ class Questions:
 
 
 def complete_answer(answer: Answer, finished_run: Finished) -> Answer:
-    """The answer with what the planner said."""
+    """Return the answer with the planner's result."""
     outcome = finished_run.outcome
     if not outcome.ok:
         why = finished_run.stopped or "; ".join(

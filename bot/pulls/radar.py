@@ -14,7 +14,7 @@ UNDONE_MOST = 20  # merges that a plan is compared with
 
 
 def look_around(inbox: Inbox, record: PullRecord) -> None:
-    """Notes what is in flight; whoever meets this plan, or met it before, looks around too."""
+    """Store what is in flight; pull requests that meet this plan, or met it before, look around too."""
     plan = record.outcome.plan if record.outcome and record.state is PullState.PLANNED else None
     meets = _meetings(inbox, record, plan) if plan else ()
     undoes = _undone(inbox, record, plan) if plan else ()

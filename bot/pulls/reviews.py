@@ -67,7 +67,7 @@ class Reviewers:
         return self._unread if self.config else ""
 
     def decide(self, record: PullRecord, plan: PlanView | None = None) -> Decision:
-        """What the rules say of a plan: of the one that is shown unless another is given."""
+        """Return what the rules say of a plan: of the one that is shown unless another is given."""
         shown = record.outcome.plan if record.outcome else None
         plan = plan or shown
         rules = self.config.review_rules
@@ -91,7 +91,7 @@ class Reviewers:
         return self._checkout.project
 
     def _owners(self, plan: PlanView) -> dict[str, tuple[str, ...]]:
-        """The owners of each model's file by CODEOWNERS as prod has it, where a rule asks for owners."""
+        """Return the owners of each model's file by prod's CODEOWNERS, where a rule needs owners."""
         if not any(rule.code_owners for rule in self.config.review_rules):
             return {}
         texts = ((path, self._checkout.read(self._commit, path)) for path in PLACES)
@@ -121,7 +121,7 @@ class Reviewers:
 
 
 def judge(reviewers: Reviewers, inbox: Inbox, record: PullRecord) -> None:
-    """Notes what the rules say of a plan now; prod's job looks again at a merge that waited for that."""
+    """Store what the rules say of a plan now; prod's job looks again at a merge that waited for that."""
     waits = record.state is PullState.MERGED and record.rules.held
     if not waits and record.state is not PullState.PLANNED:
         return
@@ -133,9 +133,9 @@ def judge(reviewers: Reviewers, inbox: Inbox, record: PullRecord) -> None:
 
 
 def changes_rules(context: BotContext, checkout: Checkout, before: str, after: str) -> bool:
-    """True where two commits differ in their rules.
+    """Return True where two commits differ in their rules.
 
-    Code that makes them may make others tomorrow: it changes them when any file does that it reads.
+    Rules made by code may become others tomorrow: an edit of any file that the code reads changes them.
     """
     sections = [_section_at(context, checkout, commit) for commit in (before, after)]
     if sections[1] is not None and sections[1].files:
@@ -153,7 +153,7 @@ def _section_at(context: BotContext, checkout: Checkout, commit: str) -> CicdSec
 
 
 def _rules_at(context: BotContext, checkout: Checkout, commit: str) -> BotConfig | None:
-    """The rules as a commit has them; None where they cannot be read, or there are none."""
+    """Return the rules of a commit; None where they cannot be read, or there are none."""
     try:
         return context.config(checkout, commit, "")
     except ProjectError:

@@ -25,7 +25,7 @@ class ProjectFacts:
 
 
 def target_projects(line: Command | Mistake, projects: Sequence[ProjectFacts]) -> tuple[str, ...]:
-    """The keys of the projects that answer a line. Pure.
+    """Return the keys of the projects that answer a line. Pure.
 
     A line that names a project is for that one. Any other is for the projects that the pull request touches, or the
     first where it touches none; of these, for those that plan the model that it names; and of a line that is no command
@@ -42,7 +42,7 @@ def target_projects(line: Command | Mistake, projects: Sequence[ProjectFacts]) -
 
 
 def check_project(line: Command | Mistake, projects: Sequence[ProjectFacts]) -> Command | Mistake:
-    """The line, or what is wrong with the project that it names."""
+    """Return the line, or a mistake about the project that it names."""
     if not line.project or line.project in (project.folder for project in projects):
         return line
     folders = ", ".join(f"`{project.folder}`" for project in projects)
@@ -50,7 +50,7 @@ def check_project(line: Command | Mistake, projects: Sequence[ProjectFacts]) -> 
 
 
 def projects_of(context: BotContext, gateway: RepositoryGateway, number: int, base: str) -> tuple[ProjectFacts, ...]:
-    """The projects that a repository has at its base commit or gets by a pull request, as that one finds them.
+    """Return the projects that a repository has at its base commit or gets by a pull request.
 
     It touches a project by its files, or by what was shown on it before. A project whose commands begin otherwise than
     those of this one is no concern of its commands.
@@ -71,7 +71,7 @@ def projects_of(context: BotContext, gateway: RepositoryGateway, number: int, ba
 
 
 def is_there(context: BotContext, gateway: RepositoryGateway, base: str, pull: Pull) -> bool:
-    """False in a repository that has no such folder, nor gets it: not each has every project of the settings."""
+    """Return False where the repository neither has nor gets the project's folder."""
     if not gateway.project or context.has_project(context.checkout(gateway), base):
         return True
     paths = gateway.list_pull_paths(pull.number)
@@ -86,6 +86,6 @@ def _own(paths: Sequence[str], folder: str, folders: Sequence[str]) -> tuple[str
 
 
 def _plans(project: ProjectFacts, name_in_command: str) -> bool:
-    """True when a model of its plan is meant: by its name or the last part of it, or by one of its columns."""
+    """Return True when the name means a model of the project's plan, by its last part too, or one of its columns."""
     name = name_in_command.strip("+")
     return any(model == name or model.endswith(f".{name}") or name.startswith(f"{model}.") for model in project.models)

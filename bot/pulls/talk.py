@@ -49,7 +49,7 @@ class _Live:
 
 
 def pick_up(context: BotContext, gateway: RepositoryGateway, number: int, comments: tuple[Posted, ...]) -> None:
-    """Takes in the commands that no webhook brought; answered and edited ones, bots' and nobody's are left alone.
+    """Take in commands that no webhook brought; answered, edited, bots' and anonymous ones are ignored.
 
     Who ticked a box, only its webhook says: without it the tick is taken away, and somebody ticks again.
     """
@@ -94,7 +94,7 @@ def carry_out(context: BotContext, gateway: RepositoryGateway, pull: Pull, confi
 def _read_requests(
     context: BotContext, gateway: RepositoryGateway, row: CommandRow, config: BotConfig
 ) -> tuple[Command | Mistake, ...]:
-    """What a comment asks of this project, or a press stands for by what is offered now."""
+    """Return what a comment asks of this project, or what a press stands for by the current offers."""
     if row.press is None:
         every = read_commands(row.body, config.command_namespace or "")
         if not gateway.project and not any(command.project for command in every):
@@ -156,7 +156,7 @@ def _answer(context: BotContext, gateway: RepositoryGateway, row: CommandRow, re
 
 
 def _finish_answer(answer: Answer, record: PullRecord) -> Answer:
-    """The answer once its run has ended: what came of it."""
+    """Return the answer with its result once its run has ended."""
     return form_of(answer.text).finish(answer, record) if answer.waits_for else answer
 
 
@@ -226,7 +226,7 @@ def _request_time(row: CommandRow, record: PullRecord) -> datetime:
 
 
 def _start(context: BotContext, row: CommandRow, request: Request) -> Answer:
-    """Writes down what a command starts; the jobs of the pull request and of prod do the rest."""
+    """Apply the transitions that a command starts; the jobs of the pull request and of prod do the rest."""
     start = FORMS[request.command.verb].start(request)
     if start.transition:
         context.inbox.pulls.update(row.repository, row.number, start.transition)

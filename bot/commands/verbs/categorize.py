@@ -114,7 +114,7 @@ def _offers(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:
 
 
 def _other_category(model: ModelChange, *, alone: bool) -> Choice:
-    """The other category; a button does not say of which model, so there is one only where there is one model."""
+    """Return the opposite category; a button names no model, so it needs the model to be the only one."""
     if model.category == "non_breaking":
         face = Face("Breaking", "Downstream recomputed")
         does = "models downstream are recomputed too"

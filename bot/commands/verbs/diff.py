@@ -14,7 +14,7 @@ from mergeplan.planner.contract.result import ResultLine
 
 
 def _parse(line: Line) -> Command | Mistake:
-    """What stands after `--where` is the condition, as it is written."""
+    """Read the text after `--where` as the condition, unchanged."""
     before, separator, where = line.rest.partition("--where")
     words = before.replace("`", " ").split()
     if len(words) > 1 or (words and not MODEL.fullmatch(words[0])):

@@ -22,7 +22,7 @@ def _start(request: Request) -> Start:
 
 
 def help_text(forms: Sequence[Form], needs: Mapping[str, Role], project: str = "") -> str:
-    """The commands that are enabled here: what each does, who may use it, an example.
+    """List the enabled commands: what each does, who may use it, an example.
 
     `project` is the folder of one of several projects.
     """

@@ -16,7 +16,7 @@ def _start(request: Request) -> Start:
 
 
 def _reply(outcome: PlannerOutcome, result: ResultLine) -> str:
-    """The models, each with the columns that are reached in it."""
+    """List the models, each with the columns that the lineage reaches in it."""
     asked = code(".".join(filter(None, (result.model, result.column))))
     columns: dict[str, list[str]] = {}
     for node in result.nodes or ():

@@ -57,7 +57,7 @@ def plan_again(request: Request) -> Start:
 
 
 def _build_again(prod: ProdRecord) -> Start:
-    """What a pull request waits for; a first build of prod that failed is tried again at once."""
+    """Explain what the pull request waits for, and try a failed first build of prod again at once."""
     if prod.state is not Prod.FAILED:
         return Start(waiting_words(prod))
     sentence = f"{waiting_words(replace(prod, again_at=0.0))} The next try begins now."

@@ -17,7 +17,7 @@ from mergeplan.planner.contract.result import ResultLine
 
 
 def _parse(line: Line) -> Command | Mistake:
-    """A selector, and days after `--start` and `--end` in any order."""
+    """Read a selector, then `--start` and `--end` in any order."""
     parts = [part for word in line.words for part in word.split("=", 1)]
     if not parts or not SELECTOR.fullmatch(parts[0].lower()) or len(parts) % 2 == 0:
         return line.mistake("It takes models, and days after `--start` and `--end`.")
@@ -46,7 +46,7 @@ def _start(request: Request) -> Start:
 
 
 def _reply(outcome: PlannerOutcome, result: ResultLine) -> str:
-    """What was computed again, and what was left as it is."""
+    """List what was recomputed, and what was left unchanged."""
     plan = outcome.plan
     models = [model for model in plan.models if model.change == "restated"] if plan else []
     if plan is None or not models:

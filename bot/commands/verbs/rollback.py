@@ -22,7 +22,7 @@ DRY_RUN = "--dry-run"
 
 
 def _parse(line: Line) -> Command | Mistake:
-    """A revision, or none, and `--dry-run` before or after it: whatever else stands there, nothing may be undone."""
+    """Read a revision, or none, with `--dry-run` before or after it; any other word undoes nothing."""
     words = line.words
     dry_run, rest = DRY_RUN in words, [word for word in words if word != DRY_RUN]
     if len(words) - len(rest) > 1 or len(rest) > 1 or not all(NUMBER.fullmatch(word) for word in rest):
