@@ -105,7 +105,7 @@ class GitCall:
 
 @contextmanager
 def open_git_folder(objects: Path, tips: Iterable[str] = (), url: str = "", token: str = "") -> Iterator[GitCall]:
-    """A git folder over a folder of objects, for one call.
+    """Open a git folder over a folder of objects, for one call.
 
     `tips` are commits that are there with all they need, so that a fetch asks only for what is newer; the token is for
     the host of `url` and reaches git in its environment, never in argv or a file.
@@ -128,7 +128,7 @@ def without_neighbours(objects: Path) -> None:
 
 
 def remove_path(path: Path) -> None:
-    """A file, a link or a folder is gone; a link is not followed."""
+    """Remove a file, a link or a folder; a link is not followed."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:

@@ -105,7 +105,7 @@ class Checkout:
             self._note()
 
     def head(self, branch: str) -> str:
-        """The commit of a fetched branch."""
+        """Return the commit of a fetched branch."""
         try:
             return self._heads[f"refs/heads/{branch}"]
         except KeyError:
@@ -122,12 +122,12 @@ class Checkout:
             return self._commit(objects, commit).tree
 
     def contains(self, newer: str, older: str) -> bool:
-        """True when `older` is `newer` or an ancestor of it."""
+        """Return True when `older` is `newer` or an ancestor of it."""
         with self._reading() as objects:
             return _sha(older) in self._ancestors(objects, _sha(newer))
 
     def first_parents(self, after: str, until: str) -> tuple[str, ...]:
-        """The commits of a branch after one of them, oldest first, as its merges saw them."""
+        """Return the commits of a branch after one of them, oldest first, as its merges saw them."""
         with self._reading() as objects:
             before, commits, at = self._ancestors(objects, _sha(after)), list[str](), _sha(until)
             while at and at not in before:
@@ -136,13 +136,13 @@ class Checkout:
         return tuple(reversed(commits[:STEPS_MOST]))
 
     def diff_paths(self, old: str, new: str) -> tuple[str, ...]:
-        """The paths that differ between two commits."""
+        """Return the paths that differ between two commits."""
         with self._reading() as objects:
             trees = [self._commit(objects, commit).tree for commit in (old, new)]
             return tuple(dict.fromkeys(path for path, _ in objects.differing(*trees)))
 
     def read(self, commit: str, path: str) -> str | None:
-        """A file's text at a commit, None when there is none."""
+        """Return a file's text at a commit, None when there is none."""
         with self._reading() as objects:
             entry = self._entry(objects, commit, path)
             if entry is None or not entry.is_text:
@@ -150,7 +150,7 @@ class Checkout:
             return objects.text(entry.oid).decode("utf-8", "replace")
 
     def merge(self, base: str, head: str) -> Merge:
-        """What the head gives when it is merged into the base; always the same commit for the same two."""
+        """Merge the head into the base; the same two always give the same commit."""
         with self._reading(remember=False) as objects:
             trees = {commit: self._commit(objects, commit).tree for commit in (base, head)}
             mine, theirs = (self._ancestors(objects, commit) for commit in (base, head))
@@ -172,7 +172,7 @@ class Checkout:
 
     @contextmanager
     def files(self, commit: str, path: str = ".") -> Iterator[Path]:
-        """The files that a commit has below a path, in a folder that nobody else has meanwhile.
+        """Lay the files that a commit has below a path into a folder that nobody else uses meanwhile.
 
         Folders are used again: see `WorkTree` about what is believed of them.
         """
@@ -198,7 +198,7 @@ class Checkout:
             raise BadCommit("The commit has a folder that git cannot have written.") from None
 
     def _slot(self) -> Slot:
-        """A folder of this process that is not in use: the one that was used last, or a new one."""
+        """Return a free folder of this process: the one that was used last, or a new one."""
         trees = self.folder / "trees"
         if trees.is_symlink():
             trees.unlink()
@@ -210,7 +210,7 @@ class Checkout:
     # --- commits ---
 
     def _entry(self, objects: Objects, commit: str, path: str) -> Entry | None:
-        """What a commit has at a path; None when there is nothing."""
+        """Return what a commit has at a path; None when there is nothing."""
         entry: Entry | None = Entry(FOLDER, self._commit(objects, commit).tree)
         for name in (part for part in path.split("/") if part not in ("", ".")):
             entry = objects.tree(entry.oid).get(name) if entry and entry.is_folder else None
@@ -222,7 +222,7 @@ class Checkout:
         return self._commits.get(commit)
 
     def _commit(self, objects: Objects, commit: str) -> GitCommit:
-        """A commit, asked of the server by its name where it is not here: a branch may have been rewritten since."""
+        """Return a commit, fetched by its name where it is missing: a branch may have been rewritten."""
         if self._find_commit(objects, _sha(commit)) is None:
             with self._alone():
                 self._bring([commit])
@@ -232,7 +232,7 @@ class Checkout:
         return git_commit
 
     def _ancestors(self, objects: Objects, commit: str) -> set[str]:
-        """A commit and all before it; nothing for one that is not here."""
+        """Return a commit and all before it; nothing for a missing one."""
         seen, left = set[str](), [commit] if self._find_commit(objects, commit) else []
         while left:
             at = left.pop()
@@ -242,7 +242,7 @@ class Checkout:
         return seen
 
     def _look_through(self, objects: Objects, base: str, head: str) -> None:
-        """Reads, and so proves, all that a merge of the two looks at.
+        """Read, and so prove, all that a merge of the two looks at.
 
         Commits with several merge bases are merged over a merge of these, and so on down.
         """
@@ -261,7 +261,7 @@ class Checkout:
         objects.prove(oids, "blob")
 
     def _merge_trees(self, base: str, head: str) -> GitEnd:
-        """What git says of a merge; asked again with every file of both histories where it lacks one."""
+        """Run git's merge; repeat it with every file of both histories where git lacks one."""
         merge = ("merge-tree", "--write-tree", "--name-only", "--no-messages", base, head)
         end = self._run(*merge)
         if end.code not in (0, 1):
@@ -295,9 +295,10 @@ class Checkout:
 
     @contextmanager
     def _reading(self, *, remember: bool = True) -> Iterator[Objects]:
-        """A reader of the mirror; what is not what its name says is thrown away, and fetched when it is next needed.
+        """Open a reader of the mirror; an object that does not match its name is thrown away.
 
-        Where git itself reads the mirror afterwards, nothing is taken from memory: `remember` is false.
+        It is fetched when it is next needed. Where git itself reads the mirror afterwards, nothing is taken from
+        memory: `remember` is false.
         """
         try:
             with reading(self._objects, self._memory if remember else ObjectMemory(), self._bring_texts) as objects:
@@ -315,7 +316,7 @@ class Checkout:
                 raise CheckoutFailed("That is not the name of a branch.")
 
     def _list_remote(self, refs: Sequence[str]) -> dict[str, str]:
-        """What the server says that references are; CheckoutFailed when it lacks one."""
+        """Return the server's values of references; CheckoutFailed when it lacks one."""
         lines = self._git("ls-remote", "--quiet", self._url, *refs, network=True).splitlines()
         pairs = [line.partition("\t")[::2] for line in lines]
         listed = {ref: oid for oid, ref in pairs if ref in refs and SHA.fullmatch(oid)}
@@ -324,20 +325,20 @@ class Checkout:
         return listed
 
     def _lacking(self, heads: Mapping[str, str]) -> list[str]:
-        """What is new, and what is known but here no longer."""
+        """Return the new commits, and the known ones that are missing here."""
         with self._reading() as objects:
             return [oid for ref, oid in heads.items() if self._heads.get(ref) != oid or objects.commit(oid) is None]
 
     def _bring_texts(self, oids: Sequence[str]) -> None:
-        """Fetches files by name."""
+        """Fetch files by name."""
         with self._alone():
             self._bring(oids, ())
 
     def _bring(self, oids: Sequence[str], tips: Iterable[str] | None = None) -> None:
-        """Fetches commits or files by name, and commits without their files; where the mirror is in the way, into a
-        new one that takes its place.
+        """Fetch commits or files by name, commits without their files.
 
-        Who says that it has `tips` gets no file of theirs.
+        Where the mirror is in the way, a new one takes its place. A client that says that it has `tips` gets no file of
+        theirs.
         """
         if not oids:
             return
@@ -356,7 +357,7 @@ class Checkout:
             remove_path(fresh)
 
     def _read_tips(self) -> tuple[str, ...]:
-        """The commits that an earlier fetch brought. They spare a download and prove nothing: each is read first."""
+        """Return the commits of an earlier fetch: they spare a download and prove nothing, so each is read first."""
         noted: object = {}
         with suppress(OSError, ValueError):
             noted = json.loads((self._mirror / "tips.json").read_text())
@@ -398,7 +399,7 @@ class Checkout:
 
 
 def changes_no_model(paths: Sequence[str], root: str) -> bool:
-    """True when a change of these paths cannot change a model of the project in `root`; in doubt it can.
+    """Return True when a change of these paths cannot change a model of the project in `root`; in doubt False.
 
     What is outside of that folder is never read: see `Checkout.files`.
 
@@ -411,7 +412,7 @@ def changes_no_model(paths: Sequence[str], root: str) -> bool:
 
 
 def _path_below(file: object, folder: Path) -> str:
-    """A file's path from a folder, shortened: it may be its length that is wrong. '' for none."""
+    """Return a file's path from a folder, shortened: its length may be what is wrong. '' for none."""
     with suppress(ValueError, TypeError):
         path = Path(os.fsdecode(file)).relative_to(folder).as_posix()  # type: ignore[arg-type]
         return path if len(path) <= LONGEST_PATH else f"{path[:LONGEST_PATH]}..."

@@ -95,7 +95,7 @@ class Objects:
         return self._start()
 
     def need(self, oids: Iterable[str]) -> None:
-        """Fetches, all at once, those texts that are not here; it is not believed of any that it is here."""
+        """Fetch, all at once, the missing texts; none is believed to be here unread."""
         every = list(dict.fromkeys(oids)) if self._fetch else []
         missing = []
         for start in range(0, len(every), ASKED_MOST):
@@ -106,7 +106,7 @@ class Objects:
             self._fetch(missing)
 
     def find(self, oid: str, kind: str) -> bytes | None:
-        """An object's content; None when there is none; Tampered when it is another object."""
+        """Return an object's content; None when there is none; Tampered when it is another object."""
         self._ask("contents", [oid])
         return self._answer(oid, kind)
 
@@ -151,11 +151,11 @@ class Objects:
         return content
 
     def get(self, oid: str, kind: str) -> bytes:
-        """An object that must be there."""
+        """Return an object that must be there."""
         return self._there(oid, self.find(oid, kind))
 
     def text(self, oid: str) -> bytes:
-        """A file's content, which is fetched where it is not here."""
+        """Return a file's content, fetched where it is missing."""
         content = self._memory.get(oid, "blob")
         if content is None:
             self.need([oid])
@@ -180,12 +180,12 @@ class Objects:
         return read_tree(content, len(oid) // 2)
 
     def differing(self, old: str | None, new: str | None) -> Iterator[tuple[str, Entry]]:
-        """The paths that differ between two trees, as each side has them; what is alike is not read."""
+        """Yield the paths that differ between two trees, as each side has them; equal subtrees are not read."""
         for path, *sides in self.changes(old, new):
             yield from ((path, entry) for entry in sides if entry)
 
     def changes(self, old: str | None, new: str | None) -> Iterator[tuple[str, Entry | None, Entry | None]]:
-        """The paths below two trees whose file differs, with both of them; BadCommit when there are too many."""
+        """Yield the paths below two trees whose file differs, with both entries; BadCommit when there are too many."""
         left, count = [("", old, new)] if old != new else [], 0
         while left:
             under, one, other = left.pop()
@@ -207,7 +207,7 @@ class Objects:
 
 @contextmanager
 def reading(folder: Path, memory: ObjectMemory, fetch: Fetch | None = None) -> Iterator[Objects]:
-    """A reader of the objects in a folder, while it lasts."""
+    """Open a reader of the objects in a folder."""
     with ExitStack() as stack:
         yield Objects(lambda: stack.enter_context(_cat_file(folder)), memory, fetch)
 
@@ -231,7 +231,7 @@ def _cat_file(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def name_of(kind: str, content: bytes, length: int = 40) -> str:
-    """The name that git gives to an object of that content.
+    """Return git's name for an object of that content.
 
     >>> name_of("blob", b"")
     'e69de29bb2d1d6434b8b29ae775ad8c2e48c5391'
@@ -248,7 +248,7 @@ def read_commit(content: bytes) -> GitCommit:
 
 
 def read_tree(content: bytes, length: int = 20) -> dict[str, Entry]:
-    """A tree's entries by name: `mode SP name NUL oid`, one after the other."""
+    """Return a tree's entries by name: `mode SP name NUL oid`, one after the other."""
     entries, at = {}, 0
     while at < len(content):
         space, end = content.index(b" ", at), content.index(b"\0", at)

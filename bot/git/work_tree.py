@@ -39,7 +39,7 @@ class WorkTree:
     _notes: dict[str, _Note] = field(default_factory=dict)
 
     def bring(self, objects: Objects, tree: str) -> None:
-        """Makes the folder hold exactly the files of a tree, byte for byte."""
+        """Make the folder hold exactly the files of a tree, byte for byte."""
         known, self.tree = self.tree, None  # it holds nothing for certain until this is done
         if known is None or not self._is_folder():
             self._begin_anew()
@@ -63,7 +63,7 @@ class WorkTree:
         self.place.mkdir(parents=True)
 
     def _repairs(self) -> dict[str, Entry]:
-        """The files that have to be written again; what nobody wrote here is gone afterwards."""
+        """Return the files to write again; files that nobody wrote here are removed."""
         folders = {""}
         for path, note in self._notes.items():
             parts = path.split("/")
@@ -77,7 +77,7 @@ class WorkTree:
         return wrong
 
     def _sound(self, folders: set[str]) -> Iterator[str]:
-        """The files that are as they were noted; whatever else lies about is removed."""
+        """Yield the files that are unchanged since they were noted; other files are removed."""
         left = [""]
         while left:
             under = left.pop()
@@ -96,7 +96,7 @@ class WorkTree:
                     remove_path(Path(entry.path))
 
     def _remove(self, path: str) -> None:
-        """A file is gone, and each folder above it that is empty then."""
+        """Remove a file, and each folder above it that is empty then."""
         self._notes.pop(path, None)
         file = self.place / path
         remove_path(file)
@@ -137,7 +137,7 @@ class Slot:
 
 
 def claim_slot(place: Path) -> Slot | None:
-    """A folder for work trees, unless another process has it."""
+    """Claim a folder for work trees, unless another process has it."""
     lock = FileLock(place.with_name(f"{place.name}.lock"), timeout=0, thread_local=False)
     try:
         lock.acquire()
@@ -152,7 +152,7 @@ def _check_path(path: str) -> None:
 
 
 def _write_file(file: Path, entry: Entry, content: bytes) -> tuple[int, ...]:
-    """Writes a file that is not there yet; what the file system says of it then."""
+    """Write a new file and return what the file system reports of it."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
     descriptor = os.open(file, flags, 0o755 if entry.mode == PROGRAM else 0o644)
     try:

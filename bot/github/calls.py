@@ -42,7 +42,7 @@ class Calls:
         return self._open[1]
 
     def read(self, call: Callable[[], T], tries: int = READ_TRIES) -> T:
-        """Does a call; once more when the installation that it was made by is gone and there is a new one."""
+        """Make a call; once more when its installation is gone and there is a new one."""
         connection = self.connection
         try:
             return patiently(connection.pause, call, tries)
@@ -58,7 +58,7 @@ class Calls:
         return self.connection.turns.turn()
 
     def write(self, call: Callable[[], T], tries: int = WRITE_TRIES, *, first: bool = False) -> T:
-        """Does a call that writes, in the installation's turn; more than one try is for what may be repeated."""
+        """Make a call that writes, in the installation's turn; more than one try needs an idempotent call."""
 
         def write_in_turn() -> T:
             turns = self.connection.turns
@@ -71,11 +71,11 @@ class Calls:
         return self.read(write_in_turn, tries)
 
     def poll(self, path: str, keep: Callable[[Any], tuple[T, ...]], pages: int = MOST_PAGES) -> tuple[T, ...]:
-        """What stands at an address below the repository's; free while it has not changed."""
+        """Read an address below the repository's; free while it has not changed."""
         return self.poll_at(f"/repos/{self.name}/{path}", keep, pages)
 
     def poll_at(self, url: str, keep: Callable[[Any], tuple[T, ...]], pages: int = MOST_PAGES) -> tuple[T, ...]:
-        """What stands at an address; free while it has not changed."""
+        """Read an address; free while it has not changed."""
 
         def read() -> tuple[T, ...]:
             connection = self.connection
@@ -85,7 +85,7 @@ class Calls:
         return self.read(read)
 
     def write_once(self, look: Callable[[], T | None], post: Callable[[], T], *, look_first: bool = True) -> T:
-        """A POST whose answer may be lost: before it is sent again, look whether it was done."""
+        """Make a POST whose answer may be lost: before a repetition, look whether it was done."""
         existing = self.read(look) if look_first else None
         for attempt in range(WRITE_TRIES):
             if existing is not None:
@@ -100,7 +100,7 @@ class Calls:
         raise AssertionError("unreachable")
 
     def clean(self, text: str) -> str:
-        """The text without any secret of ours."""
+        """Remove our secrets from a text."""
         return redact_secrets(text, (*self._secrets, *self._live_tokens()))
 
     def _live_tokens(self) -> tuple[str, ...]:
@@ -111,7 +111,7 @@ class Calls:
 
 
 def redact_secrets(text: str, secrets: Sequence[str]) -> str:
-    """The text without any of the secrets, and without anything that looks like a GitHub token."""
+    """Remove the secrets from a text, and anything that looks like a GitHub token."""
     for secret in secrets:
         if len(secret) >= 4:
             text = text.replace(secret, "***")

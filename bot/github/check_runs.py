@@ -60,7 +60,7 @@ class CheckRuns:
         return known.ids.get(key, CheckId())
 
     def write(self, request: CheckRequest) -> CheckId:
-        """Makes a check on a commit say this, by REST."""
+        """Create or update a check on a commit, by REST."""
         view, output, rest = request.view, *self._output(request.view)
         state: dict[str, Any] = {"status": view.status, "external_id": request.key}
         state["actions"] = [asdict(action) for action in view.actions]  # none take away those that it had
@@ -92,7 +92,7 @@ class CheckRuns:
         return self._more(run, rest, output)
 
     def write_together(self, comment: CommentEdit | None, requests: Sequence[CheckRequest]) -> Written | None:
-        """Makes a comment and checks say this in one call; None where that cannot be, or GitHub did not say it is done.
+        """Write a comment and checks in one call; None where that cannot be, or GitHub did not confirm it.
 
         The caller then writes them one by one, each check looked for first: some may stand already. GitHub counts calls
         that write, and takes one a second: a comment and the five checks of a commit are one in place of six.
@@ -130,7 +130,7 @@ class CheckRuns:
                 self._known[request.sha].ids[request.key] = check
 
     def _forget(self, sha: str) -> None:
-        """It is not known what stands there: a write may have been done all the same."""
+        """Forget what a commit shows: a write may have been done all the same."""
         with self._lock:
             self._known.pop(sha, None)
 
@@ -170,5 +170,5 @@ def _id(run: CheckRun) -> CheckId:
 
 
 def _fits(request: CheckRequest) -> bool:
-    """False for a check with more annotations than a call takes, or one that an earlier release wrote."""
+    """Return False for a check with more annotations than a call takes, or one of an earlier release."""
     return len(request.view.annotations) <= ANNOTATIONS_A_CALL and bool(request.known.node or not request.known.id)

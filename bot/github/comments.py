@@ -30,7 +30,7 @@ class Comments:
         self._calls, self._login = calls, login
 
     def read(self, number: int) -> tuple[Posted, ...]:
-        """The comments of a pull request, oldest first."""
+        """Return the comments of a pull request, oldest first."""
         return self._calls.read(lambda: tuple(map(_parse_comment, self._calls.repo.get_issue(number).get_comments())))
 
     def editor(self, comment: Posted) -> Edited:
@@ -54,7 +54,7 @@ class Comments:
         return Edited(by=(node["editor"] or {}).get("login", ""), edited=bool(node["lastEditedAt"]))
 
     def write(self, number: int, body: str, marker: str) -> Posted:
-        """Posts a comment that begins with that hidden marker; edits it when one of ours does so already."""
+        """Post a comment that begins with that hidden marker; edit ours that has it already."""
         body = self._calls.clean(body)
 
         def look() -> Posted | None:
@@ -72,7 +72,7 @@ class Comments:
         return posted if posted.body == body else self.edit(number, posted.id, body)
 
     def edit(self, number: int, comment_id: int, body: str) -> Posted:
-        """Makes a comment say this."""
+        """Replace the text of a comment."""
         clean = self._calls.clean(body)
 
         def change() -> Posted:
@@ -83,7 +83,7 @@ class Comments:
         return self._calls.write(change)
 
     def react(self, number: int, comment_id: int, content: str) -> None:
-        """Adds a reaction; GitHub keeps one of a kind, so it may be repeated. Somebody waits for it: it goes first."""
+        """Add a reaction, before other writes: GitHub keeps one of a kind, so it may be repeated."""
         self._calls.write(
             lambda: self._calls.repo.get_issue(number).get_comment(comment_id).create_reaction(content), first=True
         )
@@ -104,5 +104,5 @@ def _parse_comment(comment: IssueComment) -> Posted:
 
 
 def webhook_comment(comment: Posted) -> WrittenComment:
-    """A comment as its webhook would have brought it."""
+    """Return a comment in the form of its webhook."""
     return WrittenComment(comment.id, comment.author, comment.body, comment.at)

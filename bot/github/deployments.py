@@ -22,7 +22,7 @@ class Deployments:
         self._calls, self._label = calls, label
 
     def write(self, view: DeploymentView, known_id: int = 0) -> int:
-        """Makes the deployment of a commit say this and returns its id; 0 where the App may not write any."""
+        """Write the deployment of a commit and return its id; 0 where the App may not write any."""
         try:
             deployment_id = known_id or self._create_deployment(view).id
             self._calls.write(lambda: self._report(deployment_id, view))
@@ -55,7 +55,7 @@ class Deployments:
         return self._calls.write_once(look, post, look_first=False)
 
     def _report(self, deployment_id: int, view: DeploymentView) -> None:
-        """A status more; the last one counts, so that it may be repeated."""
+        """Add a status; the last one counts, so it may be repeated."""
         deployment = self._calls.repo.get_deployment(deployment_id)
         deployment.create_status(
             view.state,

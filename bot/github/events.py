@@ -112,7 +112,7 @@ FORM = InvalidDelivery(
 
 
 def signature(secret: str, body: bytes) -> str:
-    """The value of X-Hub-Signature-256 that GitHub would send."""
+    """Return the X-Hub-Signature-256 that GitHub would send."""
     return "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
 
 
@@ -126,7 +126,7 @@ def check_headers(headers: Mapping[str, str]) -> InvalidDelivery | None:
 
 
 def read_delivery(headers: Mapping[str, str], body: bytes, secret: str) -> Event | Ignored | InvalidDelivery:
-    """What a delivery says; nothing of its body is looked at before its signature was found right."""
+    """Read a delivery; nothing of its body is parsed before its signature is verified."""
     low = {key.lower(): value for key, value in headers.items()}
     if not secret:
         raise ValueError("a webhook secret is required")
@@ -154,7 +154,7 @@ def _no_number(name: str) -> None:
 
 
 def read_event(guid: str, name: str, payload: Mapping[str, Any]) -> Event | Ignored | InvalidDelivery:
-    """What an event's payload says, when its sender is known to be GitHub."""
+    """Read an event's payload from a sender that is known to be GitHub."""
     reader = READERS.get(name)
     if reader is None:
         return Ignored(guid, f"nothing to do for {name[:40]}")
@@ -191,7 +191,7 @@ def _moment(value: object) -> str:
 
 
 def _text(value: object) -> str:
-    """A text that every database takes: no half of a surrogate pair, no NUL."""
+    """Return a text that every database takes: no half of a surrogate pair, no NUL."""
     if not isinstance(value, str) or "\0" in value:
         raise ValueError("not a text")
     value.encode()  # UnicodeEncodeError is a ValueError
@@ -210,7 +210,7 @@ def _pull_request(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
 
 
 def _review(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
-    """A review was written, edited or dismissed: what it says is read from GitHub when it counts."""
+    """Read a written, edited or dismissed review; its content is read from GitHub when it counts."""
     action = _text(payload["action"])
     if action not in REVIEW_ACTIONS:
         return Ignored(guid, f"pull_request_review.{action[:40]} changes nothing here")
@@ -219,7 +219,7 @@ def _review(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
 
 
 def _merge_group(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
-    """The merge queue made a group, or gave it up; its branch names the last pull request in it."""
+    """Read a group that the merge queue made or dropped; its branch names its last pull request."""
     action, group = _text(payload["action"]), payload["merge_group"]
     if action not in ("checks_requested", "destroyed"):
         return Ignored(guid, f"merge_group.{action[:40]} changes nothing here")
@@ -315,7 +315,7 @@ def _check(guid: str, payload: Mapping[str, Any], noun: str) -> Event | Ignored:
 
 
 def _installation(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
-    """The App was installed, removed, suspended or let in again, or covers other repositories than before."""
+    """Read an App that was installed, removed, suspended or resumed, or that covers other repositories."""
     action = _text(payload["action"])
     if action not in INSTALLATION_ACTIONS:
         return Ignored(guid, f"installation.{action[:40]} changes nothing here")

@@ -56,7 +56,7 @@ class GitHub:
         self.owners = Owners(settings, self._options, self._polls)
 
     def repository(self, key: str) -> RepositoryGateway:
-        """The verbs for one project's repository; OwnerUnavailable or GitHubFailed when it cannot be opened."""
+        """Return the gateway of one project's repository; OwnerUnavailable or GitHubFailed when it does not open."""
         self.owners.connect(repository_of(key))
         login = self.login()
         with self._lock:
@@ -78,7 +78,7 @@ class GitHub:
         return self._login
 
     def repositories(self, owner: str = "") -> tuple[str, ...]:
-        """The repositories to look after: those of an owner where the App is installed, or those the settings name."""
+        """Return the repositories of an owner where the App is installed, or those of the settings."""
         named = tuple(name.strip() for name in self._settings.repositories.split(",") if name.strip())
         if not self.owners.app:
             return named
@@ -121,7 +121,7 @@ class RepositoryGateway:
         return self._calls.read(lambda: self._calls.repo.default_branch)
 
     def default_branch_now(self) -> str:
-        """The default branch, asked anew: it may have been renamed."""
+        """Return the default branch, read again: it may have been renamed."""
 
         def read() -> str:
             self._calls.repo.update()  # by its ETag: free while nothing has changed
@@ -130,11 +130,11 @@ class RepositoryGateway:
         return self._calls.read(read)
 
     def git_token(self) -> str:
-        """A token that git may fetch this repository with, for now."""
+        """Return a short-lived token that git may fetch this repository with."""
         return self._calls.connection.git_token(self.repository)
 
     def pull(self, number: int) -> Pull:
-        """The pull request as it is now."""
+        """Return the pull request as it is now."""
         return self._calls.poll(f"pulls/{int(number)}", lambda value: (_pull(value),))[0]
 
     def open_pulls(self) -> tuple[Pull, ...]:
@@ -142,21 +142,21 @@ class RepositoryGateway:
         return self._calls.poll("pulls?direction=desc&per_page=100&sort=updated&state=open", _pulls)
 
     def list_closed_pulls(self, limit: int = 50) -> tuple[Pull, ...]:
-        """The pull requests that were closed or merged last."""
+        """Return the pull requests that were closed or merged last."""
         return self._calls.poll(
             f"pulls?direction=desc&per_page={int(limit)}&sort=updated&state=closed", _pulls, pages=1
         )
 
     def branch_head(self, branch: str) -> str:
-        """The commit that a branch is at."""
+        """Return the commit that a branch is at."""
         return self._calls.poll(f"git/ref/heads/{quote(branch)}", lambda value: (str(value["object"]["sha"]),))[0]
 
     def merge_groups(self) -> Mapping[int, str]:
-        """The heads of the merge queue's groups, each by the number of the last pull request in it."""
+        """Return the heads of the merge queue's groups, by the number of the last pull request in each."""
         return dict(self._calls.poll("git/matching-refs/heads/gh-readonly-queue", _groups))
 
     def role(self, login: str) -> Role | None:
-        """The live permission of a person; None when it could not be read."""
+        """Return the live permission of a person; None when it could not be read."""
         try:
             name = self._calls.read(lambda: self._calls.repo.get_collaborator_role_name(login))
         except GitHubFailed as error:
@@ -171,12 +171,12 @@ class RepositoryGateway:
         return next((role for role in ROLES if role == base), None)
 
     def list_pull_paths(self, number: int) -> tuple[str, ...] | None:
-        """The paths that a pull request changes; None when they are more than GitHub lists."""
+        """Return the paths that a pull request changes; None when they are more than GitHub lists."""
         paths = self._calls.poll(f"pulls/{int(number)}/files?per_page=100", _paths)
         return paths if len(paths) < FILES_LISTED else None
 
     def reviews(self, number: int) -> tuple[Review, ...]:
-        """The reviews of a pull request, oldest first."""
+        """Return the reviews of a pull request, oldest first."""
         return self._calls.poll(f"pulls/{int(number)}/reviews?per_page=100", _reviews)
 
     def is_member(self, team: str, login: str) -> bool | None:
@@ -189,7 +189,7 @@ class RepositoryGateway:
             return False if error.status == 404 else None
 
     def page(self, number: int, page: str) -> str:
-        """The service's own page about a pull request, or (0) prod, as a link that opens it; '' where there is none."""
+        """Return the link to the service's page about a pull request, or (0) prod; '' where there is none."""
         return self._links.url(self.name, number, page, time.time())
 
     # --- writing ---
@@ -199,7 +199,7 @@ class RepositoryGateway:
         return self._calls.turn()
 
     def merge(self, number: int, sha: str, method: str) -> str:
-        """Merges a pull request if its head is still that commit, and returns the merge's; a second call finds it."""
+        """Merge a pull request whose head is still that commit; a second call finds the same merge commit."""
 
         def look() -> str | None:
             pull = self.pull(number)
@@ -212,7 +212,7 @@ class RepositoryGateway:
 
 
 def _paths(files: Any) -> tuple[str, ...]:
-    """The paths of files, and those that they had before: one a file, two for one that was moved."""
+    """Return the paths of files, and the earlier paths of those that were moved."""
     return tuple(str(path) for file in files for path in (file["filename"], file.get("previous_filename")) if path)
 
 
@@ -239,7 +239,7 @@ def _pulls(value: Any) -> tuple[Pull, ...]:
 
 
 def _pull(value: Mapping[str, Any]) -> Pull:
-    """A pull request from GitHub's JSON; its author may have no account any more, its head no repository."""
+    """Read a pull request; its author may have no account any more, its head no repository."""
     head, merged = value["head"], value["merged_at"] is not None
     updated = value.get("updated_at") or ""
     return Pull(

@@ -30,7 +30,7 @@ class Registered:
 
 
 def manifest(name: str, webhook_url: str, redirect_url: str, *, public: bool = False) -> dict[str, Any]:
-    """The App: its permissions and events, where its webhooks go, and where GitHub sends the browser afterwards."""
+    """Return the App's manifest: permissions, events, webhook address and redirect."""
     hook = urlsplit(webhook_url)
     if hook.scheme not in WEB or not hook.hostname:
         raise RequestError("The webhook's address is none.", hint="For example `https://bot.example/webhook`.")
@@ -64,12 +64,12 @@ def form_address(api_url: str, organization: str, state: str) -> str:
 
 
 def conversion_address(api_url: str, code: str) -> str:
-    """What gives the App's key for a code, once."""
+    """Return the address that gives the App's key for a code, once."""
     return f"{api_url.rstrip('/') or API}/app-manifests/{quote(code, safe='')}/conversions"
 
 
 def parse_registration(answer: Mapping[str, Any]) -> Registered:
-    """The App in GitHub's answer; RequestError, with nothing of it, for what is none."""
+    """Read the App from GitHub's answer; RequestError, without its content, for any other answer."""
     number, key, secret = answer.get("id"), answer.get("pem"), answer.get("webhook_secret")
     page = str(answer.get("html_url") or "")
     is_key = isinstance(key, str) and key.startswith("-----BEGIN ") and "PRIVATE KEY-----" in key

@@ -64,12 +64,12 @@ class OwnerConnection:
     git: GitTokens | None = None  # None with a token instead of an App
 
     def git_token(self, repository: str) -> str:
-        """A token that git may read that repository with, and no other."""
+        """Return a token that git may read that repository with, and no other."""
         tokens = self.git
         return patiently(self.pause, lambda: tokens.token(repository)) if tokens else self.token()
 
     def token(self) -> str:
-        """A token for now; asked for anew when it is about to end."""
+        """Return a token, renewed when it is about to expire."""
         return patiently(self.pause, lambda: str(self.auth.token))
 
     def ask(self, url: str, headers: dict[str, str]) -> tuple[int, Mapping[str, Any], str]:
@@ -118,7 +118,7 @@ class Owners:
     # --- reaching one ---
 
     def connect(self, repository: str) -> OwnerConnection:
-        """The connection that opens a repository; OwnerUnavailable when its owner's installation does not work."""
+        """Return the connection that opens a repository; OwnerUnavailable when its installation does not work."""
         if self.app is None:
             return self._connection("", 0)
         for _ in range(2):
@@ -133,7 +133,7 @@ class Owners:
         raise self._trouble(owner_of(repository), 0, "failing", "GitHub gives no token for this installation.", 401)
 
     def was_shut(self, connection: OwnerConnection, error: GitHubFailed) -> bool:
-        """True when a call was refused because its installation or token is no more: look it up anew, and try again.
+        """Return True when a call was refused because its installation or token is gone: look it up again.
 
         OwnerUnavailable when the installation is suspended; False when the refusal is about something else.
         """
@@ -154,7 +154,7 @@ class Owners:
         return error.status == 401
 
     def _installation(self, repository: str) -> int:
-        """The id of the installation that covers a repository; asked from GitHub where it is not known."""
+        """Return the id of the installation that covers a repository, from GitHub where it is unknown."""
         owner, _, name = repository.partition("/")
         with self._lock:
             known, state = self._at.get(repository, 0), self._states.get(owner)
@@ -202,7 +202,7 @@ class Owners:
     # --- all of them ---
 
     def list_owners(self) -> tuple[str, ...]:
-        """The owners where the App is installed and works; '' stands for all that a token opens."""
+        """Return the owners where the App is installed and works; '' stands for all that a token opens."""
         if self.app is None:
             return ("",)
         requester = self.app.requester
@@ -229,7 +229,7 @@ class Owners:
         return tuple(installation.owner for installation in installations if installation.state != "suspended")
 
     def repositories(self, owner: str) -> tuple[str, ...]:
-        """What an owner's installation covers now."""
+        """Return what an owner's installation covers now."""
         with self._lock:
             state = self._states.get(owner)
         if self.app is None or state is None:

@@ -56,7 +56,7 @@ class Pause:
             return max(0.0, self._until - time.time())
 
     def wait(self) -> None:
-        """Waits out a short pause; GitHubPaused for a long one."""
+        """Wait out a short pause; GitHubPaused for a long one."""
         left = self.remaining_seconds
         if left > self._longest:
             raise GitHubPaused(left)
@@ -65,7 +65,7 @@ class Pause:
 
 
 def patiently(pause: Pause, call: Callable[[], T], tries: int = READ_TRIES) -> T:
-    """Does a call, again after a pause that GitHub asked for, and again a few times when it is out of reach."""
+    """Make a call; repeat it after a pause that GitHub asked for, and a few times when it is unreachable."""
 
     def once() -> T:
         pause.wait()
@@ -114,7 +114,7 @@ class _Limited(Exception):
 
 
 def is_passing(status: int) -> bool:
-    """True for an answer that may be another one next time: none at all, or the server's own fault."""
+    """Return True for a status that may change by itself: no answer, or the server's own fault."""
     return status == 0 or status >= 500
 
 

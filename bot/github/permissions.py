@@ -43,7 +43,7 @@ GIT_PERMISSIONS = {"contents": "read"}  # of the token that git gets, for one re
 
 
 def token_permissions(grants: Mapping[str, str] | None = None) -> dict[str, str]:
-    """What a token of an installation may do: what the bot needs, and of the optional what the App was granted.
+    """Return what an installation's token may do: what the bot needs, and the granted optional ones.
 
     >>> token_permissions({"contents": "write", "members": "read", "administration": "write"})["contents"]
     'write'

@@ -43,7 +43,7 @@ class Polls:
     def read(
         self, ask: Ask, url: str, keep: Callable[[Any], tuple[T, ...]], *, key: str = "", pages: int = MOST_PAGES
     ) -> tuple[T, ...]:
-        """The items of a list's first pages, or of what is no list.
+        """Return the items of a list's first pages, or of a single answer.
 
         `key` tells apart what one address says to several tokens.
         """

@@ -22,7 +22,7 @@ class Reverts:
         self._calls = calls
 
     def open(self, pull: Pull, open_pulls: Callable[[], tuple[Pull, ...]], body: str) -> int:
-        """Opens the revert of a merged pull request and returns its number; one that is open is found, whosever it is.
+        """Open the revert of a merged pull request and return its number; an open one is found, whoever made it.
 
         GitHubFailed where GitHub refuses: without `contents: write`, or when later commits are in the way.
         """
@@ -46,8 +46,10 @@ class Reverts:
 
 
 def is_revert(candidate: Pull, original: Pull, repository: str) -> bool:
-    """True for an open pull request from the branch that *Revert* makes: `revert-41-branch`, or with a number behind it
-    where that name was taken."""
+    """Return True for an open pull request from the branch that *Revert* makes.
+
+    That is `revert-41-branch`, or with a number behind it where that name was taken.
+    """
     name = re.escape(f"revert-{original.number}-{original.head_ref}")
     own = candidate.is_open and not candidate.is_fork_of(repository) and candidate.base_ref == original.base_ref
     return own and bool(re.fullmatch(rf"{name}(-\d+)?", candidate.head_ref))

@@ -51,7 +51,7 @@ class Written:
 def mutation(
     comment: CommentEdit | None, requests: Sequence[CheckRequest], outputs: Sequence[Input], repository: str
 ) -> tuple[str, Input]:
-    """The document that writes all of them, and its variables.
+    """Return the document that writes all of them, and its variables.
 
     `outputs` are the checks' texts in REST's form, one each; `repository` is the repository's GraphQL id. GitHub runs
     the parts in their order, each by itself. The types are those of GitHub's published schema.
@@ -70,7 +70,7 @@ def mutation(
 
 
 def parse_written(answer: Mapping[str, Any], *, comment: bool, checks: int) -> Written:
-    """What the answer says was written; KeyError, TypeError or ValueError for another answer."""
+    """Return what the answer confirms as written; KeyError, TypeError or ValueError for another answer."""
     data = answer["data"]
     edited = datetime.fromisoformat(data["comment"]["issueComment"]["updatedAt"]) if comment else None
     runs = [data[f"c{index}"]["checkRun"] for index in range(checks)]

@@ -24,7 +24,7 @@ EARLY_SECONDS = 300.0  # a token is not used when it is about to end
 
 
 def app_signer(private_key: str) -> Callable[[dict[Any, Any]], str]:
-    """What signs an App's claims with its key in PEM."""
+    """Return a function that signs an App's claims with its PEM key."""
     return lambda claims: jwt.encode(claims, _read_key(private_key), algorithm="RS256")
 
 
@@ -67,7 +67,7 @@ class GitTokens:
         self._lock = threading.Lock()
 
     def token(self, repository: str) -> str:
-        """A token for `owner/name`; GithubException when GitHub gives none."""
+        """Return a token for `owner/name`; GithubException when GitHub gives none."""
         with self._lock:
             known, until = self._tokens.get(repository, ("", 0.0))
         if time.time() < until - EARLY_SECONDS:

@@ -38,7 +38,7 @@ class Turns:
                     self._changed.notify_all()
 
     def wrote(self) -> None:
-        """Called by the holder when GitHub has answered a write."""
+        """Note, as the holder, that GitHub has answered a write."""
         with self._changed:
             self._free_at = time.monotonic() + self._rest
 

@@ -39,14 +39,14 @@ class Catalogs:
         return CatalogMark(row.mark, row.made_at) if row else NO_CATALOG
 
     def load(self, repository: str) -> tuple[CatalogMark, bytes]:
-        """The catalog's document; b'' when there is none."""
+        """Return the catalog's document; b'' when there is none."""
         query = sa.select(CATALOGS).where(CATALOGS.c.repository == repository)
         with self._database.reading() as connection:
             row = connection.execute(query).first()
         return (CatalogMark(row.mark, row.made_at), _unpack(row.data)) if row else (NO_CATALOG, b"")
 
     def put(self, repository: str, mark: str, document: bytes) -> None:
-        """Keeps a document in place of the one before."""
+        """Store a document in place of the earlier one."""
         data = zlib.compress(document, 6)
         with self._database.writing() as connection:
             values = {"repository": repository, "mark": mark, "made_at": now(connection), "data": data}
@@ -54,7 +54,7 @@ class Catalogs:
 
 
 def _unpack(data: bytes) -> bytes:
-    """The document; b'' for one that grows too large, or is none."""
+    """Return the document; b'' for one that grows too large, or is none."""
     try:
         unpacker = zlib.decompressobj()
         document = unpacker.decompress(data, LARGEST)

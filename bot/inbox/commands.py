@@ -32,7 +32,7 @@ class Commands:
         self._queue = queue
 
     def take(self, repository: str, number: int, comment: WrittenComment, *, proven: bool = True) -> bool:
-        """Takes in a comment that no webhook brought; False when it is known or holds no command.
+        """Store a comment that no webhook brought; False when it is known or holds no command.
 
         `proven` is False when nobody can tell whether it was edited.
         """
@@ -40,22 +40,22 @@ class Commands:
             return take_command(connection, repository, number, comment, proven)
 
     def knows(self, repository: str, comment_id: int) -> bool:
-        """True when that comment was taken in before."""
+        """Return True when that comment was stored before."""
         with self._database.reading() as connection:
             return _is_known(connection, repository, comment_id)
 
     def open(self, repository: str, number: int) -> tuple[CommandRow, ...]:
-        """The comments of a pull request that are not answered yet, oldest first."""
+        """Return the comments of a pull request that are not answered yet, oldest first."""
         of_pull = (COMMANDS.c.repository == repository, COMMANDS.c.number == number)
         query = sa.select(COMMANDS.c.data).where(*of_pull, COMMANDS.c.state != "answered")
         return self._read(query)
 
     def unseen(self) -> tuple[CommandRow, ...]:
-        """The comments that still lack our eyes."""
+        """Return the comments without our reaction."""
         return self._read(sa.select(COMMANDS.c.data).where(COMMANDS.c.seen.is_(False)))
 
     def mark_seen(self, row: CommandRow) -> None:
-        """Notes that the comment has our eyes on it, and nothing else."""
+        """Store that the comment has our reaction, and nothing else."""
         self._change(row, lambda stored_row: replace(stored_row, seen=True))
 
     def share(self, row: CommandRow, lines: Mapping[str, tuple[str, ...]]) -> CommandRow:
@@ -80,7 +80,7 @@ class Commands:
         return known[row.repository]
 
     def answer(self, row: CommandRow) -> None:
-        """Stores what became of a comment's commands."""
+        """Store the results of a comment's commands."""
         self._change(row, lambda stored_row: replace(stored_row, state=row.state, answers=row.answers))
 
     def _read(self, query: sa.Select[tuple[str]]) -> tuple[CommandRow, ...]:
@@ -99,7 +99,7 @@ class Commands:
 def take_command(
     connection: sa.Connection, repository: str, number: int, comment: WrittenComment, proven: bool = True
 ) -> bool:
-    """Takes in a comment, in the caller's transaction; False when it is known or holds no command."""
+    """Store a comment, in the caller's transaction; False when it is known or holds no command."""
     namespace = read_prod(connection, repository).namespace
     if not read_commands(comment.body, namespace) or _is_known(connection, repository, comment.comment_id):
         return False
@@ -120,7 +120,7 @@ def take_command(
 
 
 def take_press(connection: sa.Connection, record: PullRecord, press_event: Pressed, guid: str) -> bool:
-    """Takes in a press, in the caller's transaction; False when it is known, or the same one waits for its answer.
+    """Store a press, in the caller's transaction; False when it is known, or the same one waits for its answer.
 
     It must be of our own check or plan comment: see `is_of_ours`. A tick that is delivered under another GUID (a
     workflow that is run again) is known by the time of its edit and the text before it. It is proven when the comment
@@ -147,7 +147,7 @@ def take_press(connection: sa.Connection, record: PullRecord, press_event: Press
 
 
 def is_of_ours(press_event: Pressed, record: PullRecord) -> bool:
-    """True for a press on a check, or on the comment, that we wrote for this pull request and know of."""
+    """Return True for a press on a check or comment that we wrote for this pull request."""
     if press_event.comment_id:
         return press_event.comment_id == record.comment.id
     return any((check.id, check.sha) == (press_event.check_id, press_event.press.head) for check in record.checks)

@@ -26,7 +26,7 @@ class InboxDatabase:
         self._engine.dispose()
 
     def ping(self) -> None:
-        """Raises RequestError when the database does not answer."""
+        """Raise RequestError when the database does not answer."""
         with self.reading() as connection:
             connection.execute(sa.text("SELECT 1"))
 
@@ -52,22 +52,22 @@ class InboxDatabase:
 
     @contextmanager
     def undone(self) -> Iterator[sa.Connection]:
-        """A transaction that writes and is undone at its end."""
+        """Open a transaction that writes and is rolled back at its end."""
         with suppress(_Undone), self.writing() as connection:
             yield connection
             raise _Undone
 
     def reading(self) -> AbstractContextManager[sa.Connection]:
-        """A transaction that only reads."""
+        """Open a transaction that only reads."""
         return transaction(self._engine, read=True)
 
     def writing(self) -> AbstractContextManager[sa.Connection]:
-        """A transaction that writes, committed unless something is raised."""
+        """Open a transaction that writes, committed unless something is raised."""
         return transaction(self._engine)
 
 
 def _numbers(name: str) -> dict[str, int]:
-    """A lock's two numbers: ours among other programs', and the name's; two names with one number only wait."""
+    """Return a lock's two numbers: ours among other programs', and the name's; a collision only waits."""
     return {"group": 0x6D70, "key": zlib.crc32(name.encode()) - 2**31}
 
 

@@ -15,7 +15,7 @@ class DecisionLog:
         self._database = database
 
     def record(self, repository: str, number: int, who: str, what: str, plan_id: str = "") -> None:
-        """Puts a decision on record: who, what, on which plan."""
+        """Store a decision: who, what, on which plan."""
         with self._database.writing() as connection:
             row = {"at": now(connection), "repository": repository, "number": number, "who": who, "what": what}
             connection.execute(DECISIONS.insert().values({**row, "plan_id": plan_id}))

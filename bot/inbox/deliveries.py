@@ -50,14 +50,14 @@ class Deliveries:
         self._folders = tuple(folders)
 
     def receive(self, event: Event) -> bool:
-        """Takes a delivery in for good; False when its GUID is known already, and then nothing is done."""
+        """Store a delivery; False when its GUID is known already, and then nothing is done."""
         (taken,) = self.receive_all([event])
         if isinstance(taken, Exception):
             raise taken
         return taken
 
     def receive_all(self, events: Sequence[Event]) -> tuple[bool | Exception, ...]:
-        """Takes deliveries in with one commit; for each what `receive` says, or the error that kept it out.
+        """Store deliveries with one commit; return for each what `receive` returns, or its error.
 
         When it returns, all that it took in is durable. What cannot be stored keeps no other delivery out. In a
         repository of several projects each of them takes in its own.
@@ -67,7 +67,7 @@ class Deliveries:
         return tuple(_together([next(taken) for _ in part]) for part in parts)
 
     def _split_by_project(self, event: Event) -> tuple[Event, ...]:
-        """A delivery as each project takes it in that it is about."""
+        """Return a delivery once for each project that it is about."""
         if event.owner:
             every = (key for name in event.repositories for key in project_keys(name, self._folders))
             return (replace(event, repositories=tuple(every)),)
@@ -95,7 +95,7 @@ class Deliveries:
         return tuple(taken for event in events for taken in self._receive_all([event]))
 
     def rehearse(self, event: Event) -> Taken:
-        """What taking a delivery in would do; it is done in a transaction that is undone."""
+        """Return what storing a delivery would do, by a transaction that is rolled back."""
         events = self._split_by_project(event)
         with self._database.undone() as connection:
             before = _queue_state(connection)
@@ -108,13 +108,13 @@ class Deliveries:
         return Taken(fresh=True, keys=tuple(sorted(key for key in after if after[key] != before.get(key))))
 
     def notice(self, repository: str, number: int, kind: str, head: str = "") -> None:
-        """Takes in news that no webhook brought."""
+        """Store news that no webhook brought."""
         (taken,) = self._receive_all([Event(f"notice:{uuid4()}", kind, repository, number, head=head)])
         if isinstance(taken, Exception):
             raise taken
 
     def news(self, key: str, after: int) -> tuple[News, ...]:
-        """What came to a queue key after the delivery with that id, oldest first."""
+        """Return what came to a queue key after the delivery with that id, oldest first."""
         query = (
             sa.select(DELIVERIES)
             .where(DELIVERIES.c.queue_key == key, DELIVERIES.c.id > after)
@@ -124,12 +124,12 @@ class Deliveries:
             return tuple(News(row.id, row.kind, row.head) for row in connection.execute(query))
 
     def guids(self) -> frozenset[str]:
-        """The GUIDs of all deliveries that are kept."""
+        """Return the GUIDs of all stored deliveries."""
         with self._database.reading() as connection:
             return frozenset(connection.execute(sa.select(DELIVERIES.c.guid)).scalars())
 
     def forget_old(self, days: float) -> None:
-        """Drops deliveries and runs older than that: GitHub sends none again after three days.
+        """Delete deliveries and runs older than that: GitHub sends none again after three days.
 
         A run that nobody saw end was on a machine that never came back.
         """
@@ -182,7 +182,7 @@ class Deliveries:
                 take_press(connection, _pull_of(connection, event), event.pressed, event.guid)
 
     def _take_in_installation(self, connection: sa.Connection, event: Event) -> None:
-        """What an installation brings, or brings back, is looked at: its prods, and pull requests that are not over."""
+        """Make due what an installation brings: its prods, and pull requests that are not over."""
         if event.kind.rpartition(".")[2] not in COMES:
             return
         known = sa.select(PRODS.c.repository).where(PRODS.c.repository.startswith(f"{event.owner}/", autoescape=True))
@@ -198,13 +198,13 @@ class Deliveries:
 
 
 def _guid(guid: str, label: str) -> str:
-    """The id under which a project takes in a delivery, within what the database's column holds."""
+    """Return the id of a delivery for one project, within the database's column."""
     named = f"{guid}~{label}" if label else guid
     return named if len(named) <= GUID_MOST else hashlib.sha256(named.encode()).hexdigest()
 
 
 def _together(results: Sequence[bool | Exception]) -> bool | Exception:
-    """What became of a delivery for all projects: an error where one could not take it in, so that it is sent again."""
+    """Return the result of a delivery for all projects: an error of one has it sent again."""
     return next(
         (result for result in results if isinstance(result, Exception)), any(result is True for result in results)
     )
@@ -221,7 +221,7 @@ def _pull_of(connection: sa.Connection, event: Event) -> PullRecord:
 
 
 def _asks_nobody(connection: sa.Connection, event: Event, prod_of: Callable[[str], ProdRecord]) -> bool:
-    """True for an installation's event, a label that no rule names, and a press on what we do not know as ours."""
+    """Return True for an installation's event, a label that no rule names, and a press that is not on ours."""
     if event.label and not is_label(event.label, prod_of(event.repository).skip_label):
         return True
     if event.pressed and not is_of_ours(event.pressed, _pull_of(connection, event)):
@@ -232,7 +232,7 @@ def _asks_nobody(connection: sa.Connection, event: Event, prod_of: Callable[[str
 
 
 def _numbers(connection: sa.Connection, event: Event, prod_of: Callable[[str], ProdRecord]) -> tuple[int, ...]:
-    """What an event makes due: its pull request, (0) the prod whose branch was pushed, or the other branches."""
+    """Return what an event makes due: its pull request, (0) the prod of its branch, or the other branches."""
     if _asks_nobody(connection, event, prod_of):
         return ()
     if event.number:
@@ -250,7 +250,7 @@ def _numbers(connection: sa.Connection, event: Event, prod_of: Callable[[str], P
 
 
 def _ask_again(connection: sa.Connection, repository: str, number: int, head: str) -> None:
-    """The job of the key tries anew; of branches the one at that head."""
+    """Have the job of the key try again; of branches the one at that head."""
     if number == BRANCHES:
         prod = read_prod(connection, repository)
         again = (replace(record, again=record.again or record.commit == head) for record in prod.branches)
@@ -262,7 +262,7 @@ def _ask_again(connection: sa.Connection, repository: str, number: int, head: st
 
 
 def _note_group(connection: sa.Connection, event: Event) -> None:
-    """The merge queue's newest group of a pull request; one that is given up is forgotten if it is still that."""
+    """Store the merge queue's newest group of a pull request; a dropped one is cleared if it is still that."""
     record = _pull_of(connection, event)
     if event.kind == "merge_group.checks_requested":
         if record.group.head != event.head:  # the timer may have seen it before its webhook came, or after
@@ -272,5 +272,5 @@ def _note_group(connection: sa.Connection, event: Event) -> None:
 
 
 def _is_deadlock(error: RequestError) -> bool:
-    """True when PostgreSQL ended one of two transactions that waited for each other: it is done again."""
+    """Return True when PostgreSQL ended one of two transactions that waited for each other."""
     return getattr(getattr(error.__cause__, "orig", None), "sqlstate", "") in DEADLOCKS

@@ -52,5 +52,5 @@ class Inbox:
         self.database.close()
 
     def ping(self) -> None:
-        """Raises RequestError when the database does not answer."""
+        """Raise RequestError when the database does not answer."""
         self.database.ping()

@@ -26,12 +26,12 @@ class Prods:
         self._database = database
 
     def get(self, repository: str) -> ProdRecord:
-        """What we know of a repository's prod; an empty record when nothing."""
+        """Return the record of a repository's prod; an empty one when there is none."""
         with self._database.reading() as connection:
             return read_prod(connection, repository)
 
     def list_promoted(self) -> tuple[ProdRecord, ...]:
-        """What we know of every prod that has a revision."""
+        """Return the record of every prod that has a revision."""
         with self._database.reading() as connection:
             rows = connection.execute(sa.select(PRODS.c.data).order_by(PRODS.c.repository)).all()
         return tuple(record for row in rows if (record := _PROD.validate_json(row.data)).revision)
@@ -57,11 +57,11 @@ def update_branch(prod: ProdRecord, branch: str, transition: Callable[[BranchRec
 
 
 def read_prod(connection: sa.Connection, repository: str) -> ProdRecord:
-    """What we know of a repository's prod, in the caller's transaction."""
+    """Return the record of a repository's prod, in the caller's transaction."""
     row = connection.execute(sa.select(PRODS.c.data).where(PRODS.c.repository == repository)).first()
     return _PROD.validate_json(row.data) if row else ProdRecord(repository)
 
 
 def put_prod(connection: sa.Connection, record: ProdRecord) -> None:
-    """Stores prod's record, in the caller's transaction."""
+    """Store prod's record, in the caller's transaction."""
     put(connection, PRODS, [{"repository": record.repository, "data": _PROD.dump_json(record).decode()}])

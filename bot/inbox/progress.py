@@ -39,7 +39,7 @@ class ProgressStore:
             return None
 
     def put(self, repository: str, number: int, progress: RunProgress) -> None:
-        """Notes how far a run is, in place of what was noted before."""
+        """Store how far a run is, in place of the earlier value."""
         with self._database.writing() as connection:
             data = _PROGRESS.dump_json(replace(progress, updated_at=now(connection))).decode()
             put(connection, PROGRESS, [{"repository": repository, "number": number, "data": data}])
@@ -65,12 +65,12 @@ class Recorder:
             self.note()
 
     def end(self) -> None:
-        """The run is over, however it ended."""
+        """End the run's progress, however it ended."""
         self._progress = replace(self._progress, ended=True)
         self.note()
 
     def note(self) -> None:
-        """Writes it down as it is now."""
+        """Store the progress now."""
         self._noted = time.monotonic()
         try:
             self._put(self._progress)

@@ -34,7 +34,7 @@ class Pulls:
             yield
 
     def get(self, repository: str, number: int) -> PullRecord:
-        """What we know of a pull request; an empty record when nothing."""
+        """Return the record of a pull request; an empty one when there is none."""
         with self._database.reading() as connection:
             return read_pull(connection, repository, number) or PullRecord(repository, number)
 
@@ -45,13 +45,13 @@ class Pulls:
             return tuple(_PULL.validate_json(row.data) for row in connection.execute(query))
 
     def newest(self, repository: str, most: int) -> tuple[PullRecord, ...]:
-        """The pull requests that were opened last, those first."""
+        """Return the pull requests that were opened last, newest first."""
         query = sa.select(PULLS.c.data).where(PULLS.c.repository == repository).order_by(PULLS.c.number.desc())
         with self._database.reading() as connection:
             return tuple(_PULL.validate_json(row.data) for row in connection.execute(query.limit(most)))
 
     def filter_by_state(self, repository: str, *states: PullState) -> tuple[PullRecord, ...]:
-        """The pull requests of the repository that stand so."""
+        """Return the pull requests of the repository in these states."""
         wanted = (PULLS.c.repository == repository, PULLS.c.state.in_([state.value for state in states]))
         with self._database.reading() as connection:
             rows = connection.execute(sa.select(PULLS.c.data).where(*wanted).order_by(PULLS.c.number))
@@ -74,13 +74,13 @@ class Pulls:
 
 
 def read_pull(connection: sa.Connection, repository: str, number: int, *, lock: bool = False) -> PullRecord | None:
-    """What we know of a pull request, in the caller's transaction; None when nothing."""
+    """Return the record of a pull request, in the caller's transaction; None when there is none."""
     query = sa.select(PULLS.c.data).where(PULLS.c.repository == repository, PULLS.c.number == number)
     row = connection.execute(query.with_for_update() if lock else query).first()
     return _PULL.validate_json(row.data) if row else None
 
 
 def put_pull(connection: sa.Connection, record: PullRecord) -> None:
-    """Stores a pull request's record, in the caller's transaction."""
+    """Store a pull request's record, in the caller's transaction."""
     values = {"repository": record.repository, "number": record.number, "state": record.state.value}
     put(connection, PULLS, [{**values, "head": record.head, "data": _PULL.dump_json(record).decode()}])

@@ -31,8 +31,11 @@ _MAKE_DUE = (
 
 @dataclass(frozen=True)
 class Job:
-    """A claimed key: pull request `number` of the repository, or (0) its prod, or (`BRANCHES`) the environments of its
-    other branches, or (`CATALOG`) the catalog of prod; `seen` is the last news it covers."""
+    """A claimed key; `seen` is the last news it covers.
+
+    It is pull request `number` of the repository, or (0) its prod, or (`BRANCHES`) the environments of its other
+    branches, or (`CATALOG`) the catalog of prod.
+    """
 
     key: str
     repository: str
@@ -80,16 +83,16 @@ class Queue:
         self._listeners: list[Callable[[], None]] = []
 
     def add_listener(self, listener: Callable[[], None]) -> None:
-        """Calls the listener when this process took something in."""
+        """Call the listener when this process took something in."""
         self._listeners.append(listener)
 
     def notify(self) -> None:
-        """Calls the listeners: something became due."""
+        """Call the listeners: something became due."""
         for listener in self._listeners:
             listener()
 
     def wake(self, repository: str, number: int, *, in_seconds: float = 0.0) -> None:
-        """Makes a key due, as a delivery would."""
+        """Make a key due, as a delivery would."""
         with self._database.writing() as connection:
             self.make_due(connection, repository, number, in_seconds=in_seconds)
         self.notify()
@@ -97,12 +100,12 @@ class Queue:
     def make_due(
         self, connection: sa.Connection, repository: str, number: int, *, is_push: bool = False, in_seconds: float = 0.0
     ) -> None:
-        """Makes a key due, in the caller's transaction; a push settles first."""
+        """Make a key due, in the caller's transaction; a push settles first."""
         due = Due(repository, number, pushed=is_push, in_seconds=in_seconds)
         self.make_all_due(connection, [due], now(connection))
 
     def make_all_due(self, connection: sa.Connection, dues: Sequence[Due], at: float) -> None:
-        """Makes keys due, one after the other, in the caller's transaction; two such never wait for each other."""
+        """Make keys due in the caller's transaction, in one order: two such never wait for each other."""
         if not dues:
             return
         named = {queue_key(due.repository, due.number): due for due in dues}
@@ -130,7 +133,7 @@ class Queue:
         return min(at + self._settle, settle_until) if due.pushed else max(due_at, wanted)
 
     def claim(self, worker: str, only: Sequence[str] = (), but: Sequence[str] = ()) -> Job | None:
-        """The key that has been due longest and that no living worker holds, now held by this one.
+        """Claim the key that has been due longest and that no living worker holds.
 
         `only` names repositories, where it names any; `but` names owners whose keys have to wait.
         """
@@ -150,10 +153,10 @@ class Queue:
         return Job(row.key, row.repository, row.number, row.wanted, seen, row.attempts, worker, trace)
 
     def renew(self, worker: str, keys: Sequence[str]) -> tuple[str, ...]:
-        """Notes that the worker lives and still works on these keys: its claims on them last on.
+        """Extend a worker's claims on these keys, and return the keys that it holds no longer.
 
-        Returns the keys that it holds no longer: its claim had ended, and another worker took them over. A key that it
-        could not give back, the database being out of reach, is free when its claim ends.
+        A claim that ended may have been taken over by another worker. A key that could not be released, the database
+        being out of reach, is free when its claim ends.
         """
         held = sa.and_(QUEUE.c.owner == worker, QUEUE.c.key.in_(keys))
         with self._database.writing() as connection:
@@ -163,13 +166,13 @@ class Queue:
         return tuple(key for key in keys if key not in still)
 
     def holds(self, job: Job) -> bool:
-        """True while the worker that claimed the job holds its key."""
+        """Return True while the worker that claimed the job holds its key."""
         with self._database.reading() as connection:
             owner = connection.execute(sa.select(QUEUE.c.owner).where(QUEUE.c.key == job.key)).scalar()
         return owner == job.worker
 
     def release(self, job: Job, *, settle: bool = False, again_in: float | None = None, error: str = "") -> None:
-        """Gives a key back: done, or due again when news came meanwhile, after a settling time, or after a failure.
+        """Release a key: done, or due again after news, a settling time or a failure.
 
         A key that another worker has taken over since is that worker's.
         """
@@ -197,19 +200,19 @@ class Queue:
             connection.execute(QUEUE.update().where(QUEUE.c.owner == worker).values(freed))
 
     def owners(self) -> tuple[str, ...]:
-        """The workers that hold a key."""
+        """Return the workers that hold a key."""
         with self._database.reading() as connection:
             rows = connection.execute(sa.select(QUEUE.c.owner).where(QUEUE.c.owner.is_not(None)).distinct())
             return tuple(row.owner for row in rows)
 
     def has_plans(self, repositories: Sequence[str]) -> bool:
-        """True while a key of the repositories is due or put off."""
+        """Return True while a key of the repositories is due or put off."""
         query = sa.select(QUEUE.c.key).where(QUEUE.c.repository.in_(repositories), QUEUE.c.due_at.is_not(None))
         with self._database.reading() as connection:
             return connection.execute(query).first() is not None
 
     def is_idle(self) -> bool:
-        """True when no key is due, held or put off."""
+        """Return True when no key is due, held or put off."""
         busy = sa.select(QUEUE.c.key).where(sa.or_(QUEUE.c.due_at.is_not(None), QUEUE.c.owner.is_not(None)))
         with self._database.reading() as connection:
             return connection.execute(busy).first() is None
@@ -224,7 +227,7 @@ class Queue:
             return Depth(due[0], max(0.0, at - due[1]) if due[1] is not None else 0.0, claimed)
 
     def repositories(self) -> tuple[str, ...]:
-        """The repositories of which anything is known."""
+        """Return the repositories of which anything is stored."""
         query = sa.union(sa.select(QUEUE.c.repository), sa.select(PRODS.c.repository))
         with self._database.reading() as connection:
             return tuple(sorted(row[0] for row in connection.execute(query)))

@@ -28,20 +28,20 @@ class Runs:
         self._database = database
 
     def begin(self, run: Run, purpose: str) -> None:
-        """Notes a child process, so that the next worker can find it should this one die."""
+        """Store a child process, so that the next worker can find it should this one die."""
         row = {"run_id": run.run_id, "queue_key": run.key, "purpose": purpose}
         process = {"worker": run.worker, "pid": run.pid, "birth": run.birth}
         with self._database.writing() as connection:
             connection.execute(RUNS.insert().values({**row, **process, "started_at": now(connection)}))
 
     def end(self, run_id: str, exit_code: int) -> None:
-        """Notes that a child process is no more."""
+        """Store that a child process has ended."""
         with self._database.writing() as connection:
             ended = {"ended_at": now(connection), "exit_code": exit_code}
             connection.execute(RUNS.update().where(RUNS.c.run_id == run_id).values(ended))
 
     def open(self) -> tuple[Run, ...]:
-        """The runs that nobody saw end."""
+        """Return the runs that nobody saw end."""
         query = sa.select(RUNS).where(RUNS.c.ended_at.is_(None))
         with self._database.reading() as connection:
             rows = connection.execute(query)

@@ -12,7 +12,7 @@ NAMES_MOST = 6
 
 
 def missing_lines(decision: Decision) -> tuple[str, ...]:
-    """What keeps the plan from prod by the rules, a sentence each; nothing when all agree."""
+    """Return what keeps the plan from prod by the rules, a sentence each."""
     return (
         *(_block_sentence(block) for block in decision.blocked),
         *(
@@ -33,12 +33,12 @@ def hold_lines(record: PullRecord) -> tuple[str, ...]:
 
 
 def approval_problems(decision: Decision) -> tuple[Problem, ...]:
-    """The same as what blocks promotion."""
+    """Return the same as what blocks promotion."""
     return tuple(Problem(line) for line in missing_lines(decision))
 
 
 def approval_title(decision: Decision) -> str:
-    """The check's title: who is missing, in a few words."""
+    """Return the check's title: who is missing, in a few words."""
     if decision.blocked:
         return f"Blocked: {_words(decision.blocked[0].category)} is not let into prod"
     if decision.objecting:

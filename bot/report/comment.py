@@ -43,7 +43,7 @@ ROWS_SHOWN = AFTER_MERGE | {PullState.PLANNED}
 
 
 def plan_comment(pull_view: Shown) -> str | None:
-    """The plan comment's text; None when the pull request needs none (it touches no models and never did)."""
+    """Return the plan comment; None for a pull request that never touched a model."""
     record, outcome = pull_view.record, pull_view.record.outcome
     if needs_no_comment(record):
         return None
@@ -71,7 +71,7 @@ def plan_comment(pull_view: Shown) -> str | None:
 
 
 def plan_marker(project: str) -> str:
-    """The hidden key of the plan comment for one project.
+    """Return the hidden key of the plan comment for one project.
 
     >>> plan_marker("ann/shop"), plan_marker("ann/shop~ads")
     ('<!-- mergeplan:plan -->', '<!-- mergeplan:plan~ads -->')
@@ -80,17 +80,17 @@ def plan_marker(project: str) -> str:
 
 
 def comment_digest(text: str) -> str:
-    """What distinguishes a comment's text from every other."""
+    """Return a digest of a comment's text."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def needs_no_comment(record: PullRecord) -> bool:
-    """True while there is nothing to show, and for a pull request that touches no models."""
+    """Return True while there is nothing to show, and for a pull request that touches no models."""
     return not record.comment.id and state_row(record).is_silent(record)
 
 
 def _comment_title(pull_view: Shown) -> str:
-    """The headline, and of which project it is where there are several."""
+    """Return the headline, with the project where there are several."""
     of = f" · {code(pull_view.record.place.project)}" if pull_view.record.place.project else ""
     return f"{headline(pull_view)}{of}"
 
@@ -113,7 +113,7 @@ def facts_line(pull_view: Shown) -> str:
 
 
 def _counts(outcome: PlannerOutcome | None) -> list[str]:
-    """What is computed, what is shared, what it costs; the first line has counted the models."""
+    """Return what is computed, shared and estimated; the first line counts the models."""
     plan = outcome.plan if outcome else None
     if outcome is None or plan is None or not touches(plan):
         return []
@@ -150,7 +150,7 @@ def _problem_blocks(record: PullRecord, outcome: PlannerOutcome | None) -> list[
 
 
 def _warning_blocks(record: PullRecord, outcome: PlannerOutcome | None) -> list[str]:
-    """What the linter only warns of, while there is still something to do about it."""
+    """Return the linter's warnings, while something can still be done about them."""
     if outcome is None or not outcome.warnings or record.state not in (PullState.FAILED, PullState.PLANNED):
         return []
     lines = fitting([problem_line(problem) for problem in outcome.warnings], PROBLEMS_MOST)
@@ -158,7 +158,7 @@ def _warning_blocks(record: PullRecord, outcome: PlannerOutcome | None) -> list[
 
 
 def _plan_warnings(pull_view: Shown) -> list[str]:
-    """What the plan warns of, such as a view of prod that is gone; first of all that prod was never built."""
+    """Return the plan's warnings, such as a missing view of prod; a prod never built comes first."""
     outcome = pull_view.record.outcome
     warnings = problems_of(outcome.plan.warnings) if outcome and outcome.plan else ()
     unbuilt = unbuilt_words(pull_view.prod) if pull_view.record.state is PullState.PLANNED else ""
@@ -169,8 +169,10 @@ def _plan_warnings(pull_view: Shown) -> list[str]:
 
 
 def _change_blocks(record: PullRecord, outcome: PlannerOutcome | None) -> list[str]:
-    """What changes: rows and columns, who is hit, each model, the graph, the diffs. Of many models the groups of like
-    ones come first, and all else is folded."""
+    """Return what changes: rows and columns, readers, models, the graph, the diffs.
+
+    Of many models, groups of like ones come first, and all else is folded.
+    """
     plan = outcome.plan if outcome else None
     if plan is None or not plan.models or record.state in (PullState.HELD, PullState.WAITING):
         return []
@@ -195,7 +197,7 @@ def _change_blocks(record: PullRecord, outcome: PlannerOutcome | None) -> list[s
 
 
 def _cost_block(outcome: PlannerOutcome | None) -> list[str]:
-    """The estimate beside what it took, once something was computed."""
+    """Return the estimate, beside the actual cost once something was computed."""
     took = actual_words(outcome) if outcome else ""
     estimated = estimate_words(outcome.plan.models) if outcome and outcome.plan else ""
     return [f"Estimated: {estimated}. It took {took}."] if took and estimated else []
@@ -236,7 +238,7 @@ def _end_words(ended_by: str) -> str:
 
 
 def foot(pull_view: Shown) -> str:
-    """The end: what blocks promotion, and the exact commands that would be accepted now."""
+    """Return the end: what blocks promotion, and the exact commands that would be accepted now."""
     # what failed stands above, below the headline that names it
     blocked = () if pull_view.record.state is PullState.FAILED else blockers(pull_view.record)
     lines = ["---"]

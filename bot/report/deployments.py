@@ -29,7 +29,7 @@ class DeploymentView:
 
 
 def deployments(record: PullRecord) -> tuple[DeploymentView, ...]:
-    """The deployments as they should stand; an environment that was never built has none."""
+    """Return the deployments that are due; an environment that was never built has none."""
     if not record.rules.shows_deployments:
         return ()
     views = (_environment(record), _prod(record))

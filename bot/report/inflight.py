@@ -14,7 +14,7 @@ NAMES_MOST = 4
 
 
 def inflight_block(record: PullRecord) -> list[str]:
-    """The open pull requests that meet this one, and the merges that it takes back; nothing for none."""
+    """Return the open pull requests that meet this one, and the merges that it takes back."""
     lines = [
         *(_undoing(entry) for entry in record.nearby.undoes),
         *(_meeting(entry) for entry in record.nearby.meets[:MEETINGS_MOST]),

@@ -58,12 +58,12 @@ COLOURS = {  # fill, border, text: readable on GitHub's light and dark pages
 
 
 def category_of(model: ModelChange) -> str:
-    """The category, or `added` and `removed` for a model that came or went."""
+    """Return the category, or `added` and `removed` for such a model."""
     return model.change if model.change in ("added", "removed") else model.category or "undecided"
 
 
 def code(text: str) -> str:
-    """A code span that holds any text: longer back-ticks around than within, on one line."""
+    """Return a code span that holds any text, on one line: the back-ticks around are longer than those within."""
     flat = " ".join(printable(text).split()) or " "
     ticks = "`" * (longest_ticks(flat) + 1) if "`" in flat else "`"
     pad = " " if flat.startswith("`") or flat.endswith("`") else ""
@@ -71,7 +71,7 @@ def code(text: str) -> str:
 
 
 def fence(text: str, language: str = "", limit: int = 20_000) -> str:
-    """A fenced block that holds any text; cut at a line's end, followed by the number of lines left out."""
+    """Return a fenced block that holds any text; cut at a line's end, followed by the number of lines left out."""
     lines = printable(text).rstrip("\n").split("\n")
     kept: list[str] = []
     room = limit
@@ -118,15 +118,15 @@ def longest_ticks(text: str) -> int:
 
 
 def details_block(summary: str, body: str) -> str:
-    """A <details> block; blank lines around the body so that its Markdown is read."""
+    """Return a <details> block; blank lines around the body have its Markdown rendered."""
     return f"<details>\n<summary>{summary}</summary>\n\n{body}\n\n</details>"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table; a column that is empty in every row is left out.
+    """Return a table; a column that is empty in every row is left out.
 
     >>> table(("Model", "By column"), [("`a`", "")])
-    '| Model |\\n| --- |\\n| `a` |'
+    '| Model |\n| --- |\n| `a` |'
     """
     rows = list(rows)
     shown = [n for n in range(len(head)) if not rows or any(row[n] for row in rows)]
@@ -137,7 +137,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def within(blocks: Sequence[str], limit: int, left_out: str) -> str:
-    """The blocks that fit, in order and whole, always with the first and the last; `left_out` stands for the rest."""
+    """Return the blocks that fit, in order, always with the first and the last; `left_out` replaces the rest."""
     first, *middle, last = blocks if len(blocks) > 1 else (*blocks, "")
     room = limit - len(first) - len(last) - len(left_out) - 8
     kept, dropped = [first], False
@@ -151,7 +151,7 @@ def within(blocks: Sequence[str], limit: int, left_out: str) -> str:
 
 
 def fitting(lines: Sequence[str], limit: int, rest: str = "- and {} more") -> list[str]:
-    """The first lines that fit; `rest` is given how many do not.
+    """Return the first lines that fit; `rest` formats the number of those that do not.
 
     >>> fitting(["- one", "- two", "- three"], 12)
     ['- one', '- two', '- and 1 more']
@@ -167,12 +167,12 @@ def fitting(lines: Sequence[str], limit: int, rest: str = "- and {} more") -> li
 
 
 def clip_text(text: str, limit: int = 2_000) -> str:
-    """The beginning of a text that may be of any length."""
+    """Return the beginning of a text of any length."""
     return text if len(text) <= limit else text[:limit] + "…"
 
 
 def name_list(names: Sequence[str]) -> str:
-    """The names, six at most."""
+    """Return the names, six at most."""
     return first_names([code(name) for name in names], 6)
 
 
@@ -202,7 +202,7 @@ def whole_days(intervals: Sequence[Span]) -> int:
 
 
 def graph(models: Sequence[ModelChange]) -> str:
-    """A mermaid graph of the plan's models, coloured by category, arrows from parent to child."""
+    """Return a mermaid graph of the plan's models, coloured by category, arrows from parent to child."""
     ids = {model.name: f"m{index}" for index, model in enumerate(models)}
     lines = ["```mermaid", "graph LR"]
     for model in models:

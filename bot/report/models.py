@@ -45,7 +45,7 @@ class Site:
     folder: str = "."
 
     def link(self, model: ModelChange) -> str:
-        """The page of a model's file at its line; '' where it is not known, or the file is gone."""
+        """Return the page of a model's file at its line; '' where it is unknown, or the file is gone."""
         if not self.page or not self.commit or not model.path or model.change == "removed":
             return ""
         within = "" if self.folder in ("", ".") else f"{self.folder.strip('/')}/"
@@ -65,7 +65,7 @@ def models_blocks(models: Sequence[ModelChange], site: Site = NOWHERE) -> list[s
 
 
 def group_table(models: Sequence[ModelChange]) -> str:
-    """A row for each sort of change: how many models, which, why, and what is computed of them."""
+    """Return a row for each kind of change: how many models, which, why, and what is computed."""
 
     def sort(model: ModelChange) -> tuple[int, str, str]:
         category = category_of(model)
@@ -109,7 +109,7 @@ def _group_work(members: Sequence[ModelChange]) -> str:
 
 
 def diffs_blocks(models: Sequence[ModelChange], site: Site = NOWHERE) -> list[str]:
-    """The diff of each edited model, folded; many of them in a fold of their own."""
+    """Return the diff of each edited model, folded; many of them in one outer fold."""
     edited = [model for model in models if model.diff]
     if len(edited) <= DIFFS_OPEN:
         return [_diff_block(model, site, DIFF_MOST) for model in edited]
@@ -143,7 +143,7 @@ PREVIEW = " (preview: made of some days only, and never promoted)"
 
 
 def model_table(models: Sequence[ModelChange], limit: int, site: Site = NOWHERE) -> str:
-    """A line for each model, as many as fit."""
+    """Return a line for each model, as many as fit."""
     cells = (model_row(model, site) for model in models)
     head, rule, *rows = table(("Model", "Why", "Computed"), cells).split("\n")
     return "\n".join([head, rule, *fitting(rows, limit, "| … and {} more | | |")])
@@ -168,7 +168,7 @@ def why_words(model: ModelChange) -> str:
 
 
 def reason_words(model: ModelChange) -> str:
-    """The reason as it stands beside the model's name: `It is not in prod yet.`"""
+    """Return the reason as it follows the model's name: `It is not in prod yet.`"""
     own = f"`{model.name}` is "
     return inert(f"It is {model.reason.removeprefix(own)}" if model.reason.startswith(own) else model.reason)
 
@@ -203,7 +203,7 @@ def table_words(model: ModelChange) -> str:
 
 
 def _column_words(model: ModelChange) -> str:
-    """The columns that are touched, as a sentence; '' where the reason says it."""
+    """Return the touched columns as a sentence; '' where the reason names them."""
     columns = model.columns
     if columns.every:
         told = model.rule in ROWS_TOLD or model.change in ("added", "removed")

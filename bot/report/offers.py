@@ -70,7 +70,7 @@ class Offer:
 
 
 def offers(record: PullRecord, prod: ProdRecord) -> tuple[Offer, ...]:
-    """The commands that make sense in this state and that take no free text, each once."""
+    """Return the commands that make sense in this state and that take no free text, each once."""
     needs = {**DEFAULT_NEEDS, **dict(prod.needs)}
     made = []
     for choice in (choice for form in OFFERED for choice in form.offers(record, prod)):
@@ -83,7 +83,7 @@ def offers(record: PullRecord, prod: ProdRecord) -> tuple[Offer, ...]:
 
 
 def find_ticks(before: str, after: str) -> tuple[str, ...]:
-    """The boxes that an edit ticked, as they were before it; none when it changed anything else."""
+    """Return the boxes that an edit ticked, as they were before; none when it changed anything else."""
     if clear_boxes(before) != clear_boxes(after):
         return ()
     both = zip(_lines(before), _lines(after), strict=True)
@@ -91,17 +91,17 @@ def find_ticks(before: str, after: str) -> tuple[str, ...]:
 
 
 def clear_boxes(text: str) -> str:
-    """A comment of ours with its boxes empty and its lines ended as we write them."""
+    """Return a comment of ours with its boxes empty and our line ends."""
     return "\n".join(map(_blank, _lines(text))) + "\n"
 
 
 def has_ticks(body: str) -> bool:
-    """True when a box of a comment of ours is ticked."""
+    """Return True when a box of a comment of ours is ticked."""
     return any(_blank(line) != line for line in _lines(body))
 
 
 def resolve_press(key: str, press: Press, record: PullRecord, prod: ProdRecord) -> Command | Mistake:
-    """The command of a button or a box, if exactly that one is offered now; nothing else of a press is believed."""
+    """Return the command of a button or a box, if exactly that one is offered now."""
     if not press.head or press.head in filter(None, (record.head, record.promotion.merge_sha)):
         for offer in offers(record, prod):
             if key == offer.identifier if press.head else (key == offer.box and not offer.moves_prod):
@@ -112,19 +112,19 @@ def resolve_press(key: str, press: Press, record: PullRecord, prod: ProdRecord) 
 
 
 def _parse_command(command: str) -> Command:
-    """A command of ours, without a namespace, as it would be read."""
+    """Read a command of ours, without a namespace."""
     (result,) = read_commands(command)
     assert isinstance(result, Command)
     return result
 
 
 def _lines(text: str) -> list[str]:
-    """A comment's lines; GitHub may end them, and the text, otherwise than we do."""
+    """Return a comment's lines; GitHub may end them, and the text, differently."""
     return text.rstrip().replace("\r\n", "\n").split("\n")
 
 
 def _blank(line: str) -> str:
-    """A line of ours with an empty box; another line as it is."""
+    """Return a line of ours with an empty box; another line unchanged."""
     box = BOX.fullmatch(line)
     return f"- [ ] {box[2]}" if box else line
 

@@ -13,7 +13,7 @@ ROOM = 6_000  # characters of what is folded
 
 
 def physical_blocks(outcome: PlannerOutcome | None) -> list[str]:
-    """A line for each change, what is worse first; then, folded, the models whose plans were not compared."""
+    """Return a line for each change, the worst first; then, folded, the models that were not compared."""
     physical_plan = outcome.physical_plan if outcome else ()
     lines, blocks = physical_lines(physical_plan), list[str]()
     if len(lines) > OPEN:

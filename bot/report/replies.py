@@ -18,12 +18,12 @@ REPLY_LIMIT = 60_000
 
 
 def reply_marker(project: str, comment_id: int) -> str:
-    """The hidden key of a project's reply to one comment: there is never a second one."""
+    """Return the hidden key of a project's one reply to a comment."""
     return f"{MARKER}:reply:{comment_id}{project.removeprefix(repository_of(project))} -->"
 
 
 def reply(row: CommandRow, answers: Sequence[Answer], state: str, project: str = "") -> str:
-    """The one reply to a comment or a press: who asked, each command with its result, the resulting state.
+    """Return the one reply to a comment or a press: who asked, each command's result, the resulting state.
 
     `project` is the folder of the project that answers, where the repository has several.
     """

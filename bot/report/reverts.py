@@ -10,12 +10,12 @@ from mergeplan.planner.wording import join_names
 
 
 def revert_marker(number: int) -> str:
-    """The hidden key of the revert of one pull request."""
+    """Return the hidden key of the revert of one pull request."""
     return f"{MARKER}:revert:{number} -->"
 
 
 def revert_body(record: PullRecord, branch: str) -> str:
-    """What the revert says of itself: who wanted it, what merging it does, and what the branch holds besides."""
+    """Return the revert's text: who wanted it, what its merge does, and what the branch holds besides."""
     back, of = record.rollback.reversal, f"#{record.number}"
     blocks = [
         revert_marker(record.number),
@@ -41,7 +41,7 @@ def revert_body(record: PullRecord, branch: str) -> str:
 
 
 def revert_words(record: PullRecord) -> str:
-    """What of a merge that was rolled back the branch holds, and what to do about it."""
+    """Return what the branch holds of a merge that was rolled back, and what to do about it."""
     back, holds = record.rollback.reversal, "The branch still holds this change"
     if back.to_open:
         return f"{holds}: a pull request that reverts it is being opened."

@@ -19,7 +19,7 @@ PULL = re.compile(r"#\d{1,9}")
 
 
 def rollback_words(view: RollbackView) -> str:
-    """What a rollback would do: the revision, views, tables that lack time, and what it takes back."""
+    """Return what a rollback would do: revision, views, tables that lack time, and the merges it takes back."""
     until = f"{view.until[:16].replace('T', ' ')} UTC"
     first = (
         f"Prod is at revision {view.revision} and would show revision {view.target.revision} again, which it showed "
@@ -43,7 +43,7 @@ def rollback_words(view: RollbackView) -> str:
 
 
 def rollback_outcome_words(who: str, revision: int, outcome: PlannerOutcome | None) -> str:
-    """What a rollback did, in sentences; None where another run did it, which was interrupted."""
+    """Return what a rollback did, in sentences; None means that an interrupted run did it."""
     sentences = [f"{code(who)} pointed prod back at the tables of revision {revision}."]
     if outcome and outcome.rollback and not outcome.rollback.views:
         sentences.append("It showed them already.")
@@ -57,7 +57,7 @@ def rollback_outcome_words(who: str, revision: int, outcome: PlannerOutcome | No
 
 
 def behind_words(behind: BehindRow) -> str:
-    """What a table lacks of the one that took its place, and whether the next run computes it."""
+    """Return what a table lacks of its replacement, and whether the next run computes it."""
     if behind.kind.upper() in WHOLE_KINDS:
         ends = [timeline[-1][1] for timeline in (behind.held, behind.lacks) if timeline]
         lag = (

@@ -51,7 +51,7 @@ def rows_title(outcome: PlannerOutcome | None) -> str:
 
 
 def rows_blocks(outcome: PlannerOutcome | None, most: int = TOLD) -> list[str]:
-    """What the change does to rows: a table of the models whose rows differ, those that do not in one line, samples."""
+    """Return the effect on rows: a table of the models whose rows differ, the others in one line, samples."""
     differences = outcome.data_diff if outcome else ()
     if not differences:
         return []
@@ -91,7 +91,7 @@ def _share(diff: DataDifference) -> tuple[float, int]:
 
 
 def _difference_table(differences: Sequence[DataDifference], common: str) -> str:
-    """A row for each model; how it was compared stands below its name where that is not the same for all."""
+    """Return a row for each model; the method stands below its name where methods differ."""
     rows = (_row(diff, "" if common else _how(diff)) for diff in differences)
     first, rule, *lines = table(HEAD, rows).split("\n")
     return "\n".join([first, rule, *fitting(lines, ROOM, "| … and {} more | | |")])
@@ -145,7 +145,7 @@ def share(part: int, whole: int) -> str:
 
 
 def _samples(differences: Sequence[DataDifference]) -> list[str]:
-    """Some of the rows, as far as the project shows them, each model folded."""
+    """Return some of the rows, as far as the project shows them, each model folded."""
     blocks, room = [], SAMPLES_ROOM
     for diff in differences:
         sorts = (diff.samples.changed, diff.samples.only_first, diff.samples.only_second)
@@ -169,7 +169,7 @@ def _sample(rows: Sample) -> str:
 
 
 def _column_title(name: str) -> str:
-    """The columns of both tables side by side: `amount before`, `amount after`."""
+    """Return the title of two columns side by side: `amount before`, `amount after`."""
     for prefix, when in (("s__", "before"), ("t__", "after")):
         if name.startswith(prefix):
             return f"{name.removeprefix(prefix)} {when}"
@@ -177,7 +177,7 @@ def _column_title(name: str) -> str:
 
 
 def schema_block(outcome: PlannerOutcome | None) -> list[str]:
-    """The columns that come, go, or change their type or whether they may hold NULLs."""
+    """Return the columns that are added, removed, or change their type or nullability."""
     differences = [
         (code(diff.model), *row) for diff in (outcome.data_diff if outcome else ()) for row in _schema_rows(diff)
     ]
@@ -220,7 +220,7 @@ def impact_block(plan: PlanView | None) -> list[str]:
 
 
 def exposures_block(plan: PlanView | None) -> list[str]:
-    """The uses outside of the project that the changes reach, with their owners."""
+    """Return the uses outside of the project that the changes reach, with their owners."""
     exposures = plan.exposures if plan else ()
     if not exposures:
         return []

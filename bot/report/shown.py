@@ -15,6 +15,6 @@ class Shown:
     prod: ProdRecord
 
     def write_command(self, command: str) -> str:
-        """A command as it is typed here: with the namespace, and with the project where there are several."""
+        """Return a command as it is typed here: with the namespace, and the project where there are several."""
         own = f" --project {self.record.place.project}" if self.record.place.project else ""
         return (f"/{self.prod.namespace} {command[1:]}" if self.prod.namespace else command) + own

@@ -34,7 +34,7 @@ def skip_headline(pull_view: Shown) -> str:
 
 
 def plan_headline(pull_view: Shown) -> str:
-    """The models that change, behind a sign of whether the plan may be merged."""
+    """Return the number of changed models, behind a sign of whether the plan may be merged."""
     record, outcome = pull_view.record, pull_view.record.outcome
     plan = outcome.plan if outcome else None
     if plan is None or not touches(plan):
@@ -59,7 +59,7 @@ def stop_headline(pull_view: Shown) -> str:
 
 
 def promotion_headline(pull_view: Shown) -> str:
-    """What the promotion did to views, and what it computed."""
+    """Return what the promotion did to views, and what it computed."""
     ended = pull_view.record.promotion.outcome
     done = ended.promotion if ended else None
     if done is None:
@@ -100,7 +100,7 @@ def fork_status(pull_view: Shown) -> str:
 
 
 def skip_status(pull_view: Shown) -> str:
-    """What a label does to a pull request, and how it goes on."""
+    """Return what the label does, and how to have a plan."""
     record = pull_view.record
     label, plan_once = code(record.rules.skip_label), code(pull_view.write_command("/plan"))
     return (

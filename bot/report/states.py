@@ -42,12 +42,12 @@ class StateRow:
 
 
 def state_row(record: PullRecord) -> StateRow:
-    """The row of the state that a pull request is in."""
+    """Return the row of the state that a pull request is in."""
     return HELD_MERGE if record.state is PullState.MERGED and record.rules.held else STATES[record.state]
 
 
 def headline(pull_view: Shown) -> str:
-    """The comment's first line: the state, then what matters most."""
+    """Return the comment's first line: the state, then what matters most."""
     return f"### {_resolve(state_row(pull_view.record).headline, pull_view)}"
 
 
@@ -57,7 +57,7 @@ def status(pull_view: Shown) -> str:
 
 
 def blockers(record: PullRecord) -> tuple[Problem, ...]:
-    """What keeps a merge from reaching prod, in the order in which a person would mend it."""
+    """Return what keeps a merge from prod, in the order in which a person would fix it."""
     return state_row(record).blockers(record)
 
 

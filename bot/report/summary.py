@@ -14,7 +14,7 @@ DIFFS_APART = 6  # of more edited models the comment shows beginnings only
 
 
 def job_summary(pull_view: Shown) -> str:
-    """The comment, each model in a row, each diff; '' for a pull request that needs no comment."""
+    """Return the comment, each model in a row, each diff; '' for a pull request without a comment."""
     comment = plan_comment(pull_view)
     if comment is None:
         return ""

@@ -46,7 +46,7 @@ QUERY_MOST = 4_000  # characters
 
 
 def failure_title(outcome: PlannerOutcome | None) -> str:
-    """What failed, in a few words: the project, its tests, its audits, a query, or the bot itself."""
+    """Return what failed, in a few words: the project, its tests, its audits, a query, or the bot itself."""
     if outcome is None or (outcome.is_defect and not outcome.is_at_file):
         return "The plan could not be made: the fault is mergeplan's"
     kinds = {problem.kind for problem in outcome.problems}
@@ -73,7 +73,7 @@ def change_words(plan: PlanView) -> str:
 
 
 def work_words(plan: PlanView) -> str:
-    """What must be computed: tables and days, or that nothing is."""
+    """Return what must be computed: tables and days, or that nothing is."""
     todo = [model for model in plan.models if model.intervals]
     if not todo:
         return "nothing"
@@ -88,14 +88,14 @@ def day_count(model: ModelChange) -> int:
 
 
 def spark_link(record: PullRecord) -> str:
-    """A link to Spark's own pages about the tables that are being computed; '' where there are none."""
+    """Return a link to Spark's UI for the tables that are being computed; '' where there is none."""
     if not (record.run.fresh and WEB_ADDRESS.fullmatch(record.run.spark_ui)):
         return ""
     return f"[Spark UI]({record.run.spark_ui})"
 
 
 def skip_summary(plan: PlanView) -> str:
-    """What was skipped as its inputs hold the same rows, why, and what that saved; '' for nothing.
+    """Return what was skipped because its inputs hold the same rows, why, and what that saved; '' for nothing.
 
     `**2 models were not computed.** Computed anew, ... That saved about 2 min, 1.2 GiB.`
     """
@@ -110,7 +110,7 @@ def skip_summary(plan: PlanView) -> str:
 
 
 def open_words(plan: PlanView) -> str:
-    """What may still be skipped, by the table that decides it; '' when nothing is open.
+    """Return what may still be skipped, by the table that decides it; '' when nothing is open.
 
     What reads a model that may be skipped is not named: it is skipped with it.
     """
@@ -128,7 +128,7 @@ def open_words(plan: PlanView) -> str:
 
 
 def refusal_words(plan: PlanView | None) -> str:
-    """What is not planned: files that cannot be opened, each with its reason, and who reads them; '' when all is."""
+    """Return what is not planned: files that cannot be opened, each with its reason and readers; '' for none."""
     if plan is None or not plan.refused:
         return ""
     lines = []
@@ -152,7 +152,7 @@ def cost_of(models: Sequence[ModelChange]) -> str:
 
 
 def estimate_words(models: Sequence[ModelChange]) -> str:
-    """What computing would cost and how that is known; what is not known makes it `at least`."""
+    """Return the estimated cost and its source; an unknown part makes it `at least`."""
     todo = [model for model in models if model.intervals and not model.skipped]
     parts = []
     if sized := [model for model in todo if "statistics" in model.estimate.basis]:
@@ -167,7 +167,7 @@ def estimate_words(models: Sequence[ModelChange]) -> str:
 
 
 def actual_words(outcome: PlannerOutcome) -> str:
-    """What computing took in the end, beside which an estimate can be held; '' where nothing was computed."""
+    """Return the actual cost, comparable with an estimate; '' where nothing was computed."""
     done = outcome.backfill
     if done is None or not done.batches or done.seconds is None:
         return ""
@@ -176,7 +176,7 @@ def actual_words(outcome: PlannerOutcome) -> str:
 
 
 def cheaper_words(plan: PlanView) -> str:
-    """What another category would spare: `As non-breaking it would compute 1 table instead of 14.`"""
+    """Return what another category would save: `As non-breaking it would compute 1 table instead of 14.`"""
     edited = [model for model in plan.models if model.change == "direct" and model.category == "breaking"]
     todo = sum(bool(model.intervals) for model in plan.models)
     below = sum(bool(m.intervals) and m.category == "indirect_breaking" for m in plan.models)
@@ -187,7 +187,7 @@ def cheaper_words(plan: PlanView) -> str:
 
 
 def promise_sentence(plan: PlanView, outcome: PlannerOutcome | None) -> str:
-    """What a merge will do, counted."""
+    """Return what a merge will do, in numbers."""
     applied = bool(outcome and outcome.applied)
     stands = applied or not any(model.intervals for model in plan.models)
     acts = _view_acts(plan, "the tables already built here" if stands else "the result")
@@ -204,7 +204,7 @@ def promise_sentence(plan: PlanView, outcome: PlannerOutcome | None) -> str:
 
 
 def _view_acts(plan: PlanView, tables: str) -> str:
-    """What happens to views of prod, for views that are new are not pointed elsewhere; '' when nothing does."""
+    """Return what happens to views of prod; new views are not re-pointed; '' for nothing."""
     added = sum(model.change == "added" for model in moving(plan))
     pointed, dropped = len(moving(plan)) - added, sum(model.change == "removed" for model in plan.models)
     acts = [f"points {count_noun(pointed, 'view')} of prod at {tables}"] if pointed else []
@@ -214,7 +214,7 @@ def _view_acts(plan: PlanView, tables: str) -> str:
 
 
 def _forward_sentence(plan: PlanView, views: int) -> str:
-    """What a merge does where changes are forward-only."""
+    """Return what a merge does where changes are forward-only."""
     previews = [model for model in plan.models if model.preview and model.kind.upper() not in ("VIEW", "EMBEDDED")]
     kept = sum(model.category == "forward_only" for model in previews)
     later = [code(model.name) for model in previews if model.category != "forward_only"]
@@ -250,7 +250,7 @@ def unbuilt_words(prod: ProdRecord) -> str:
 
 
 def promotion_status(record: PullRecord) -> str:
-    """What the merge did to prod, in numbers that were counted and not assumed."""
+    """Return what the merge did to prod, in counted numbers."""
     outcome = record.promotion.outcome
     done = outcome.promotion if outcome else None
     if record.state is PullState.ROLLED_BACK:
@@ -286,7 +286,7 @@ def view_words(promotion: PromotionRow) -> str:
 
 
 def promotion_summary(outcome: PlannerOutcome) -> str:
-    """What a promotion did to views."""
+    """Return what a promotion did to views."""
     return view_words(outcome.promotion) if outcome.promotion else "No view had to change."
 
 
@@ -302,7 +302,7 @@ def problem_words(outcome: PlannerOutcome) -> str:
 
 
 def cost_words(promotion: PromotionRow) -> str:
-    """What a promotion had to compute: `3 batches computed`."""
+    """Return what a promotion had to compute: `3 batches computed`."""
     if promotion.spark_jobs is None:
         return "by a run that was interrupted"
     if promotion.backfill and promotion.backfill.batches:
@@ -319,14 +319,14 @@ def problem_line(problem: Problem, name: str = "") -> str:
 
 
 def audit_line(audit: AuditRow) -> str:
-    """An audit's finding: the number of rows, and whether it blocks."""
+    """Return an audit's finding: the number of rows, and whether it blocks."""
     weight = "" if audit.blocking else " (a warning: it does not block)"
     model = code(subject(audit) or audit.name)
     return f"- {model}: audit {code(audit.name)} found {count_noun(audit.count, 'row')}{weight}"
 
 
 def audit_details(audit: AuditRow) -> str:
-    """A failed audit's query and a few of the rows that it found, as far as the planner shows them."""
+    """Return a failed audit's query and some of its rows, as far as the planner shows them."""
     title = f"What <code>{tag_text(audit.name)}</code> of <code>{tag_text(subject(audit))}</code> found"
     rows = table(
         [cell(code(column)) for column in audit.sample.columns],
@@ -338,7 +338,7 @@ def audit_details(audit: AuditRow) -> str:
 
 
 def drift_sentence(planned_digest: str, outcome: PlannerOutcome) -> str:
-    """What was computed at the merge because something had moved since the plan of that digest; '' when nothing had."""
+    """Return what was computed at the merge because something moved since that plan; '' for nothing."""
     plan = outcome.plan
     if plan is None or not planned_digest or planned_digest in (plan.digest, plan.planned_digest):
         return ""

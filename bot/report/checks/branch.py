@@ -10,28 +10,28 @@ NAME = "mergeplan / branch environment"
 
 
 def branch_running(environment: str) -> CheckView:
-    """The branch is being planned and built."""
+    """Show that the branch is being planned and built."""
     return running_view(NAME, f"Bringing {environment} to this commit")
 
 
 def branch_waiting(environment: str, why: str) -> CheckView:
-    """What it waits for."""
+    """Show what it waits for."""
     return running_view(NAME, f"{environment} waits: {why}")
 
 
 def branch_overtaken(environment: str, newer: str) -> CheckView:
-    """A newer commit of the branch took its place."""
+    """Show that a newer commit of the branch replaced it."""
     return branch_given_up(environment, f"{newer[:7]} overtook it")
 
 
 def branch_given_up(environment: str, why: str) -> CheckView:
-    """The environment is not brought to this commit."""
+    """Show that the environment is not brought to this commit."""
     text = f"{environment} does not get this commit: {why}."
     return CheckView(NAME, text, text, conclusion="cancelled")
 
 
 def branch_check(environment: str, outcome: PlannerOutcome) -> CheckView:
-    """What the environment shows since, or why it shows what it showed before."""
+    """Show what the environment has changed to, or why it is unchanged."""
     if outcome.ok:
         work = f" Computed: {work_words(outcome.plan)}." if outcome.plan and outcome.plan.models else ""
         text = f"`{environment}` shows this commit. {promotion_summary(outcome)}{work}"

@@ -70,12 +70,12 @@ class Check:
 
 
 def running_view(name: str, text: str, summary: str = "", status: str = "in_progress") -> CheckView:
-    """A check that is not completed."""
+    """Return a check that is not completed."""
     return CheckView(name, text[:TITLE_MOST], clip_text(summary or text), status, "")
 
 
 def make_annotations(problems: Iterable[Problem], level: str = "failure") -> tuple[CheckAnnotation, ...]:
-    """The problems that have a place, as remarks at that place."""
+    """Return the problems that have a place, as annotations at it."""
     placed = [problem for problem in problems if problem.path]
     return tuple(
         CheckAnnotation(

@@ -26,7 +26,7 @@ BUTTONS = frozenset({"approve-cost", "skip-backfill", "backfill"})
 
 
 def environment_view(pull_view: Shown) -> CheckView:
-    """What was built, or why it was not."""
+    """Show what was built, or why it was not."""
     outcome = pull_view.record.outcome
     if outcome is None or changes_nothing(outcome):
         return CheckView(NAME, "Nothing to do", "No environment is needed: no model changes.")

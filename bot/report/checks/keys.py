@@ -10,7 +10,7 @@ KEY = re.compile(r"mergeplan:([1-9]\d{0,9}):[a-z]+((?:~[A-Za-z0-9._-]+)*)")  # a
 
 
 def check_key(project: str, number: int, name: str) -> str:
-    """What distinguishes our check of a pull request, for the project of that key, from every other on its commit.
+    """Return the key that distinguishes our check of a pull request and project on its commit.
 
     >>> check_key("ann/shop~ads", 7, "mergeplan / plan")
     'mergeplan:7:plan~ads'
@@ -19,7 +19,7 @@ def check_key(project: str, number: int, name: str) -> str:
 
 
 def pull_of_key(key: str) -> tuple[int, str]:
-    """The pull request that such a key names, and its project's label; (0, '') for another text.
+    """Return the pull request that such a key names, and its project's label; (0, '') for another text.
 
     >>> pull_of_key("mergeplan:7:plan~ads"), pull_of_key("another's")
     ((7, 'ads'), (0, ''))

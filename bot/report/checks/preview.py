@@ -51,12 +51,12 @@ class BranchPreview:
 
 
 def preview_marker(repository: str) -> str:
-    """The hidden key of the comment for one project."""
+    """Return the hidden key of the comment for one project."""
     return f"{MARKER}:branch-plan{repository.removeprefix(repository_of(repository))} -->"
 
 
 def preview_comment(repository: str, preview: BranchPreview) -> str:
-    """The comment on the pull request."""
+    """Return the comment on the pull request."""
     shown = f"{preview.commit[:7]}, revision {preview.revision}" if preview.revision else "nothing yet"
     title = preview.title.replace(f" {preview.environment}", f" {code(preview.environment)}")
     blocks = [
@@ -70,7 +70,7 @@ def preview_comment(repository: str, preview: BranchPreview) -> str:
 
 
 def preview_withdrawn(repository: str, environment: str, base: str) -> str:
-    """The comment on a pull request that merges into another branch by now."""
+    """Return the comment on a pull request that merges into another branch by now."""
     return (
         f"{preview_marker(repository)}\n### No plan of {code(environment)}\n\nThis pull request merges into "
         f"{code(base)} now, and no longer into the branch of {code(environment)}."
@@ -78,14 +78,14 @@ def preview_withdrawn(repository: str, environment: str, base: str) -> str:
 
 
 def preview_check(preview: BranchPreview) -> CheckView:
-    """The check on the head of the pull request."""
+    """Return the check on the head of the pull request."""
     summary, marks = fit_summary("\n\n".join(_body(preview)) or preview.title), make_annotations(preview.problems)
     conclusion = "success" if preview.is_fine else "failure"
     return CheckView(NAME, preview.title[:TITLE_MOST], summary, conclusion=conclusion, annotations=marks)
 
 
 def preview_running(environment: str) -> CheckView:
-    """It is being planned."""
+    """Show that the head is being planned."""
     return running_view(NAME, f"Planning against {environment}")
 
 

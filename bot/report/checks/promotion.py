@@ -23,7 +23,7 @@ SELECTED = "Not ready: only selected models are planned"
 
 
 def promotion_view(pull_view: Shown) -> CheckView:
-    """What a merge would do; after it what the promotion did."""
+    """Show what a merge would do; after it, what the promotion did."""
     record, outcome = pull_view.record, pull_view.record.outcome
     plan = outcome.plan if outcome else None
     if record.state in AFTER_MERGE:
@@ -42,7 +42,7 @@ def promotion_view(pull_view: Shown) -> CheckView:
 
 
 def promotion_check(record: PullRecord) -> CheckView:
-    """What the promotion check shows after the merge, on the head and on the merge commit."""
+    """Return the promotion check after the merge, for the head and the merge commit."""
     if record.state is PullState.MERGED:
         return (
             _hold_view(record) if record.rules.held else running_view(NAME, record.run.progress or "Promoting to prod.")
@@ -74,7 +74,7 @@ def _success_view(record: PullRecord) -> CheckView:
 
 
 def _strip_alert(text: str) -> str:
-    """A status paragraph without its alert box, which check pages do not draw."""
+    """Return a status paragraph without its alert box, which check pages do not draw."""
     return "\n".join(line.removeprefix("> ") for line in text.splitlines() if not line.startswith("> [!"))
 
 

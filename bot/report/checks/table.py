@@ -21,12 +21,12 @@ BY_NAME = {check.name: check for check in CHECKS}
 
 
 def checks(pull_view: Shown) -> tuple[CheckView, ...]:
-    """The checks as they should stand on the record's head now."""
+    """Return the checks due on the record's head."""
     return tuple(_view(check, pull_view) for check in CHECKS if check.is_wanted(pull_view.record))
 
 
 def _view(check: Check, pull_view: Shown) -> CheckView:
-    """What a check shows: what the state says of all checks, or else what the check knows itself."""
+    """Return what the state shows in all checks, or else the check's own view."""
     if check.progress and pull_view.record.state in (PullState.NEW, PullState.PLANNING):
         return check.progress(pull_view.record)
     text = state_row(pull_view.record).checks(pull_view)
@@ -38,7 +38,7 @@ def _view(check: Check, pull_view: Shown) -> CheckView:
 
 
 def attach_buttons(view: CheckView, pull_view: Shown) -> CheckView:
-    """A check with what may be pressed on it now; GitHub shows buttons on completed checks only."""
+    """Return a check with the buttons offered now; GitHub shows them on completed checks only."""
     if not view.is_completed:
         return view
     check = BY_NAME[view.name]
@@ -47,16 +47,16 @@ def attach_buttons(view: CheckView, pull_view: Shown) -> CheckView:
 
 
 def writing_turn(name: str) -> int:
-    """The place of a check among those that are written together: first what a reader waits for most."""
+    """Return the position of a check among those written together: the most awaited comes first."""
     return BY_NAME[name].turn
 
 
 def page_of(name: str) -> str:
-    """The page of the service that a check's Details link leads to."""
+    """Return the page of the service that a check's Details link leads to."""
     return BY_NAME[name].page if name in BY_NAME else "plan"
 
 
 def final_check(name: str, newer: str) -> CheckView:
-    """The last word of a check whose head is no longer the newest."""
+    """Return the end of a check whose head is no longer the newest."""
     text = f"Superseded by `{newer[:7]}`." if newer else "Stopped."
     return CheckView(name, text.replace("`", ""), text, conclusion="cancelled")

@@ -31,7 +31,7 @@ def tests_view(pull_view: Shown) -> CheckView:
 
 
 def _failure_view(failures: Sequence[TestLine], number: int) -> CheckView:
-    """The tests that failed, each annotated at its line."""
+    """Show the tests that failed, each annotated at its line."""
     marks = tuple(
         CheckAnnotation(test.path, test.line, f"{test.name}: {test.message or 'failed'}")
         for test in failures
