@@ -57,7 +57,7 @@ def normalize_branches(environments: Mapping[str, str] | None) -> dict[str, str]
 
 
 def find_conflict(branches: Mapping[str, str], prod_branch: str, pull_prefix: str) -> tuple[str, str]:
-    """The first branch whose environment cannot be, and why; two empty texts where all can be."""
+    """Return the first branch whose environment is not possible, and why; two empty texts for none."""
     of_pull = re.compile(rf"{re.escape(pull_prefix)}_\d+(_queue)?")
     for branch, environment in branches.items():
         if branch == prod_branch:
@@ -70,7 +70,7 @@ def find_conflict(branches: Mapping[str, str], prod_branch: str, pull_prefix: st
 
 
 def merge_records(records: Sequence[BranchRecord], environments: Mapping[str, str]) -> tuple[BranchRecord, ...]:
-    """The records of the branches that the rules name; one that gets another environment begins anew."""
+    """Return the records of the branches that the rules name; another environment starts a new record."""
     known = {(record.branch, record.environment): record for record in records}
     return tuple(known.get(pair, BranchRecord(*pair)) for pair in environments.items())
 

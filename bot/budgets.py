@@ -24,16 +24,16 @@ class DiffRules:
         return all(detail == "off" for _, detail in self.detail)
 
     def nothing(self) -> DiffRules:
-        """The same, and no rows are compared."""
+        """Return the same rules, comparing no rows."""
         return replace(self, detail=(("*", "off"),))
 
     def without_samples(self) -> DiffRules:
-        """The same, and no rows are shown."""
+        """Return the same rules, showing no rows."""
         return replace(self, detail=tuple((s, "counts" if d == "sample" else d) for s, d in self.detail))
 
 
 def diff_arguments(rules: DiffRules, prefix: str = "") -> tuple[str, ...]:
-    """What of rows is compared, as arguments: of `plan` they begin with `--data-diff`."""
+    """Return what of rows is compared, as arguments: of `plan` they begin with `--data-diff`."""
     detail = prefix.removesuffix("-") or "detail"
     return (
         *(f"--{detail}={selector}={word}" for selector, word in rules.detail),
@@ -44,7 +44,7 @@ def diff_arguments(rules: DiffRules, prefix: str = "") -> tuple[str, ...]:
 
 
 def cost_limits(record: PullRecord, budget: Budget) -> tuple[str, ...]:
-    """What may be computed: the budget, or as much more as somebody approved for this head."""
+    """Return what may be computed: the budget, or what somebody approved for this head."""
     names = ("--max-bytes", "--max-seconds")
     limits = zip(names, budget, record.cost_approval, strict=True)
     return tuple(f"{name}={max(most, more):.0f}" for name, most, more in limits if most is not None)

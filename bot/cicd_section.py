@@ -28,19 +28,19 @@ class CicdSection:
     files: Sequence[str] = ()  # of the project: those that code read, its own among them
 
     def place(self, key: str) -> Place:
-        """The place of a key, `rules.0.models`; of the nearest one above it when it has no line of its own."""
+        """Return the place of a key, `rules.0.models`; of the nearest one above it without a line of its own."""
         while key and key not in self.lines:
             key = key.rpartition(".")[0]
         return Place(self.path, self.lines.get(key, 0))
 
 
 def read_section(path: str, text: str) -> CicdSection:
-    """The section of a config.yaml; ProjectError where the file is wrong, or the section is not plain."""
+    """Return the section of a config.yaml; ProjectError where the file or the section is wrong."""
     return section_of(read_document(path, text, lambda _variable, _place: START))
 
 
 def section_of(document: Document, files: Sequence[str] = ()) -> CicdSection:
-    """The section of a configuration, with a mark in the place of each environment variable; ProjectError."""
+    """Return the section of a configuration, with a mark for each environment variable; ProjectError."""
     if not isinstance(document.value, dict) or NAME not in document.value:
         return CicdSection(document.path, files=files)
     value = document.value[NAME]

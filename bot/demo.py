@@ -45,7 +45,7 @@ class Demo:
     service: subprocess.Popen[bytes]
 
     def say(self, text: str) -> None:
-        """The next thing that happens."""
+        """Print the next thing that happens."""
         self.console.print(f"\n[bold cyan]▸[/bold cyan] {text}")
 
     def wait(self, what: str, ready: Callable[[], bool]) -> None:
@@ -62,19 +62,19 @@ class Demo:
         self.console.print(f"  [green]✔[/green] {what} ({time.monotonic() - started:.0f} s)")
 
     def comment(self, number: int) -> Comment | None:
-        """The bot's plan comment on a pull request."""
+        """Return the bot's plan comment on a pull request."""
         said = self.github.comments(REPOSITORY, number)
         return next(
             (comment for comment in said if comment.author == self.github.bot_login and "<!--" in comment.body), None
         )
 
     def body(self, number: int) -> str:
-        """The plan comment's text, '' while there is none."""
+        """Return the plan comment's text, '' while there is none."""
         comment = self.comment(number)
         return comment.body if comment else ""
 
     def show(self, number: int) -> None:
-        """The plan comment, as Markdown on the terminal, which draws no graphs and folds nothing."""
+        """Print the plan comment as Markdown; the terminal draws no graphs and folds nothing."""
         text = re.sub(
             r"```mermaid.*?```\n?| ?<!--.*?-->|</?(?:details|summary|sub|br)[^>]*>", "", self.body(number), flags=re.S
         )
@@ -85,18 +85,18 @@ class Demo:
         )
 
     def is_built(self, number: int) -> bool:
-        """True when the comment shows a plan that is built, and the environment's check has come to its end."""
+        """Return True when the comment shows a built plan, and the environment's check is completed."""
         pull = self.github.pull_request(REPOSITORY, number)
         run = self.github.checks(REPOSITORY, pull.head_sha).get(ENVIRONMENT)
         return run is not None and run.status == "completed" and self.body(number).count("\u23f3") == 0
 
     def prod(self) -> None:
-        """What prod shows now."""
+        """Print what prod shows now."""
         self.console.print(f"\n[bold]prod:[/bold] select * from {VIEW} order by id")
         self.console.print(self._planner("fetchdf", f"select * from {VIEW} order by id"))
 
     def has_prod(self) -> bool:
-        """True when prod was built."""
+        """Return True when prod was built."""
         lines = self._planner("environments", "--output", "json").splitlines()
         result = json.loads(lines[-1]) if lines else {}
         return any(row["name"] == "prod" for row in result.get("environments", []))
@@ -107,7 +107,7 @@ class Demo:
 
 
 def run_planner(folder: Path, home: Path, verb: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """What a verb of the planner comes to in the demo's project."""
+    """Run a verb of the planner in the demo's project."""
     command = [sys.executable, "-m", "mergeplan.planner.cli.main", verb, "--project", str(folder / "shop"), *arguments]
     environ = {**os.environ, "MERGEPLAN_HOME": str(home), "MERGEPLAN_PROJECT": REPOSITORY}
     return subprocess.run(command, env=environ, capture_output=True, text=True, timeout=PATIENCE, check=False)
@@ -149,7 +149,7 @@ def _try_spark(console: Console, folder: Path, spark: str) -> None:
 
 
 def _story(demo: Demo) -> None:
-    """A repository, its prod, two pull requests, a category, a merge."""
+    """Play a repository, its prod, two pull requests, a category and a merge."""
     demo.say(f"A repository [bold]{REPOSITORY}[/bold] with the quickstart's project: seed → incremental → full")
     demo.wait("prod is built from main", demo.has_prod)
     demo.prod()
@@ -199,7 +199,7 @@ def _end(demo: Demo, keep: bool) -> None:
 
 
 def open_demo_pull(demo: Demo, branch: str, title: str, change: tuple[str, str], author: str) -> int:
-    """A pull request that replaces one text by another in the incremental model."""
+    """Open a pull request that replaces one text by another in the incremental model."""
     text = demo.github.read(REPOSITORY, MODEL)
     if change[0] not in text:
         raise MergeplanError(f"`{change[0].strip()}` is not in {MODEL}.")
@@ -210,7 +210,7 @@ def open_demo_pull(demo: Demo, branch: str, title: str, change: tuple[str, str],
 
 @contextmanager
 def start_demo(console: Console, folder: Path) -> Iterator[Demo]:
-    """The sandbox and the service, started and stopped together."""
+    """Start the sandbox and the service, and stop them together."""
     port = _free_port()
     github = Sandbox(folder / "github", webhook_url=f"http://127.0.0.1:{port}/webhook", secret=SECRET)
     (folder / "github").mkdir()

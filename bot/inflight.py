@@ -66,7 +66,7 @@ def _columns(model: ModelChange) -> set[str]:
 
 
 def undoing(number: int, mine: PlanView, merged_plan: PlanView) -> Undoing | None:
-    """What of a merge a plan takes back: the same lines the other way round, or a model that came and goes."""
+    """Return what a plan takes back of a merge: the same lines reversed, or a model that came and goes."""
     theirs = {model.name: model for model in merged_plan.models if model.change in EDITS}
     back = tuple(model.name for model in mine.models if model.name in theirs and _takes_back(model, theirs[model.name]))
     return Undoing(number, back, len(back) == len(theirs)) if back else None
@@ -81,13 +81,13 @@ def _takes_back(mine: ModelChange, theirs: ModelChange) -> bool:
 
 
 def _lines(diff: str) -> tuple[list[str], list[str]]:
-    """The lines that a unified diff takes away and brings."""
+    """Return the lines that a unified diff removes and adds."""
     body = [line for line in diff.splitlines() if not line.startswith(("---", "+++"))]
     return [line[1:] for line in body if line.startswith("-")], [line[1:] for line in body if line.startswith("+")]
 
 
 def move(revision: int, plan: PlanView | None) -> Move:
-    """What a promotion of that plan moved."""
+    """Return what a promotion of that plan moved."""
     if plan is None:
         return Move(revision, (EVERYTHING,))
     names = tuple(model.name for model in plan.models)
@@ -95,8 +95,10 @@ def move(revision: int, plan: PlanView | None) -> Move:
 
 
 def is_concerned(plan: PlanView, moves: Sequence[Move], since: int, until: int) -> bool:
-    """Whether prod's moves after a revision concern a plan: they changed what it changes or reads, or read what it
-    changes; or one of them is not known."""
+    """Return True when prod's moves after a revision concern a plan.
+
+    They changed what it changes or reads, or read what it changes; or one of them is not known.
+    """
     known = {entry.revision: entry for entry in moves}
     between = [known.get(revision) for revision in range(since + 1, until + 1)]
     if since > until or None in between:

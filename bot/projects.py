@@ -19,7 +19,7 @@ ROOT = "."
 
 
 def read_folders(text: str) -> tuple[str, ...]:
-    """The folders of a comma-separated list; ValueError for one that is outside, or that no key could be made of."""
+    """Return the folders of a comma-separated list; ValueError for one outside, or unfit for a key."""
     folders = tuple(PurePosixPath(entry.strip() or ROOT).as_posix() for entry in text.split(","))
     if any(entry.startswith("/") or ".." in entry.split("/") for entry in folders):
         raise ValueError("must be a folder inside the repository")
@@ -33,7 +33,7 @@ def read_folders(text: str) -> tuple[str, ...]:
 
 
 def project_keys(repository: str, folders: Sequence[str]) -> tuple[str, ...]:
-    """The keys of a repository's projects, in the order of their folders.
+    """Return the keys of a repository's projects, in the order of their folders.
 
     >>> project_keys("ann/shop", ["dbt", "ads/daily"])
     ('ann/shop', 'ann/shop~ads~daily')
@@ -42,12 +42,12 @@ def project_keys(repository: str, folders: Sequence[str]) -> tuple[str, ...]:
 
 
 def repository_of(key: str) -> str:
-    """The repository, by GitHub's name."""
+    """Return the repository's name on GitHub."""
     return key.partition(SEPARATOR)[0]
 
 
 def label_of(key: str) -> str:
-    """What a project's marks on GitHub name: its folder, or '' for a repository's first project.
+    """Return what a project's marks on GitHub name: its folder, or '' for the first project.
 
     >>> label_of("ann/shop~ads~daily"), label_of("ann/shop")
     ('ads/daily', '')
@@ -56,17 +56,17 @@ def label_of(key: str) -> str:
 
 
 def folder_of(key: str, folders: Sequence[str]) -> str:
-    """The project's folder in its repository."""
+    """Return the project's folder in its repository."""
     return label_of(key) or folders[0]
 
 
 def title_of(key: str) -> str:
-    """What a person reads of a key: `ann/shop (ads/daily)`."""
+    """Return a key as people read it: `ann/shop (ads/daily)`."""
     return add_label(repository_of(key), label_of(key))
 
 
 def add_label(name: str, label: str) -> str:
-    """A name on GitHub, other than that of the repository's other projects."""
+    """Return a name on GitHub, distinct from that of the repository's other projects."""
     return f"{name} ({label})" if label else name
 
 

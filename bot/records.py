@@ -98,16 +98,16 @@ class Pull:
     labels: tuple[str, ...] = ()
 
     def is_fork_of(self, repository: str) -> bool:
-        """True for a head in another repository than that of this name, or of this project's key."""
+        """Return True for a head in another repository than that of this name, or of this project's key."""
         return self.head_repository.lower() != repository_of(repository).lower()
 
     def bears(self, label: str) -> bool:
-        """True when it has that label; GitHub tells labels apart without regard to case."""
+        """Return True for a pull request with that label; GitHub ignores the case of labels."""
         return any(is_label(own_label, label) for own_label in self.labels)
 
 
 def is_label(one: str, other: str) -> bool:
-    """True when both name one label; '' names none."""
+    """Return True when both name one label; '' names none."""
     return bool(one) and one.casefold() == other.casefold()
 
 
@@ -218,7 +218,7 @@ class PullRecord:
         return self.state in SETTLED or (self.state is PullState.MERGED and self.rules.held)
 
     def is_kept(self, now: float) -> bool:
-        """True while its environment must not expire."""
+        """Return True while its environment must not expire."""
         return self.environment.exists or now < self.environment.keep_until
 
     @property
@@ -288,7 +288,7 @@ class ProdRecord:
     branches: tuple[BranchRecord, ...] = ()  # other branches, which have environments of their own
 
     def follows(self, branch: str, number: int) -> bool:
-        """True for a pull request into a branch that has an environment of its own, or that went into one before."""
+        """Return True for a pull request into a branch with an environment of its own, now or before."""
         previews = (preview.number for record in self.branches for preview in record.previews)
         return any(record.branch == branch for record in self.branches) or number in previews
 

@@ -110,13 +110,13 @@ class _Run(Data):
 
 
 def pack_outcome(lines: Iterable[Kept], exit_code: int) -> str:
-    """A run's lines and exit code as one text."""
+    """Return a run's lines and exit code as one text."""
     return _Run(exit_code=exit_code, lines=tuple(lines)).model_dump_json()
 
 
 @lru_cache(maxsize=REMEMBERED)
 def unpack_outcome(text: str) -> PlannerOutcome | None:
-    """The outcome that `packed` text holds; None when there is none, or one of another version.
+    """Return the outcome of a `packed` text; None when there is none, or one of another version.
 
     Records that are read anew hold equal texts: a comment and its checks parse theirs once.
     """
@@ -130,14 +130,14 @@ def unpack_outcome(text: str) -> PlannerOutcome | None:
 
 
 def select_lines(lines: Iterable[Line]) -> tuple[Kept, ...]:
-    """The lines that a report needs; passed tests, progress and a plan that the result repeats are left out."""
+    """Return the lines that a report needs, without passed tests, progress and a repeated plan."""
     kept = [line for line in lines if isinstance(line, KEPT) and not (isinstance(line, TestLine) and line.ok)]
     repeated = any(isinstance(line, ResultLine) and line.plan for line in kept)
     return tuple(line for line in kept if not (isinstance(line, PlanLine) and repeated))
 
 
 def read_outcome(lines: Sequence[Kept], exit_code: int) -> PlannerOutcome:
-    """The outcome that a child's lines and exit code amount to; without a result it did not end well."""
+    """Return the outcome of a child's lines and exit code; without a result it failed."""
     results = [line for line in lines if isinstance(line, ResultLine)]
     result = results[-1] if results else ResultLine(ok=False)
     plans = [line.plan for line in lines if isinstance(line, PlanLine | ResultLine) and line.plan]
@@ -181,37 +181,37 @@ def _problem(error: ErrorLine) -> Problem:
 
 
 def _warning(line: LintLine) -> Problem:
-    """What the linter only warns of; a rule that stops the plan comes as an error too."""
+    """Return a warning of the linter; a rule that stops the plan comes as an error too."""
     return Problem(f"{line.rule}: {line.message}", line.path, line.line, line.column)
 
 
 def problems_of(remarks: Iterable[Remark]) -> tuple[Problem, ...]:
-    """A plan's blockers or warnings as problems."""
+    """Return a plan's blockers or warnings as problems."""
     return tuple(Problem(notice.message, notice.path, notice.line) for notice in remarks)
 
 
 def touches(plan: PlanView | None) -> bool:
-    """False when no model would change and nothing is wrong."""
+    """Return False when no model would change and nothing is wrong."""
     return plan is not None and bool(plan.models or plan.blockers or plan.not_selected)
 
 
 def changes_nothing(outcome: PlannerOutcome | None) -> bool:
-    """True where no plan was needed, or it changes no model."""
+    """Return True where no plan was needed, or it changes no model."""
     return outcome is None or (outcome.ok and not touches(outcome.plan))
 
 
 def find_skips(plan: PlanView) -> tuple[ModelChange, ...]:
-    """The models that were not computed, since their inputs hold the same rows."""
+    """Return the models that were not computed, since their inputs hold the same rows."""
     return tuple(model for model in plan.models if model.skipped)
 
 
 def direct(plan: PlanView | None) -> tuple[ModelChange, ...]:
-    """The models that the pull request itself edits and that a person may categorise."""
+    """Return the models that the pull request itself edits and that a person may categorise."""
     return tuple(model for model in plan.models if model.change == "direct") if plan else ()
 
 
 def moving(plan: PlanView) -> tuple[ModelChange, ...]:
-    """The models whose view in the base environment would show another table."""
+    """Return the models whose view in the base environment would show another table."""
     return tuple(
         model
         for model in plan.models
@@ -220,21 +220,21 @@ def moving(plan: PlanView) -> tuple[ModelChange, ...]:
 
 
 def subject(audit: AuditRow) -> str:
-    """What it looks at: the model, or the tables that a standalone audit reads."""
+    """Return what the audit checks: the model, or the tables that a standalone audit reads."""
     return audit.model or ", ".join(audit.reads)
 
 
 def is_free(promotion: PromotionRow) -> bool:
-    """True when nothing was computed at all; of a run that ended before it could say so that is not known."""
+    """Return True when nothing was computed; False too for a run that ended before it could report."""
     return promotion.spark_jobs == 0 and not (promotion.backfill and promotion.backfill.batches)
 
 
 def was_interrupted(promotion: PromotionRow) -> bool:
-    """True when the run that promoted ended before it could say so: what it computed is not known."""
+    """Return True when the promoting run ended before it could report what it computed."""
     return promotion.spark_jobs is None
 
 
 def cost_shown(plan: PlanView | None) -> tuple[int, float]:
-    """The bytes and seconds that a plan is estimated to cost, at least."""
+    """Return the bytes and seconds that a plan is estimated to cost, at least."""
     models = plan.models if plan else ()
     return sum(model.estimate.bytes for model in models), sum(model.estimate.seconds for model in models)

@@ -49,7 +49,7 @@ Ruled = Annotated[str, AfterValidator(_check_rule), WithJsonSchema({"enum": list
 
 
 def _null_as(default: object) -> AfterValidator:
-    """A key without a value means its default."""
+    """Read a key without a value as its default."""
     return AfterValidator(lambda value: default if value is None else value)
 
 
@@ -177,11 +177,11 @@ class BotConfig(BaseModel):
         return self.prod_branch_name or ""
 
     def environment(self, number: int) -> str:
-        """The environment of a pull request: `pr_7`."""
+        """Return the environment of a pull request: `pr_7`."""
         return f"{self.pr_environment_name}_{number}"
 
     def is_forward_only(self, branch: str) -> bool:
-        """True for a branch whose plans are forward-only, by its name."""
+        """Return True for a branch whose plans are forward-only, by its name."""
         suffix = self.forward_only_branch_suffix
         return branch.endswith(suffix) if suffix else False
 
@@ -214,7 +214,7 @@ class BotConfig(BaseModel):
 
 
 def config_of(section: CicdSection, default_branch: str) -> BotConfig:
-    """The rules that a section gives; ProjectError names the key and its line when one is wrong or unknown."""
+    """Return the rules of a section; ProjectError names a wrong or unknown key and its line."""
     heeded = {} if section.value is None else section.value
     if isinstance(heeded, dict):
         heeded = {key: value for key, value in heeded.items() if key not in WITHOUT_EFFECT}
@@ -235,7 +235,7 @@ def config_of(section: CicdSection, default_branch: str) -> BotConfig:
 
 
 def _environment_key(section: CicdSection) -> str:
-    """The key that names something that cannot name an environment."""
+    """Return the key whose value cannot name an environment."""
     value = section.value if isinstance(section.value, dict) else {}
     branches = value.get("branch_environments")
     for branch, name in branches.items() if isinstance(branches, dict) else ():

@@ -16,8 +16,11 @@ BOM = "\ufeff"
 
 
 def check_secret_files(folder: Path, names: Collection[str], environ: Mapping[str, str]) -> None:
-    """RequestError for a file that is no variable of these names, leads elsewhere, cannot be read as text, or that an
-    empty variable of the environment would go before; a file of another's, without the prefix, is left alone."""
+    """Raise RequestError for an unusable secret file.
+
+    It is no variable of these names, leads elsewhere, cannot be read as text, or an empty variable of the environment
+    would go before it. A file without the prefix is left alone.
+    """
     seen: dict[str, Path] = {}
     for path in list_secret_files(folder):
         name = path.name.lower()
@@ -37,7 +40,7 @@ def check_secret_files(folder: Path, names: Collection[str], environ: Mapping[st
 
 
 def list_secret_files(folder: Path) -> list[Path]:
-    """What a folder has with our prefix, sorted; RequestError when it cannot be listed."""
+    """Return the files with our prefix, sorted; RequestError when the folder cannot be listed."""
     try:
         return sorted(path for path in folder.iterdir() if path.name.lower().startswith(PREFIX))
     except OSError as error:

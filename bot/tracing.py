@@ -30,18 +30,18 @@ class Tracing:
 
     @contextmanager
     def span(self, name: str, parent: str = "", **attributes: object) -> Iterator[str]:
-        """What happens within is one step; gives its W3C traceparent, '' without traces."""
+        """Open a span and yield its W3C traceparent, '' without traces."""
         del name, parent, attributes
         yield ""
 
     def record_span(self, name: str, seconds: float, **attributes: object) -> None:
-        """A step of the current one that took so long and is over now."""
+        """Record a finished step of the current one that took so long."""
 
     def note(self, **attributes: object) -> None:
         """More about the current step."""
 
     def close(self) -> None:
-        """Sends what waits, for a few seconds."""
+        """Send the waiting spans, for a few seconds."""
 
 
 class OtlpTracing(Tracing):
@@ -119,7 +119,7 @@ class RunTrace:
 
 
 def open_tracing(environ: Mapping[str, str]) -> Tracing:
-    """What the standard variables ask for; RequestError where that is not to be had."""
+    """Open the tracing of the standard variables; RequestError where it is not available."""
     off = environ.get("OTEL_SDK_DISABLED", "").lower() == "true" or environ.get("OTEL_TRACES_EXPORTER") == "none"
     endpoint = next((name for name in ENDPOINTS if environ.get(name)), "")
     if off or not endpoint:

@@ -31,7 +31,7 @@ class FileHashes:
         self._now: dict[str, list[int | str]] = {}
 
     def hash_file(self, name: str) -> str:
-        """The SHA-256 of the file of that path from the root; OSError when it cannot be read."""
+        """Return the SHA-256 of a file, by its path from the root; OSError when it cannot be read."""
         looks = looks_of(os.stat(f"{self._root}/{name}"))
         known = self._before.get(name)
         if known is not None and known[:-1] == looks:
@@ -40,7 +40,7 @@ class FileHashes:
         return self.read(name)[1]
 
     def read(self, name: str) -> tuple[bytes, str]:
-        """The file's content and its hash; OSError when it cannot be read."""
+        """Return the file's content and its hash; OSError when it cannot be read."""
         path = self._root / name
         with path.open("rb") as file:
             looks, began = looks_of(os.fstat(file.fileno())), time.time_ns()
@@ -61,10 +61,10 @@ class FileHashes:
             self._before = kept
 
     def _is_new(self, others: Set[str]) -> bool:
-        """True when there is something to write, so that files that are gone are looked for."""
+        """Return True when there is something to write, so that removed files are looked for."""
         return len(others) < len(self._now) or any(self._before.get(name) != looks for name, looks in self._now.items())
 
 
 def looks_of(stat: os.stat_result) -> list[int]:
-    """What changes with every edit of a file."""
+    """Return what changes with every edit of a file."""
     return [stat.st_size, stat.st_ino, stat.st_mtime_ns, stat.st_ctime_ns]

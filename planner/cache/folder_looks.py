@@ -22,8 +22,10 @@ DBT_PROJECT = "dbt_project.yml"
 
 @dataclass(frozen=True)
 class FolderLooks:
-    """The files below a folder, hidden ones left out unless dbt reads them: how each looks, and the hashes of those
-    that were edited a moment ago."""
+    """The stat of each file below a folder, and the hashes of those edited a moment ago.
+
+    Hidden files are left out unless dbt reads them.
+    """
 
     looks: Mapping[str, tuple[int, ...]]
     recent: Mapping[str, str] = field(default_factory=dict)
@@ -67,13 +69,16 @@ def look_at(folder: Path) -> FolderLooks | None:
 
 
 def hash_file(folder: Path, name: str) -> str:
-    """The SHA-256 of a file's content; OSError when it cannot be read."""
+    """Return the SHA-256 of a file's content; OSError when it cannot be read."""
     return hashlib.sha256((folder / name).read_bytes()).hexdigest()
 
 
 def _below(folder: Path, prefix: str, is_dbt: bool) -> Iterator[tuple[os.DirEntry[str], str]]:
-    """The files below a folder with their paths from it. No link to a folder is followed; _Linked for one that whoever
-    reads a project does follow, as the project's own folders may be links."""
+    """Yield the files below a folder with their paths from it.
+
+    No link to a folder is followed; _Linked for a link that readers of a project do follow, as the project's own
+    folders may be links.
+    """
     with os.scandir(folder) as entries:
         listed = list(entries)
     for entry in listed:

@@ -10,12 +10,12 @@ HOME = "MERGEPLAN_HOME"
 
 
 def home_of(environ: Mapping[str, str]) -> Path | None:
-    """The folder of the embedded Spark and state; None: `.mergeplan` in the project's folder."""
+    """Return the folder of the embedded Spark and state; None means `.mergeplan` in the project's folder."""
     return Path(environ[HOME]) if environ.get(HOME) else None
 
 
 def cache_of(environ: Mapping[str, str]) -> Path | None:
-    """The folder of caches: MERGEPLAN_CACHE (`off`: none), else `cache` in MERGEPLAN_HOME, else the user's own.
+    """Return the folder of caches: MERGEPLAN_CACHE (`off`: none), else below MERGEPLAN_HOME or the user's.
 
     Never in the project's folder: what is committed there would be believed.
     """

@@ -42,15 +42,17 @@ class Cache:
         return self._use_file(lambda connection: _read(connection, keys)) or {} if keys else {}
 
     def put(self, entries: Mapping[str, str], read: Collection[str] = ()) -> None:
-        """Keep these texts, in one transaction, and note that others were read; those that were not read for longest go
-        when there is no room."""
+        """Store these texts in one transaction, and note the others as read.
+
+        The least recently read ones are dropped when there is no room.
+        """
         if entries:
             self._use_file(lambda connection: _write(connection, entries, self._largest))
         if read:
             self._use_file(lambda connection: _mark_used(connection, read))
 
     def open(self) -> sqlite3.Connection | None:
-        """A connection that only reads; None where nothing is kept yet, or the file cannot be read."""
+        """Open a connection that only reads; None where nothing is stored, or the file cannot be read."""
         if self._file is None or not self._file.is_file():
             return None
         try:
@@ -61,7 +63,7 @@ class Cache:
             return None
 
     def _use_file(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
-        """What is done with the file; None when there is none or it cannot be used. What is damaged is removed."""
+        """Work with the file; None when it is missing or unusable; a damaged one is removed."""
         if self._file is None:
             return None
         try:
@@ -91,7 +93,7 @@ class Lookups:
         self._connection = cache.open()
 
     def get(self, key: str) -> str | None:
-        """The text of a key, None if it has none."""
+        """Return the text of a key, None if it has none."""
         if key in self._new:
             return self._new[key]
         try:
@@ -103,7 +105,10 @@ class Lookups:
         return known.get(key)
 
     def put(self, key: str, text: str) -> None:
-        """Keep a text; it is written by `keep`."""
+        """Store these texts in one transaction, and note the others as read.
+
+        The least recently read ones are dropped when there is no room.
+        """
         self._new[key] = text
 
     def keep(self) -> None:
@@ -134,7 +139,7 @@ def _mark_used(connection: sqlite3.Connection, keys: Collection[str]) -> None:
 
 
 def _select(connection: sqlite3.Connection, keys: Collection[str]) -> tuple[dict[str, str], list[str]]:
-    """The texts of these keys, and the keys that were last read on another day."""
+    """Return the texts of these keys, and the keys that were last read on another day."""
     texts: dict[str, str] = {}
     stale: list[str] = []
     today = date.today().toordinal()

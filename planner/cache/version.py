@@ -17,7 +17,7 @@ READERS = ("*.py", "cache/*.py", "model/**/*.py", "parsing/**/*.py", "project/**
 
 @cache
 def reader_version() -> str:
-    """A digest of our own code and lists that read files, and of the versions of sqlglot and Python.
+    """Return a digest of our code and lists that read files, and of the versions of sqlglot and Python.
 
     The code and not the package's version: an installation that is edited keeps its version.
     """

@@ -44,7 +44,7 @@ class CatalogSources:
 
 
 def build_catalog(sources: CatalogSources) -> Catalog:
-    """The catalog of the project's models, parents first."""
+    """Return the catalog of the project's models, parents first."""
     project, environment = sources.project, sources.environment
     graph = graph_of(project.models)
     builder = _Builder(sources, graph)
@@ -78,14 +78,14 @@ class _Neighbours:
         self.read_by.setdefault(edge.source, {})[edge.target] = None
 
     def column(self, model: str, name: str) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
-        """What a column is made from, and what reads it, itself or as one of all columns."""
+        """Return the sources of a column, and its readers, by itself or as one of all columns."""
         own, every = Node(model, name), Node(model, ALL)
         sources = {**self.made_from.get(own, {}), **self.made_from.get(every, {})}
         targets = {**self.read_by.get(own, {}), **self.read_by.get(every, {})}
         return tuple(sources), tuple(targets)
 
     def row_deciders(self, model: str) -> tuple[Node, ...]:
-        """What decides which rows a model has."""
+        """Return what decides which rows a model has."""
         return tuple({**self.made_from.get(Node(model, ROWS), {}), **self.made_from.get(Node(model, ALL), {})})
 
 
@@ -143,7 +143,7 @@ def _audits(project: Project, model: Model) -> Iterator[CatalogAudit]:
 
 
 def render_query(model: Model, embedded_models: Mapping[str, Model], now: datetime, memory: ShapeMemory) -> str:
-    """The query as Spark runs it for the last interval that is over; '' for a model without one."""
+    """Return the query as Spark runs it for the last completed interval; '' for a model without one."""
     if not model.sql:
         return ""
     sql = model.text.strip() or model.sql
@@ -157,7 +157,7 @@ def render_query(model: Model, embedded_models: Mapping[str, Model], now: dateti
 
 
 def _lay_out(sql: str, memory: ShapeMemory) -> str:
-    """The query with lines and indentation: a macro leaves it without."""
+    """Format a query with lines and indentation: a macro leaves it without."""
     key = memory.key("layout", sql)
     text = memory.recall(str, key)
     if text is None:
@@ -167,7 +167,7 @@ def _lay_out(sql: str, memory: ShapeMemory) -> str:
 
 
 def _deployed_tables(sources: CatalogSources) -> dict[str, DeployedTable]:
-    """What the environment shows of each model."""
+    """Return what the environment shows of each model."""
     environment, models = sources.environment, sources.project.models
     snapshots = environment.snapshots
     graph = graph_of({name: snapshot.model for name, snapshot in snapshots.items()})
@@ -188,7 +188,7 @@ def _deployed_tables(sources: CatalogSources) -> dict[str, DeployedTable]:
 
 
 def _same_text(model: Model, deployed: Model) -> bool:
-    """True when nothing but the place and the layout of the file differs."""
+    """Return True when only the place and the layout of the file differ."""
     return model == deployed or model == replace(
         deployed, path=model.path, line=model.line, source=model.source, text=model.text, text_line=model.text_line
     )

@@ -156,7 +156,7 @@ class Catalog:
 
 @lru_cache(maxsize=64)
 def lines_of_words(model: Model) -> Mapping[str, int]:
-    """The first line of each word of a model's query; of its definition, where the query does not have the word."""
+    """Return the first line of each word of a model's query, or of its definition."""
     block, _, query = model.source.partition(";")
     lines: dict[str, int] = {}
     for text, first in ((query, block.count("\n") + 1), (block, 1)):

@@ -17,7 +17,7 @@ from mergeplan.planner.semantics.parent import can_mean
 def find_unused_columns(
     models: Mapping[str, CatalogModel], standalone: Iterable[Audit] = ()
 ) -> tuple[UnusedColumn, ...]:
-    """The columns of models with readers that reach no model without readers, no exposure, no rows and no setting.
+    """Return the columns of models with readers that reach no end of the graph, exposure, row or setting.
 
     Tables of others are left out, and so is a model whose columns are not known.
     """
@@ -51,7 +51,7 @@ def _used_columns(models: Mapping[str, CatalogModel], texts: Mapping[str, Collec
 
 
 def _needed_columns(model: CatalogModel, more_texts: Collection[str]) -> Iterator[Node]:
-    """The columns of a model that are needed whatever its readers do with their own."""
+    """Yield the columns of a model that are needed whatever its readers do with their own."""
     history = model.declared.history
     compares_all = history is not None and not history.updated_at and not history.columns
     is_whole = not model.readers or model.exposures or model.declared.reads_itself or compares_all
@@ -63,7 +63,7 @@ def _needed_columns(model: CatalogModel, more_texts: Collection[str]) -> Iterato
 
 
 def _namers(models: Mapping[str, CatalogModel], model: CatalogModel, column: CatalogColumn) -> tuple[str, ...]:
-    """The readers of a model that have to be edited before the column goes."""
+    """Return the readers of a model that must be edited before the column is removed."""
     by_lineage = {reader.model for reader in column.read_by}
     by_text = {reader for reader in model.readers if column.name in words_of(models[reader].declared.sql)}
     return tuple(sorted(by_lineage | by_text))
@@ -76,7 +76,7 @@ def words_of(sql: str) -> frozenset[str]:
 
 
 def _settings(model: Model) -> Iterator[str]:
-    """The texts of a model beside its query that may name its own columns."""
+    """Yield the texts of a model beside its query that may name its own columns."""
     yield from (model.time_column, *model.grain, *model.unique_key, *model.partitioned_by, *model.clustered_by)
     yield from (model.when_matched, model.merge_filter)
     if model.history is not None:

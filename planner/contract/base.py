@@ -90,7 +90,7 @@ class Sample(Data):
 
 
 def plain(value: object) -> Any:
-    """A value as JSON can say it; what JSON has no word for is text."""
+    """Convert a value to JSON; what JSON cannot express becomes text."""
     if value is None or isinstance(value, (str, int)):
         return value
     if isinstance(value, float):

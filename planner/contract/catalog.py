@@ -132,6 +132,6 @@ class CatalogView(Data):
 
 
 def catalog_schema() -> dict[str, Any]:
-    """The JSON Schema of the document (docs/schema/catalog.json)."""
+    """Return the JSON Schema of the document (docs/schema/catalog.json)."""
     schema = CatalogView.model_json_schema(mode="serialization")
     return {"$schema": DIALECT, **schema, "title": "The catalog of a mergeplan project"}

@@ -13,7 +13,7 @@ NUMBERS = ("integer", "number", "boolean")
 
 
 def config_schema(bot: type[BaseModel] | None = None, without_effect: frozenset[str] = frozenset()) -> dict[str, Any]:
-    """The schema; `cicd_bot` is the bot's own where its model is given, and an open mapping otherwise.
+    """Return the schema; `cicd_bot` is that of the bot's model, or else an open mapping.
 
     Keys `without_effect` are accepted there and described as such.
     """

@@ -33,7 +33,7 @@ def table_difference(diff: TableDiff) -> tables.TableDifference:
 
 
 def data_difference(diff: ModelDiff) -> tables.DataDifference:
-    """What a change does to the rows of a model."""
+    """Return what a change does to the rows of a model."""
     return tables.DataDifference(
         model=diff.model,
         columns_differ=_schema(diff.schema),
@@ -56,7 +56,7 @@ def data_difference(diff: ModelDiff) -> tables.DataDifference:
 
 
 def physical_plan_row(diff: PhysicalDiff) -> PhysicalPlanRow:
-    """What an edit does to the physical plan of a model's query."""
+    """Return what an edit does to the physical plan of a model's query."""
     changes = (
         PhysicalChangeRow(
             cost=str(change.cost),
@@ -99,7 +99,7 @@ def _samples(samples: Samples) -> tables.DifferenceSamples:
 
 
 def lineage_result(lineage: Lineage, models: Mapping[str, Model]) -> ResultLine:
-    """What a model or column is made from, or what is made from it."""
+    """Return what a model or column is made from, or what is made from it."""
     kinds = {name: str(models[name].kind) if name in models else None for name in {n.model for n in lineage.nodes}}
     return ResultLine(
         ok=True,

@@ -10,8 +10,10 @@ from mergeplan.planner.contract.tables import TableDifference
 
 
 class StageLine(Data):
-    """A stage begins; one with nothing to do has no line. `create` and `backfill` come again after a `compare` that
-    left something to compute."""
+    """A stage begins; one with nothing to do has no line.
+
+    `create` and `backfill` come again after a `compare` that left something to compute.
+    """
 
     event: Literal["stage"] = "stage"
     name: Stage = Field(description="the stage")

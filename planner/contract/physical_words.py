@@ -32,12 +32,12 @@ OTHER = "{cost}: {after}; before, {before}."  # a cost that a newer planner repo
 
 
 def is_worse(change: PhysicalChangeRow) -> bool:
-    """True when the query has the cost more often than before."""
+    """Return True when the query has the cost more often than before."""
     return change.after > change.before
 
 
 def physical_sentence(change: PhysicalChangeRow, format_name: Callable[[str], str]) -> str:
-    """What the new query does otherwise than the old one; `format_name` writes a name.
+    """Return how the new query's plan differs; `format_name` writes a name.
 
     >>> physical_sentence(PhysicalChangeRow(cost="shuffle", before=1, after=2), str)
     'rows are shuffled twice; before, once.'

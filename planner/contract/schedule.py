@@ -63,6 +63,6 @@ class Schedule(Data):
 
 
 def schedule_schema() -> dict[str, Any]:
-    """The JSON Schema of the document (docs/schema/schedule.json)."""
+    """Return the JSON Schema of the document (docs/schema/schedule.json)."""
     schema = Schedule.model_json_schema(mode="serialization")
     return {"$schema": DIALECT, **schema, "title": "The schedule of a mergeplan environment"}

@@ -48,7 +48,7 @@ def line_type() -> TypeAdapter[Line]:
 
 
 def read_line(text: str | bytes) -> Line | None:
-    """A line, or None for what is none or has an event that is not known here; RequestError for another version."""
+    """Return a line, or None for another text or an unknown event; RequestError for another version."""
     try:
         return line_type().validate_json(text)
     except ValidationError as error:
@@ -63,11 +63,11 @@ def read_line(text: str | bytes) -> Line | None:
 
 
 def serialize_line(line: Line) -> str:
-    """A line as JSON, without its line end."""
+    """Return a line as JSON, without its line end."""
     return line.model_dump_json()
 
 
 def lines_schema() -> dict[str, Any]:
-    """The JSON Schema of a line as it is written (docs/schema/plan.json)."""
+    """Return the JSON Schema of a line as it is written (docs/schema/plan.json)."""
     title = {"$schema": DIALECT, "title": "A line of mergeplan's JSON output"}
     return title | line_type().json_schema(mode="serialization")

@@ -15,7 +15,7 @@ COLUMNS = re.compile(r"[(\[]?\s*(\w+(?:\s*,\s*\w+)*)\s*[)\]]?")
 
 
 def audit_nodes(project: str, model: CatalogModel, name: DbtName) -> Iterator[dict[str, Any]]:
-    """The test nodes of a model's audits."""
+    """Yield the test nodes of a model's audits."""
     for audit in model.audits:
         own = DBT_TESTS.get(audit.name.removesuffix("_non_blocking"), audit.name)
         for column in _columns(audit):
@@ -23,7 +23,7 @@ def audit_nodes(project: str, model: CatalogModel, name: DbtName) -> Iterator[di
 
 
 def _columns(audit: CatalogAudit) -> list[str]:
-    """The columns that an audit looks at one by one; '' where it looks at rows as a whole."""
+    """Return the columns that an audit checks one by one; '' where it checks whole rows."""
     arguments = dict(audit.arguments)
     match = COLUMNS.fullmatch(arguments.get("columns", arguments.get("column", "")).strip())
     return [name.strip() for name in match[1].split(",")] if match else [""]

@@ -24,7 +24,7 @@ UNKNOWN = "unknown"  # a column's type, which Spark alone knows
 
 
 def dbt_manifest(catalog: Catalog) -> Json:
-    """The manifest: models and seeds as nodes, audits as tests, tables of others as sources, and exposures."""
+    """Return the manifest: models and seeds as nodes, audits as tests, external tables as sources, exposures."""
     project, names = project_name(catalog), dbt_names(catalog)
     nodes: dict[str, Json] = {}
     sources: dict[str, Json] = {}
@@ -53,7 +53,7 @@ def dbt_manifest(catalog: Catalog) -> Json:
 
 
 def dbt_catalog(catalog: Catalog) -> Json:
-    """The columns of every relation, as dbt reads them from a warehouse; a type that only Spark knows is `unknown`."""
+    """Return the columns of every relation, as dbt reads them; a type that only Spark knows is `unknown`."""
     tables: dict[bool, dict[str, Json]] = {True: {}, False: {}}
     for name, dbt_name in dbt_names(catalog).items():
         model = catalog.models.get(name)
@@ -114,7 +114,7 @@ def _materialized(kind: Kind) -> str:
 
 
 def _head(catalog: Catalog, name: DbtName, model: CatalogModel | None) -> Json:
-    """What every resource has."""
+    """Return what every resource has."""
     project = project_name(catalog)
     path = PurePosixPath(model.declared.path) if model else PurePosixPath("external_models.yaml")
     inside = path.relative_to(path.parts[0]) if len(path.parts) > 1 else path

@@ -33,12 +33,12 @@ class DbtName:
 
 
 def project_name(catalog: Catalog) -> str:
-    """The project's name as dbt allows it."""
+    """Return the project's name as dbt allows it."""
     return _word(catalog.project).strip("_") or "mergeplan"
 
 
 def dbt_names(catalog: Catalog) -> Mapping[str, DbtName]:
-    """The node of each model, and of each table that models read and no file declares."""
+    """Return the node of each model, and of each external table that no file declares."""
     project = project_name(catalog)
     own = {name: model for name, model in catalog.models.items() if not model.declared.kind.is_external}
     titles = _titles(own)
@@ -51,7 +51,7 @@ def dbt_names(catalog: Catalog) -> Mapping[str, DbtName]:
 
 
 def _titles(names: Iterable[str]) -> Mapping[str, str]:
-    """A model by the name of its table; where another is called so too with its schema, or with a digest."""
+    """Name each model by its table; add the schema, or a digest, where that is ambiguous."""
     tables = Counter(_word(parts_of(name)[2]) for name in names)
     whole = Counter(_word(name.replace(".", "__")) for name in names)
 
@@ -71,5 +71,5 @@ def _node(project: str, model: CatalogModel, title: str) -> DbtName:
 
 
 def _word(text: str) -> str:
-    """The text with letters, digits and underscores only."""
+    """Replace all but letters, digits and underscores."""
     return re.sub(r"\W", "_", text)

@@ -50,7 +50,7 @@ class Strip:
 
 
 def draw_strip(model: CatalogModel, now: datetime) -> Strip | None:
-    """The calendar of a model whose table is filled interval by interval; None for any other."""
+    """Draw the calendar of a model whose table is filled by intervals; None for any other."""
     deployed = model.deployed
     if deployed is None or not model.declared.kind.is_incremental or not model.declared.kind.is_stored:
         return None

@@ -16,7 +16,7 @@ class DiffLine:
 
 
 def diff_lines(diff: str, most: int) -> tuple[tuple[DiffLine, ...], int]:
-    """A diff's lines within so many characters, and how many lines are left out."""
+    """Return a diff's lines within so many characters, and how many are left out."""
     lines = printable(diff).rstrip("\n").split("\n")
     shown: list[DiffLine] = []
     for line in lines:

@@ -18,7 +18,7 @@ class Grid:
     gap: int
 
     def curve(self, start: Corner, end: Corner) -> str:
-        """The path of a line from the right side of one box to the left side of another."""
+        """Return the path of a line from the right side of one box to the left side of another."""
         x1, y1 = start[0] + self.width, start[1] + self.height // 2
         x2, y2 = end[0], end[1] + self.height // 2
         bend = max(self.gap // 2, (x2 - x1) // 2)

@@ -18,7 +18,7 @@ COLUMN_WORDS = {ROWS: "its rows", ALL: "every column"}
 
 
 def _group_by_model(nodes: Iterable[Node]) -> list[tuple[str, list[str]]]:
-    """The ends of edges by model, each with its columns."""
+    """Group the ends of edges by model, each with its columns."""
     groups: dict[str, list[str]] = {}
     for node in nodes:
         groups.setdefault(node.model, []).append(COLUMN_WORDS.get(node.column, node.column))
@@ -30,7 +30,7 @@ def _namers(columns: Iterable[UnusedColumn]) -> list[str]:
 
 
 def _breakable(name: str) -> Markup:
-    """A name that may be broken after a dot or an underscore."""
+    """Return a name that may be broken after a dot or an underscore."""
     return Markup("<wbr>").join(escape(printable(part)) for part in re.split(r"(?<=[._])(?![._])", name))
 
 
@@ -45,7 +45,7 @@ def _kind_words(kind: str) -> str:
 
 
 def page_filters() -> Mapping[str, Callable[..., Any]]:
-    """The filters of every template that shows a catalog."""
+    """Return the filters of every template that shows a catalog."""
     return dict(_filters())
 
 

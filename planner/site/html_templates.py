@@ -12,7 +12,7 @@ from mergeplan.planner.wording import printable
 
 
 def open_templates(folders: Sequence[Path], filters: Mapping[str, Callable[..., Any]]) -> Environment:
-    """The templates of these folders with these filters; the first folder that has a name counts."""
+    """Open the templates of these folders; the first folder that has a name wins."""
     environment = Environment(
         loader=FileSystemLoader(folders),
         autoescape=True,
@@ -26,5 +26,5 @@ def open_templates(folders: Sequence[Path], filters: Mapping[str, Callable[..., 
 
 
 def printable_value(value: object) -> object:
-    """What a template puts out: no text of others turns the direction of what stands around it."""
+    """Return a template's output with text directions isolated."""
     return printable(value) if type(value) is str else value

@@ -10,7 +10,7 @@ _SAFE = re.compile(r"[a-z0-9_][a-z0-9_.-]{0,150}")
 
 
 def page_name(model: str) -> str:
-    """The file of a model's page, and its id within a single file.
+    """Return the file of a model's page, which is its id within a single file.
 
     >>> page_name("shop.orders")
     'shop.orders'

@@ -36,7 +36,7 @@ class _Side:
 
 
 def draw_neighbourhood(models: Mapping[str, CatalogModel], focus: str) -> Drawing[Box]:
-    """The drawing around a model."""
+    """Draw the graph around a model."""
 
     def parents(name: str) -> Sequence[str]:
         return models[name].parents if name in models else ()
@@ -67,7 +67,7 @@ def draw_neighbourhood(models: Mapping[str, CatalogModel], focus: str) -> Drawin
 
 
 def _side(focus: str, step: Steps) -> _Side:
-    """The nearest models of one direction, as many as can be read."""
+    """Return the nearest models of one direction, as many as can be read."""
     near = [name for name in dict.fromkeys(step(focus)) if name != focus]
     shown = near[:NEAR_MOST]
     beyond = dict.fromkeys(other for name in shown for other in step(name))

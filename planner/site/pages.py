@@ -41,7 +41,7 @@ class Site:
     single: bool = False
 
     def index(self) -> str:
-        """The list of all models with the search; of a single file, all of it."""
+        """Render the list of all models with the search; of a single file, all of it."""
         if not self.single:
             return self._render("index.html", **self._list_values(""), link=lambda name: f"models/{_address(name)}")
         pages = [Page(page_name(name), self._article(name)) for name in self.catalog.models]
@@ -51,11 +51,11 @@ class Site:
         return self._render("single.html", **values)
 
     def model(self, name: str) -> str:
-        """The page of a model, in the folder `models`."""
+        """Render the page of a model, in the folder `models`."""
         return self._render("model.html", **self._model_values(name), **self._beside)
 
     def unused(self) -> str:
-        """The page of columns that nothing needs, beside the index."""
+        """Render the page of columns that nothing needs, beside the index."""
         link = {"link": lambda name: f"models/{_address(name)}", "home": "index.html", "search_link": _search("")}
         return self._render("unused.html", **link, unused_by_model=self._unused_by_model)
 
@@ -115,7 +115,7 @@ def _search(index: str) -> Any:
 
 @cache
 def policy() -> str:
-    """What a browser is forbidden: everything but our own style and our own script, known by their hashes."""
+    """Forbid a browser everything but our own style and script, by their hashes."""
     hashes = (b64encode(hashlib.sha256(_text(name).encode()).digest()).decode() for name in ("style.css", "search.js"))
     style, script = (f"'sha256-{digest}'" for digest in hashes)
     return f"default-src 'none'; style-src {style}; script-src {script}; base-uri 'none'; form-action 'none'"

@@ -76,7 +76,7 @@ class RunProgress:
 
 
 def apply_line(progress: RunProgress, line: Line) -> RunProgress:
-    """The progress after one more line of the run; the same object where the line is not about it."""
+    """Return the progress after one more line; the same object where the line does not concern it."""
     match line:
         case PlanLine():
             models = tuple(ModelProgress(model.name) for model in line.plan.models if _is_computed(model))

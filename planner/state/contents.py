@@ -94,7 +94,7 @@ class KnownContents:
             return {row.name: digest(marks[row.name], repr(row.columns))[:32] for row in known}
 
     def load_inputs(self, table: str) -> str:
-        """The digest of what the table was made from, '' when that is not known."""
+        """Return the digest of the inputs of a table, '' when unknown."""
         with self._database.reading() as tx:
             mine = t.contents.c.table_name == table, t.contents.c.columns == _INPUTS
             row = tx.execute(tx.select(t.contents).where(*mine)).one_or_none()
@@ -107,15 +107,17 @@ class KnownContents:
             tx.put(t.contents, [_whole_row(table, _INPUTS, inputs)])
 
     def load_pass(self, table: str, asked: str) -> str:
-        """The digest of what a pass of this audit rested on, '' when it is not known to have passed."""
+        """Return the digest that a pass of this audit rested on, '' when it is not known to have passed."""
         with self._database.reading() as tx:
             mine = t.contents.c.table_name == table, t.contents.c.columns == _pass_key(asked)
             row = tx.execute(tx.select(t.contents).where(*mine)).one_or_none()
             return row.hash if row else ""
 
     def record_pass(self, table: str, asked: str, basis: str) -> None:
-        """Keep what a pass of an audit rests on. It is worth something only as long as the same is found again, so that
-        nobody has to hold the table."""
+        """Store what a pass of an audit rests on.
+
+        It counts only while the same is found again, so nobody has to hold the table.
+        """
         with self._database.writing() as tx:
             tx.put(t.contents, [_whole_row(table, _pass_key(asked), basis[:32])])
 
@@ -127,7 +129,7 @@ class KnownContents:
 
 
 def is_lasting() -> tuple[sa.ColumnElement[bool], ...]:
-    """The conditions of the rows that are true in another database, too."""
+    """Return the conditions of the rows that are true in another database, too."""
     columns = t.contents.c.columns
     return columns.notin_(OF_THIS_MOMENT), columns.not_like(f"{_PASSED}%")
 
@@ -146,7 +148,7 @@ def drop_contents(tx: Transaction, table: str, interval: Interval | None = None)
 
 
 def _whole_row(table: str, columns: str, value: str) -> dict[str, object]:
-    """A row that any write of the table drops."""
+    """Return a row that any write of the table drops."""
     return {"table_name": table, "columns": columns, "period": WHOLE, "start_at": None, "rows": 0, "hash": value}
 
 

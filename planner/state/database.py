@@ -48,7 +48,7 @@ _READ = "mergeplan_read"  # the execution option that says: this transaction onl
 
 
 def open_database(url: str) -> sa.Engine:
-    """A database that answers; RequestError, without the password, for a URL that is wrong or cannot be reached."""
+    """Open a database that answers; RequestError, without the password, for a wrong or unreachable URL."""
     try:
         parsed = sa.make_url(url)
     except (sa.exc.ArgumentError, ValueError) as error:  # a port that is no number is a ValueError
@@ -72,7 +72,7 @@ def open_database(url: str) -> sa.Engine:
 
 
 def open_upgraded(url: str, package: str) -> sa.Engine:
-    """A database that answers, with the tables of one package up to date; RequestError when there is none."""
+    """Open a database with the tables of one package up to date; RequestError when there is none."""
     database = open_database(url)
     try:
         upgrade(database, package)
@@ -164,7 +164,7 @@ def decoding(database: sa.Engine) -> Iterator[None]:
 
 
 def _is_ours(error: sa.exc.DBAPIError) -> bool:
-    """True when the database is well, and was asked for what cannot be: two rows of one key, a wrong statement."""
+    """Return True when the database is well, and the statement was wrong: two rows of one key, bad SQL."""
     if isinstance(error, sa.exc.ProgrammingError):
         return not error.connection_invalidated and getattr(error.orig, "sqlstate", "") not in (None, FORBIDDEN)
     return isinstance(error, (sa.exc.IntegrityError, sa.exc.DataError, sa.exc.NotSupportedError))
@@ -199,7 +199,7 @@ def _secrets(url: sa.URL) -> list[str]:
 
 
 def _was_emptied(file: Path) -> bool:
-    """True for a file without a byte, as a cut or a full disk leaves it: taken for new, prod would look unbuilt.
+    """Return True for a file without a byte, as a cut or a full disk leaves it: prod would look unbuilt.
 
     A database that another process is only just making has some in a moment; nobody else waits.
     """
@@ -235,7 +235,7 @@ def put(connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, 
 
 @lru_cache(maxsize=STATEMENTS)
 def _put_statement(dialect: str, table: sa.Table, names: tuple[str, ...]) -> sa.Insert:
-    """An insert that updates these columns where the key is taken."""
+    """Return an insert that updates these columns where the key is taken."""
     statement = _insert(dialect, table)
     keys = [column.name for column in table.primary_key]
     if changed := {name: statement.excluded[name] for name in names if name not in keys}:
@@ -271,13 +271,13 @@ def upgrade(database: sa.Engine, package: str) -> None:
 
 
 def revisions(package: str) -> list[str]:
-    """The revisions that a package brings, oldest first, told by its files' names."""
+    """Return a package's revisions, oldest first, by its files' names."""
     folder = resources.files(package) / "migrations" / "versions"
     return sorted(name.split("_")[0] for name in (entry.name for entry in folder.iterdir()) if _is_revision(name))
 
 
 def version_table(package: str) -> str:
-    """The table that remembers how far the migrations of one package have come."""
+    """Return the table that stores how far the migrations of one package have come."""
     return f"alembic_version_{package.split('.')[1]}"
 
 

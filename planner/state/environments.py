@@ -63,7 +63,7 @@ class Environments:
         self._snapshots = snapshots
 
     def get(self, name: str) -> Environment:
-        """The environment as it is; of revision 0 when there is none of that name."""
+        """Return the environment; of revision 0 when there is none of that name."""
         with self._database.reading() as tx:
             return self._read(tx, name)
 
@@ -74,7 +74,7 @@ class Environments:
             return tuple(self._read(tx, row.name) for row in names)
 
     def history(self, name: str | None = None) -> tuple[Revision, ...]:
-        """The revisions of one environment, or of all, newest first."""
+        """Return the revisions of one environment, or of all, newest first."""
         history = t.environment_history
         with self._database.reading() as tx:
             query = tx.select(history).order_by(history.c.environment, history.c.revision)
@@ -83,7 +83,7 @@ class Environments:
             return tuple(revision for group in by_name for revision in reversed([*_revisions(group)]))
 
     def get_revision(self, name: str, revision: int) -> Environment:
-        """The environment as it was at a revision (0: before it was); RequestError when there is none."""
+        """Return the environment at a revision (0: before it existed); RequestError when there is none."""
         with self._database.reading() as tx:
             return self.read_at(tx, name, revision)
 
@@ -93,12 +93,12 @@ class Environments:
             tx.execute(tx.update(t.environments).where(t.environments.c.name == name).values(expires_at=at))
 
     def generation(self) -> int:
-        """A number that grows with every change of any environment."""
+        """Return a number that grows with every change of any environment."""
         with self._database.reading() as tx:
             return generation(tx)
 
     def read_at(self, tx: Transaction, name: str, revision: int) -> Environment:
-        """The environment as it was at a revision, in the caller's transaction."""
+        """Return the environment at a revision, in the caller's transaction."""
         if revision == 0:
             return Environment(name)
         rows = _rows_for(tx, name, revision)
@@ -118,7 +118,7 @@ class Environments:
 
 
 def generation(tx: Transaction) -> int:
-    """A number that grows with every change of any environment."""
+    """Return a number that grows with every change of any environment."""
     history = t.environment_history
     last = sa.select(sa.func.max(history.c.revision).label("last")).where(tx.own(history))
     latest = last.group_by(history.c.environment).subquery()  # old rows are forgotten, the last of each name never
@@ -126,7 +126,7 @@ def generation(tx: Transaction) -> int:
 
 
 def map_at(tx: Transaction, name: str, revision: int) -> maps.EnvironmentMap | None:
-    """The map of a revision, as ids; None when there is none."""
+    """Return the map of a revision, as ids; None when there is none."""
     rows = _rows_for(tx, name, revision)
     if not rows or rows[-1].revision != revision:
         return None
@@ -135,7 +135,7 @@ def map_at(tx: Transaction, name: str, revision: int) -> maps.EnvironmentMap | N
 
 
 def _rows_for(tx: Transaction, name: str, revision: int) -> list[sa.Row[Any]]:
-    """The rows from the last whole map on up to a revision."""
+    """Return the rows from the last whole map up to a revision."""
     history = t.environment_history
     mine = tx.select(history).where(history.c.environment == name, history.c.revision <= revision)
     rows = tx.execute(mine.where(history.c.revision > revision - maps.WHOLE).order_by(history.c.revision)).all()

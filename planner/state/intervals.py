@@ -31,7 +31,7 @@ class Intervals:
         return {name: merge(intervals) for name, intervals in intervals_by_table.items()}
 
     def digest(self) -> str:
-        """A digest of the time that every table holds."""
+        """Return a digest of the time that every table holds."""
         with self._database.reading() as tx:
             rows = tx.execute(tx.select(t.intervals)).all()
         return digest(*sorted(f"{row.table_name} {row.start_at} {row.end_at}" for row in rows))

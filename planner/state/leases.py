@@ -146,7 +146,7 @@ def _update(tx: Transaction, name: str) -> sa.Update:
 
 
 def _machine() -> str:
-    """What tells one set of process numbers from another; '' where unknown, and then only time frees a lease."""
+    """Return what distinguishes one set of process numbers from another; '' leaves leases to time."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return f"{platform.node()} {boot} {os.readlink('/proc/self/ns/pid')}"
@@ -158,12 +158,12 @@ MACHINE = _machine()
 
 
 def here() -> str:
-    """This machine and since when this process runs, which tells it from a later one of the same number."""
+    """Return this machine and the start of this process, distinct from a later one of the same number."""
     return f"{MACHINE} since {_began(os.getpid()) or ''}" if MACHINE else ""
 
 
 def has_ended(machine: str, pid: int) -> bool:
-    """True when the process, which wrote `machine` with `here`, was one of this machine's and is no more."""
+    """Return True when the process that wrote `machine` was one of this machine's and has ended."""
     place, _, began = machine.partition(" since ")
     if not place or place != MACHINE:
         return False
@@ -177,7 +177,7 @@ def has_ended(machine: str, pid: int) -> bool:
 
 
 def _began(pid: int) -> str | None:
-    """The tick of the machine's clock at which a process began; '' for one that has ended, None when not to be seen.
+    """Return the clock tick at which a process began; '' for one that has ended, None when unknown.
 
     One that was killed keeps its number until its parent has asked how it ended.
     """

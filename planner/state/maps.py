@@ -22,7 +22,7 @@ class EnvironmentMap:
 
 
 def encode_map(new: EnvironmentMap, before: EnvironmentMap | None, revision: int) -> tuple[Json, Json]:
-    """The map as the columns `snapshots` and `views` keep it, given that of the revision before.
+    """Return the map as the columns `snapshots` and `views` store it, given the revision before.
 
     A difference has the key `since`, which names no model: their names have a dot.
     """
@@ -35,7 +35,7 @@ def encode_map(new: EnvironmentMap, before: EnvironmentMap | None, revision: int
 
 
 def read(rows: Iterable[tuple[Json, Json]]) -> Iterable[EnvironmentMap]:
-    """The maps of revisions that follow each other, oldest first; the first is a whole one."""
+    """Yield the maps of successive revisions, oldest first; the first is a whole one."""
     snapshots: dict[str, str] = {}
     views: frozenset[str] = frozenset()
     for snapshot_ids, shown in rows:
@@ -50,11 +50,11 @@ def read(rows: Iterable[tuple[Json, Json]]) -> Iterable[EnvironmentMap]:
 
 
 def is_whole(snapshots: Json) -> bool:
-    """True for a map that is kept as it is."""
+    """Return True for a map that is stored whole."""
     return "since" not in snapshots
 
 
 def ids_in(snapshots: Json) -> Iterable[str]:
-    """The snapshots that a kept map names."""
+    """Return the snapshots that a stored map names."""
     ids: Iterable[str] = (snapshots if is_whole(snapshots) else snapshots["changed"]).values()
     return ids

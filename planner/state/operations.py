@@ -13,8 +13,10 @@ from mergeplan.planner.state.transaction import Database
 
 @dataclass(frozen=True)
 class RunningWrite:
-    """An operation that writes a table's batch from `start` on; `request` is a digest of all that it depends on, and
-    `token` that of the table's lease under which it began."""
+    """An operation that writes a table's batch from `start` on.
+
+    `request` is a digest of all that it depends on, and `token` that of the table's lease under which it began.
+    """
 
     operation: Operation
     start: datetime

@@ -14,7 +14,7 @@ class Overrides:
         self._database = database
 
     def list_for(self, environment: str) -> tuple[Override, ...]:
-        """The overrides of changes in this environment, by model."""
+        """Return the overrides of changes in this environment, by model."""
         overrides = t.overrides
         with self._database.reading() as tx:
             mine = tx.select(overrides).where(overrides.c.environment == environment)

@@ -43,7 +43,7 @@ class PhysicalTables:
             return _read(tx, tx.select(t.physical_tables))
 
     def get(self, name: str) -> PhysicalTable | None:
-        """What we know of one table; None when we do not know it."""
+        """Return one table; None when it is unknown."""
         with self._database.reading() as tx:
             return _read(tx, tx.select(t.physical_tables).where(t.physical_tables.c.name == name)).get(name)
 
@@ -57,7 +57,7 @@ class PhysicalTables:
         return columns
 
     def types_of(self, table: str, column: str) -> tuple[str, ...]:
-        """The types that a column has in the files of a table and of the tables that it stands on, latest first."""
+        """Return the types of a column in the files of a table and of its bases, latest first."""
         known, types, frontier = self.all(), list[str](), [table]
         while frontier:
             physical_table = known.get(frontier.pop())
@@ -116,7 +116,7 @@ class PhysicalTables:
 
 
 def are_ours(known_tables: Mapping[str, PhysicalTable], tables: Collection[str]) -> bool:
-    """True when nobody else writes these tables, nor any that they stand on: files of ours are never overwritten."""
+    """Return True when nobody else writes these tables, nor their bases: our files are never overwritten."""
     waiting, seen = list(tables), set[str]()
     while waiting:
         table = known_tables.get(waiting.pop())

@@ -74,7 +74,7 @@ class Plans:
             tx.execute(tx.update(t.plans).where(t.plans.c.id == id).values(values))
 
     def get(self, id: str) -> SavedPlan:
-        """The plan of this id; RequestError when there is none."""
+        """Return the plan of this id; RequestError when there is none."""
         with self._database.reading() as tx:
             row = tx.execute(tx.select(t.plans).where(t.plans.c.id == id)).one_or_none()
             if row is None:
@@ -82,13 +82,13 @@ class Plans:
             return _build_saved_plan(row)
 
     def list_by_status(self, status: str) -> tuple[SavedPlan, ...]:
-        """The plans of a status, oldest first."""
+        """Return the plans of a status, oldest first."""
         with self._database.reading() as tx:
             mine = tx.select(t.plans).where(t.plans.c.status == status).order_by(t.plans.c.created_at)
             return tuple(_build_saved_plan(row) for row in tx.execute(mine))
 
     def since(self, since: datetime) -> tuple[SavedPlan, ...]:
-        """The plans made at or after a time, oldest first."""
+        """Return the plans made at or after a time, oldest first."""
         with self._database.reading() as tx:
             mine = tx.select(t.plans).where(t.plans.c.created_at >= since).order_by(t.plans.c.created_at)
             return tuple(_build_saved_plan(row) for row in tx.execute(mine))

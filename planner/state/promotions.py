@@ -49,8 +49,10 @@ BY_ONE = SwapOptions()
 
 @dataclass(frozen=True)
 class Promotion:
-    """An environment on its way from one map to another; `done` are the views that are known to be swapped: others
-    may be too."""
+    """An environment on its way from one map to another.
+
+    `done` are the views that are known to be swapped: others may be too.
+    """
 
     id: str
     environment: str
@@ -129,7 +131,7 @@ class Promotions:
             tx.put(t.environments, [{"name": promotion.environment, "revision": promotion.old.revision}])
 
     def pending(self) -> tuple[Promotion, ...]:
-        """The promotions that are neither done nor rolled back, oldest first: under way, or left by a crash."""
+        """Return the promotions that are neither done nor rolled back, oldest first."""
         journal, steps, promotions = t.promotions, t.promotion_steps, []
         with self._database.reading() as tx:
             pending = tx.select(journal).where(journal.c.status == Status.PENDING.value).order_by(journal.c.began_at)

@@ -37,7 +37,7 @@ class Restatements:
         self._tables = tables
 
     def past(self) -> Past:
-        """What every environment shows and has shown, and the tables that none did."""
+        """Return what every environment shows and has shown, and the tables that none did."""
         now = {environment.name: environment for environment in self._environments.all()}
         rows = [row for row in self._environments.history() if row.action is not HistoryAction.UNDONE]
         known = self._load_snapshots(rows)

@@ -41,10 +41,9 @@ class Retention:
         self._database = database
 
     def forget(self, before: datetime) -> Forgotten:
-        """Forget what was over before a time: revisions that were replaced, promotions that ended, plans, and the
-        snapshots that then nothing names.
+        """Delete what was over before a time: old revisions, promotions, plans, and unnamed snapshots.
 
-        The last revision of every environment stays, also of those that were dropped: revisions are counted on.
+        The last revision of every environment stays, also of dropped ones: revisions are counted on.
         """
         with self._database.writing() as tx:
             if tx.connection.dialect.name == "postgresql":

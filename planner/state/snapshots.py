@@ -43,7 +43,7 @@ class Snapshots:
             keep_snapshots(tx, {snapshot.name: snapshot for snapshot in snapshots if not snapshot.forced})
 
     def tables_with_drift(self) -> frozenset[str]:
-        """The tables that a person's override let some environment keep while what they read changed."""
+        """Return the tables that an override let some environment keep while what they read changed."""
         with self._database.reading() as tx:
             forced = tx.execute(tx.select(t.snapshots).where(t.snapshots.c.forced))
             return frozenset(row.stored or DEFAULT.table(row.name, row.version) for row in forced)
@@ -80,7 +80,7 @@ def _row(snapshot: Snapshot) -> dict[str, object]:
 
 @lru_cache(maxsize=8)
 def _select(project: str) -> sa.Select[Any]:
-    """The project's snapshots, with their meanings as texts."""
+    """Return the project's snapshots, with their meanings as texts."""
     plain = [column for column in t.snapshots.c if column is not t.snapshots.c.meaning]
     meaning = sa.cast(t.snapshots.c.meaning, sa.Text).label("meaning")
     return sa.select(*plain, meaning).where(t.snapshots.c.project == project)
@@ -101,8 +101,10 @@ def _meaning(text: str) -> Meaning | None:
 
 
 def _as_named(model: Model) -> Model:
-    """A model whose texts call each table by its name, or are left to be written from their trees: a state of before
-    names had catalogs may have `spark_catalog.` before names in the default catalog."""
+    """Return a model whose texts call each table by its name.
+
+    A state of before names had catalogs may have `spark_catalog.` before names in the default catalog.
+    """
     if any(name.startswith(f"{SESSION_CATALOG}.") for name in (model.name, *model.depends_on)):
         return model
     written = (model.text, *(statement.text for statement in (*model.pre_statements, *model.post_statements)))

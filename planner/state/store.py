@@ -50,7 +50,7 @@ class StateStore:
         self.transfers = Transfers(self.database)
 
     def mark(self) -> str:
-        """A text that is another one when an environment or the time that a table holds has changed since."""
+        """Return a text that changes with every environment and the time that a table holds."""
         return f"{self.environments.generation()} {self.intervals.digest()}"
 
     def close(self) -> None:

@@ -25,23 +25,23 @@ class Transaction:
         self.project = project
 
     def execute(self, statement: sa.Executable) -> sa.CursorResult[Any]:
-        """The result of a statement."""
+        """Return the result of a statement."""
         return self.connection.execute(statement)
 
     def own(self, table: sa.Table) -> sa.ColumnElement[bool]:
-        """The condition that a row is the project's own."""
+        """Return the condition that a row is the project's own."""
         return table.c.project == self.project
 
     def select(self, table: sa.Table) -> sa.Select[Any]:
-        """The project's rows of a table, to be narrowed."""
+        """Return the project's rows of a table, to be narrowed."""
         return _select(table, self.project)
 
     def update(self, table: sa.Table) -> sa.Update:
-        """A change of the project's rows of a table, to be narrowed."""
+        """Return a change of the project's rows of a table, to be narrowed."""
         return _update(table, self.project)
 
     def delete(self, table: sa.Table) -> sa.Delete:
-        """A deletion of the project's rows of a table, to be narrowed."""
+        """Return a deletion of the project's rows of a table, to be narrowed."""
         return _delete(table, self.project)
 
     def insert(self, table: sa.Table, row: Mapping[str, Any]) -> None:
@@ -86,23 +86,23 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Transaction]:
-        """A transaction that only reads; RequestError for a row that a whole database could not hold."""
+        """Open a transaction that only reads; RequestError for a row that no whole database holds."""
         with db.transaction(self.engine, read=True) as connection, db.decoding(self.engine):
             yield Transaction(connection, self.project)
 
     def decode(self, read: Callable[[], T]) -> T:
-        """What a row stands for, read after its transaction; RequestError as there."""
+        """Decode a row after its transaction; RequestError as there."""
         with db.decoding(self.engine):
             return read()
 
     @contextmanager
     def writing(self) -> Iterator[Transaction]:
-        """A transaction that writes, committed unless something is raised."""
+        """Open a transaction that writes, committed unless something is raised."""
         with db.transaction(self.engine) as connection:
             yield Transaction(connection, self.project)
 
 
 def chunks(values: Sequence[str]) -> Iterator[Sequence[str]]:
-    """The values a few hundred at a time."""
+    """Yield the values a few hundred at a time."""
     for start in range(0, len(values), CHUNK):
         yield values[start : start + CHUNK]

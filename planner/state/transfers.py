@@ -114,7 +114,7 @@ def _plain(value: object) -> object:
 def _select_environment_rows(
     rows: Mapping[str, list[dict[str, Any]]], names: frozenset[str]
 ) -> dict[str, list[dict[str, Any]]]:
-    """The rows that belong to some environments: their history, its snapshots, the tables of these."""
+    """Return the rows of some environments: their history, its snapshots, the tables of these."""
     kept = dict(rows)
     for name, table_rows in rows.items():
         if table_rows and "environment" in table_rows[0]:
@@ -131,7 +131,7 @@ def _select_environment_rows(
 def _select_table_rows(
     rows: Mapping[str, list[dict[str, Any]]], table_names: Collection[str]
 ) -> dict[str, list[dict[str, Any]]]:
-    """The rows about these physical tables, and about those that their views read."""
+    """Return the rows about these physical tables, and about those that their views read."""
     reads = {row["name"]: row["reads"] for row in rows["physical_tables"]}
     tables: set[str] = set()
     frontier = [name for name in reads if name in table_names]
@@ -148,7 +148,7 @@ def _select_table_rows(
 
 
 def _validate(data: Json) -> dict[str, list[dict[str, Any]]]:
-    """The document's rows by table; RequestError when it is none that can be read here."""
+    """Return the document's rows by table; RequestError when it cannot be read here."""
     version = data.get("mergeplan_state") if isinstance(data, dict) else None
     if isinstance(version, int) and version > FORMAT:
         raise RequestError(f"The document is of a newer form ({version}).", hint="Install the newer mergeplan.")
@@ -169,7 +169,7 @@ def _validate(data: Json) -> dict[str, list[dict[str, Any]]]:
 
 
 def _row(table: sa.Table, row: Mapping[str, Any], number: int) -> dict[str, Any]:
-    """A row as the database takes it; RequestError for a column that is unknown, missing or of another type."""
+    """Return a row as the database takes it; RequestError for an unknown, missing or wrongly typed column."""
     where = f"`{table.name}`, row {number}"
     if unknown := sorted(row.keys() - set(table.columns.keys())):
         raise RequestError(f"{where}: there is no column `{unknown[0]}`.")

@@ -61,8 +61,10 @@ class AuditHistory:
         since: datetime | None = None,
         limit: int = LISTED,
     ) -> tuple[RecordedAudit, ...]:
-        """The newest results first, at most `limit`; of these models ('' stands for standalone audits; None: all), of
-        one environment or audit, from one moment on."""
+        """Return the newest results first, at most `limit`, filtered by models, environment, audit and time.
+
+        '' in `models` stands for standalone audits, None for all.
+        """
         mine = t.audit_results.c
         with self._database.reading() as tx:
             wanted = tx.select(t.audit_results)

@@ -24,7 +24,7 @@ class PassedAudits:
             tx.execute(tx.delete(t.passed_audits).where(mine.table_name == table, mine.audit == audit))
 
     def names_for(self, table: str) -> frozenset[str]:
-        """The audits that passed on the table."""
+        """Return the audits that passed on the table."""
         with self._database.reading() as tx:
             rows = tx.execute(tx.select(t.passed_audits).where(t.passed_audits.c.table_name == table))
             return frozenset(row.audit for row in rows)

@@ -39,8 +39,11 @@ class AuditCount:
 
 @dataclass(frozen=True)
 class ModelRun:
-    """A model in a run. `intervals` were due; `rows` and `seconds` are those of all batches; `message` says why it
-    failed; `reported_at` is when a scheduler took the result up, None before."""
+    """A model in a run.
+
+    `intervals` were due; `rows` and `seconds` are those of all batches; `message` says why it failed; `reported_at` is
+    when a scheduler took the result up, None before.
+    """
 
     model: str
     table: str
@@ -81,7 +84,7 @@ class Runs:
         self._database = database
 
     def begin(self, id: str, environment: str, revision: int, execution_time: datetime) -> None:
-        """A run begins, or one of this id is taken up; RequestError when it is one of another environment."""
+        """Begin a run, or resume one of this id; RequestError when it is one of another environment."""
         with self._database.writing() as tx:
             before = tx.execute(tx.select(t.runs).where(t.runs.c.id == id)).one_or_none()
             if before is not None and before.environment != environment:
@@ -118,7 +121,7 @@ class Runs:
             tx.execute(mine.where(t.run_models.c.model.in_(models)))
 
     def end(self, id: str, status: RunStatus, message: str = "") -> None:
-        """The run has ended; its models that have not are failed for the same reason."""
+        """End the run; its unfinished models fail for the same reason."""
         with self._database.writing() as tx:
             now = tx.now()
             values = {"status": status.value, "message": message, "ended_at": now}
@@ -128,7 +131,7 @@ class Runs:
             tx.execute(tx.update(t.run_models).where(t.run_models.c.run == id, open_ones).values(**failed))
 
     def get(self, id: str) -> RunRecord | None:
-        """The run of this id with its models; None when there is none."""
+        """Return the run of this id with its models; None when there is none."""
         with self._database.reading() as tx:
             row = tx.execute(tx.select(t.runs).where(t.runs.c.id == id)).one_or_none()
             if row is None:
@@ -144,7 +147,7 @@ class Runs:
             tx.execute(mine.values(reported_at=tx.now()))
 
     def latest_execution_time(self, environment: str) -> datetime | None:
-        """The latest moment as of which a run of the environment computed; None when there was none."""
+        """Return the latest moment as of which a run of the environment computed; None for none."""
         with self._database.reading() as tx:
             latest = sa.select(sa.func.max(t.runs.c.execution_time)).where(tx.own(t.runs))
             time: datetime | None = tx.execute(latest.where(t.runs.c.environment == environment)).scalar_one()
@@ -152,7 +155,7 @@ class Runs:
 
 
 def _due(name: str, table: str, intervals: Timeline, earlier: ModelRun | None, again: bool) -> ModelRun:
-    """A model that is due, with what the run did for its table before, unless that was done and is done again."""
+    """Return a model that is due, with the run's earlier work on its table unless that is repeated."""
     if earlier is None or earlier.table != table:
         return ModelRun(name, table, RunStatus.DUE, intervals)
     rows, seconds = (0, 0.0) if earlier.status is RunStatus.DONE else (earlier.rows, earlier.seconds)
