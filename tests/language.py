@@ -7,6 +7,7 @@ and texts use the field's words. `tests/test_language.py` holds that no number r
 from __future__ import annotations
 
 import ast
+import json
 import re
 import subprocess
 import sys
@@ -28,6 +29,11 @@ PARTICLES = frozenset(
     "about after among apart at before beside between beyond by for from in into of on to with".split()
 )
 VAGUE = frozenset({"each", "found", "given"})
+IDLE = frozenset(
+    """known own left wanted asked said seen kept held stands beside told met here there why what which how else other
+    others rest mine theirs ours before after now then again both all some any none such same more most least""".split()
+)
+CLAUSE = re.compile(r"(What|Which|Where|When|Whether|How|Who|Why|Of|As|In|By|That|Those|Each)\b")
 PRIVATE = re.compile(
     r"\b(told|heard|hushed|beats?|struck|stretch(?:es)?|spared|going on|stands? (?:there|still)|comes? to rest|mends?"
     r"|mended|asked|bears?|anew|whoever|somebody|nobody|at hand|says? so|goes by|in sight"
@@ -102,6 +108,50 @@ def variable_names(packages: tuple[str, ...] = PACKAGES) -> Measure:
     return Measure(sum(name in VAGUE for name in names), len(names))
 
 
+def docstrings() -> list[tuple[bool, str]]:
+    """Every function of the product but properties: whether it has no docstring, and the docstring."""
+    found = []
+    for path in (path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                names = {ast.unparse(decorator) for decorator in node.decorator_list}
+                if not names & {"property", "cached_property"}:
+                    text = ast.get_docstring(node)
+                    found.append((text is None, text or ""))
+    return found
+
+
+def clause_docstrings() -> Measure:
+    """Docstrings that open with a clause in place of a verb."""
+    texts = [text for missing, text in docstrings() if not missing]
+    return Measure(sum(bool(CLAUSE.match(text)) for text in texts), len(texts))
+
+
+def documented_functions() -> Measure:
+    """Functions that have a docstring."""
+    rows = docstrings()
+    return Measure(sum(not missing for missing, _ in rows), len(rows))
+
+
+def short_names() -> Measure:
+    """Functions whose name is one word."""
+    names = [name for name in names_in().functions if not name.startswith("__")]
+    return Measure(sum("_" not in name.strip("_") for name in names), len(names))
+
+
+def idle_names() -> Measure:
+    """Assignments to a variable whose name says nothing of its content."""
+    names = names_in().variables
+    return Measure(sum(name in IDLE for name in names), len(names))
+
+
+def unimperative_docstrings() -> Measure:
+    """Docstrings that ruff's D401 does not take for the imperative."""
+    command = [sys.executable, "-m", "ruff", "check", "--isolated", "--select", "D401", "--output-format", "json"]
+    checked = subprocess.run([*command, *PACKAGES], cwd=ROOT, capture_output=True, text=True, check=False)
+    return Measure(len(json.loads(checked.stdout)), documented_functions().count)
+
+
 def pages() -> dict[str, Measure]:
     """Private words of each document, of all its words."""
     names = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
@@ -157,6 +207,13 @@ def main() -> None:
         rows.append((f"functions{place} named by a participle", function_names(packages)))
         rows.append((f"parameters{place} each, found, given", parameter_names(packages)))
         rows.append((f"variables{place} each, found, given", variable_names(packages)))
+    rows += [
+        ("docstrings that are not in the imperative", unimperative_docstrings()),
+        ("docstrings that open with a clause", clause_docstrings()),
+        ("functions with a docstring", documented_functions()),
+        ("functions named by one word", short_names()),
+        ("variables with names that say nothing", idle_names()),
+    ]
     rows += [(f"private words, {page}", measure) for page, measure in pages().items()]
     for name, measure in rows:
         sys.stdout.write(f"{measure.per_thousand:8.1f} per 1,000  {measure.count:5} of {measure.total:6}  {name}\n")

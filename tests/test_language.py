@@ -5,12 +5,17 @@ from __future__ import annotations
 import pytest
 
 from tests.language import (
+    clause_docstrings,
+    documented_functions,
     folder_sizes,
     function_names,
+    idle_names,
     importers,
     is_participle,
     pages,
     parameter_names,
+    short_names,
+    unimperative_docstrings,
     variable_names,
 )
 
@@ -18,6 +23,8 @@ PARTICIPLES = 10.0  # functions of 1,000 that may be named by a participle or a 
 VAGUE_NAMES = 0.0  # assignments and parameters of 1,000 that are called `each`, `found` or `given`
 VAGUE_NAMES_OF_TESTS = 32.0  # as many assignments of 1,000 in tests: this is to fall
 PRIVATE_WORDS = 2.0  # of 1,000 words of a page
+# Of 1,000 each, and to fall: the goals are 50, 10, 450, 250 and 10.
+UNIMPERATIVE, CLAUSES, DOCUMENTED, ONE_WORD, IDLE_NAMES = 555, 122, 665, 505, 53
 
 
 @pytest.mark.parametrize(
@@ -43,6 +50,13 @@ def test_no_more_parameters_have_names_that_say_nothing() -> None:
 def test_no_more_names_of_tests_say_nothing() -> None:
     assert function_names(("tests",)).per_thousand <= PARTICIPLES
     assert variable_names(("tests",)).per_thousand <= VAGUE_NAMES_OF_TESTS
+
+
+def test_docstrings_and_names_do_not_get_worse() -> None:
+    measures = (unimperative_docstrings(), clause_docstrings(), documented_functions(), short_names(), idle_names())
+    limits = (UNIMPERATIVE, CLAUSES, DOCUMENTED, ONE_WORD, IDLE_NAMES)
+
+    assert [m.per_thousand <= limit for m, limit in zip(measures, limits, strict=True)] == [True] * 5
 
 
 def test_a_command_is_a_file_that_the_table_alone_imports() -> None:
