@@ -16,7 +16,7 @@ from mergeplan.bot.commands.facts import Facts, Rule, allow_always
 from mergeplan.bot.policy.roles import Role
 from mergeplan.bot.records import Answer, ProdRecord, Pull, PullRecord, PullState
 from mergeplan.bot.results import PlannerOutcome
-from mergeplan.bot.transitions.pulls import Transition
+from mergeplan.bot.transitions.planning import Transition
 from mergeplan.planner.contract.result import ResultLine
 
 OTHER_PLAN = "the shown plan is of another head or another prod, or was shown only after the comment was written"

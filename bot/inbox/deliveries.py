@@ -22,7 +22,7 @@ from mergeplan.bot.inbox.tables import DELIVERIES, PRODS, PULLS, QUEUE, RUNS
 from mergeplan.bot.metrics import DELIVERIES as DELIVERIES_SEEN
 from mergeplan.bot.projects import label_of, project_keys
 from mergeplan.bot.records import MergeGroup, News, ProdRecord, PullRecord, PullState, is_label
-from mergeplan.bot.transitions.pulls import request_plan
+from mergeplan.bot.transitions.planning import request_plan
 from mergeplan.planner.errors import RequestError
 
 log = structlog.get_logger(__name__)

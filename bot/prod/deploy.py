@@ -23,8 +23,9 @@ from mergeplan.bot.pulls.arguments import merge_arguments
 from mergeplan.bot.records import ProdRecord, Pull, PullRecord, PullState
 from mergeplan.bot.report.states import blockers
 from mergeplan.bot.results import pack_outcome
+from mergeplan.bot.transitions.planning import Transition
 from mergeplan.bot.transitions.prods import set_revision
-from mergeplan.bot.transitions.pulls import Transition, begin_deploy, promote_deploy, refuse_deploy, set_decision
+from mergeplan.bot.transitions.promotion import begin_deploy, promote_deploy, refuse_deploy, set_decision
 
 log = structlog.get_logger(__name__)
 

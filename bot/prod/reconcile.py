@@ -67,16 +67,15 @@ from mergeplan.bot.report.checks.prod import prod_check, push_hold_check
 from mergeplan.bot.report.selection import merge_sentence
 from mergeplan.bot.report.words import problem_words, promotion_summary
 from mergeplan.bot.results import pack_outcome
+from mergeplan.bot.transitions.planning import Transition, report_progress
 from mergeplan.bot.transitions.prods import ProdCommit, fail_build, hold_push, record_sweep, show_commit, take_commit
-from mergeplan.bot.transitions.pulls import (
-    Transition,
+from mergeplan.bot.transitions.promotion import (
     begin_promotion,
     conclude_deploy,
     conclude_promotion,
     fail_promotion,
     hold_merge,
     release_merge,
-    report_progress,
     settle_merge,
 )
 from mergeplan.planner.contract.lines import BatchLine

@@ -15,8 +15,9 @@ from mergeplan.bot.pull_parts import Reversal
 from mergeplan.bot.records import ProdRecord, PullRecord, PullState
 from mergeplan.bot.report.rollback import rollback_outcome_words
 from mergeplan.bot.results import PlannerOutcome
+from mergeplan.bot.transitions.planning import Transition
 from mergeplan.bot.transitions.prods import set_revision
-from mergeplan.bot.transitions.pulls import Transition, begin_rollback, conclude_rollback, refuse_rollback
+from mergeplan.bot.transitions.promotion import begin_rollback, conclude_rollback, refuse_rollback
 
 
 @dataclass(frozen=True)

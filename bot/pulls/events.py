@@ -11,7 +11,7 @@ import structlog
 from mergeplan.bot.context import now_text
 from mergeplan.bot.pulls.publish import Shower
 from mergeplan.bot.results import pack_outcome
-from mergeplan.bot.transitions.pulls import Transition, report_progress, set_spark_ui, store_plan
+from mergeplan.bot.transitions.planning import Transition, report_progress, set_spark_ui, store_plan
 from mergeplan.planner.contract.lines import BatchLine, PlanLine, StageLine
 from mergeplan.planner.contract.wire import Line
 

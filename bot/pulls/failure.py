@@ -9,7 +9,7 @@ from mergeplan.bot.pulls.decide import MakePlan, decide
 from mergeplan.bot.pulls.publish import publish
 from mergeplan.bot.records import AFTER_MERGE, Pull
 from mergeplan.bot.results import pack_outcome
-from mergeplan.bot.transitions.pulls import fail_planning, wait_for_files
+from mergeplan.bot.transitions.planning import fail_planning, wait_for_files
 from mergeplan.planner.errors import MergeplanError, RequestError
 
 

@@ -13,7 +13,7 @@ from mergeplan.bot.inbox.queue import Job
 from mergeplan.bot.pulls.decide import interrupts
 from mergeplan.bot.records import Prod, ProdRecord, Pull, PullRecord
 from mergeplan.bot.rules import BotConfig
-from mergeplan.bot.transitions.pulls import Transition
+from mergeplan.bot.transitions.planning import Transition
 from mergeplan.planner.errors import ProjectError
 
 

@@ -28,7 +28,7 @@ from mergeplan.bot.policy.roles import ROLES
 from mergeplan.bot.records import PullRecord, PullState
 from mergeplan.bot.report.checks.approval import APPROVAL
 from mergeplan.bot.rules import BotConfig
-from mergeplan.bot.transitions.pulls import set_decision
+from mergeplan.bot.transitions.promotion import set_decision
 from mergeplan.planner.contract.plan import PlanView
 from mergeplan.planner.errors import ProjectError
 

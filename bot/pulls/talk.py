@@ -25,7 +25,7 @@ from mergeplan.bot.report.replies import reply, reply_marker, state_sentence
 from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.report.states import blockers
 from mergeplan.bot.rules import BotConfig
-from mergeplan.bot.transitions.pulls import clear_comment_digest
+from mergeplan.bot.transitions.planning import clear_comment_digest
 
 log = structlog.get_logger(__name__)
 NOT_OURS = frozenset({PullState.NEW, PullState.CLOSED})  # where a pull request into another branch stands

@@ -8,7 +8,7 @@ from mergeplan.bot.commands.command import Mistake, parse_model, resolve_model
 from mergeplan.bot.commands.facts import require_shown_plan
 from mergeplan.bot.commands.form import OTHER_PLAN, Form, Request, Start
 from mergeplan.bot.report.markdown import code
-from mergeplan.bot.transitions.pulls import allow_destructive
+from mergeplan.bot.transitions.requests import allow_destructive
 
 
 def _start(request: Request) -> Start:

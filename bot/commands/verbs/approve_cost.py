@@ -9,7 +9,7 @@ from mergeplan.bot.commands.facts import Facts, require_shown_plan
 from mergeplan.bot.commands.form import OTHER_PLAN, Choice, Face, Form, Request, Start
 from mergeplan.bot.records import ProdRecord, PullRecord, PullState
 from mergeplan.bot.results import cost_shown
-from mergeplan.bot.transitions.pulls import approve_cost
+from mergeplan.bot.transitions.requests import approve_cost
 
 ROOM = 1.1  # of an approved estimate: a plan that is made again may lack a batch more, never twice as much
 

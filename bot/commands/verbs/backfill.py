@@ -10,7 +10,7 @@ from mergeplan.bot.commands.form import Choice, Face, Form, Request, Start
 from mergeplan.bot.commands.verbs.plan import plan_again
 from mergeplan.bot.records import ProdRecord, PullRecord, PullState
 from mergeplan.bot.results import touches
-from mergeplan.bot.transitions.pulls import Transition
+from mergeplan.bot.transitions.planning import Transition
 
 
 def _skip(request: Request) -> Start:

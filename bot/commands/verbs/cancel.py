@@ -8,7 +8,7 @@ from mergeplan.bot.commands.command import Command
 from mergeplan.bot.commands.facts import Facts
 from mergeplan.bot.commands.form import UNFINISHED, Choice, Form, Request, Start
 from mergeplan.bot.records import ProdRecord, PullRecord
-from mergeplan.bot.transitions.pulls import cancel_planning
+from mergeplan.bot.transitions.planning import cancel_planning
 
 
 def _refuse(command: Command, facts: Facts) -> str:

@@ -14,7 +14,7 @@ from mergeplan.bot.pull_parts import PendingOverride
 from mergeplan.bot.records import Answer, ProdRecord, PullRecord, PullState
 from mergeplan.bot.report.markdown import NAMES, category_of, code, inert, name_list
 from mergeplan.bot.results import direct
-from mergeplan.bot.transitions.pulls import add_override, set_overrides
+from mergeplan.bot.transitions.requests import add_override, set_overrides
 from mergeplan.planner.contract.plan import ModelChange
 
 RESET = "reset"

@@ -13,7 +13,7 @@ from mergeplan.bot.policy.roles import Role
 from mergeplan.bot.records import AFTER_MERGE, Answer, ProdRecord, PullRecord, PullState
 from mergeplan.bot.report.approval import approval_problems
 from mergeplan.bot.results import touches
-from mergeplan.bot.transitions.pulls import request_deploy
+from mergeplan.bot.transitions.requests import request_deploy
 
 DEPLOY_OFF = (
     "`/deploy` is off here: prod follows what people merge. Merge this pull request, and its tables are promoted. "

@@ -8,7 +8,7 @@ from mergeplan.bot.commands.command import Command
 from mergeplan.bot.commands.facts import Facts
 from mergeplan.bot.commands.form import Form, Request, Start
 from mergeplan.bot.records import Answer, PullRecord
-from mergeplan.bot.transitions.pulls import request_destroy
+from mergeplan.bot.transitions.requests import request_destroy
 
 
 def _refuse(command: Command, facts: Facts) -> str:

@@ -8,7 +8,7 @@ from functools import partial
 from mergeplan.bot.commands.command import NUMBER, Command, Line, Mistake
 from mergeplan.bot.commands.facts import Facts
 from mergeplan.bot.commands.form import Form, Request, Start
-from mergeplan.bot.transitions.pulls import keep_environment
+from mergeplan.bot.transitions.requests import keep_environment
 from mergeplan.planner.wording import count_noun
 
 DAYS, DAYS_MOST = 7, 90  # by default, and at most

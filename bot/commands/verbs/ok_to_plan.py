@@ -11,7 +11,7 @@ from mergeplan.bot.commands.facts import CLOSED, Facts
 from mergeplan.bot.commands.form import Choice, Face, Form, Request, Start
 from mergeplan.bot.records import ProdRecord, PullRecord, PullState
 from mergeplan.bot.report.markdown import code
-from mergeplan.bot.transitions.pulls import allow_head
+from mergeplan.bot.transitions.requests import allow_head
 
 
 def _parse(line: Line) -> Command | Mistake:

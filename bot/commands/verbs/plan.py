@@ -12,7 +12,7 @@ from mergeplan.bot.records import AFTER_MERGE, Prod, ProdRecord, PullRecord, Pul
 from mergeplan.bot.report.markdown import code
 from mergeplan.bot.report.words import waiting_words
 from mergeplan.bot.transitions.prods import request_build
-from mergeplan.bot.transitions.pulls import select_models
+from mergeplan.bot.transitions.requests import select_models
 
 SELECTORS_MOST = 20
 

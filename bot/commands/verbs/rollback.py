@@ -14,7 +14,7 @@ from mergeplan.bot.records import Answer, ProdRecord, PullRecord, PullState
 from mergeplan.bot.report.reverts import revert_words
 from mergeplan.bot.report.rollback import rollback_words
 from mergeplan.bot.results import PlannerOutcome
-from mergeplan.bot.transitions.pulls import request_rollback
+from mergeplan.bot.transitions.requests import request_rollback
 from mergeplan.planner.contract.result import ResultLine
 from mergeplan.planner.snapshot.environment import PROD
 

@@ -7,7 +7,7 @@ from functools import partial
 from mergeplan.bot.commands.command import Command
 from mergeplan.bot.commands.facts import Facts
 from mergeplan.bot.commands.form import Form, Request, Start
-from mergeplan.bot.transitions.pulls import stop_promotion
+from mergeplan.bot.transitions.requests import stop_promotion
 
 
 def _refuse(command: Command, facts: Facts) -> str:

@@ -11,14 +11,14 @@ from mergeplan.bot.context import DEFECT_TRIES, Later, PlannerCall
 from mergeplan.bot.pulls.publish import publish
 from mergeplan.bot.pulls.pull_pass import PullPass
 from mergeplan.bot.records import AFTER_MERGE, PullRecord, PullState
-from mergeplan.bot.transitions.pulls import (
+from mergeplan.bot.transitions.environments import (
     close_pull,
     leave_branch,
     record_destroy,
     record_drop,
-    retry_run,
     set_environment_exists,
 )
+from mergeplan.bot.transitions.planning import retry_run
 
 log = structlog.get_logger(__name__)
 

@@ -20,7 +20,8 @@ from mergeplan.bot.pulls.arguments import model_files, plan_arguments
 from mergeplan.bot.pulls.pull_pass import PullPass
 from mergeplan.bot.records import PullRecord, PullState
 from mergeplan.bot.results import pack_outcome
-from mergeplan.bot.transitions.pulls import drop_group, reset_attempts, retry_run
+from mergeplan.bot.transitions.environments import drop_group
+from mergeplan.bot.transitions.planning import reset_attempts, retry_run
 
 log = structlog.get_logger(__name__)
 

@@ -20,14 +20,14 @@ from mergeplan.bot.pulls.radar import look_around
 from mergeplan.bot.pulls.reviews import Reviewers, changes_rules, judge
 from mergeplan.bot.records import AFTER_MERGE, PullRecord, PullState
 from mergeplan.bot.results import pack_outcome
-from mergeplan.bot.transitions.pulls import (
+from mergeplan.bot.transitions.environments import set_environment_exists
+from mergeplan.bot.transitions.planning import (
     PlanningStart,
     RunResult,
     begin_planning,
     conclude_run,
     give_way,
     retry_run,
-    set_environment_exists,
     set_plan_base,
 )
 

@@ -10,15 +10,8 @@ from mergeplan.bot.pull_parts import PlanBase
 from mergeplan.bot.pulls.pull_pass import PullPass
 from mergeplan.bot.pulls.reverts import open_revert
 from mergeplan.bot.records import AFTER_MERGE, ProdRecord, PullRecord
-from mergeplan.bot.transitions.pulls import (
-    await_promotion,
-    carry_plan_over,
-    hold_fork,
-    request_plan,
-    set_reversal,
-    skip_planning,
-    wait_for_prod,
-)
+from mergeplan.bot.transitions.planning import carry_plan_over, hold_fork, request_plan, skip_planning, wait_for_prod
+from mergeplan.bot.transitions.promotion import await_promotion, set_reversal
 
 
 def hold_pull(current: PullPass) -> None:

@@ -12,19 +12,21 @@ import pytest
 from mergeplan.bot.inbox.inbox import Inbox
 from mergeplan.bot.pull_parts import PendingOverride
 from mergeplan.bot.records import Pull, PullRecord, PullState
-from mergeplan.bot.transitions.pulls import (
+from mergeplan.bot.transitions.environments import record_destroy
+from mergeplan.bot.transitions.planning import (
     RunResult,
     Transition,
-    allow_head,
-    approve_cost,
-    conclude_promotion,
     conclude_run,
-    record_destroy,
     report_progress,
-    request_deploy,
-    request_rollback,
     set_spark_ui,
     skip_planning,
+)
+from mergeplan.bot.transitions.promotion import conclude_promotion
+from mergeplan.bot.transitions.requests import (
+    allow_head,
+    approve_cost,
+    request_deploy,
+    request_rollback,
     stop_promotion,
 )
 from tests.bot.changing import PULL_FIELDS, change_record

@@ -1,0 +1,171 @@
+"""Transitions of planning: from a new head to the end of its run. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from mergeplan.bot.pull_parts import PlanBase, ProjectPlace, PullSource
+from mergeplan.bot.records import Pull, PullRecord, PullState
+
+Transition = Callable[[PullRecord], PullRecord]
+
+
+@dataclass(frozen=True)
+class PlanningStart:
+    """A run that begins: of which head, and for which environment."""
+
+    head: str
+    run_id: str
+    reason: str
+    source: PullSource
+    place: ProjectPlace
+    environment: str
+    shows_deployments: bool
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """How a run of the planner ended: its lines as `pack_outcome` packs them, and when (ISO 8601)."""
+
+    state: PullState
+    lines: str
+    planned_at: str
+
+
+def hold_fork(record: PullRecord, pull: Pull) -> PullRecord:
+    """Wait until a maintainer allows this head of a fork."""
+    return replace(
+        set_head(record, pull),
+        state=PullState.HELD,
+        run=replace(record.run, lines=""),
+        reason="",
+        permits=replace(record.permits, allowed_head=""),
+    )
+
+
+def skip_planning(record: PullRecord, pull: Pull, label: str, *, forward_only: bool) -> PullRecord:
+    """Have no plan of this head: nobody may take the plan of an older one for it."""
+    rules = record.rules
+    return replace(
+        record,
+        state=PullState.SKIPPED,
+        head=pull.head,
+        reason="",
+        source=PullSource(pull.author, pull.base_ref, forward_only),
+        run=replace(record.run, lines="", planned_at="", progress="", fresh=False, attempts=0),
+        shown=replace(record.shown, head="", since=""),
+        wishes=replace(record.wishes, overrides=()),
+        # No freeze that begins or ends changes what has no plan.
+        rules=replace(rules, skip_label=label, decision=replace(rules.decision, changes_at=0.0)),
+    )
+
+
+def wait_for_prod(record: PullRecord, pull: Pull, environment: str) -> PullRecord:
+    """Wait until prod has been built for the first time."""
+    waiting = replace(set_head(record, pull), state=PullState.WAITING)
+    return replace(waiting, environment=replace(record.environment, name=environment))
+
+
+def begin_planning(record: PullRecord, start: PlanningStart) -> PullRecord:
+    """Begin a run; overrides and attempts of another head do not count."""
+    overrides = tuple(override for override in record.wishes.overrides if override.head == start.head)
+    attempts = record.run.attempts if record.head == start.head else 0
+    return replace(
+        record,
+        state=PullState.PLANNING,
+        head=start.head,
+        reason=start.reason,
+        source=start.source,
+        place=start.place,
+        run=replace(record.run, id=start.run_id, progress="", fresh=False, attempts=attempts),
+        environment=replace(record.environment, name=record.environment.name or start.environment),
+        wishes=replace(record.wishes, again=False, overrides=overrides),
+        rules=replace(record.rules, shows_deployments=start.shows_deployments),
+    )
+
+
+def set_head(record: PullRecord, pull: Pull) -> PullRecord:
+    """Set the head and the branch that it goes into."""
+    return replace(record, head=pull.head, source=replace(record.source, base_ref=pull.base_ref))
+
+
+def set_plan_base(record: PullRecord, base: PlanBase, *, edits_rules: bool, changes_rules: bool) -> PullRecord:
+    """Set what the plan is made against, and whether the head edits the rules."""
+    rules = replace(record.rules, edits_rules=edits_rules, changes_rules=changes_rules)
+    return replace(record, base=base, rules=rules)
+
+
+def carry_plan_over(record: PullRecord, base: PlanBase) -> PullRecord:
+    """Keep the plan on prod's new commit: it shows and promises the same."""
+    shown = record.shown
+    revision = base.prod_revision if shown.head == record.head else shown.revision
+    return replace(record, base=base, shown=replace(shown, revision=revision))
+
+
+def store_plan(record: PullRecord, lines: str, planned_at: str) -> PullRecord:
+    """Store a plan whose tables are being built."""
+    run = replace(record.run, lines=lines, fresh=True, planned_at=planned_at, spark_ui="")
+    return replace(record, run=run)
+
+
+def report_progress(record: PullRecord, progress: str) -> PullRecord:
+    return replace(record, run=replace(record.run, progress=progress))
+
+
+def set_spark_ui(record: PullRecord, address: str) -> PullRecord:
+    return replace(record, run=replace(record.run, spark_ui=address))
+
+
+def retry_run(record: PullRecord, progress: str = "") -> PullRecord:
+    """Count a run that failed and is tried again."""
+    run = record.run
+    return replace(record, run=replace(run, attempts=run.attempts + 1, progress=progress or run.progress))
+
+
+def reset_attempts(record: PullRecord) -> PullRecord:
+    return replace(record, run=replace(record.run, attempts=0))
+
+
+def give_way(record: PullRecord, reason: str = "") -> PullRecord:
+    """End a run without a result: another one follows."""
+    run = replace(record.run, progress="", fresh=False)
+    return replace(record, state=PullState.NEW, reason=reason, run=run)
+
+
+def conclude_run(
+    record: PullRecord, result: RunResult, used: frozenset[tuple[str, str]], *, again: bool = False
+) -> PullRecord:
+    """Store the end of a run; overrides that it used are no longer pending, later ones are."""
+    pending = (override for override in record.wishes.overrides if (override.model, override.category) not in used)
+    run = replace(record.run, lines=result.lines, planned_at=result.planned_at, progress="", fresh=False, attempts=0)
+    wishes = replace(record.wishes, again=again, overrides=tuple(pending))
+    return replace(record, state=result.state, reason="", run=run, wishes=wishes)
+
+
+def fail_planning(record: PullRecord, pull: Pull, lines: str, planned_at: str) -> PullRecord:
+    """End the planning of this head with an error."""
+    used = frozenset((override.model, override.category) for override in record.wishes.overrides)
+    return conclude_run(set_head(record, pull), RunResult(PullState.FAILED, lines, planned_at), used)
+
+
+def wait_for_files(record: PullRecord, pull: Pull, progress: str) -> PullRecord:
+    """Wait until git can read the files of this head."""
+    source = replace(record.source, base_ref=pull.base_ref, author=pull.author)
+    waiting = replace(record, state=PullState.PLANNING, head=pull.head, source=source)
+    return report_progress(waiting, progress)
+
+
+def request_plan(record: PullRecord) -> PullRecord:
+    """Ask for another plan of the same head."""
+    return replace(record, wishes=replace(record.wishes, again=True))
+
+
+def cancel_planning(record: PullRecord, reason: str) -> PullRecord:
+    wishes = replace(record.wishes, again=False)
+    return replace(report_progress(record, ""), state=PullState.CANCELLED, reason=reason, wishes=wishes)
+
+
+def clear_comment_digest(record: PullRecord) -> PullRecord:
+    """Have the plan comment written again."""
+    return replace(record, comment=replace(record.comment, digest=""))
