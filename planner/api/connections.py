@@ -139,5 +139,4 @@ def peer_of(transport: asyncio.BaseTransport) -> str:
 def server_config(app: Any, limits: ConnectionLimits, **more: Any) -> uvicorn.Config:
     """The configuration of a server with this protocol; `more` is uvicorn's own."""
     protocol = type("Protocol", (TimedProtocol,), {"limits": limits})
-    plain = {"http": protocol, "ws": "none", "access_log": False, "server_header": False}
-    return uvicorn.Config(app, **plain, **more)
+    return uvicorn.Config(app, http=protocol, ws="none", access_log=False, server_header=False, **more)
