@@ -308,7 +308,8 @@ def _until(work: Workspace, planned: Plan) -> float:
     crons = {snapshot.model.cron for snapshot in planned.new.snapshots.values()}
     crons |= {model.cron for model in work.project.models.values()}
     hour = work.now.replace(minute=0, second=0, microsecond=0) + LONGEST
-    return min(hour, *(min(cron.next_tick(work.now), cron.next_cut(work.now)) for cron in crons)).timestamp()
+    moments = (min(cron.next_tick(work.now), cron.next_cut(work.now)) for cron in crons)
+    return min([hour, *moments]).timestamp()
 
 
 def _describe_terminal(stream: TextIO | None) -> tuple[object, ...]:

@@ -130,6 +130,17 @@ def test_the_answer_after_an_edit_is_what_a_plan_without_memory_says(
         assert said[0] == said[1] == said[2]
 
 
+def test_a_project_without_a_model_has_nothing_to_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MERGEPLAN_CACHE", str(tmp_path / "cache"))
+    root = project_of(tmp_path / "project", FILES)
+    promote(root)
+    for name in FILES:
+        (root / name).unlink()
+    promote(root)
+
+    assert "No changes to plan" in shown(root)
+
+
 def test_an_answer_holds_until_the_next_tick(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shown(root)
     answer = recalled(root)
