@@ -44,7 +44,10 @@ def _change(document: Any, place: Place, chance: random.Random) -> str:
             document = document[key]
         except (KeyError, IndexError, TypeError):
             return "gone"
-    if not isinstance(document, dict | list) or (isinstance(document, list) and last >= len(document)):  # type: ignore[operator]
+    is_there = isinstance(document, dict) or (
+        isinstance(document, list) and isinstance(last, int) and last < len(document)
+    )
+    if not is_there:
         return "gone"
     how = chance.randrange(5)
     if how == 0 and isinstance(document, dict):
@@ -53,5 +56,5 @@ def _change(document: Any, place: Place, chance: random.Random) -> str:
     value = copy.deepcopy(chance.choice(VALUES))
     if how == 1 and isinstance(document, dict):
         document["another"] = value
-    document[last] = [document.get(last)] if how == 2 and isinstance(document, dict) else value  # type: ignore[index,call-overload]
+    document[last] = [document.get(last)] if how == 2 and isinstance(document, dict) else value
     return repr(value)[:80]
