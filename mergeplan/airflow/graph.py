@@ -23,6 +23,8 @@ NAMED_CRONS = {
     "@yearly": "0 0 1 1 *",
     "@annually": "0 0 1 1 *",
 }
+CRON_PARTS = 5
+REQUIRED = ("name", "kind")  # keys of a model
 MOST_CRONS = 10  # of a DAG: Airflow keeps their description in 1,000 characters
 
 
@@ -111,7 +113,7 @@ def read_graph(path: str | Path) -> ScheduleGraph:
     except FileNotFoundError:
         message = f"There is no schedule at {path}. Write it: mergeplan schedule --to {path}"
         raise ScheduleError(message) from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ScheduleError(f"{path} holds no schedule of mergeplan: {error}") from None
     return graph_of_document(document, str(path))
 
@@ -125,26 +127,42 @@ def graph_of_document(document: Any, source: str = "the document") -> ScheduleGr
         raise ScheduleError(f"{message} Install the same mergeplan on both sides.")
     try:
         models = {row["name"]: _model(row) for row in document["models"]}
-    except (KeyError, TypeError) as error:
+        revision = int(document.get("revision", 0))
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise ScheduleError(f"{source} holds no schedule of mergeplan: {error!r}.") from None
-    project, revision = str(document.get("project", "")), int(document.get("revision", 0))
-    return ScheduleGraph(project, str(document["environment"]), revision, models)
+    return ScheduleGraph(str(document.get("project", "")), str(document["environment"]), revision, models)
 
 
 def _model(row: Mapping[str, Any]) -> ScheduledModel:
+    """A model of a document; ValueError and the like for what is none."""
+    if (cron := _text(row, "cron")) and len(_plain_cron(cron).split()) < CRON_PARTS:
+        raise ValueError(f"`{cron}` is no cron")
     return ScheduledModel(
-        row["name"],
-        row["kind"],
+        _text(row, "name"),
+        _text(row, "kind"),
         bool(row["computed"]),
-        tuple(row["parents"]),
-        row.get("cron", ""),
-        row.get("time_zone", ""),
-        row.get("interval_unit", ""),
-        row.get("owner", ""),
-        row.get("description", ""),
-        tuple(row.get("tags", ())),
-        tuple(audit["name"] for audit in row.get("audits", ())),
-        row.get("table", ""),
-        row.get("view", ""),
-        row.get("path", ""),
+        _texts(row["parents"]),
+        cron,
+        _text(row, "time_zone"),
+        _text(row, "interval_unit"),
+        _text(row, "owner"),
+        _text(row, "description"),
+        _texts(row.get("tags", ())),
+        _texts([audit["name"] for audit in row.get("audits", ())]),
+        _text(row, "table"),
+        _text(row, "view"),
+        _text(row, "path"),
     )
+
+
+def _text(row: Mapping[str, Any], key: str) -> str:
+    value = row[key] if key in REQUIRED else row.get(key, "")
+    if not isinstance(value, str):
+        raise TypeError(f"`{key}` is no text")
+    return value
+
+
+def _texts(values: Any) -> tuple[str, ...]:
+    if not isinstance(values, list | tuple) or not all(isinstance(value, str) for value in values):
+        raise TypeError("a list of names has something else in it")
+    return tuple(values)

@@ -61,8 +61,7 @@ def check_plan(context: ApiContext, plan_id: str, most: int) -> Applicable:
         message = f"The plan computes tables that prod shows: {_names(names)}."
         raise Refused(f"{message} {TO_PROD}", hint="`mergeplan run` computes what is due in prod.")
     _check_size(computed, most)
-    if any(job.plan_id == plan_id and not job.status.is_final for job in context.jobs.list([JobKind.APPLY])):
-        raise Conflict("The plan is being applied already.", retry=True)
+    context.jobs.check_apply(plan_id)
     return Applicable(plan_id, saved.environment, len(computed))
 
 

@@ -41,12 +41,8 @@ class ApiContext:
             raise ApiError(HTTPStatus.FORBIDDEN, refusal)
 
     def submit(self, request: JobRequest) -> JobRecord:
-        """The new job; ApiError (429) when too many wait."""
-        record = self.jobs.submit(request)
-        if record is None:
-            message = f"{self.jobs.limits.waiting} jobs wait already."
-            raise ApiError(HTTPStatus.TOO_MANY_REQUESTS, message, hint="Wait for one, or cancel it.", retry=True)
-        return record
+        """The new job; ApiError when too many wait, or when another one applies its plan."""
+        return self.jobs.submit(request)
 
     def _refusal(self, principal: Principal | None, scope: Scope, mode: Mode | None) -> str | None:
         own, modes = self.access.mode, list(Mode)

@@ -5,6 +5,7 @@ It is no middleware of the framework's: an event stream must pass without being 
 
 from __future__ import annotations
 
+import asyncio
 from http import HTTPStatus
 from urllib.parse import quote, urlsplit
 
@@ -21,12 +22,15 @@ PUBLIC = ("/healthz", "/login")  # answered without a token, and what is below A
 ASSETS = "/assets/"
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 LARGEST = 2 << 20  # bytes of a body
+BODY_SECONDS = 20.0  # from the end of the head to the end of the body
 SECURE = {
     "X-Content-Type-Options": "nosniff",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Referrer-Policy": "same-origin",
     "X-Frame-Options": "DENY",
 }
+
+TOO_LARGE = problem(HTTPStatus(413), f"The body is larger than {LARGEST:,} bytes.")
 
 
 class Guard:
@@ -49,8 +53,13 @@ class Guard:
             await _ask_for_token(scope, headers)(scope, receive, guarded)
             return
         scope.setdefault("state", {})["principal"] = principal
-        body = _Body(receive)
-        await self.app(scope, body, guarded)
+        if has_body(headers):
+            try:
+                receive = await read_body(receive)
+            except Unread as error:
+                await respond(error.problem, {"Connection": "close"})(scope, receive, guarded)
+                return
+        await self.app(scope, receive, guarded)
 
     def _refusal(self, method: str, headers: Headers) -> Problem | None:
         if not self.access.knows_host(headers.get("host", "")):
@@ -59,7 +68,7 @@ class Guard:
             return problem(HTTPStatus.FORBIDDEN, "A page of another origin sent this request.")
         length = headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > LARGEST:
-            return problem(HTTPStatus(413), f"The body is larger than {LARGEST:,} bytes.")
+            return TOO_LARGE
         return None
 
 
@@ -75,19 +84,46 @@ def is_same_origin(headers: Headers) -> bool:
     return origin is None or urlsplit(origin).netloc.lower() == headers.get("host", "").lower()
 
 
-class _Body:
-    """A body that ends where it grows too large, whatever its length was said to be."""
+class Unread(Exception):
+    """A body that is not read to its end; `problem` is the answer."""
 
-    def __init__(self, receive: Receive) -> None:
-        self._receive, self._left = receive, LARGEST
+    def __init__(self, answer: Problem) -> None:
+        super().__init__(answer.detail)
+        self.problem = answer
 
-    async def __call__(self) -> Message:
-        message = await self._receive()
-        if message["type"] == "http.request":
-            self._left -= len(message.get("body", b""))
-            if self._left < 0:
-                return {"type": "http.disconnect"}
-        return message
+
+def has_body(headers: Headers) -> bool:
+    """True where a body follows the head."""
+    return "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
+
+
+async def read_body(receive: Receive) -> Receive:
+    """Return a channel that has the whole body in its first message; Unread for one that is too large or too slow.
+
+    A chunked body has no length that could be refused before it is read.
+    """
+    body = bytearray()
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            message = await receive()
+            while message["type"] == "http.request":
+                body += message.get("body", b"")
+                if len(body) > LARGEST:
+                    raise Unread(TOO_LARGE)
+                if not message.get("more_body", False):
+                    break
+                message = await receive()
+    except TimeoutError:
+        raise Unread(problem(HTTPStatus.REQUEST_TIMEOUT, "The body came too slowly.")) from None
+    is_whole = message["type"] == "http.request"
+    first: Message | None = {"type": "http.request", "body": bytes(body), "more_body": False} if is_whole else message
+
+    async def receive_whole() -> Message:
+        nonlocal first
+        message, first = first, None
+        return message if message is not None else await receive()
+
+    return receive_whole
 
 
 def _add_headers(send: Send) -> Send:

@@ -9,9 +9,11 @@ from types import FrameType
 import uvicorn
 from starlette.types import ASGIApp
 
+from mergeplan.planner.api.connections import ConnectionLimits, server_config
 from mergeplan.planner.errors import RequestError
 
-CONNECTIONS = 600  # at once; more are answered with 503: a process has 1,024 open files in most places
+# A process has 1,024 open files in most places. An event stream is an answer that does not end.
+LIMITS = ConnectionLimits(request_seconds=float("inf"), connections=600, peer_connections=400)
 GRACE = 5  # seconds that open answers have when the server is stopped: event streams do not end by themselves
 
 
@@ -34,15 +36,8 @@ def open_socket(host: str, port: int) -> socket.socket:
 
 def serve(app: ASGIApp, listener: socket.socket) -> None:
     """Answer on the socket until SIGINT or SIGTERM."""
-    config = uvicorn.Config(
-        app,
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=GRACE,
-        h11_max_incomplete_event_size=32 << 10,
-        ws="none",
-        limit_concurrency=CONNECTIONS,
+    config = server_config(
+        app, LIMITS, log_level="warning", timeout_graceful_shutdown=GRACE, h11_max_incomplete_event_size=32 << 10
     )
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _end)  # uvicorn ends by one of them, and sends it once more to the handler before it

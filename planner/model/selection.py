@@ -20,6 +20,8 @@ from mergeplan.planner.model.graph import Graph
 Changed = Callable[[str], frozenset[str]]  # a git ref -> the models whose files differ from it
 CATALOG = r"(?<![\w.-]){catalog}\.(?=[\w*?]+\.[\w*?])"
 HINT = "Name models, globs or `tag:` and a tag; `+x`, `x+`, `&`, `|`, `^` and brackets combine them."
+SHOWN = 200  # characters of a selector in a sentence
+DEEPEST = 50  # brackets and `^` within each other
 _TOKEN = re.compile(r"\s*([()&|^]|[^()&|^\s]+)")
 
 
@@ -53,6 +55,7 @@ class _Selector:
 
     def __post_init__(self) -> None:
         self._tokens = [match[1] for match in _TOKEN.finditer(self.selector)]
+        self._depth = 0
 
     def all(self) -> frozenset[str]:
         models = self._either()
@@ -73,6 +76,14 @@ class _Selector:
         return models
 
     def _one(self) -> frozenset[str]:
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise self._unread(f"more than {DEEPEST} brackets or `^` stand within each other")
+        models = self._nested()
+        self._depth -= 1
+        return models
+
+    def _nested(self) -> frozenset[str]:
         if self._take("^"):
             return frozenset(self.graph.models) - self._one()
         if not self._tokens:
@@ -129,7 +140,8 @@ class _Selector:
         return False
 
     def _unread(self, why: str) -> RequestError:
-        return RequestError(f"`{self.selector}` is not a valid selector: {why}.", hint=HINT)
+        shown = self.selector if len(self.selector) <= SHOWN else f"{self.selector[:SHOWN]}..."
+        return RequestError(f"`{shown}` is not a valid selector: {why}.", hint=HINT)
 
 
 class Tagged(Protocol):

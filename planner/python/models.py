@@ -18,6 +18,7 @@ from mergeplan.planner.errors import Place, ProjectError, ProjectErrors
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.model.kind import Fill, Kind
 from mergeplan.planner.model.model import Model, PythonCode
+from mergeplan.planner.parsing.definitions.blueprints import MOST
 from mergeplan.planner.parsing.definitions.custom_kind import check_interval
 from mergeplan.planner.parsing.definitions.incremental import reading_itself
 from mergeplan.planner.parsing.files.model_file import Defaults, parse_block, parse_model
@@ -61,6 +62,9 @@ def python_models(registration: RegisteredModel, reader: ModelReader) -> Iterato
         place = Place(registration.path, lines.get("blueprints", registration.line))
         raise ProjectError("`blueprints` is a list of mappings.", place=place)
     mapping: dict[str, Any]
+    if blueprints and len(blueprints) > MOST:
+        place = Place(registration.path, lines.get("blueprints", registration.line))
+        raise ProjectError(f"`blueprints` lists {len(blueprints):,} models, and a file may have {MOST:,}.", place=place)
     for mapping in blueprints or [{}]:
         blueprint = dict(mapping)
         arguments = {

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from http import HTTPStatus
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -18,6 +19,7 @@ from filelock import FileLock, Timeout
 from mergeplan.planner.api.jobs.child import Launch, ask_to_end, is_running, is_written, kill
 from mergeplan.planner.api.jobs.job import JOB_ID, JobKind, JobRecord, JobStatus, JobView, new_job_id
 from mergeplan.planner.api.jobs.journal import Journal
+from mergeplan.planner.api.problems import ApiError, Conflict
 from mergeplan.planner.errors import LeaseHeld
 from mergeplan.planner.isolation.processes import birth
 
@@ -87,12 +89,17 @@ class JobStore:
                 child.returncode = 0  # it goes on, and this process does not wait for it
         self._server.release()
 
-    def submit(self, request: JobRequest) -> JobRecord | None:
-        """The new job, which starts when it is its turn; None when too many wait."""
+    def submit(self, request: JobRequest) -> JobRecord:
+        """The new job, which starts when it is its turn; ApiError (429) when too many wait, Conflict for the second
+        apply of one plan."""
         with self._lock:
+            if request.kind is JobKind.APPLY:
+                self.check_apply(request.plan_id)
             waiting = [record for record in self._records.values() if record.status is JobStatus.WAITING]
             if len(waiting) >= self.limits.waiting:
-                return None
+                message = f"{self.limits.waiting} jobs wait already."
+                hint = "Wait for one, or cancel it."
+                raise ApiError(HTTPStatus.TOO_MANY_REQUESTS, message, hint=hint, retry=True)
             record = JobRecord(
                 id=new_job_id(),
                 kind=request.kind,
@@ -106,6 +113,11 @@ class JobStore:
             )
             self._keep(record)
             return record
+
+    def check_apply(self, plan_id: str) -> None:
+        """Conflict where a job applies this plan, or is about to."""
+        if any(record.plan_id == plan_id and not record.status.is_final for record in self.list([JobKind.APPLY])):
+            raise Conflict("The plan is being applied already.", retry=True)
 
     def get(self, job_id: str) -> JobRecord | None:
         """A job; None when there is none of that id."""

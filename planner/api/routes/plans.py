@@ -111,10 +111,7 @@ def submit_apply(context: ApiContext, planned: JobRecord, body: ApplyBody, princ
         raise Conflict(f"There is no plan to apply: its job is {planned.status}.")
     if view.plan.empty:
         raise Conflict("The plan has nothing to apply.")
-    if any(
-        record.plan_id == view.plan.id and not record.status.is_final for record in context.jobs.list([JobKind.APPLY])
-    ):
-        raise Conflict("The plan is being applied already.", retry=True)
+    context.jobs.check_apply(view.plan.id)  # which `submit` asks again: here it saves the work of planning
     _check_unmoved(context, view.plan.id)
     return context.submit(Jobs(context.settings, principal.name).apply(view.plan.id, view.plan.environment, body))
 

@@ -13,6 +13,7 @@ from mergeplan.planner.parsing.sql.token_lists import join_pieces
 from mergeplan.planner.parsing.sql.tokens import SourceText, Tokens, closing, split
 
 Blueprint = Mapping[str, tuple[Token, ...]]  # name in lower case -> its tokens
+MOST = 2_000  # models of one file: the file is read as a whole, in an editor after each change
 HELD = ("blueprints", "session_properties", "pre_statements", "post_statements", "on_virtual_update")
 
 
@@ -31,6 +32,9 @@ def blueprints(source: SourceText, prop: Property | None, scope: MacroScope) -> 
     if prop is None:
         return ({},)
     items = expander(source, scope).items(list(prop.value))
+    if len(items) > MOST:
+        message = f"`blueprints` lists {len(items):,} models, and a file may have {MOST:,}."
+        raise prop.error(message, "Split the list among several files.")
     all_blueprints = tuple(_blueprint(prop, item) for item in items)
     if not all_blueprints:
         raise prop.error("`blueprints` lists none.", "Write `blueprints ((name := a), (name := b))`.")

@@ -5,14 +5,17 @@ Only what stands in it is taken: a column without a type gets the one that `cata
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated
+
+from pydantic import Field
 
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.model.model import Column
+from mergeplan.planner.parsing.files.dbt.manifest_types import CatalogFile, Made, Metadata, Words
+from mergeplan.planner.parsing.files.typed_json import JsonPart, Text, absent, read_json
 from mergeplan.planner.parsing.sql.names import model_name
 
 BUILT = ("model", "seed", "snapshot")
@@ -33,76 +36,77 @@ class DbtTable:
 
 def dbt_tables(path: str, text: str, catalog: str | None = None) -> Mapping[str, DbtTable]:
     """The tables by name; ProjectError for what is no manifest. `catalog` is the text of catalog.json."""
-    manifest = _json(path, text)
-    if not isinstance(manifest.get("nodes"), dict) or not isinstance(manifest.get("sources", {}), dict):
-        hint = "dbt writes it to `target/manifest.json`: run `dbt parse`."
-        raise ProjectError("This is not dbt's manifest.json: it has no `nodes`.", place=Place(path), hint=hint)
-    types = catalog_types(_json("catalog.json", catalog)) if catalog else {}
-    adapter = str((manifest.get("metadata") or {}).get("adapter_type") or "")
+    manifest = read_json(TablesFile, path, text, hint="dbt writes it to `target/manifest.json`: run `dbt parse`.")
+    types = read_json(CatalogFile, "catalog.json", catalog).types() if catalog else {}
+    adapter = manifest.metadata.adapter_type
     dialect = "" if adapter in SPARKS else adapter
-    tables = (_table(path, id, node, types.get(id, {}), dialect) for id, node in _nodes(manifest))
+    tables = (_table(path, node, types.get(id, {}), dialect) for id, node in _nodes(manifest))
     return {table.name: table for table in tables if table is not None}
 
 
-def _json(path: str, text: str) -> dict[str, Any]:
-    try:
-        content = json.loads(text)
-    except (ValueError, RecursionError):
-        raise ProjectError("This is not JSON.", place=Place(path)) from None
-    if not isinstance(content, dict):
-        raise ProjectError("This is not a JSON object.", place=Place(path))
-    return content
+class TableColumn(JsonPart):
+    """A column as YAML describes it: its name is the key."""
+
+    data_type: Text = ""
+    description: Text = ""
 
 
-def _nodes(manifest: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+class TableConfig(JsonPart):
+    """How dbt keeps rows."""
+
+    materialized: Text = ""
+
+
+class TablePart(JsonPart):
+    """A node or a source, as far as it is a table."""
+
+    resource_type: Text = ""
+    config: Annotated[TableConfig, absent(TableConfig())] = TableConfig()
+    db_schema: Text = Field(default="", alias="schema")
+    identifier: Text = ""
+    alias: Text = ""
+    name: Text = ""
+    description: Text = ""
+    tags: Words = ()
+    columns: Annotated[dict[str, TableColumn], absent({})] = Field(default={})
+
+
+class TablesFile(JsonPart):
+    """A manifest.json of any adapter."""
+
+    metadata: Made = Metadata()
+    nodes: dict[str, TablePart]
+    sources: Annotated[dict[str, TablePart], absent({})] = Field(default={})
+
+
+def _nodes(manifest: TablesFile) -> Iterator[tuple[str, TablePart]]:
     """What is a table in the warehouse: sources too, which others load."""
-    for id, node in manifest["nodes"].items():
-        config = node.get("config") or {} if isinstance(node, dict) else {}
-        if node.get("resource_type") in BUILT and config.get("materialized") not in NO_TABLE:
+    for id, node in manifest.nodes.items():
+        if node.resource_type in BUILT and node.config.materialized not in NO_TABLE:
             yield id, node
-    yield from ((id, node) for id, node in manifest.get("sources", {}).items() if isinstance(node, dict))
+    yield from manifest.sources.items()
 
 
-def catalog_types(catalog: Mapping[str, Any]) -> Mapping[str, Mapping[str, str]]:
-    """Node -> column -> type."""
-    types: dict[str, dict[str, str]] = {}
-    for nodes in (catalog.get("nodes"), catalog.get("sources")):
-        for id, node in (nodes or {}).items():
-            listed = sorted((node.get("columns") or {}).values(), key=lambda column: column.get("index", 0))
-            types[id] = {str(column["name"]).lower(): str(column["type"]) for column in listed}
-    return types
-
-
-def _table(
-    path: str, id: str, node: Mapping[str, Any], column_types: Mapping[str, str], dialect: str
-) -> DbtTable | None:
+def _table(path: str, node: TablePart, column_types: Mapping[str, str], dialect: str) -> DbtTable | None:
     name = _name(path, node)
     if name is None:
         return None
-    said = {str(key).lower(): column for key, column in (node.get("columns") or {}).items()}
-    types = {
-        **{key: str(column["data_type"]) for key, column in said.items() if column.get("data_type")},
-        **column_types,
-    }
+    said = {key.lower(): column for key, column in node.columns.items()}
+    types = {**{key: column.data_type for key, column in said.items() if column.data_type}, **column_types}
     names = list(column_types or said)
     whole = bool(names) and all(types.get(column) for column in names)
-    columns = tuple(Column(column, types[column], _text(said.get(column, {}))) for column in names) if whole else ()
-    tags = tuple(str(tag) for tag in node.get("tags") or ())
-    return DbtTable(name, columns, _text(node), tags, dialect)
+    words = {key: column.description.strip() for key, column in said.items()}
+    columns = tuple(Column(column, types[column], words.get(column, "")) for column in names) if whole else ()
+    return DbtTable(name, columns, node.description.strip(), node.tags, dialect)
 
 
-def _name(path: str, node: Mapping[str, Any]) -> str | None:
+def _name(path: str, node: TablePart) -> str | None:
     """`schema.table` as Spark sees it; None for a name that no table of ours can have."""
-    table = node.get("identifier") or node.get("alias") or node.get("name")
-    parts = (node.get("schema"), table)
-    if not all(isinstance(part, str) and part for part in parts):
+    parts = (node.db_schema, node.identifier or node.alias or node.name)
+    if not all(parts):
         return None
-    bare = ".".join(re.sub('[`"]', "", str(part)) for part in parts)
+    bare = ".".join(re.sub('[`"]', "", part) for part in parts)
     try:
         return model_name(bare, Place(path))
     except ProjectError:
         return None
-
-
-def _text(node: Mapping[str, Any]) -> str:
-    return str(node.get("description") or "").strip()

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.parsing.files.dbt.manifest import Manifest, load_manifest, manifest_project
+from mergeplan.planner.parsing.files.dbt.manifest_types import CatalogFile
 from mergeplan.planner.parsing.files.dbt.nodes import DbtProject
 from mergeplan.planner.parsing.files.dbt.parsed_files import NAME
-from mergeplan.planner.parsing.files.dbt_manifest import catalog_types
 from mergeplan.planner.parsing.files.schema import DbtConfig
+from mergeplan.planner.parsing.files.typed_json import read_json
 
 LARGEST = 100_000_000  # bytes of a file: dbt writes 20,000 for a model
 RESULTS, CATALOG = "run_results.json", "catalog.json"
@@ -24,7 +24,8 @@ def read_manifests(root: Path, name: str, config: DbtConfig, files: Iterable[str
     first = reader.manifest(config.manifest)
     later = reader.manifest(config.manifest_later) if config.manifest_later else None
     catalog = reader.sibling(config.manifest, CATALOG)
-    types = catalog_types(json.loads(catalog)) if catalog else {}
+    path = str(Path(config.manifest).with_name(CATALOG))
+    types = read_json(CatalogFile, path, catalog).types() if catalog else {}
     project = manifest_project(first, later, types, files, reader.text)
     return project.model_copy(update={"files": tuple(sorted(reader.read))})
 

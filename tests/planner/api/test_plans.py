@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
+from mergeplan.planner.api.jobs.job import JobKind
 from mergeplan.planner.session.session import Session
 from tests.planner.api.serving import fake_job, serve, wait_for
 from tests.planner.session.conftest import shop
@@ -49,6 +51,23 @@ def test_an_unmoved_plan_is_applied_by_its_id_and_once_at_a_time(tmp_path: Path)
     assert (applied.status_code, applied.json()["plan_id"], again.status_code) == (202, plan_id, 409)
     assert job.arguments[0] == "apply" and job.arguments[-2:] == ("--", plan_id)
     assert "--note=-n --force" in job.arguments
+
+
+def test_twelve_applies_of_one_plan_at_once_take_one_place(tmp_path: Path) -> None:
+    write_shop(tmp_path)
+    with serve(tmp_path) as (client, context):
+        place = client.post("/api/v1/plans", json=PROD).headers["location"]
+        wait_for(client, place)
+        context.jobs._launch = replace(context.jobs._launch, command=fake_job(after="time.sleep(60)"))
+        with ThreadPoolExecutor(12) as pool:
+            answers = [*pool.map(lambda _: client.post(f"{place}/apply", json={}), range(12))]
+        jobs = context.jobs.list([JobKind.APPLY])
+        for job in jobs:
+            context.jobs.cancel(job.id)
+            wait_for(client, f"/api/v1/jobs/{job.id}")
+
+    assert sorted(answer.status_code for answer in answers) == [202] + [409] * 11
+    assert len(jobs) == 1
 
 
 def test_what_is_no_plan_yet_is_not_applied(tmp_path: Path) -> None:

@@ -85,5 +85,18 @@ def test_a_selector_that_names_nothing_or_cannot_be_read_is_refused(selector: st
     assert caught.value.message == told
 
 
+@pytest.mark.parametrize("opening", ["(", "^", "^(", "(s.a | ", "+("])
+def test_a_selector_of_2_000_brackets_is_refused_in_a_short_sentence(opening: str) -> None:
+    with pytest.raises(RequestError) as caught:
+        select(CHAIN, [opening * 2_000 + "s.a" + ")" * 2_000])
+
+    assert "more than 50 brackets or `^` stand within each other" in caught.value.message
+    assert len(caught.value.message) < 400
+
+
+def test_a_selector_may_have_many_parts_beside_each_other() -> None:
+    assert select(CHAIN, [" | ".join(["(s.a)"] * 500)]) == {"s.a"}
+
+
 def test_git_selects_what_somebody_says_has_changed() -> None:
     assert select(CHAIN, ["git:main+"], lambda ref: frozenset({"s.b", f"gone.{ref}"})) == {"s.b", "s.c"}

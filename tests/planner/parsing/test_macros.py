@@ -189,6 +189,18 @@ def test_models_are_read_in_the_order_in_which_macros_need_columns(tmp_path: Pat
     assert models["s.a"].sql == ("SELECT CAST(`b`.`x` AS INT) AS `x`, CAST(`b`.`b` AS INT) AS `b`, 1 AS a FROM s.b")
 
 
+def test_20_000_blueprints_are_refused_at_their_line(tmp_path: Path) -> None:
+    names = ", ".join(f"(t := t{number})" for number in range(20_000))
+    text = f"MODEL (name @{{t}}.m, kind FULL,\nblueprints ({names}));\nSELECT 1 AS a"
+
+    with pytest.raises(ProjectError) as caught:
+        load_project(project_of(tmp_path, {"models/m.sql": text}), NOW)
+
+    assert (str(caught.value.place), caught.value.message) == (
+        "models/m.sql:2", "`blueprints` lists 20,000 models, and a file may have 2,000.",
+    )  # fmt: skip
+
+
 def test_a_blueprint_is_a_model_of_its_own(tmp_path: Path) -> None:
     text = "MODEL (name @{t}.m, kind FULL, blueprints @EACH([red, blue], x -> (t := x, c := 1)));\nSELECT @c AS @{t}_x"
 

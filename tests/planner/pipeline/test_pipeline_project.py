@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -52,6 +53,18 @@ def test_views_of_a_pipeline_are_models_by_its_schema(pipeline: Path) -> None:
 
 def test_the_configuration_of_a_pipeline_is_that_of_its_spark(pipeline: Path) -> None:
     assert load(pipeline).config.gateways["spark"].connection.config == {"spark.sql.session.timeZone": "UTC"}
+
+
+@pytest.mark.parametrize("key", ["database", "schema", "catalog"])
+@pytest.mark.parametrize("name", ["a; b", "a b", "a`b", "(", "", "a.b'", "x\n"])
+def test_a_schema_that_is_no_name_is_refused_at_its_line(key: str, name: str) -> None:
+    with pytest.raises(ProjectError) as caught:
+        parse_spec("spark-pipeline.yml", f"name: a\n{key}: {json.dumps(name)}\n")
+
+    assert (str(caught.value.place), f"`{key}` of the pipeline" in caught.value.message) == (
+        "spark-pipeline.yml:2",
+        True,
+    )
 
 
 def test_names_lie_in_the_catalog_and_schema_of_the_specification() -> None:

@@ -214,8 +214,9 @@ def _microbatch(node: DbtNode) -> DbtKind:
         raise _error(node, f"needs `event_time`, `begin` and a `batch_size` of {', '.join(BATCHES)}")
     if not is_alike(node.text, node.later):
         raise _error(node, "is filled by `microbatch`, and its query is another one in later runs (`is_incremental()`)")
-    lookback = node.settings.get("lookback", 1)
-    kind = f"INCREMENTAL_BY_TIME_RANGE (time_column {column}, batch_size 1, lookback {int(str(lookback))})"
+    lookback = node.settings.get("lookback")
+    units = 1 if lookback is None else int(str(lookback))
+    kind = f"INCREMENTAL_BY_TIME_RANGE (time_column {column}, batch_size 1, lookback {units})"
     return DbtKind(kind, node.text, (f"cron {quote(cron)}", f"start {quote(str(begin))}"))
 
 

@@ -7,11 +7,11 @@ YAML files leave no trace in a manifest.
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import PurePosixPath
 from typing import Any
 
 from pydantic import ValidationError
@@ -20,8 +20,21 @@ from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.parsing.files.dbt.adapter_defaults import MERGE, add_adapter_defaults
 from mergeplan.planner.parsing.files.dbt.columns_as_words import quote_words
 from mergeplan.planner.parsing.files.dbt.databricks_words import spark_words
+from mergeplan.planner.parsing.files.dbt.manifest_types import (
+    ColumnPart,
+    Constraint,
+    ExposurePart,
+    FilePart,
+    FixturePart,
+    ManifestFile,
+    NodePart,
+    RunResults,
+    SourcePart,
+    UnitTestPart,
+)
 from mergeplan.planner.parsing.files.dbt.nodes import DbtProject
 from mergeplan.planner.parsing.files.dbt.parsed_files import AGAIN, NAME, ParsedFile, check_parsed_files, parsed_files
+from mergeplan.planner.parsing.files.typed_json import describe_place, read_json
 
 READ = (".sql", ".csv", ".py")  # of what dbt makes nodes
 KINDS = ("model", "seed", "snapshot", "test")
@@ -35,50 +48,47 @@ class Manifest:
     """One manifest.json, with the run_results.json and the partial_parse.msgpack beside it."""
 
     path: str
-    content: Mapping[str, Any]
-    results: Mapping[str, Any]
+    content: ManifestFile
+    results: RunResults
     parsed: tuple[ParsedFile, ...] = ()  # what dbt read to make it
 
     @property
     def project(self) -> str:
         """The name of the project, which its own nodes have as that of their package."""
-        return str((self.content.get("metadata") or {}).get("project_name") or "")
+        return self.content.metadata.project_name
 
     @property
     def adapter(self) -> str:
         """The adapter that it was made with."""
-        return str((self.content.get("metadata") or {}).get("adapter_type") or "")
+        return self.content.metadata.adapter_type
 
     @property
     def is_full_refresh(self) -> bool:
         """True where it says how tables are filled at first: `dbt compile --full-refresh` wrote both files."""
-        ids = [(file.get("metadata") or {}).get("invocation_id") for file in (self.content, self.results)]
-        return ids[0] == ids[1] and bool((self.results.get("args") or {}).get("full_refresh"))
+        ids = [file.metadata.invocation_id for file in (self.content, self.results)]
+        return ids[0] == ids[1] and self.results.args.full_refresh
 
     @cached_property
     def groups(self) -> dict[str, str]:
         """The owner of each group, by its name."""
-        owners = {group["name"]: group.get("owner") or {} for group in self.content.get("groups", {}).values()}
-        return {name: str(owner.get("name") or owner.get("email") or name) for name, owner in owners.items()}
+        return {group.name: group.owner.words or group.name for group in self.content.groups.values()}
 
-    def calls(self, node: Mapping[str, Any], macro: str) -> bool:
+    def calls(self, node: NodePart, macro: str) -> bool:
         """True when a node's template calls a macro, also through others."""
         seen: set[str] = set()
-        waiting = list((node.get("depends_on") or {}).get("macros") or ())
+        waiting = [*node.depends_on.macros]
         while waiting:
             name = waiting.pop()
             if name not in seen:
                 seen.add(name)
-                waiting += (self.content.get("macros", {}).get(name, {}).get("depends_on") or {}).get("macros") or ()
+                waiting += self.content.macros[name].depends_on.macros if name in self.content.macros else ()
         return macro in seen
 
 
 def load_manifest(path: str, text: str, results: str | None, parsed: bytes | None, project: str) -> Manifest:
     """A manifest of this project; ProjectError for what is none, is of another project or is not compiled for Spark."""
-    content, run = _object(path, text), _object("run_results.json", results or "{}")
-    if not isinstance(content.get("nodes"), dict):
-        hint = "Make it by `dbt compile --full-refresh`."
-        raise ProjectError("This is not dbt's manifest.json: it has no `nodes`.", place=Place(path, 1), hint=hint)
+    content = read_json(ManifestFile, path, text, hint="Make it by `dbt compile --full-refresh`.")
+    run = read_json(RunResults, str(PurePosixPath(path).with_name("run_results.json")), results or "{}")
     manifest = Manifest(path, content, run)
     if manifest.adapter not in ("spark", "databricks"):
         message = f"The manifest was made for `{manifest.adapter}`: mergeplan runs on Spark."
@@ -109,27 +119,36 @@ def manifest_project(
     for manifest in filter(None, (first, later)):
         check_parsed_files(manifest.path, manifest.parsed, first.project, names, read)
     _check_files(first, names)
-    nodes = [node for node in content["nodes"].values() if node.get("resource_type") in KINDS and _is_enabled(node)]
-    data = {
-        "dbt": str((content.get("metadata") or {}).get("dbt_version") or ""),
-        "nodes": [_node(first, later, node, types.get(node["unique_id"], {}), read) for node in nodes],
-        "sources": [_source(source) for source in content.get("sources", {}).values()],
-        "unit_tests": [_unit_test(first, test) for test in content.get("unit_tests", {}).values()],
-        "exposures": [_exposure(exposure) for exposure in content.get("exposures", {}).values()],
-        "hooks": [node["raw_code"] for node in content["nodes"].values() if node["resource_type"] == "operation"],
+    nodes = [node for node in content.nodes.values() if node.resource_type in KINDS and _is_enabled(node)]
+    data: dict[str, Any] = {
+        "dbt": content.metadata.dbt_version,
+        "nodes": [_node(first, later, node, types.get(node.unique_id, {}), read) for node in nodes],
+        "sources": [_source(source) for source in content.sources.values()],
+        "unit_tests": [_unit_test(first, test) for test in content.unit_tests.values()],
+        "exposures": [_exposure(exposure) for exposure in content.exposures.values()],
+        "hooks": [node.raw_code for node in content.nodes.values() if node.resource_type == "operation"],
         "files": [],
     }
     folders = {name.split("/")[-2]: name.rpartition("/")[0] for name in names if name.endswith("/dbt_project.yml")}
+    known = {*names}
     for part in ("nodes", "sources", "unit_tests"):
-        data[part] = [_from_root(item, first.project, folders, {*names}) for item in data[part]]
+        data[part] = [_from_root(item, first.project, folders, known) for item in data[part]]
     try:
         project = DbtProject.model_validate(data)
         is_databricks = first.adapter == "databricks"
         return project.change_texts(lambda text: spark_words(quote_words(text)) if is_databricks else quote_words(text))
     except ValidationError as error:
-        wrong = error.errors()[0]
-        message = f"The manifest has an unknown form: {wrong['msg']} at {'.'.join(map(str, wrong['loc']))}."
+        wrong = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        message = f"{describe_place(_with_id(data, wrong['loc']))} is wrong: {wrong['msg']}."
         raise ProjectError(message, place=Place(first.path, 1)) from None
+
+
+def _with_id(data: Mapping[str, Any], loc: tuple[int | str, ...]) -> tuple[int | str, ...]:
+    """A place with the id of the part that it is in, where that has one."""
+    match loc:
+        case (str(collection), int(number), *keys) if isinstance(item := data[collection][number], dict):
+            return (collection, str(item.get("id") or item.get("name")), *keys)
+    return loc
 
 
 def _from_root(item: dict[str, Any], project: str, folders: Mapping[str, str], names: set[str]) -> dict[str, Any]:
@@ -139,72 +158,71 @@ def _from_root(item: dict[str, Any], project: str, folders: Mapping[str, str], n
     return {**item, "path": path} if package != project and path in names else item
 
 
-def _is_enabled(node: Mapping[str, Any]) -> bool:
+def _is_enabled(node: NodePart) -> bool:
     """False for a test of a model that is disabled, which dbt leaves out."""
-    return (node.get("config") or {}).get("enabled") is not False
+    return node.config.get("enabled") is not False
 
 
 def _node(
-    first: Manifest, later: Manifest | None, node: Mapping[str, Any], types: Mapping[str, str], read: Read
+    first: Manifest, later: Manifest | None, node: NodePart, types: Mapping[str, str], read: Read
 ) -> dict[str, Any]:
-    config, id = node.get("config") or {}, node["unique_id"]
-    hooks, post_hooks = ([hook["sql"] for hook in config.get(name) or ()] for name in ("pre-hook", "post-hook"))
-    other = later.content["nodes"].get(id) if later else None
-    merge = str(first.content.get("macros", {}).get(MERGE, {}).get("macro_sql", ""))
+    config = node.config
+    hooks, post_hooks = ([hook.get("sql", "") for hook in written or ()]
+                         for written in (config.get("pre-hook"), config.get("post-hook")))  # fmt: skip
+    other = later.content.nodes.get(node.unique_id) if later else None
+    merge = first.content.macros[MERGE].macro_sql if MERGE in first.content.macros else ""
     settings = add_adapter_defaults(first.adapter, config, merge)
-    constraints = [[c["type"], name, c.get("expression") or ""] for name, c in _constraints(node)]
+    constraints = [[constraint.type, name, constraint.expression] for name, constraint in _constraints(node)]
     column_types = {name.lower(): type_ for name, type_ in (config.get("column_types") or {}).items()}
     return {
-        "id": id, "type": node["resource_type"], "name": node["name"], "path": node["original_file_path"],
-        "package": node["package_name"], "relation": node.get("relation_name") or _relation(node),
-        "language": node.get("language") or "sql",
+        "id": node.unique_id, "type": node.resource_type, "name": node.name, "path": node.original_file_path,
+        "package": node.package_name, "relation": node.relation, "language": node.language or "sql",
         "settings": settings | ({"constraints": constraints} if constraints else {}),
-        "columns": [_column(column) for column in (node.get("columns") or {}).values()],
-        "description": node.get("description") or "", "tags": sorted(node.get("tags") or ()),
-        "owner": first.groups.get(str(node.get("group") or config.get("group")), ""),
-        "depends_on": sorted((node.get("depends_on") or {}).get("nodes") or ()),
-        "attached": node.get("attached_node") or "", "hooks": hooks, "post_hooks": post_hooks,
-        "text": node.get("compiled_code") or "", "later": (other or {}).get("compiled_code") or "",
-        "error": _error(first, node, other, read) or _type_error(node, types, column_types),
+        "columns": [_column(column) for column in node.columns.values()],
+        "description": node.description, "tags": sorted(node.tags),
+        "owner": first.groups.get(node.group or config.get("group") or "", ""),
+        "depends_on": sorted(node.depends_on.nodes), "attached": node.attached_node,
+        "hooks": hooks, "post_hooks": post_hooks,
+        "text": node.compiled_code, "later": other.compiled_code if other else "",
+        "error": _error(first, node, other, read) or _type_error(node, types),
         "types": [[name, column_types.get(name, type_)] for name, type_ in types.items()],
     }  # fmt: skip
 
 
-def _error(first: Manifest, node: Mapping[str, Any], later: Mapping[str, Any] | None, read: Read) -> str:
+def _error(first: Manifest, node: NodePart, later: NodePart | None, read: Read) -> str:
     """Why a manifest does not say what a node's rows are; '' where it does."""
     if not _is_current(first, node, read):
         return "Its file is another one than when the manifest was made"
-    config = node.get("config") or {}
-    if node["resource_type"] == "seed" or node.get("language") == "python":
+    config = node.config
+    if node.resource_type == "seed" or node.language == "python":
         return ""
-    if not node.get("compiled_code"):
+    if not node.compiled_code:
         return "The manifest has no compiled code of it: make it by `dbt compile --full-refresh`"
-    if node["resource_type"] != "model" or config.get("materialized") != "incremental" or config.get("full_refresh"):
+    if node.resource_type != "model" or config.get("materialized") != "incremental" or config.get("full_refresh"):
         return ""
     if config.get("incremental_strategy") == "microbatch":
         return "A manifest does not say how it reads a batch: let mergeplan ask dbt"
-    if later is None or later.get("checksum") != node.get("checksum") or not later.get("compiled_code"):
+    if later is None or later.checksum != node.checksum or not later.compiled_code:
         return "It is incremental, and `manifest_later` does not have it: make that one by `dbt compile`"
-    if first.calls(node, INCREMENTAL) and node["compiled_code"] == later["compiled_code"]:
+    if first.calls(node, INCREMENTAL) and node.compiled_code == later.compiled_code:
         return "Both manifests have the same form of it: make `manifest_later` where its table is"
     return ""
 
 
-def _type_error(node: Mapping[str, Any], types: Mapping[str, str], column_types: Mapping[str, str]) -> str:
-    is_unknown = node["resource_type"] == "seed" and not types
+def _type_error(node: NodePart, types: Mapping[str, str]) -> str:
+    is_unknown = node.resource_type == "seed" and not types
     return (
         "The types of its columns are in no catalog.json beside the manifest: `dbt docs generate`" if is_unknown else ""
     )
 
 
-def _is_current(first: Manifest, node: Mapping[str, Any], read: Read) -> bool:
+def _is_current(first: Manifest, node: NodePart, read: Read) -> bool:
     """False for a node whose file has another text than the manifest's; a generic test has none of its own, and files
     of packages are not compared."""
-    checksum = node.get("checksum") or {}
-    if checksum.get("name") != "sha256" or node.get("test_metadata") or node["package_name"] != first.project:
+    if node.checksum.name != "sha256" or node.test_metadata or node.package_name != first.project:
         return True
-    text = read(node["original_file_path"])
-    return text is not None and checksum.get("checksum") in {
+    text = read(node.original_file_path)
+    return text is not None and node.checksum.checksum in {
         hashlib.sha256(known.encode()).hexdigest() for known in (text.strip(), text)
     }
 
@@ -212,9 +230,9 @@ def _is_current(first: Manifest, node: Mapping[str, Any], read: Read) -> bool:
 def _check_files(manifest: Manifest, files: Iterable[str]) -> None:
     """ProjectError for a file of models, seeds, snapshots or tests that the manifest does not know."""
     content = manifest.content
-    disabled = (node for nodes in (content.get("disabled") or {}).values() for node in nodes)
-    nodes = [*content["nodes"].values(), *content.get("macros", {}).values(), *disabled]
-    own = {node["original_file_path"] for node in nodes if node["package_name"] == manifest.project}
+    disabled = (node for nodes in content.disabled.values() for node in nodes)
+    nodes: list[NodePart | FilePart] = [*content.nodes.values(), *content.macros.values(), *disabled]
+    own = {node.original_file_path for node in nodes if node.package_name == manifest.project}
     folders = {path.partition("/")[0] for path in own}
     for path in files:
         is_fixture = "/fixtures/" in path  # of unit tests: their rows stand in the manifest
@@ -223,90 +241,67 @@ def _check_files(manifest: Manifest, files: Iterable[str]) -> None:
             raise ProjectError(message, place=Place(path, 1), hint="Make the manifest again.")
 
 
-def _unit_test(manifest: Manifest, test: Mapping[str, Any]) -> dict[str, Any]:
-    nodes = manifest.content["nodes"]
-    model: Mapping[str, Any] = next(
-        (nodes[id] for id in (test.get("depends_on") or {}).get("nodes") or () if id in nodes), {}
-    )
-    overrides = test.get("overrides") or {}
-    macros = dict(overrides.get("macros") or {})
-    is_incremental = bool(macros.pop("is_incremental", False))
-    inputs = [(_input(manifest, model, str(item["input"])), item) for item in test.get("given") or ()]
-    unknown = next((item["input"] for relation, item in inputs if not relation), None)
-    more = macros or overrides.get("vars") or overrides.get("env_vars")
-    error = f"its model does not read `{unknown}`" if unknown else ""
+def _unit_test(manifest: Manifest, test: UnitTestPart) -> dict[str, Any]:
+    nodes = manifest.content.nodes
+    model = next((nodes[id] for id in test.depends_on.nodes if id in nodes), None)
+    overrides = test.overrides
+    macros = {name: value for name, value in overrides.macros.items() if name != "is_incremental"}
+    inputs = [(_input(manifest, model, item.input), item) for item in test.given]
+    unknown = next((item.input for relation, item in inputs if not relation), None)
+    more = macros or overrides.vars or overrides.env_vars
+    error = "" if unknown is None else f"its model does not read `{unknown}`"
     return {
-        "id": test["unique_id"], "name": test["name"], "path": test["original_file_path"],
-        "model": model.get("unique_id") or "", "description": test.get("description") or "",
+        "id": test.unique_id, "name": test.name, "path": test.original_file_path,
+        "model": model.unique_id if model else "", "description": test.description,
         "inputs": [{**_fixture(item), "relation": relation} for relation, item in inputs],
-        "expect": _fixture(test.get("expect") or {}), "is_incremental": is_incremental,
+        "expect": _fixture(test.expect), "is_incremental": bool(overrides.macros.get("is_incremental")),
         "error": "it overrides other macros than `is_incremental`, or variables" if more else error,
     }  # fmt: skip
 
 
-def _input(manifest: Manifest, model: Mapping[str, Any], text: str) -> str:
+def _input(manifest: Manifest, model: NodePart | None, text: str) -> str:
     """The table that an input is: `ref(...)`, `source(...)` or `this`; '' where the model reads none of this name."""
+    if model is None:
+        return ""
     if text.strip() == "this":
-        return str(model.get("relation_name") or "")
+        return model.relation_name
     call, _, rest = text.strip().partition("(")
     arguments = _ARGUMENT.findall(rest)
     names = [value for key, value in arguments if not key]
     version = next((value for key, value in arguments if key in ("v", "version")), None)
-    for id in (model.get("depends_on") or {}).get("nodes") or ():
-        node = manifest.content["nodes"].get(id) or manifest.content.get("sources", {}).get(id) or {}
-        owner = node.get("source_name") if call == "source" else node.get("package_name")
-        is_version = version is None or str(node.get("version")) == version
-        if node.get("name") == names[-1] and is_version and (len(names) == 1 or owner == names[0]):
-            return str(node.get("relation_name") or _relation(node))
+    for id in model.depends_on.nodes if names else ():
+        part = manifest.content.sources.get(id) if call == "source" else manifest.content.nodes.get(id)
+        if part is None or part.name != names[-1] or (len(names) > 1 and part.owner != names[0]):
+            continue
+        if version is None or str(part.version) == version:
+            return part.relation
     return ""
 
 
-def _fixture(item: Mapping[str, Any]) -> dict[str, Any]:
-    rows = item.get("rows")
-    return {"query": rows} if isinstance(rows, str) else {"rows": rows or []}
+def _fixture(item: FixturePart) -> dict[str, Any]:
+    return {"query": item.rows} if isinstance(item.rows, str) else {"rows": item.rows or []}
 
 
-def _source(source: Mapping[str, Any]) -> dict[str, Any]:
+def _source(source: SourcePart) -> dict[str, Any]:
     return {
-        "id": source["unique_id"], "relation": source["relation_name"], "path": source["original_file_path"],
-        "description": source.get("description") or "", "tags": sorted(source.get("tags") or ()),
-        "columns": [_column(column) for column in (source.get("columns") or {}).values()],
+        "id": source.unique_id, "relation": source.relation, "path": source.original_file_path,
+        "description": source.description, "tags": sorted(source.tags),
+        "columns": [_column(column) for column in source.columns.values()],
     }  # fmt: skip
 
 
-def _exposure(exposure: Mapping[str, Any]) -> dict[str, Any]:
-    owner = exposure.get("owner") or {}
+def _exposure(exposure: ExposurePart) -> dict[str, Any]:
     return {
-        "name": exposure.get("label") or exposure["name"], "type": exposure.get("type") or "",
-        "url": exposure.get("url") or "", "owner": str(owner.get("name") or owner.get("email") or ""),
-        "depends_on": sorted((exposure.get("depends_on") or {}).get("nodes") or ()),
+        "name": exposure.label or exposure.name, "type": exposure.type, "url": exposure.url,
+        "owner": exposure.owner.words, "depends_on": sorted(exposure.depends_on.nodes),
     }  # fmt: skip
 
 
-def _constraints(node: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for column in (node.get("columns") or {}).values():
-        yield from ((column["name"], constraint) for constraint in column.get("constraints") or ())
-    yield from (("", constraint) for constraint in node.get("constraints") or ())
+def _constraints(node: NodePart) -> Iterator[tuple[str, Constraint]]:
+    for column in node.columns.values():
+        yield from ((column.name, constraint) for constraint in column.constraints)
+    yield from (("", constraint) for constraint in node.constraints)
 
 
-def _column(column: Mapping[str, Any]) -> dict[str, str]:
-    return {
-        "name": column["name"],
-        "type": column.get("data_type") or "",
-        "description": column.get("description") or "",
-    }
-
-
-def _relation(node: Mapping[str, Any]) -> str:
-    """The name of a node that dbt keeps in no table."""
-    return f"{node.get('schema')}.{node.get('alias') or node.get('name')}"
-
-
-def _object(path: str, text: str) -> Mapping[str, Any]:
-    try:
-        content = json.loads(text)
-    except (ValueError, RecursionError):
-        raise ProjectError("This is not JSON.", place=Place(path, 1)) from None
-    if not isinstance(content, dict):
-        raise ProjectError("This is not a JSON object.", place=Place(path, 1))
-    return content
+def _column(column: ColumnPart) -> dict[str, str]:
+    return {"name": column.name, "type": column.data_type, "description": column.description}

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import PurePosixPath
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.naming import SESSION_CATALOG
 from mergeplan.planner.parsing.sql.yaml_documents import read_document
+
+_NAME = re.compile(r"[\w-]+")
+
+
+def check_name(name: str) -> str:
+    """A name that is put before those of tables; ValueError for a text that is none."""
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"`{name[:80]}` is no name: letters, digits, `_` and `-`")
+    return name
+
+
+Name = Annotated[str, AfterValidator(check_name)]
 
 
 class Glob(BaseModel):
@@ -34,9 +47,9 @@ class PipelineSpec(BaseModel):
 
     name: str
     storage: str = ""
-    catalog: str | None = None
-    database: str | None = None
-    named_schema: str | None = Field(default=None, alias="schema")
+    catalog: Name | None = None
+    database: Name | None = None
+    named_schema: Name | None = Field(default=None, alias="schema")
     configuration: dict[str, str] = {}
     libraries: tuple[Library, ...] = ()
 
@@ -59,8 +72,9 @@ def parse_spec(path: str, text: str) -> PipelineSpec:
     except ValidationError as error:
         wrong = error.errors()[0]
         where = tuple(part for part in wrong["loc"] if isinstance(part, str | int))
-        name = ".".join(map(str, where))
-        raise ProjectError(f"`{name}` of the pipeline: {wrong['msg']}.", place=Place(path, 1)) from None
+        subject = f"`{'.'.join(map(str, where))}` of the pipeline" if where else "The pipeline"
+        message = f"{subject}: {wrong['msg'].removeprefix('Value error, ')}."
+        raise document.error(where, message, "") from None
 
 
 def _matches(path: str, include: str) -> bool:

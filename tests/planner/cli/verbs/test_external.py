@@ -55,4 +55,4 @@ def test_what_is_no_manifest_is_a_sentence(project: CommandLine, text: str) -> N
     project.write("manifest.json", text)
     ran = project("create-external-models", "--dbt-manifest", "manifest.json")
 
-    assert (ran.code, "manifest.json: This is not " in ran.err) == (1, True)
+    assert (ran.code, "manifest.json:1: " in ran.err, "run `dbt parse`" in ran.err) == (1, True, True)

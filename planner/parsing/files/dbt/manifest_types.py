@@ -1,0 +1,279 @@
+"""dbt's manifest.json, catalog.json and run_results.json as types: as much of each as mergeplan reads."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, ConfigDict, Field
+from typing_extensions import TypedDict
+
+from mergeplan.planner.parsing.files.typed_json import FilePath, JsonPart, Text, absent
+
+Id = Annotated[str, Field(pattern=r"^[^.]+\.[^.]+\..+$", max_length=2000)]  # `model.shop.total`
+Name = Annotated[str, Field(min_length=1, max_length=1000)]
+Words = Annotated[tuple[str, ...], absent(())]
+
+
+class Metadata(JsonPart):
+    """Who made a file, and when: both files of one call have one `invocation_id`."""
+
+    project_name: Text = ""
+    adapter_type: Text = ""
+    dbt_version: Text = ""
+    invocation_id: Text = ""
+
+
+def first_word(value: Any) -> Any:
+    """The first of several addresses: dbt allows a list since version 1.10."""
+    return value[0] if isinstance(value, list) and value else value or ""
+
+
+Made = Annotated[Metadata, absent(Metadata())]
+
+
+class Needs(JsonPart):
+    """What a node is made from."""
+
+    nodes: Words = ()
+    macros: Words = ()
+
+
+Above = Annotated[Needs, absent(Needs())]
+
+
+class Checksum(JsonPart):
+    """The hash of the file of a node."""
+
+    name: Text = ""
+    checksum: Text = ""
+
+
+class Constraint(JsonPart):
+    """A constraint of a contract."""
+
+    type: Text = ""
+    expression: Text = ""
+
+
+Constraints = Annotated[tuple[Constraint, ...], absent(())]
+
+
+class ColumnPart(JsonPart):
+    """A column as YAML describes it."""
+
+    name: Name
+    data_type: Text = ""
+    description: Text = ""
+    constraints: Constraints = ()
+
+
+Columns = Annotated[dict[str, ColumnPart], absent({})]
+
+
+class HookPart(TypedDict, total=False):
+    sql: Text
+
+
+# The settings of which the form counts; each other one is read as a word, as a list of words or as a flag.
+Settings = TypedDict(
+    "Settings",
+    {
+        "enabled": bool | None,
+        "group": str | None,
+        "column_types": dict[str, str] | None,
+        "lookback": int | None,
+        "contract": dict[str, Any] | None,
+        "snapshot_meta_column_names": dict[str, str | None] | None,
+        "pre-hook": list[HookPart] | None,
+        "post-hook": list[HookPart] | None,
+    },
+    total=False,
+)
+Settings.__pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[attr-defined]
+
+
+class NodePart(JsonPart):
+    """A node: a model, a seed, a snapshot, a test, a hook of the project."""
+
+    unique_id: Id
+    resource_type: Name
+    name: Name
+    original_file_path: FilePath
+    package_name: Name
+    relation_name: Text = ""
+    db_schema: Text = Field(default="", alias="schema")
+    alias: Text = ""
+    language: Text = ""
+    config: Annotated[Settings, absent({})] = Field(default_factory=Settings)
+    columns: Columns = Field(default={})
+    constraints: Constraints = ()
+    description: Text = ""
+    tags: Words = ()
+    group: Text = ""
+    depends_on: Above = Needs()
+    attached_node: Text = ""
+    checksum: Annotated[Checksum, absent(Checksum())] = Checksum()
+    test_metadata: Any = None
+    version: str | int | float | None = None
+    raw_code: Text = ""
+    compiled_code: Text = ""
+
+    @property
+    def owner(self) -> str:
+        """The word before its name in `ref(...)`."""
+        return self.package_name
+
+    @property
+    def relation(self) -> str:
+        """The name of its table, also where dbt keeps it in none."""
+        return self.relation_name or f"{self.db_schema}.{self.alias or self.name}"
+
+
+class SourcePart(JsonPart):
+    """A table that dbt reads and does not build."""
+
+    unique_id: Id
+    name: Text = ""
+    source_name: Text = ""
+    relation: Name = Field(alias="relation_name")
+    original_file_path: FilePath
+    description: Text = ""
+    tags: Words = ()
+    columns: Columns = Field(default={})
+    version: None = None
+
+    @property
+    def owner(self) -> str:
+        """The word before its name in `source(...)`."""
+        return self.source_name
+
+
+class Owner(JsonPart):
+    """Who has a group or an exposure."""
+
+    name: Text = ""
+    email: Annotated[str, BeforeValidator(first_word)] = ""
+
+    @property
+    def words(self) -> str:
+        return self.name or self.email
+
+
+OwnerOrNone = Annotated[Owner, absent(Owner())]
+
+
+class GroupPart(JsonPart):
+    """A group of models."""
+
+    name: Name
+    owner: OwnerOrNone = Owner()
+
+
+class ExposurePart(JsonPart):
+    """Who uses tables outside of the project."""
+
+    name: Name
+    label: Text = ""
+    type: Text = ""
+    url: Text = ""
+    owner: OwnerOrNone = Owner()
+    depends_on: Above = Needs()
+
+
+Rows = list[dict[str, Any]]
+
+
+class FixturePart(JsonPart):
+    """Rows of a unit test, or the SELECT that returns them; `input` says in whose place they stand."""
+
+    input: Text = ""
+    rows: str | Rows | None = None
+
+
+class Overrides(JsonPart):
+    """What a unit test changes."""
+
+    macros: Annotated[dict[str, Any], absent({})] = Field(default={})
+    vars: Annotated[dict[str, Any], absent({})] = Field(default={})
+    env_vars: Annotated[dict[str, Any], absent({})] = Field(default={})
+
+
+class UnitTestPart(JsonPart):
+    """A unit test."""
+
+    unique_id: Id
+    name: Name
+    original_file_path: FilePath
+    description: Text = ""
+    depends_on: Above = Needs()
+    given: Annotated[tuple[FixturePart, ...], absent(())] = ()
+    expect: Annotated[FixturePart, absent(FixturePart())] = FixturePart()
+    overrides: Annotated[Overrides, absent(Overrides())] = Overrides()
+
+
+class FilePart(JsonPart):
+    """What lies in a file of a project or of a package."""
+
+    package_name: Text = ""
+    original_file_path: Text = ""
+
+
+class MacroPart(FilePart):
+    """A macro."""
+
+    macro_sql: Text = ""
+    depends_on: Above = Needs()
+
+
+class ManifestFile(JsonPart):
+    """A manifest.json."""
+
+    metadata: Made = Metadata()
+    nodes: dict[str, NodePart]
+    sources: Annotated[dict[str, SourcePart], absent({})] = Field(default={})
+    macros: Annotated[dict[str, MacroPart], absent({})] = Field(default={})
+    groups: Annotated[dict[str, GroupPart], absent({})] = Field(default={})
+    exposures: Annotated[dict[str, ExposurePart], absent({})] = Field(default={})
+    unit_tests: Annotated[dict[str, UnitTestPart], absent({})] = Field(default={})
+    disabled: Annotated[dict[str, tuple[FilePart, ...]], absent({})] = Field(default={})
+
+
+class CatalogColumn(JsonPart):
+    """A column as the warehouse has it."""
+
+    name: Name
+    type: Name
+    index: Annotated[int, absent(0)] = 0
+
+
+class CatalogTable(JsonPart):
+    """A table as the warehouse has it."""
+
+    columns: Annotated[dict[str, CatalogColumn], absent({})] = Field(default={})
+
+
+class CatalogFile(JsonPart):
+    """A catalog.json."""
+
+    nodes: Annotated[dict[str, CatalogTable], absent({})] = Field(default={})
+    sources: Annotated[dict[str, CatalogTable], absent({})] = Field(default={})
+
+    def types(self) -> dict[str, dict[str, str]]:
+        """Node -> column -> type."""
+        return {
+            id: {column.name.lower(): column.type for column in sorted(table.columns.values(), key=lambda c: c.index)}
+            for id, table in {**self.nodes, **self.sources}.items()
+        }
+
+
+class Arguments(JsonPart):
+    """Options of a call of dbt."""
+
+    full_refresh: Annotated[bool, absent(False)] = False
+
+
+class RunResults(JsonPart):
+    """A run_results.json."""
+
+    metadata: Made = Metadata()
+    args: Annotated[Arguments, absent(Arguments())] = Arguments()
