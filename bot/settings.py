@@ -12,6 +12,7 @@ from pydantic import Field, SecretStr, ValidationError, field_validator, model_v
 from pydantic_settings import BaseSettings, SettingsConfigDict
 from pydantic_settings.exceptions import SettingsError
 
+from mergeplan.bot.fetching.origins import address_secrets, check_hosts
 from mergeplan.bot.projects import read_folders
 from mergeplan.bot.secret_files import check_secret_files
 from mergeplan.planner.errors import RequestError
@@ -61,6 +62,7 @@ class Settings(BaseSettings):
     isolation_spark_folders: str = ""  # what it may read and write besides its own
     isolation_memory: int = Field(default=8, ge=1, le=65_536)  # GiB that project code may take
     packages_builds: Literal["", "allow"] = ""  # `allow`: sources in PIP_FIND_LINKS are built, isolated
+    packages_hosts: str = ""  # further hosts, comma-separated, that hubs and indexes may lead to
     packages_seconds: float = Field(default=600.0, gt=0)  # to install a project's packages
     warm: bool = True  # keep one Spark per project ready
 
@@ -90,6 +92,15 @@ class Settings(BaseSettings):
         if url.query or url.fragment or "@" in url.netloc:
             raise ValueError("must be an address without query, fragment and user")
         return value.rstrip("/")
+
+    @field_validator("packages_hosts")
+    @classmethod
+    def _hosts(cls, value: str) -> str:
+        try:
+            check_hosts(value)
+        except RequestError as error:
+            raise ValueError(error.message) from None
+        return value
 
     @model_validator(mode="after")
     def _key_from_file(self) -> Self:
@@ -142,6 +153,7 @@ class Settings(BaseSettings):
         )
         password = urlsplit(url).password if "@" in url else None
         secrets = [secret.get_secret_value() for secret in values] + ([url, password] if password else [])
+        secrets += address_secrets(os.environ)  # of proxies, hubs and indexes
         return tuple(secret for secret in secrets if len(secret or "") >= 4 and secret is not None)
 
 
