@@ -145,7 +145,7 @@ class _Install:
             installed = self._run_dbt(Path(scratch.name))
             for package in sorted(installed.iterdir()) if installed.is_dir() else ():
                 if (source := self._source_of(package, installed.parent)) is not None:
-                    _copy(source, draft / package.name)
+                    _copy(source, draft / package.name, hard_links=source.is_relative_to(self.project))
             draft.chmod(0o755)
             try:
                 draft.rename(folder)
@@ -202,10 +202,12 @@ def _files(folder: Path) -> Iterator[Path]:
                 yield path
 
 
-def _copy(source: Path, target: Path) -> None:
-    """Copy the regular files of a folder, readable to all."""
+def _copy(source: Path, target: Path, *, hard_links: bool = True) -> None:
+    """Copy the regular files of a folder, readable to all; without those that an archive made of other files."""
     target.mkdir(parents=True, exist_ok=True)
     for path in _files(source):
+        if path.lstat().st_nlink > 1 and not hard_links:
+            continue
         copy = target / path.relative_to(source)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, copy, follow_symlinks=False)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import socket
 import ssl
+import sys
 import tempfile
 import threading
 from base64 import b64encode
@@ -106,7 +107,8 @@ class _Server(ThreadingMixIn, TCPServer):
     forwarder: Forwarder
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing: the installer went away."""
+        """Write the kind of error to the log: most often the installer went away."""
+        log.info("forwarder_interrupted", error=type(sys.exception()).__name__)
 
 
 class _UnixServer(_Server):
@@ -229,10 +231,13 @@ def serve_forwarder(forwarder: Forwarder, socket_path: Path | None) -> Iterator[
 
 @contextmanager
 def private_socket() -> Iterator[Path]:
-    """A path for a socket that this user alone reaches."""
+    """A path for a socket that this process alone reaches; an address of a socket holds about a hundred characters."""
     with tempfile.TemporaryDirectory(prefix="mergeplan-") as folder:
-        os.chmod(folder, 0o700)
-        yield Path(folder, "forwarder")
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            yield Path(f"/proc/self/fd/{descriptor}/forwarder")
+        finally:
+            os.close(descriptor)
 
 
 def _is_text(content_type: str) -> bool:

@@ -7,13 +7,15 @@ from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 import requests
 
-from mergeplan.bot.child.forwarder import TEXT_MAX, Forwarder, serve_forwarder
+from mergeplan.bot.child.forwarder import TEXT_MAX, Forwarder, private_socket, serve_forwarder
 from mergeplan.bot.fetching.origins import HUB, HUB_INSIDE, hub_origins
 
+from .certificate import serve_tls
 from .listener import BINARY, JSON, Answer, Listener, serve_answers
 
 INDEX = f"{HUB_INSIDE}api/v1/index.json"
@@ -152,3 +154,25 @@ def test_who_has_not_its_token_asks_in_vain() -> None:
         assert ask(hub, client.proxy.replace("mergeplan:", "mergeplan:x")) == 407
         assert hub.requests == []
         assert ask(hub, client.proxy) == 200
+
+
+@pytest.mark.filterwarnings("ignore::urllib3.exceptions.InsecureRequestWarning")  # of a host that is trusted as it is
+def test_certificates_are_checked_by_the_forwarder(tmp_path: Path) -> None:
+    with serve_tls(tmp_path, b'["https://localhost/x"]') as (port, certificate):
+        url = f"https://bot:hub-token@localhost:{port}/"
+        with forwarding(url) as client:
+            assert client.get().status_code == 502
+            assert client.forwarder.problem.endswith("(its certificate is not trusted)")
+        for environ in ({"PIP_CERT": str(certificate)}, {"PIP_TRUSTED_HOST": "localhost"}):
+            with forwarding(url, environ) as client:
+                assert client.get().json() == ["https://localhost/x"]
+
+
+def test_a_path_of_a_temporary_folder_may_be_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (long := tmp_path / ("x" * 120)).mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(long))
+    forwarder = Forwarder(hub_origins({}), {})
+    with private_socket() as path, serve_forwarder(forwarder, path), socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(str(path))
+        connection.sendall(b"GET http://else.corp/ HTTP/1.1\r\n\r\n")
+        assert b" 403 " in connection.recv(100)
