@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from html import escape
 from pathlib import Path
 from typing import Any, Literal, Self
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -18,6 +21,9 @@ from mergeplan.bot.secret_files import check_secret_files
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.isolation.mode import ADDRESSES, FOLDERS, SPARK, spark_access_of
 
+TOKEN = re.compile(r"\b(?:gh[pousr]\\?_(?:[A-Za-z0-9-]|\\?_){16,}|github\\?_pat\\?_(?:[A-Za-z0-9]|\\?_){20,})")
+SECRET_MIN = 4  # characters
+ESCAPES = "(?:\\\\|\u200b|<wbr>)*"  # what Markdown may have between the characters of a text: see `report/markdown`
 ACTIONS_LOGIN = "github-actions[bot]"  # whom a workflow's own token stands for
 
 
@@ -154,7 +160,27 @@ class Settings(BaseSettings):
         password = urlsplit(url).password if "@" in url else None
         secrets = [secret.get_secret_value() for secret in values] + ([url, password] if password else [])
         secrets += address_secrets(os.environ)  # of proxies, hubs and indexes
-        return tuple(secret for secret in secrets if len(secret or "") >= 4 and secret is not None)
+        return tuple(secret for secret in secrets if len(secret or "") >= SECRET_MIN and secret is not None)
+
+
+def redact_secrets(text: str, secrets: Sequence[str]) -> str:
+    """Return the text without the secrets, as they are or escaped, and without what looks like a GitHub token."""
+    for secret in secrets:
+        if len(secret) >= SECRET_MIN:
+            text = _secret_pattern(secret).sub("***", text)
+    return TOKEN.sub("***", text)
+
+
+@cache
+def _secret_pattern(secret: str) -> re.Pattern[str]:
+    """Return a pattern of a secret in Markdown and HTML, in which white space may be other white space."""
+    parts = [r"\s+" if part.isspace() else _character_pattern(part) for part in re.findall(r"\s+|\S", secret.strip())]
+    return re.compile(ESCAPES.join(parts))
+
+
+def _character_pattern(character: str) -> str:
+    forms = dict.fromkeys((character, escape(character), escape(character, quote=False), quote(character, safe="")))
+    return "|".join(map(re.escape, forms)) if len(forms) == 1 else f"(?:{'|'.join(map(re.escape, forms))})"
 
 
 def _https(address: str) -> str:
