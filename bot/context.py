@@ -13,9 +13,7 @@ from pathlib import Path
 
 import structlog
 
-from mergeplan.bot.child.dbt_packages import lay_dbt_packages
-from mergeplan.bot.child.dbt_requirements import FILES as DBT_FILES
-from mergeplan.bot.child.dbt_requirements import MOST_CHARACTERS as DBT_MOST_CHARACTERS
+from mergeplan.bot.child.dbt_packages import lay_dbt_packages, read_dbt_requirements
 from mergeplan.bot.child.packages import packages_folder, read_file
 from mergeplan.bot.child.planner_process import SHUTDOWN, Finished, Task, isolation_variables, project_home, run_planner
 from mergeplan.bot.child.reader import CodeFolder, RepositoryReader
@@ -252,8 +250,7 @@ class BotContext:
         if not is_dbt_project(call.folder):
             return
         home = project_home(self.settings, call.job.repository)
-        texts = ((name, read_file(call.folder / name, DBT_MOST_CHARACTERS)) for name in DBT_FILES)
-        wanted = self.reader.dbt_requirements({name: text for name, text in texts if text is not None})
+        wanted = read_dbt_requirements(self.reader, call.folder)
         lay_dbt_packages(self.settings, home, wanted, call.folder, os.environ, should_stop)
 
     @contextmanager

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from html import escape
 from pathlib import Path
 from typing import Any, Literal, Self
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 from pydantic_settings.exceptions import SettingsError
 
+from mergeplan.bot.fetching.origins import address_secrets, check_hosts
 from mergeplan.bot.projects import read_folders
 from mergeplan.bot.secret_files import check_secret_files
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.isolation.mode import ADDRESSES, FOLDERS, SPARK, spark_access_of
 
+TOKEN = re.compile(r"\b(?:gh[pousr]\\?_(?:[A-Za-z0-9-]|\\?_){16,}|github\\?_pat\\?_(?:[A-Za-z0-9]|\\?_){20,})")
+SECRET_MIN = 4  # characters
+ESCAPES = "(?:\\\\|\u200b|<wbr>)*"  # what Markdown may have between the characters of a text: see `report/markdown`
 ACTIONS_LOGIN = "github-actions[bot]"  # whom a workflow's own token stands for
 
 
@@ -61,6 +68,7 @@ class Settings(BaseSettings):
     isolation_spark_folders: str = ""  # what it may read and write besides its own
     isolation_memory: int = Field(default=8, ge=1, le=65_536)  # GiB that project code may take
     packages_builds: Literal["", "allow"] = ""  # `allow`: sources in PIP_FIND_LINKS are built, isolated
+    packages_hosts: str = ""  # further hosts, comma-separated, that hubs and indexes may lead to
     packages_seconds: float = Field(default=600.0, gt=0)  # to install a project's packages
     warm: bool = True  # keep one Spark per project ready
 
@@ -90,6 +98,15 @@ class Settings(BaseSettings):
         if url.query or url.fragment or "@" in url.netloc:
             raise ValueError("must be an address without query, fragment and user")
         return value.rstrip("/")
+
+    @field_validator("packages_hosts")
+    @classmethod
+    def _hosts(cls, value: str) -> str:
+        try:
+            check_hosts(value)
+        except RequestError as error:
+            raise ValueError(error.message) from None
+        return value
 
     @model_validator(mode="after")
     def _key_from_file(self) -> Self:
@@ -142,7 +159,28 @@ class Settings(BaseSettings):
         )
         password = urlsplit(url).password if "@" in url else None
         secrets = [secret.get_secret_value() for secret in values] + ([url, password] if password else [])
-        return tuple(secret for secret in secrets if len(secret or "") >= 4 and secret is not None)
+        secrets += address_secrets(os.environ)  # of proxies, hubs and indexes
+        return tuple(secret for secret in secrets if len(secret or "") >= SECRET_MIN and secret is not None)
+
+
+def redact_secrets(text: str, secrets: Sequence[str]) -> str:
+    """Return the text without the secrets, as they are or escaped, and without what looks like a GitHub token."""
+    for secret in secrets:
+        if len(secret) >= SECRET_MIN:
+            text = _secret_pattern(secret).sub("***", text)
+    return TOKEN.sub("***", text)
+
+
+@cache
+def _secret_pattern(secret: str) -> re.Pattern[str]:
+    """Return a pattern of a secret in Markdown and HTML, in which white space may be other white space."""
+    parts = [r"\s+" if part.isspace() else _character_pattern(part) for part in re.findall(r"\s+|\S", secret.strip())]
+    return re.compile(ESCAPES.join(parts))
+
+
+def _character_pattern(character: str) -> str:
+    forms = dict.fromkeys((character, escape(character), escape(character, quote=False), quote(character, safe="")))
+    return "|".join(map(re.escape, forms)) if len(forms) == 1 else f"(?:{'|'.join(map(re.escape, forms))})"
 
 
 def _https(address: str) -> str:

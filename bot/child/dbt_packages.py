@@ -1,7 +1,7 @@
 """The packages of a dbt project, fetched once per lock by its own dbt, and laid where that dbt looks for them.
 
-`dbt deps` runs as a process of its own, isolated, with none of our secrets, over a project that has nothing but the
-files that name packages: no template of the repository is run. What it brings is copied by us, after it has ended.
+`dbt deps` runs as a process of its own, isolated, with none of our secrets, over a project that we write ourselves: no
+file and no template of the repository is read there. What it brings is copied by us, after it has ended.
 """
 
 from __future__ import annotations
@@ -17,34 +17,65 @@ from pathlib import Path
 
 import structlog
 
-from mergeplan.bot.child.dbt_requirements import ASKING, COMMIT, DbtRequirements
+from mergeplan.bot.child.dbt_requirements import CHARACTERS_MAX, COMMIT, FILES, LOCK, ROOT_NAME, DbtRequirements
 from mergeplan.bot.child.installing import (
     ABOUT,
     CREDENTIALS,
-    NAMES,
-    NETWORK,
-    TookTooLong,
+    Installer,
+    InstallFailed,
     make_home,
-    plain_environment,
+    measure_folder,
     prune,
-    run_installer,
 )
+from mergeplan.bot.child.packages import read_file
+from mergeplan.bot.child.reader import RepositoryReader
+from mergeplan.bot.fetching.origins import HUB, HUB_INSIDE, hub_origins
 from mergeplan.bot.settings import Settings
-from mergeplan.planner.errors import Place, ProjectError, Refused, RequestError
+from mergeplan.planner.errors import Place, ProjectError, RequestError
 from mergeplan.planner.isolation.interpreter import libraries
-from mergeplan.planner.isolation.mode import NONE
-from mergeplan.planner.isolation.probe import cannot
-from mergeplan.planner.isolation.profile import PACKAGE, IsolationProfile, starting
+from mergeplan.planner.isolation.profile import PACKAGE, starting
 from mergeplan.planner.isolation.scratch import remove_scratch
-from mergeplan.planner.isolation.seccomp import Network
 from mergeplan.planner.isolation.user import OWN_USER
 from mergeplan.planner.project.dbt.inputs import PROJECT, find_python, look_of_python
 
 log = structlog.get_logger(__name__)
-HUB = "DBT_PACKAGE_HUB_URL"  # the operator's own hub; dbt's else
 PROGRAM = "mergeplan.planner.python.dbt_code.deps"
-BARE = "name: packages\nversion: '1.0'\nprofile: none\npackages-install-path: installed\n"
-MOST_FILES, MOST_BYTES = 50_000, 500 << 20  # of all packages of a project
+BARE = f"name: {ROOT_NAME}\nversion: '1.0'\nprofile: none\npackages-install-path: installed\n"
+FILES_MAX, BYTES_MAX = 50_000, 500 << 20  # of all packages of a project
+WRITTEN = 4  # times that is on the disk while dbt runs: archives, and what dbt unpacks and moves
+
+
+def read_dbt_requirements(reader: RepositoryReader, project: Path) -> DbtRequirements | None:
+    """Return what a dbt project and its own folders ask for, read as dbt resolves them; ProjectError."""
+    texts = _read_texts(project, "")
+    wanted = reader.dbt_requirements(texts)
+    while wanted is not None and wanted.unread and not os.path.lexists(project / wanted.install_path):
+        for folder in wanted.unread:
+            _check_folder(project, folder, wanted.path)
+            if not (folder_texts := _read_texts(project, folder)).get(f"{folder}/{PROJECT}"):
+                message = f"The folder `{folder}` of a package has no {PROJECT}."
+                raise ProjectError(message, place=Place(wanted.path), hint=COMMIT)
+            texts |= folder_texts
+        wanted = reader.dbt_requirements(texts)
+    return wanted
+
+
+def _read_texts(project: Path, folder: str) -> dict[str, str]:
+    """Return the texts of a folder's files that name packages, by their paths."""
+    texts = {}
+    for name in FILES:
+        path = f"{folder}/{name}" if folder else name
+        if folder and (project / path).is_symlink():
+            raise ProjectError("This is a link, which is not followed.", place=Place(path), hint=COMMIT)
+        if (text := read_file(project / path, CHARACTERS_MAX)) is not None:
+            texts[path] = text
+    return texts
+
+
+def _check_folder(project: Path, folder: str, path: str) -> None:
+    """Raise ProjectError for a folder that a link leads to."""
+    if (project / folder).resolve() != project.resolve() / folder:
+        raise ProjectError(f"The folder `{folder}` lies behind a link.", place=Place(path), hint=COMMIT)
 
 
 def lay_dbt_packages(
@@ -57,22 +88,23 @@ def lay_dbt_packages(
 ) -> None:
     """Put the packages that a project asks for into its folder, unless the repository holds them.
 
-    ProjectError with what dbt said; RequestError without a dbt; Refused where nothing can be isolated; Cancelled.
+    ProjectError with what dbt said; RequestError without a dbt; Cancelled.
     """
     if wanted is None or os.path.lexists(project / wanted.install_path):
         return
     if wrong := wanted.wrong:
         raise ProjectError(wrong.message, place=Place(wrong.path, wrong.line), hint=COMMIT)
     for path in (wanted.install_path, *wanted.local):
-        if (project / path).resolve() != project.resolve() / path:
-            raise ProjectError(f"The folder `{path}` lies behind a link.", place=Place(wanted.path), hint=COMMIT)
+        _check_folder(project, path, wanted.path)
     try:
         python = find_python(environ)
     except RequestError as error:
         raise RequestError(
             f"{error.message.rstrip('.')} to fetch its packages.", hint=f"{error.hint} {COMMIT}"
         ) from None
-    install = _Install(settings, wanted, project, python, environ, should_stop)
+    origins = hub_origins(environ, settings.packages_hosts)
+    installer = Installer(settings, origins, environ, should_stop, WRITTEN * FILES_MAX, WRITTEN * BYTES_MAX)
+    install = _Install(installer, wanted, project, python)
     folder = home / "dbt_packages" / install.lock
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -87,25 +119,23 @@ def lay_dbt_packages(
 class _Install:
     """One set of packages on its way into a folder."""
 
-    settings: Settings
+    installer: Installer
     wanted: DbtRequirements
     project: Path
     python: str
-    environ: Mapping[str, str]
-    should_stop: Callable[[], str]
 
     @property
     def lock(self) -> str:
         """The name of all that decides which packages these are."""
-        files = [*self._asking(), *(path for local in self.wanted.local for path in _files(self.project / local))]
-        hashes = {path.relative_to(self.project).as_posix(): sha256(path.read_bytes()).hexdigest() for path in files}
-        parts = [repr(sorted(hashes.items())), look_of_python(self.python), self.environ.get(HUB, "")]
+        paths = [path for local in self.wanted.local for path in _files(self.project / local)]
+        hashes = {path.relative_to(self.project).as_posix(): sha256(path.read_bytes()).hexdigest() for path in paths}
+        hub = self.installer.origins[0].outside
+        parts = [repr(sorted(self._texts.items())), repr(sorted(hashes.items())), look_of_python(self.python), hub]
         return sha256("\0".join(parts).encode()).hexdigest()[:24]
 
-    def _asking(self) -> list[Path]:
-        """The files that name packages."""
-        paths = (self.project / name for name in ASKING)
-        return [path for path in paths if path.is_file() and not path.is_symlink()]
+    @property
+    def _texts(self) -> Mapping[str, str]:
+        return self.wanted.files or {}
 
     def install_into(self, folder: Path) -> None:
         """Install everything, and put the folder in its place when all is there."""
@@ -114,11 +144,8 @@ class _Install:
         try:
             installed = self._run_dbt(Path(scratch.name))
             for package in sorted(installed.iterdir()) if installed.is_dir() else ():
-                if (real := package.resolve()).is_relative_to(installed.parent.resolve()) and real.is_dir():
-                    _copy(real, draft / package.name)
-            sizes = [path.stat().st_size for path in _files(draft)]
-            if len(sizes) > MOST_FILES or sum(sizes) > MOST_BYTES:
-                raise self._wrong(f"they have more than {MOST_FILES:,} files, or {MOST_BYTES >> 20} MiB")
+                if (source := self._source_of(package, installed.parent)) is not None:
+                    _copy(source, draft / package.name, hard_links=source.is_relative_to(self.project))
             draft.chmod(0o755)
             try:
                 draft.rename(folder)
@@ -129,38 +156,37 @@ class _Install:
             shutil.rmtree(draft, ignore_errors=True)
             remove_scratch(scratch)
 
+    def _source_of(self, package: Path, bare: Path) -> Path | None:
+        """Return the folder of an installed package: dbt links to those of the project, which we take from there."""
+        real = package.resolve()
+        if not package.is_symlink():
+            return real if real.is_dir() and real.parent == (bare / "installed").resolve() else None
+        inside = real.relative_to(bare.resolve()).as_posix() if real.is_relative_to(bare.resolve()) else ""
+        return self.project / inside if inside in self.wanted.local else None
+
     def _run_dbt(self, work: Path) -> Path:
-        """The folder in which dbt has put the packages."""
+        """Return the folder in which dbt has put the packages."""
         home = make_home(work, "project")
         bare = home / "project"
-        (bare / PROJECT).write_text(BARE, encoding="utf-8")
-        for path in self._asking():
-            shutil.copyfile(path, bare / path.name)
-            if os.getuid() == 0:  # dbt writes the lock anew where it is not of these packages
-                os.chown(bare / path.name, OWN_USER, OWN_USER)
-        for local in self.wanted.local:
-            _copy(self.project / local, bare / local)
+        for path, text in {PROJECT: BARE, **self._texts}.items():
+            (bare / path).parent.mkdir(parents=True, exist_ok=True)
+            (bare / path).write_text(text, encoding="utf-8")
+            if os.getuid() == 0 and path == LOCK:  # dbt writes the lock anew where it is not of these packages
+                os.chown(bare / path, OWN_USER, OWN_USER)
         command = [self.python, "-I", "-c", starting(PROGRAM), str(PACKAGE), str(bare)]
-        why = cannot() if self.settings.isolation != NONE else ""
-        if why and self.wanted.local:
-            raise Refused(f"The packages of {self.wanted.path} cannot be read apart here: {why}.", hint=COMMIT)
-        if self.settings.isolation != NONE and not why:  # what comes from the hub is not run
-            command = self._profile(home).launch_command(command)
-        kept = {name: self.environ[name] for name in (*NETWORK, HUB) if self.environ.get(name)}
-        environment = {**plain_environment(home), **kept, "DBT_SEND_ANONYMOUS_USAGE_STATS": "false"}
-        seconds = self.settings.packages_seconds
-        try:
-            exit_code, output = run_installer(command, work, environment, seconds, self.should_stop)
-        except TookTooLong:
-            raise self._wrong(f"it took longer than {seconds:.0f} seconds") from None
+        read = (*libraries(self.python, os.environ, "-I"), *map(str, ABOUT))
+        variables = {HUB: HUB_INSIDE, "DBT_SEND_ANONYMOUS_USAGE_STATS": "false"}
+        try:  # without isolation too: no file of a pull request is read there, and what comes from the hub is not run
+            exit_code, output = self.installer.run(command, work, read, variables)
+        except InstallFailed as failed:
+            raise self._wrong(str(failed)) from None
         if exit_code:
-            raise self._wrong(CREDENTIALS.sub("//", (output.strip().splitlines() or ["dbt failed"])[-1])[:400])
+            reason = (output.strip().splitlines() or ["dbt failed"])[-1].replace(f"{bare}/", "")
+            raise self._wrong(CREDENTIALS.sub("//", reason)[:400])
+        files, size = measure_folder(bare / "installed", FILES_MAX)
+        if files > FILES_MAX or size > BYTES_MAX:
+            raise self._wrong(f"they have more than {FILES_MAX:,} files, or {BYTES_MAX >> 20} MiB")
         return bare / "installed"
-
-    def _profile(self, home: Path) -> IsolationProfile:
-        read = (*libraries(self.python, os.environ, "-I"), *map(str, ABOUT), *NAMES)
-        memory, seconds = self.settings.isolation_memory, int(self.settings.packages_seconds)
-        return IsolationProfile(read, (str(home),), Network.ALL, memory, seconds, modes=True)
 
     def _wrong(self, why: str) -> ProjectError:
         message = f"The project's dbt packages cannot be installed: {why.rstrip('.')}."
@@ -176,10 +202,12 @@ def _files(folder: Path) -> Iterator[Path]:
                 yield path
 
 
-def _copy(source: Path, target: Path) -> None:
-    """Copy the regular files of a folder, readable to all."""
+def _copy(source: Path, target: Path, *, hard_links: bool = True) -> None:
+    """Copy the regular files of a folder, readable to all; without those that an archive made of other files."""
     target.mkdir(parents=True, exist_ok=True)
     for path in _files(source):
+        if path.lstat().st_nlink > 1 and not hard_links:
+            continue
         copy = target / path.relative_to(source)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, copy, follow_symlinks=False)

@@ -1,27 +1,38 @@
 """The packages that a dbt project asks for, read from its files without running any of them. Pure.
 
 Only packages of dbt's hub, by name and version, and folders of the project are taken: a repository or an address in a
-file of a pull request would let it choose what the service connects to.
+file of a pull request would let it choose what the service connects to. `dbt deps` reads none of these files: it reads
+what is written here from the values that were judged, so that it sees no template and nothing else that we did not.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+from typing import Any
 
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.parsing.sql.yaml_documents import Document, read_document
+from mergeplan.planner.parsing.sql.yaml_documents import Path as KeyPath
 from mergeplan.planner.project.dbt.inputs import PATHS, PROJECT
 
-LOCK = "package-lock.yml"
-ASKING = ("packages.yml", "dependencies.yml", LOCK)
-FILES = (PROJECT, *ASKING)
-MOST_CHARACTERS = 256 << 10  # of one of them
+PACKAGES, DEPENDENCIES, LOCK = "packages.yml", "dependencies.yml", "package-lock.yml"
+FILES = (PROJECT, PACKAGES, DEPENDENCIES, LOCK)
+CHARACTERS_MAX = 256 << 10  # of one of them
+FOLDERS_MAX = 200  # of packages in a project
 INSTALL_PATH = "packages-install-path"
 NAME = re.compile(r"[\w.-]+/[\w.-]+")
+VERSION = re.compile(r"[\w.*+!<>=~^, -]{1,200}")
+PROJECT_NAME = re.compile(r"[A-Za-z_]\w{0,200}", re.ASCII)
+LOCK_HASH = re.compile(r"[0-9a-f]{1,128}")
+TEMPLATE = re.compile(r"\{[{%#]")
+SETTINGS = ("package", "version", "install-prerelease", "install_prerelease", "local", "name")
+ROOT_NAME = "mergeplan_packages"  # of the project that dbt sees
 COMMIT = "Commit the folder that `dbt deps` makes (`dbt_packages`): what lies in the repository is not fetched."
+Texts = Callable[[str], str | None]
 
 
 @dataclass(frozen=True)
@@ -35,62 +46,172 @@ class NotTaken:
 
 @dataclass(frozen=True)
 class DbtRequirements:
-    """What a dbt project asks for: the file that does, where it wants the packages, and its own folders among them."""
+    """What a dbt project asks for: the file that does, where it wants the packages, and its own folders among them.
+
+    `files` are the texts that `dbt deps` gets, by their paths; `unread` are folders whose files nobody gave.
+    """
 
     path: str
     install_path: str
     local: tuple[str, ...] = ()
     wrong: NotTaken | None = None  # the first package that cannot be fetched
+    files: Mapping[str, str] | None = None
+    unread: tuple[str, ...] = ()
 
 
-def dbt_requirements_of(read: Callable[[str], str | None]) -> DbtRequirements | None:
-    """What the files of a dbt project ask for; None when that is nothing. ProjectError for a file that is no YAML."""
-    texts = {path: text for path in FILES if (text := read(path)) is not None}
-    if long := next((path for path, text in texts.items() if len(text) > MOST_CHARACTERS), ""):
-        raise ProjectError(f"It is longer than {MOST_CHARACTERS:,} characters.", place=Place(long))
-    documents = {path: read_document(path, text, last_wins=True) for path, text in texts.items()}
-    asking = [path for path in ASKING if path in documents and any(_entries(documents[path]))]
-    if PROJECT not in documents or not set(asking) - {LOCK}:
+def dbt_requirements_of(read: Texts) -> DbtRequirements | None:
+    """Return what the files of a dbt project ask for, None for nothing. ProjectError for a file that is no YAML."""
+    documents = _read_folder(read, "")
+    if PROJECT not in documents or not (asking := _asking(documents)):
         return None
-    local, wrong = list[str](), None
-    for path in asking:
-        for index, entry in _entries(documents[path]):
-            try:
-                local.append(_local_folder(documents[path], index, entry))
-            except ProjectError as error:
-                wrong = wrong or NotTaken(error.message, path, error.place.line if error.place else 1)
-    folders = tuple(dict.fromkeys(filter(None, local)))
-    return DbtRequirements(asking[0], _install_path(documents[PROJECT]), folders, wrong)
+    local, files = dict[str, str](), dict[str, str]()
+    wrong: NotTaken | None = None
+    try:
+        files |= _write_root(documents, local)
+        _add_folders(read, local, files)
+    except ProjectError as error:
+        place = error.place or Place(asking[0])
+        wrong = NotTaken(error.message, place.path, place.line or 1)
+    unread = tuple(folder for folder in local if f"{folder}/{PROJECT}" not in files)
+    install_path = _install_path(documents[PROJECT])
+    return DbtRequirements(asking[0], install_path, tuple(local), wrong, files, () if wrong else unread)
+
+
+def _read_folder(read: Texts, folder: str) -> dict[str, Document]:
+    """Return the documents of a folder by their names."""
+    documents = {}
+    for name in FILES:
+        path = f"{folder}/{name}" if folder else name
+        if (text := read(path)) is None or (folder and name == LOCK):  # dbt reads no lock but the project's
+            continue
+        if len(text) > CHARACTERS_MAX:
+            raise ProjectError(f"It is longer than {CHARACTERS_MAX:,} characters.", place=Place(path))
+        documents[name] = read_document(path, text, last_wins=True)
+    return documents
+
+
+def _asking(documents: Mapping[str, Document]) -> list[str]:
+    """Return the names of the files that ask for packages; the lock alone asks for none."""
+    names = (PACKAGES, DEPENDENCIES)
+    return [name for name in names if name in documents and any(_entries(documents[name]))]
+
+
+def _write_root(documents: Mapping[str, Document], local: dict[str, str]) -> dict[str, str]:
+    """Return the texts of the project itself, and add its folders to `local`."""
+    files = {PACKAGES: json.dumps({"packages": _take_packages(documents, local)}, ensure_ascii=False)}
+    if (lock := documents.get(LOCK)) is not None:
+        entries = [_take_entry(lock, index, entry, local) for index, entry in _entries(lock)]
+        sha = lock.value.get("sha1_hash") if isinstance(lock.value, dict) else None
+        if isinstance(sha, str) and LOCK_HASH.fullmatch(sha):  # without it dbt resolves anew
+            files[LOCK] = json.dumps({"packages": entries, "sha1_hash": sha}, ensure_ascii=False)
+    return files
+
+
+def _add_folders(read: Texts, local: dict[str, str], files: dict[str, str]) -> None:
+    """Add the texts of the project's own folders, and of those that they name, as dbt does: all from the root."""
+    waiting = list(local)
+    while waiting:
+        folder = waiting.pop(0)
+        if len(local) > FOLDERS_MAX:
+            raise ProjectError(f"There are more than {FOLDERS_MAX} folders of packages.", place=Place(local[folder]))
+        documents = _read_folder(read, folder)
+        if PROJECT not in documents:
+            continue
+        before = set(local)
+        packages = _take_packages(documents, local)
+        files[f"{folder}/{PROJECT}"] = json.dumps({"name": _project_name(documents[PROJECT]), "version": "1.0"})
+        files[f"{folder}/{PACKAGES}"] = json.dumps({"packages": packages}, ensure_ascii=False)
+        waiting += [name for name in local if name not in before]
+
+
+def _take_packages(documents: Mapping[str, Document], local: dict[str, str]) -> list[dict[str, Any]]:
+    """Return the packages that a folder's files ask for. ProjectError for one that is not taken."""
+    packages, sources = list[dict[str, Any]](), list[str]()
+    for name in (PACKAGES, DEPENDENCIES):
+        if name in documents and "packages" in _mapping(documents[name]):
+            packages += [
+                _take_entry(documents[name], index, entry, local) for index, entry in _entries(documents[name])
+            ]
+            sources.append(name)
+    if len(sources) > 1:
+        raise documents[DEPENDENCIES].error(("packages",), f"`packages` is in {PACKAGES}, too: dbt takes one.", COMMIT)
+    return packages
+
+
+def _mapping(document: Document) -> dict[Any, Any]:
+    return document.value if isinstance(document.value, dict) else {}
 
 
 def _entries(document: Document) -> Iterator[tuple[int, object]]:
-    packages = document.value.get("packages") if isinstance(document.value, dict) else None
+    packages = _mapping(document).get("packages")
     return iter(enumerate(packages if isinstance(packages, list) else ()))
 
 
-def _local_folder(document: Document, index: int, entry: object) -> str:
-    """The folder of a package of the project's own; '' for one of the hub. ProjectError for one that is not taken."""
-    at = ("packages", index)
+def _take_entry(document: Document, index: int, entry: object, local: dict[str, str]) -> dict[str, Any]:
+    """Return one package as dbt is to read it, and add its folder to `local`. ProjectError for one not taken."""
+    at: KeyPath = ("packages", index)
     if not isinstance(entry, dict):
         raise document.error(at, "This is not a package.", COMMIT)
-    if "{{" in str(entry):
-        raise document.error(at, "A template in the name or version of a package is not followed here.", COMMIT)
-    if "local" in entry:
-        folder = PurePosixPath(str(entry["local"]))
-        if folder.is_absolute() or ".." in folder.parts or not folder.parts:
-            raise document.error(at, f"The folder `{folder}` is not below the project's.", COMMIT)
-        return folder.as_posix()
-    if not NAME.fullmatch(str(entry.get("package", ""))):
+    _refuse_templates(document, at, entry)
+    if "local" not in entry and not NAME.fullmatch(str(entry.get("package", ""))):
         source = next((key for key in ("git", "tarball", "private") if key in entry), "")
         what = f"A package by `{source}` is not fetched here" if source else "This is not a package of dbt's hub"
         raise document.error(at, f"{what}: a pull request does not choose what the service connects to.", COMMIT)
-    return ""
+    for key, value in entry.items():
+        _check_setting(document, at, key, value)
+    if "local" in entry:
+        local.setdefault(_local_folder(document, (*at, "local"), entry["local"]), document.path)
+    return dict(entry)
+
+
+def _refuse_templates(document: Document, at: KeyPath, value: object) -> None:
+    """Raise ProjectError at the line of a text in which dbt would run a template."""
+    if isinstance(value, str) and TEMPLATE.search(value):
+        raise document.error(at, "A template in what asks for a package is not followed here.", COMMIT)
+    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, part in parts:
+        _refuse_templates(document, at, key)
+        _refuse_templates(document, (*at, str(key) if isinstance(value, dict) else key), part)
+
+
+def _check_setting(document: Document, at: KeyPath, key: object, value: object) -> None:
+    """Raise ProjectError for a setting of a package that is not known, or a value that is none."""
+    if key not in SETTINGS:
+        raise document.error((*at, str(key)), f"`{key}` is no setting of a package that is fetched here.", COMMIT)
+    versions = value if isinstance(value, list) else [value]
+    if key == "version" and not all(_is_version(version) for version in versions):
+        raise document.error((*at, "version"), f"`{str(value)[:80]}` is no version.", COMMIT)
+    if key in ("install-prerelease", "install_prerelease") and not isinstance(value, bool | None):
+        raise document.error((*at, str(key)), f"`{key}` must be true or false.", COMMIT)
+    if key == "name" and not (value is None or (isinstance(value, str) and re.fullmatch(r"[\w.-]{1,200}", value))):
+        raise document.error((*at, "name"), f"`{str(value)[:80]}` is no name of a package.", COMMIT)
+
+
+def _is_version(value: object) -> bool:
+    return isinstance(value, str | int | float) and not isinstance(value, bool) and bool(VERSION.fullmatch(str(value)))
+
+
+def _local_folder(document: Document, at: KeyPath, value: object) -> str:
+    """Return a folder below the project's."""
+    folder = PurePosixPath(str(value))
+    odd = folder.is_absolute() or not folder.parts or {"..", ".git"} & set(folder.parts)
+    if odd or not str(value).isprintable() or folder.parts[0].startswith("~"):
+        raise document.error(at, f"The folder `{folder}` is not below the project's.", COMMIT)
+    return folder.as_posix()
+
+
+def _project_name(document: Document) -> str:
+    """Return the name of a package in a folder, which dbt takes as it stands."""
+    name = _mapping(document).get("name")
+    if not isinstance(name, str) or not PROJECT_NAME.fullmatch(name):
+        raise document.error(("name",), f"`{str(name)[:80]}` is no name of a dbt project.", COMMIT)
+    return name
 
 
 def _install_path(document: Document) -> str:
-    """The folder of the project that its packages lie in."""
-    settings = document.value if isinstance(document.value, dict) else {}
-    folder = PurePosixPath(str(settings.get(INSTALL_PATH) or PATHS[INSTALL_PATH][0]))
-    if folder.is_absolute() or not folder.parts or "{{" in str(folder) or {"..", ".git"} & set(folder.parts):
+    """Return the folder of the project that its packages lie in."""
+    folder = PurePosixPath(str(_mapping(document).get(INSTALL_PATH) or PATHS[INSTALL_PATH][0]))
+    template = TEMPLATE.search(str(folder))
+    if folder.is_absolute() or not folder.parts or template or {"..", ".git"} & set(folder.parts):
         raise document.error((INSTALL_PATH,), f"The folder `{folder}` is not below the project's.", COMMIT)
     return folder.as_posix()

@@ -22,32 +22,20 @@ from urllib.parse import urlsplit
 
 import structlog
 
-from mergeplan.bot.child.installing import (
-    ABOUT,
-    CREDENTIALS,
-    NAMES,
-    NETWORK,
-    TookTooLong,
-    make_home,
-    plain_environment,
-    prune,
-    run_installer,
-)
+from mergeplan.bot.child.installing import ABOUT, CREDENTIALS, Installer, InstallFailed, make_home, prune
 from mergeplan.bot.child.requirements import Requirements
 from mergeplan.bot.child.wheels import BadWheel, unpack
+from mergeplan.bot.fetching.origins import PLACES, PYPI, index_origins, inside_url
 from mergeplan.bot.settings import Settings
 from mergeplan.planner.errors import Place, ProjectError, Refused
 from mergeplan.planner.isolation.interpreter import libraries
 from mergeplan.planner.isolation.mode import NONE
-from mergeplan.planner.isolation.probe import cannot
-from mergeplan.planner.isolation.profile import IsolationProfile
 from mergeplan.planner.isolation.scratch import remove_scratch
-from mergeplan.planner.isolation.seccomp import Network
 from mergeplan.planner.python.packages import INDEX, normal
 
 log = structlog.get_logger(__name__)
-# Where packages come from is the operator's to say; a password in one of these is pip's, and no built source sees it.
-INDEXES = ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_NO_INDEX", "PIP_TRUSTED_HOST", "PIP_CERT")
+INDEXES = (*PLACES, "PIP_NO_INDEX")  # where packages come from is the operator's to say
+FILES_MAX, BYTES_MAX = 300_000, 4 << 30  # of what pip writes
 PIP = ("-I", "-m", "pip", "--disable-pip-version-check", "--no-input", "--no-color", "--no-cache-dir", "--quiet")
 SAID = re.compile(r"^ERROR: (.*)", re.MULTILINE)
 
@@ -56,26 +44,26 @@ SAID = re.compile(r"^ERROR: (.*)", re.MULTILINE)
 class Source:
     """Where packages come from and how they may be made, by the operator's settings."""
 
-    environment: Mapping[str, str]
+    environment: Mapping[str, str]  # as pip gets it: no address in it has a user or a password
+    folders: tuple[str, ...]  # the local ones, which pip must read
+    installer: Installer
     builds: bool
 
     @classmethod
-    def build_source(cls, settings: Settings, environ: Mapping[str, str]) -> Source:
+    def build_source(cls, settings: Settings, environ: Mapping[str, str], should_stop: Callable[[], str]) -> Source:
         builds = settings.packages_builds == "allow"
-        names = ("PIP_FIND_LINKS",) if builds else (*INDEXES, *NETWORK)
-        return cls({name: environ[name] for name in names if environ.get(name)}, builds)
-
-    @property
-    def folders(self) -> tuple[str, ...]:
-        """The local folders among them, which pip must read."""
-        places = " ".join(self.environ_places).split()
-        return tuple(
-            str(Path(location.removeprefix("file://")).resolve()) for location in places if _is_local(location)
-        )
-
-    @property
-    def environ_places(self) -> tuple[str, ...]:
-        return tuple(self.environment.get(name, "") for name in INDEXES[:3])
+        places = {name: environ.get(name, "").split() for name in (PLACES[2:] if builds else PLACES)}
+        kept = {name: " ".join(map(inside_url, urls)) for name, urls in places.items() if urls}
+        local = [location for urls in places.values() for location in urls if _is_local(location)]
+        folders = tuple(str(Path(location.removeprefix("file://")).resolve()) for location in local)
+        origins = () if builds else index_origins(environ, settings.packages_hosts)
+        if builds or environ.get("PIP_NO_INDEX"):
+            kept["PIP_NO_INDEX"] = "1"
+        elif PLACES[0] not in kept:
+            kept[PLACES[0]] = inside_url(PYPI)
+        kept["PIP_TRUSTED_HOST"] = " ".join(dict.fromkeys(urlsplit(origin.inside).netloc for origin in origins))
+        installer = Installer(settings, origins, environ, should_stop, FILES_MAX, BYTES_MAX)
+        return cls(kept, folders, installer, builds)
 
 
 def packages_folder(
@@ -91,7 +79,7 @@ def packages_folder(
     """
     if requirements is None:
         return None
-    source, constraints = Source.build_source(settings, environ), _constraints()
+    source, constraints = Source.build_source(settings, environ, should_stop), _constraints()
     parts = [requirements.text, constraints, str(source.builds), *map(repr, sorted(source.environment.items()))]
     lock = sha256("\0".join([*parts, sys.version, sys.platform]).encode()).hexdigest()[:24]
     folder = home / "packages" / lock
@@ -100,7 +88,7 @@ def packages_folder(
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
     log.info("packages_installing", file=requirements.path, lock=lock)
-    _Installing(settings, source, requirements, constraints, should_stop).install_into(folder)
+    _Installing(source, requirements, constraints).install_into(folder)
     prune(folder.parent)
     return folder
 
@@ -109,11 +97,9 @@ def packages_folder(
 class _Installing:
     """One set of packages on its way into a folder."""
 
-    settings: Settings
     source: Source
     wanted: Requirements
     constraints: str
-    should_stop: Callable[[], str]
 
     def install_into(self, folder: Path) -> None:
         """Install everything, and put the folder in its place when all is there."""
@@ -168,34 +154,23 @@ class _Installing:
         return sorted(pins)
 
     def _pip(self, work: Path, *arguments: str) -> None:
-        command = [sys.executable, *PIP, *arguments]
-        why = cannot() if self.settings.isolation != NONE else ""
-        if why and self.source.builds:
+        installer = self.source.installer
+        if self.source.builds and installer.settings.isolation != NONE and (why := installer.why_not_isolated):
             hint = "Use Linux 6.2 or newer with Landlock, or take MERGEPLAN_PACKAGES_BUILDS away."
             raise Refused(f"The packages of {self.wanted.path} cannot be built apart here: {why}.", hint=hint)
-        if self.settings.isolation != NONE and not why:  # who takes wheels runs no code of theirs, here or there
-            command = self._profile(work).launch_command(command)
-        seconds = self.settings.packages_seconds
-        try:
-            exit_code, output = run_installer(command, work, self._environment(work), seconds, self.should_stop)
-        except TookTooLong:
-            raise self._wrong(f"it took longer than {seconds:.0f} seconds") from None
+        read = (
+            *libraries(sys.executable, os.environ, "-I"),
+            *map(str, ABOUT),
+            str(work / "given"),
+            *self.source.folders,
+        )
+        variables = {**self.source.environment, "PIP_CONFIG_FILE": os.devnull}
+        try:  # who takes wheels runs no code of theirs, isolated or not
+            exit_code, output = installer.run([sys.executable, *PIP, *arguments], work, read, variables)
+        except InstallFailed as failed:
+            raise self._wrong(str(failed)) from None
         if exit_code:
             raise self._wrong(_words(output))
-
-    def _profile(self, work: Path) -> IsolationProfile:
-        network = Network.NONE if self.source.builds else Network.ALL
-        names = () if self.source.builds else NAMES
-        itself = (*libraries(sys.executable, os.environ, "-I"), *ABOUT)
-        read = (*itself, str(work / "given"), *self.source.folders, *names)
-        own = (str(work / "home"),)
-        return IsolationProfile(
-            read, own, network, self.settings.isolation_memory, int(self.settings.packages_seconds), modes=True
-        )
-
-    def _environment(self, work: Path) -> dict[str, str]:
-        fixed = {"PIP_CONFIG_FILE": os.devnull, **({"PIP_NO_INDEX": "1"} if self.source.builds else {})}
-        return {**plain_environment(work / "home"), **self.source.environment, **fixed}
 
     def _wrong(self, why: str) -> ProjectError:
         hint = "Name a version of which there is a wheel; `pip wheel` makes one of a source, for the operator's index."

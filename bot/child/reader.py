@@ -21,8 +21,9 @@ from pathlib import Path
 from typing import Any
 
 import structlog
+from pydantic import TypeAdapter
 
-from mergeplan.bot.child.dbt_requirements import DbtRequirements, NotTaken
+from mergeplan.bot.child.dbt_requirements import DbtRequirements
 from mergeplan.bot.child.reading import CPU_SECONDS, MEMORY, OUT_OF_MEMORY
 from mergeplan.bot.child.requirements import Requirements
 from mergeplan.bot.cicd_section import CicdSection
@@ -36,6 +37,7 @@ WALL_SECONDS = 60.0  # for a machine that is busy: its own limit is of the proce
 LONGEST = 4_000_000  # characters of a file
 LONGEST_ANSWER = 4_000_000
 REMEMBERED = 200
+DBT_REQUIREMENTS = TypeAdapter[DbtRequirements | None](DbtRequirements | None)
 SIMPLER = "Make the file simpler: something in it is nested very deeply, repeated very often, or very long."
 
 
@@ -71,10 +73,7 @@ class RepositoryReader:
         if not texts:
             return None
         answer = self._read("dbt_requirements", next(iter(texts)), texts)
-        if not answer:
-            return None
-        wrong = NotTaken(**answer["wrong"]) if answer["wrong"] else None
-        return DbtRequirements(answer["path"], answer["install_path"], tuple(answer["local"]), wrong)
+        return DBT_REQUIREMENTS.validate_python(answer)
 
     def owners(self, path: str, text: str, files: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """Who owns these files by the text of CODEOWNERS, each by its path; ProjectError."""

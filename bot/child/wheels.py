@@ -9,16 +9,21 @@ from __future__ import annotations
 import json
 import os
 import re
+import struct
 import zipfile
+import zlib
 from dataclasses import dataclass, field
 from email.parser import BytesParser
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, BinaryIO
 
 from mergeplan.planner.python.packages import INDEX, normal
 
 MOST_BYTES = 4 << 30  # of all wheels of a project, unpacked
+DIRECTORY_MAX = 32 << 20  # bytes of a wheel's list of its files, which is read as a whole
+BLOCK = 1 << 20
+END, END_BYTES, END_64 = b"PK\5\6", 22, b"PK\6\7"  # of an archive, and before it that of one with larger numbers
 LIBRARIES = ("purelib", "platlib")
 NAME = re.compile(r"[A-Za-z0-9._-]+")
 
@@ -35,9 +40,11 @@ def unpack(wheels: Path, folder: Path) -> tuple[str, ...]:
         descriptor = os.open(wheel, os.O_RDONLY | os.O_NOFOLLOW)
         unpacked = _Unpacked(folder, left)
         try:
-            with os.fdopen(descriptor, "rb") as file, zipfile.ZipFile(file) as archive:
-                unpacked.take(archive)
-        except (zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError, EOFError) as error:
+            with os.fdopen(descriptor, "rb") as file:
+                _check_directory(file)
+                with zipfile.ZipFile(file) as archive:
+                    unpacked.take(archive)
+        except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, ValueError, EOFError) as error:
             raise BadWheel(f"{wheel.name} cannot be read: {error}") from None
         left = unpacked.left
         index |= unpacked.index_entry(wheel.name)
@@ -63,15 +70,19 @@ class _Unpacked:
             self.left -= member.file_size
             if self.left < 0:
                 raise BadWheel(f"the packages hold more than {MOST_BYTES >> 30} GiB")
-            data = archive.read(member)
             target = self.folder.joinpath(*place.parts)
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(data)
+            digest = sha256()
+            with archive.open(member) as source, target.open("wb") as copy:  # of a size that was declared, and counted
+                while block := source.read(BLOCK):
+                    digest.update(block)
+                    copy.write(block)
             if not place.parts[0].endswith(".dist-info"):
                 self.modules.add(place.parts[0].partition(".")[0])
-                self.hashes.append(f"{place} {sha256(data).hexdigest()}")
+                self.hashes.append(f"{place} {digest.hexdigest()}")
             elif place.name == "METADATA" and len(place.parts) == 2:
-                self.metadata = data
+                with target.open("rb") as copy:
+                    self.metadata = copy.read(BLOCK)
 
     def index_entry(self, wheel: str) -> dict[str, Any]:
         """The entry of the index."""
@@ -86,6 +97,20 @@ class _Unpacked:
                 "requires": sorted({normal(match[0]) for match in required if match}),
             }
         }
+
+
+def _check_directory(file: BinaryIO) -> None:
+    """Raise BadWheel for an archive whose list of files would take too much memory. It leaves the file at its start."""
+    start = max(0, file.seek(0, os.SEEK_END) - (1 << 16) - END_BYTES - 20)
+    file.seek(start)
+    tail = file.read()
+    file.seek(0)
+    end = len(tail) - END_BYTES if tail[-END_BYTES:].startswith(END) else tail.rfind(END)
+    if end < 0 or len(tail) < end + END_BYTES:
+        raise BadWheel("it has no end")
+    (size,) = struct.unpack_from("<I", tail, end + 12)
+    if size > DIRECTORY_MAX or tail[max(0, end - 20) : end].startswith(END_64):
+        raise BadWheel(f"its list of files is larger than {DIRECTORY_MAX >> 20} MiB")
 
 
 def _place(name: str) -> PurePosixPath | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -13,6 +12,7 @@ from github.Repository import Repository
 from mergeplan.bot.github.owners import OwnerConnection, Owners, OwnerUnavailable
 from mergeplan.bot.github.patience import READ_TRIES, GitHubFailed, GitHubPaused, is_passing, patiently
 from mergeplan.bot.github.polling import MOST_PAGES, Polls
+from mergeplan.bot.settings import redact_secrets
 
 T = TypeVar("T")
 WRITE_TRIES = 3
@@ -108,14 +108,3 @@ class Calls:
             return (self.connection.token(),)
         except (GitHubFailed, GitHubPaused):
             return ()
-
-
-def redact_secrets(text: str, secrets: Sequence[str]) -> str:
-    """Remove the secrets from a text, and anything that looks like a GitHub token."""
-    for secret in secrets:
-        if len(secret) >= 4:
-            text = text.replace(secret, "***")
-    return TOKEN.sub("***", text)
-
-
-TOKEN = re.compile(r"\b(?:gh[pousr]_[A-Za-z0-9_-]{16,}|github_pat_[A-Za-z0-9_]{20,})")

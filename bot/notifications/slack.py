@@ -8,7 +8,7 @@ import requests
 
 from mergeplan.bot.notifications.target import NotDelivered
 from mergeplan.bot.report.notices import Notice
-from mergeplan.bot.settings import Settings
+from mergeplan.bot.settings import Settings, redact_secrets
 
 TIMEOUT_SECONDS = 10
 
@@ -18,9 +18,10 @@ class SlackWebhook:
     """Posts each notice as one message; the address is a secret."""
 
     url: str
+    secrets: tuple[str, ...] = ()
 
     def deliver(self, notice: Notice) -> None:
-        message = {"text": escape_slack(notice.text)}
+        message = {"text": escape_slack(redact_secrets(notice.text, self.secrets))}
         try:
             answer = requests.post(self.url, json=message, timeout=TIMEOUT_SECONDS, allow_redirects=False)
             answer.raise_for_status()
@@ -31,7 +32,7 @@ class SlackWebhook:
 def slack_webhook(settings: Settings) -> SlackWebhook | None:
     """Return the webhook that the operator has set, or None."""
     url = settings.notify_url.get_secret_value()
-    return SlackWebhook(url) if url else None
+    return SlackWebhook(url, settings.secrets()) if url else None
 
 
 def escape_slack(text: str) -> str:

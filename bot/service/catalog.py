@@ -23,13 +23,13 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from mergeplan.bot.context import BotContext
-from mergeplan.bot.github.calls import redact_secrets
 from mergeplan.bot.pages.catalog import TABS, categories_of, environment_rows, plan_address, shown_plan
 from mergeplan.bot.pages.links import end_of, links_of
 from mergeplan.bot.pages.render import headers, refusal
 from mergeplan.bot.records import PullRecord
 from mergeplan.bot.service.known_catalogs import KnownCatalog, KnownCatalogs
 from mergeplan.bot.service.pages import EXPIRED, WRONG
+from mergeplan.bot.settings import redact_secrets
 from mergeplan.planner.errors import MergeplanError
 from mergeplan.planner.snapshot.environment import PROD
 from mergeplan.planner.ui.assets import assets_by_url

@@ -9,8 +9,7 @@ from typing import Any
 
 import structlog
 
-from mergeplan.bot.github.calls import redact_secrets
-from mergeplan.bot.settings import Settings
+from mergeplan.bot.settings import Settings, redact_secrets
 
 
 def start_logging(settings: Settings) -> None:

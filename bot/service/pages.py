@@ -10,12 +10,12 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from mergeplan.bot.context import BotContext
-from mergeplan.bot.github.calls import redact_secrets
 from mergeplan.bot.pages.links import PAGES, end_of, links_of
 from mergeplan.bot.pages.render import headers, page, refusal
 from mergeplan.bot.pages.view import Decision, PageView
 from mergeplan.bot.records import AFTER_MERGE, PullRecord
 from mergeplan.bot.report.shown import Shown
+from mergeplan.bot.settings import redact_secrets
 from mergeplan.planner.errors import MergeplanError
 
 PATH = "/pulls/{owner}/{name}/{number:int}/{page}"

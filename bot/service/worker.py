@@ -15,7 +15,6 @@ import structlog
 from mergeplan.bot.branches import BranchRecord
 from mergeplan.bot.context import BotContext, Later, ShuttingDown, Superseded
 from mergeplan.bot.git.call import CheckoutFailed
-from mergeplan.bot.github.calls import redact_secrets
 from mergeplan.bot.github.gateway import GitHubFailed, GitHubPaused, OwnerUnavailable, RepositoryGateway
 from mergeplan.bot.github.owners import owner_of
 from mergeplan.bot.github.pace import Apart, Pace
@@ -29,6 +28,7 @@ from mergeplan.bot.projects import project_keys, repository_of
 from mergeplan.bot.pulls.reconcile import reconcile_pull
 from mergeplan.bot.records import AFTER_MERGE, CommandRow, Prod, ProdRecord, Pull, PullRecord, PullState
 from mergeplan.bot.transitions.prods import request_build
+from mergeplan.bot.settings import redact_secrets
 from mergeplan.planner.errors import MergeplanError
 from mergeplan.planner.isolation.processes import LEAVE, end_group, is_gone
 

@@ -46,12 +46,8 @@ def restrict(profile: IsolationProfile) -> None:
     version = landlock.version()
     if version < landlock.FLOOR:
         raise OSError(f"Landlock {landlock.FLOOR} is needed, and there is {version or 'none'}")
-    loose = profile.network is Network.ALL
     writes = (*profile.write, *DEVICES)
-    tcp = profile.network in (Network.ALL, Network.LISTED)
-    landlock.restrict(profile.read, writes, network=tcp, signals=loose)
-    if loose:
-        return
+    landlock.restrict(profile.read, writes, network=profile.network is Network.LISTED, signals=False)
     listener = seccomp.restrict(profile.network, signals_kept=version >= 6, modes=profile.modes)
     if listener >= 0:
         _hand_over(listener, profile.listener)

@@ -34,17 +34,18 @@ Step = tuple[int, int, int, int]
 
 
 class Network(StrEnum):
-    """Which sockets are allowed: one connection that the parent process opens, those whose addresses it allows, Unix
-    sockets to answer on, none, or all."""
+    """Which sockets are allowed: Unix or TCP ones that the parent process connects to a socket of its own, those whose
+    addresses it allows, Unix sockets to answer on, or none."""
 
     PROXY = "proxy"
+    FORWARDED = "forwarded"
     LISTED = "listed"
     ANSWER = "answer"
     NONE = "none"
-    ALL = "all"
 
 
-NOTIFIED = (Network.PROXY, Network.LISTED)  # the parent process is asked about each `connect`
+NOTIFIED = (Network.PROXY, Network.FORWARDED, Network.LISTED)  # the parent process is asked about each `connect`
+TCP = (Network.FORWARDED, Network.LISTED)
 HOSTS = (Network.ANSWER, Network.LISTED)  # they accept connections, and their forks are filtered further
 
 
@@ -101,7 +102,7 @@ def _rules(network: Network, pid: int, signals_kept: bool) -> Iterator[tuple[str
     if not signals_kept and network is not Network.LISTED:  # Spark ends its own workers
         yield "kill", _only(0, (0, pid, -pid))
         yield "tgkill", _only(0, (pid,))
-    families = (AF_UNIX, AF_INET, AF_INET6) if network is Network.LISTED else (AF_UNIX,)
+    families = (AF_UNIX, AF_INET, AF_INET6) if network in TCP else (AF_UNIX,)
     yield "socket", _streams(families)
     yield "socketpair", _streams((AF_UNIX,))
     yield "connect", [(RETURN, 0, 0, ASK if network in NOTIFIED else _error(errno.EACCES))]

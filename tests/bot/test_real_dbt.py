@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from mergeplan.bot.child.dbt_packages import HUB
+from mergeplan.bot.fetching.origins import HUB
+from mergeplan.planner.isolation.probe import cannot
 from mergeplan.planner.project.dbt.inputs import PYTHON
 from tests.bot.child.dbt_hub import serve_hub
+from tests.bot.child.listener import Answer, serve_answers
 from tests.bot.conftest import SHOP, Bench
 from tests.bot.test_real_planner import assert_merged_for_nothing, rows
 from tests.planner.dbt.admission import admit_project_code
@@ -114,3 +116,54 @@ def test_a_pull_request_brings_a_package_of_the_hub_and_chooses_no_other_address
         assert_merged_for_nothing(bench, newer, revision=2)
 
     assert rows(bench.home, "SELECT max(cents) FROM shop.priced") == [[160]]
+
+
+PASSWORDS = ("proxy-password-31", "hub-token-42", "proxy-password_at_")
+FILTER = "{% filter replace('x', env_var('NAME')|replace('@','_at_')|replace('31@','_at_')) %}x{% endfilter %}"
+SUB = {"packages.yml": "packages: [{local: sub}]\n", "sub/dbt_project.yml": "name: sub\nversion: '1.0'\n"}
+HUB_PACKAGE = "packages:\n- package: acme/rates\n  version: "
+TEMPLATE = "A template in what asks for a package is not followed here"
+
+
+@pytest.mark.skipif(bool(cannot()), reason="this machine cannot isolate")
+def test_a_pull_requests_packages_read_no_password_of_the_operator_and_reach_the_hub_alone(
+    make_bench: Callable[..., Bench],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv(PYTHON, str(DBT))
+    admit_project_code(tmp_path)
+    with serve_answers(lambda path: Answer(b"x")) as other, serve_hub({"acme/rates": {"1.0.0": {}}}) as hub:
+        proxy = f"http://ann:{PASSWORDS[0]}@127.0.0.1:{other.port}"
+        environ = {"HTTPS_PROXY": proxy, "HTTP_PROXY": proxy, HUB: hub.replace("//", f"//bot:{PASSWORDS[1]}@")}
+        for name, value in {**environ, "NO_PROXY": "127.0.0.1", "PIP_INDEX_URL": f"{other.url}/simple"}.items():
+            monkeypatch.setenv(name, value)
+        names = ("HTTPS_PROXY", HUB)
+        pulls: list[tuple[dict[str, str], str]] = [
+            *(({"packages.yml": f'{HUB_PACKAGE}"{FILTER.replace("NAME", name)}"\n'}, TEMPLATE) for name in names),
+            ({"packages.yml": f'{HUB_PACKAGE}1.0.0\n  name: "{FILTER.replace("NAME", HUB)}"\n'}, TEMPLATE),
+            ({**SUB, "sub/packages.yml": f"{HUB_PACKAGE}\"{{{{ env_var('HTTPS_PROXY') }}}}\"\n"}, TEMPLATE),
+            ({**SUB, "sub/dependencies.yml": f"{HUB_PACKAGE}\"{{{{ env_var('{HUB}') }}}}\"\n"}, TEMPLATE),
+            (
+                {**SUB, "sub/packages.yml": f"packages: [{{tarball: '{other.url}/{{{{ 1 }}}}', name: x}}]\n"},
+                TEMPLATE,
+            ),
+            ({**SUB, "sub/packages.yml": f"packages: [{{tarball: '{other.url}/x.tgz', name: x}}]\n"}, "by `tarball`"),
+            ({**SUB, "sub/packages.yml": f"packages: [{{git: '{other.url}/x.git'}}]\n"}, "by `git`"),
+        ]
+        bench = make_bench(project=FILES, planner_command=(), warm=False, patience=900.0)
+        numbers = [bench.open(files, f"theft-{at}") for at, (files, _) in enumerate(pulls)]
+        honest = bench.open({"packages.yml": f"{HUB_PACKAGE}1.0.0\n"}, "honest")
+        bench.idle()
+
+    for number, (_, said) in zip(numbers, pulls, strict=True):
+        assert said in bench.plan(number), bench.plan(number)
+    assert "cannot be installed" not in bench.plan(honest)
+    checks = [check for number in numbers for check in bench.checks(bench.head(number)).values()]
+    printed = "".join(capfd.readouterr())
+    shown = "".join([printed, *map(bench.plan, numbers), *(f"{c.title}{c.summary}{c.text}" for c in checks)])
+    assert other.requests == []
+    assert not [password for password in PASSWORDS if password in shown]
+    files = [path for path in bench.folder.rglob("*") if path.is_file()]
+    assert not [path for path in files for password in PASSWORDS if password.encode() in path.read_bytes()]

@@ -41,6 +41,7 @@ from mergeplan.planner.python.dbt_code.thread_locks import use_thread_locks
 from mergeplan.planner.python.dbt_code.time_limit import limit_time
 from mergeplan.planner.python.dbt_code.timed_settings import refuse_timed_settings
 from mergeplan.planner.python.dbt_code.unit_tests import unit_test_data
+from mergeplan.planner.python.dbt_code.yaml_limit import limit_yaml
 from mergeplan.planner.python.serving import run
 
 VERSIONS = "dbt-core 1.7 or newer, below 2, with dbt-spark or dbt-databricks"
@@ -126,6 +127,7 @@ class DbtWork:
         }  # fmt: skip
         arguments = ["--quiet", "--log-level", "none", "--no-write-json", "parse", "--no-partial-parse"]
         arguments += [part for name in options for part in (f"--{name}", options[name])]
+        limit_yaml()
         with limit_time(PARSING):
             result = dbtRunner().invoke(arguments)
         if not result.success:
@@ -371,9 +373,18 @@ def _need_no_pyspark() -> None:
 
 def _message(error: BaseException, root: str) -> str:
     """What an error of dbt says, on one line; paths are those from the project's root."""
+    if lacks_memory(error):
+        return "Its template takes more memory than project code may have"
     text = EXCERPT.sub(":", " ".join(str(error).replace(f"{root}/", "").split()))
     text = KIND_OF_ERROR.sub("", text) or type(error).__name__
     return text if text != "None" else "".join(traceback.format_exception_only(type(error), error)).strip()
+
+
+def lacks_memory(error: BaseException | None) -> bool:
+    """Return True for an error that follows from one of memory, which dbt gives no words."""
+    while error is not None and not isinstance(error, MemoryError):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def main() -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from mergeplan.bot.child.dbt_packages import HUB, lay_dbt_packages
-from mergeplan.bot.child.dbt_requirements import dbt_requirements_of
+from mergeplan.bot.child.dbt_packages import lay_dbt_packages, read_dbt_requirements
+from mergeplan.bot.child.reader import RepositoryReader
+from mergeplan.bot.fetching.origins import HUB
 from mergeplan.bot.settings import Settings
 from mergeplan.planner.errors import Cancelled, ProjectError, RequestError
 from mergeplan.planner.isolation.probe import cannot
@@ -41,9 +42,9 @@ def lay(project: Path, hub: str = "", should_stop: Callable[[], str] = lambda: "
     """The files of the packages."""
     home = project.parent / "home"
     settings = Settings(home=home, isolation="none" if cannot() else "required")
-    texts = {path.name: path.read_text() for path in project.glob("*.yml")}
     environ = {PYTHON: str(DBT), HUB: hub, "SECRET": "x"}
-    lay_dbt_packages(settings, home, dbt_requirements_of(texts.get), project, environ, should_stop)
+    wanted = read_dbt_requirements(RepositoryReader(), project)
+    lay_dbt_packages(settings, home, wanted, project, environ, should_stop)
     packages = project / "dbt_packages"
     return sorted(path.relative_to(packages).as_posix() for path in packages.rglob("*") if not path.is_dir())
 

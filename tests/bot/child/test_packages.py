@@ -5,8 +5,11 @@ from __future__ import annotations
 import io
 import json
 import os
+import subprocess
+import sys
 import tarfile
 import zipfile
+from base64 import b64encode
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -21,6 +24,9 @@ from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.isolation.probe import cannot
 from mergeplan.planner.python.packages import versions_in
 
+from .listener import BINARY, Answer, serve_answers
+
+HTML = {"Content-Type": "text/html"}
 SECRET = "planted-secret-77aa"  # noqa: S105  # of nobody
 # The build backend of a source that looks for secrets while it is built, and brings what it found into its wheel.
 HOSTILE = """
@@ -71,10 +77,12 @@ def wheel(folder: Path, name: str, version: str, files: Mapping[str, str], requi
     return path
 
 
-def install(tmp_path: Path, requirements: str, **settings: Any) -> Path | None:
+def install(
+    tmp_path: Path, requirements: str, environ: Mapping[str, str] | None = None, **settings: Any
+) -> Path | None:
     wanted = requirements_of({"requirements.txt": requirements}.get)
     given = Settings(home=tmp_path / "home", isolation="none" if cannot() else "required", **settings)
-    environ = {"PIP_FIND_LINKS": str(tmp_path / "links"), "PIP_NO_INDEX": "1", "SECRET": SECRET}
+    environ = environ or {"PIP_FIND_LINKS": str(tmp_path / "links"), "PIP_NO_INDEX": "1", "SECRET": SECRET}
     return packages_folder(given, tmp_path / "home", wanted, environ, lambda: "")
 
 
@@ -155,3 +163,67 @@ def test_the_index_says_what_was_unpacked_and_not_what_a_wheel_says(tmp_path: Pa
 
     index = json.loads((tmp_path / "out" / "mergeplan-packages.json").read_text())
     assert index["bad"]["modules"] == ["one", "three", "two"]
+
+
+@pytest.mark.prove
+def test_a_wheel_that_is_a_bomb_takes_no_memory_of_the_service(tmp_path: Path) -> None:
+    wheel(tmp_path / "wheels", "bomb", "1.0", {"bomb.py": "X = 1"})
+    path = tmp_path / "wheels/bomb-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive, archive.open("zeros.bin", "w") as member:
+        for _ in range(1200):
+            member.write(bytes(1 << 20))
+    unpacking = (
+        "import resource, sys; from pathlib import Path; from mergeplan.bot.child.wheels import unpack\n"
+        "unpack(Path(sys.argv[1]), Path(sys.argv[2])); print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)"
+    )
+    (tmp_path / "out").mkdir()
+    command = [sys.executable, "-c", unpacking, str(tmp_path / "wheels"), str(tmp_path / "out")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
+    (tmp_path / "out/zeros.bin").unlink()
+
+    assert int(done.stdout) < 400  # MiB
+
+
+@pytest.mark.parametrize("content", [b"PK\5\6", b"x" * 100, b"PK\5\6" + bytes(8) + b"\xff\xff\xff\x7f" + bytes(6)])
+def test_a_wheel_whose_list_of_files_is_too_large_is_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "wheels").mkdir()
+    (tmp_path / "out").mkdir()
+    (tmp_path / "wheels/bad-1.0-py3-none-any.whl").write_bytes(content)
+
+    with pytest.raises(BadWheel, match=r"has no end|larger than 32 MiB"):
+        unpack(tmp_path / "wheels", tmp_path / "out")
+
+
+@pytest.mark.prove
+@pytest.mark.skipif(bool(cannot()), reason="this machine cannot isolate")
+def test_an_index_gets_the_operators_credential_and_a_wheel_chooses_no_address(tmp_path: Path) -> None:
+    """What pip gets has none, and a requirement in a wheel's metadata is an address that a stranger chose."""
+    with serve_answers(lambda path: Answer()) as other:
+        requirement = f"other @ http://127.0.0.1:{other.port}/other-1.0-py3-none-any.whl"
+        good = wheel(tmp_path, "acme", "1.0", {"acme.py": "RATE = 7"}).read_bytes()
+        evil = wheel(tmp_path, "evil", "1.0", {"evil.py": ""}, requirement).read_bytes()
+        wheels = {"acme-1.0-py3-none-any.whl": good, "evil-1.0-py3-none-any.whl": evil}
+
+        def answer(path: str) -> Answer:
+            name = path.rpartition("/")[2]
+            links = "".join(f'<a href="../../{wheel}">{wheel}</a>' for wheel in wheels if wheel[:4] in path)
+            return (
+                Answer(wheels[name], BINARY)
+                if name in wheels
+                else Answer(links.encode(), {"Content-Type": "text/html"})
+            )
+
+        with serve_answers(answer) as index:
+            url = f"http://bot:{SECRET}@127.0.0.1:{index.port}/simple"
+            environ = {"PIP_INDEX_URL": url, "http_proxy": f"http://ann:{SECRET}@127.0.0.1:1", "no_proxy": "127.0.0.1"}
+            folder = install(tmp_path, "acme==1.0\n", environ)
+            with pytest.raises(ProjectError, match=f"packages may not come from `127.0.0.1:{other.port}`") as refused:
+                install(tmp_path, "evil==1.0\n", environ)
+
+    assert folder is not None
+    assert (folder / "acme.py").read_text() == "RATE = 7"
+    assert {headers["Authorization"] for _, headers in index.requests} == {
+        f"Basic {b64encode(f'bot:{SECRET}'.encode()).decode()}"
+    }
+    assert SECRET not in str(refused.value)
+    assert other.requests == []

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import html
 import re
+from collections.abc import Callable
+from urllib.parse import quote
 
 import pytest
 
-from mergeplan.bot.github.calls import redact_secrets
 from mergeplan.bot.github.patience import Pause
 from mergeplan.bot.records import PullState
+from mergeplan.bot.report.markdown import cell, code, inert, tag_text
 from mergeplan.bot.sandbox.faults import RateLimit
+from mergeplan.bot.settings import redact_secrets
 from tests.bot.conftest import COLUMN, SHOP, Bench
 
 
@@ -72,6 +76,29 @@ def test_secrets_and_tokens_are_taken_out_of_texts() -> None:
     text = redact_secrets("a s3cret-word and ghs_abcdefghijklmnopqrstuvwxyz0123 here", ["s3cret-word"])
 
     assert text == "a *** and *** here"
+
+
+def cell_of_code(text: str) -> str:
+    """A cell of a table, in which a long name may be broken."""
+    return cell(" ".join(map(code, text.split())))
+
+
+@pytest.mark.parametrize(
+    "secret", ["p_a*s`s[1]", "a&b<c>d'e\"f", "long.name_of.a_token_with.parts_to_break", "x@y://z#1"]
+)
+@pytest.mark.parametrize("show", [str, inert, code, tag_text, cell_of_code, html.escape, quote])
+def test_a_secret_is_taken_out_however_a_text_is_escaped(secret: str, show: Callable[[str], str]) -> None:
+    shown = redact_secrets(show(f"It is {secret} here"), [secret])
+
+    assert "***" in shown
+    assert not [part for part in re.split(r"\W|_", secret) if len(part) > 1 and part in shown]
+
+
+def test_a_private_key_and_a_token_are_taken_out_where_lines_are_joined() -> None:
+    key = "-----BEGIN KEY-----\nMIIE_a/b+c\nxyz=\n-----END KEY-----\n"
+    text = inert(f"It is {key} and ghs_abcdefghijk_mnopqrstuvwxyz0123.")
+
+    assert redact_secrets(text, [key]) == "It is *** and ***."
 
 
 def test_a_planted_secret_appears_nowhere(bench: Bench) -> None:

@@ -1,0 +1,1 @@
+"""Where packages are fetched from, as the operator says. Pure."""
