@@ -97,6 +97,7 @@ SETTINGS: dict[Kind, dict[str, list[tuple[str, str, str]]]] = {
         "path": [("path 's.csv'", "path 't.csv'", NOTHING)],  # what the file holds counts, and not where it lies
         "csv_settings": [("path 's.csv'", "csv_settings (delimiter = ';')", NOTHING)],
         "batch_size": [("path 's.csv'", "batch_size 3", NOTHING)],
+        "dbt_seed": [("path 's.csv'", "dbt_seed true", NOTHING)],
     },
     Kind.VIEW: {"materialized": [("materialized false", "materialized false", NOTHING)]},
     Kind.INCREMENTAL_BY_UNIQUE_KEY: {

@@ -83,7 +83,9 @@ def _load(batch: Batch) -> Written:
     assert seed is not None
     names = tuple(column.name for column in batch.table.columns)
     try:
-        return batch.engine.tables.load(batch.table, list(read_seed(batch.root, seed, names)), is_fresh=batch.untouched)
+        return batch.engine.tables.load(
+            batch.table, list(read_seed(batch.root, batch.model, names)), is_fresh=batch.untouched
+        )
     except QueryError as error:
         error.located = Place(seed.path, error.line)  # of a cell; 0 when it is about the whole file
         raise

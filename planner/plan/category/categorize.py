@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from mergeplan.planner.fingerprint import Fingerprint, digest
-from mergeplan.planner.model.model import Model, PythonCode, Statement
+from mergeplan.planner.model.model import Model, PythonCode, Seed, Statement
 from mergeplan.planner.plan.category.reasons import (
     SAME_QUERY,
     Causes,
@@ -210,8 +210,7 @@ def _own_change(old: Side, new: Side) -> Verdict:
         return Verdict(Category.BREAKING, "kind-changed", reason)
     # columns that nobody declared are read off the file, so an edit of the file may change both
     if "seed" in settings and set(settings) <= {"seed", "columns"}:
-        path = new.model.seed.path if new.model.seed else "the file"
-        return Verdict(Category.BREAKING, "seed-content", f"`{path}` changed")
+        return Verdict(Category.BREAKING, "seed-content", _seed_reason(old.model.seed, new.model.seed))
     changed = [f"{names(settings)} changed"] if settings else []
     changed += _spark_setting_changes(old.model, new.model)
     same_query = _is_same_query(old, new)
@@ -232,6 +231,13 @@ def _own_change(old: Side, new: Side) -> Verdict:
     if same_query:
         return Verdict(Category.EQUIVALENT, "same-query", SAME_QUERY)
     return Verdict(Category.BREAKING, "query", "")
+
+
+def _seed_reason(old: Seed | None, new: Seed | None) -> str:
+    """What changed of a seed: its file, or which of its cells count as NULL and what its other cells mean."""
+    path = f"`{new.path}`" if new else "The file"
+    same_reading = old and new and (old.na_values, old.is_dbt) == (new.na_values, new.is_dbt)
+    return f"{path} changed" if same_reading else f"{path} changed, or what is NULL in it"
 
 
 def _is_same_query(old: Side, new: Side) -> bool:
