@@ -48,6 +48,7 @@ class Seed:
     na_values: tuple[str, ...] = ("",)
     rows: int = 0
     cells: tuple[tuple[str, str], ...] = ()  # (column, hash)
+    is_dbt: bool = False  # its cells and blank lines are read as dbt reads them
 
 
 @dataclass(frozen=True)

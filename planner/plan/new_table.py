@@ -22,6 +22,7 @@ from mergeplan.planner.semantics.shape_memory import ShapeMemory
 from mergeplan.planner.semantics.traits import traits_of
 from mergeplan.planner.snapshot.known_meaning import remember_meaning
 from mergeplan.planner.snapshot.meaning import meaning_of, sort_columns
+from mergeplan.planner.snapshot.schedule_rows import as_of, embeds_dates
 from mergeplan.planner.snapshot.snapshot import Meaning, Snapshot, assign_version, version_of
 
 
@@ -30,7 +31,7 @@ def analyze_query(inputs: Inputs, model: Model, parents: Mapping[str, Decision])
     above = {name: parent.snapshot.as_parent for name, parent in parents.items()}
     shape, began, old = (
         shape_of(model, above, inputs.shapes),
-        first_day(inputs.graph, model),
+        table_time(inputs.graph, model),
         inputs.base.get(model.name),
     )
     if old is not None and shape is not None and old.meaning is not None and shape.relies != old.meaning.relies:
@@ -173,10 +174,16 @@ def version_details(inputs: Inputs, model: Model, parents: Mapping[str, Decision
     return {"from": inputs.since} if holds_part(inputs, model, parents) else {}
 
 
+def table_time(graph: Graph, model: Model) -> str:
+    """The time of a model's table as far as it decides rows beside what the model itself says: see `meaning_of`."""
+    if not model.kind.is_incremental:
+        return as_of(graph, model)
+    begin = first_day(graph, model)
+    return f"{begin} batches of {model.batch_size}" if model.batch_size and embeds_dates(graph, model) else begin
+
+
 def first_day(graph: Graph, model: Model) -> str:
     """Since when the table of a model is filled by time: its own start, else the earliest of what it reads."""
-    if not model.kind.is_incremental:
-        return ""
     if has_own_start(model):
         # `2 days ago` is another moment each day: its text counts, or every day would bring a change
         return model.start_text if model.start_moves else str(model.start)

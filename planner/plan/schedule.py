@@ -154,11 +154,23 @@ def _end(
     assert latest is not None
     if change is None or window.end:
         return model.cron.cut(latest)
+    if change.old is not None and _is_rescheduled(change.old.model, model, window):
+        # The end of the table that it replaces is that of another schedule. Once it is built, its own end holds.
+        built = None if model.kind.is_incremental else table_state.end(snapshot)
+        return model.cron.cut(least([latest, built]) or latest)
     # No further than the table that it replaces: the merge, days later, would find the days since missing.
     replaced = table_state.end(change.old) if change.old and change.old.kind.is_stored else None
     if replaced is None and change.change is ChangeKind.ADDED and snapshot.table in table_state.complete:
         replaced = table_state.end(snapshot)
     return model.cron.cut(min(latest, replaced) if replaced else latest)
+
+
+def _is_rescheduled(old: Model, new: Model, window: Window) -> bool:
+    """True when an edit moves the end of the time that a table needs. Intervals of a table whose end moves with the
+    clock are for a run to fill."""
+    if new.kind.is_incremental:
+        return old.end != new.end and new.end is not None and new.end <= window.due(new)
+    return old.end != new.end or old.cron != new.cron
 
 
 def find_limited_models(graph: Graph, window: Window) -> frozenset[str]:

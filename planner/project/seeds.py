@@ -15,6 +15,7 @@ from mergeplan.planner.errors import Located, Place, ProjectError
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.model.model import Column, Model, Seed
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
+from mergeplan.planner.project.seed_cells import CellReader, cell_reader
 from mergeplan.planner.wording import count_noun
 
 Cells = tuple[str | None, ...]
@@ -34,7 +35,7 @@ def load_seed(root: Path, model: Model) -> Model:
     ProjectError: the file is missing, ragged, badly encoded, or lacks a declared column.
     """
     assert model.seed is not None
-    records = _records(root, model.seed, model.locate("path", in_block=True))
+    records = _records(root, model, model.locate("path", in_block=True))
     header = tuple(str(cell) for cell in next(records))
     _check_header(model, header)
     fits = [{name for name, _ in _INFERRED} | {"whole"} for _ in header]
@@ -73,21 +74,25 @@ def _sortable(row: Cells) -> tuple[tuple[bool, str], ...]:
     return tuple((cell is not None, cell or "") for cell in row)
 
 
-def read_seed(root: Path, seed: Seed, columns: tuple[str, ...] = ()) -> Iterator[Cells]:
-    """The rows, None for NULL, in the order of the header or of the given columns; ProjectError as in `with_seed`."""
-    records = _records(root, seed, Place(seed.path))
+def read_seed(root: Path, model: Model, columns: tuple[str, ...] = ()) -> Iterator[Cells]:
+    """The rows, None for NULL, in the order of the header or of the given columns; ProjectError as in `load_seed`."""
+    assert model.seed is not None
+    records = _records(root, model, Place(model.seed.path))
     header = next(records)
     order = [header.index(name) for name in columns] if columns else range(len(header))
     for row in records:
         yield tuple(row[index] for index in order)
 
 
-def _records(root: Path, seed: Seed, named_at: Located) -> Iterator[Cells]:
-    """The header in lower case, then each row with NULLs; blank lines are left out."""
+def _records(root: Path, model: Model, named_at: Located) -> Iterator[Cells]:
+    """The header in lower case, then each row with NULLs. Blank lines are left out, and in a seed of dbt are rows of
+    NULLs, as for dbt."""
+    assert model.seed is not None
+    seed = model.seed
     path = root / seed.path
     if not path.is_file():
         raise ProjectError(f"The seed file `{seed.path}` does not exist.", place=named_at)
-    width = 0
+    readers: list[CellReader] = []
     try:
         encoding = "utf-8-sig" if codecs.lookup(seed.encoding).name == "utf-8" else seed.encoding
         csv.field_size_limit(_LONGEST_CELL)
@@ -95,17 +100,18 @@ def _records(root: Path, seed: Seed, named_at: Located) -> Iterator[Cells]:
             reader = csv.reader(file, delimiter=seed.delimiter, quotechar=seed.quotechar, strict=True)
             try:
                 for row in reader:
-                    if not row:
+                    if not row and not (seed.is_dbt and readers):
                         continue
-                    if not width:
-                        width = len(row)
-                        yield _header(row, Place(seed.path, reader.line_num))
+                    if not readers:
+                        header = _header(row, Place(seed.path, reader.line_num))
+                        readers = _readers(model, seed, header)
+                        yield header
                         continue
-                    if len(row) > width:
-                        message = f"This row has {count_noun(len(row), 'cell')}, the header has {width}."
+                    if len(row) > len(readers):
+                        message = f"This row has {count_noun(len(row), 'cell')}, the header has {len(readers)}."
                         raise ProjectError(message, place=Place(seed.path, reader.line_num))
-                    cells = (None if cell in seed.na_values else cell for cell in row)
-                    yield (*cells, *[None] * (width - len(row)))
+                    cells = (read(cell) for read, cell in zip(readers, row, strict=False))
+                    yield (*cells, *[None] * (len(readers) - len(row)))
             except csv.Error as error:
                 message = f"This is not CSV: {error}."
                 raise ProjectError(message, place=Place(seed.path, reader.line_num)) from None
@@ -115,11 +121,16 @@ def _records(root: Path, seed: Seed, named_at: Located) -> Iterator[Cells]:
         raise ProjectError(f"The file is not encoded as {seed.encoding}.", place=place, hint=hint) from None
     except LookupError:
         raise ProjectError(f"`{seed.encoding}` is not an encoding.", place=named_at) from None
-    if not width:
+    if not readers:
         raise ProjectError("The seed file is empty.", place=Place(seed.path, 1))
 
 
-def _header(row: list[str], place: Place) -> Cells:
+def _readers(model: Model, seed: Seed, header: tuple[str, ...]) -> list[CellReader]:
+    types = {column.name: column.type for column in model.columns}
+    return [cell_reader(seed, types.get(name, "")) for name in header]
+
+
+def _header(row: list[str], place: Place) -> tuple[str, ...]:
     header = tuple(cell.removeprefix("\ufeff").strip().lower() for cell in row)
     for name in header:
         if "\0" in name:

@@ -21,7 +21,12 @@ from mergeplan.planner.semantics.query.clauses import clauses
 from mergeplan.planner.semantics.query.queries import Query
 from mergeplan.planner.semantics.query.row_order import order_of
 from mergeplan.planner.semantics.query.sources import TableSource
-from mergeplan.planner.semantics.query.time_locality import TimeDependence, interval_filters, time_dependence
+from mergeplan.planner.semantics.query.time_locality import (
+    TimeDependence,
+    depends_on_batch,
+    interval_filters,
+    time_dependence,
+)
 from mergeplan.planner.semantics.query.unique import Keys, keys_of
 from mergeplan.planner.semantics.shape import Reads, Shape, Source
 from mergeplan.planner.semantics.shape_memory import NO_MEMORY, ShapeMemory
@@ -114,7 +119,10 @@ def model_shape(model: Model, parents: Mapping[str, Parent], memory: ShapeMemory
     text = Digests().hash_texts("as written", model.misread, text) if model.misread else text
     every = {name: Reads(every=True) for name in parents}
     unresolved = shape.unresolved if by_rules else None
-    return Shape(shape.known, text, shape.columns, reads=every, unresolved=unresolved, named=shape.named)
+    text_shape = Shape(shape.known, text, shape.columns, reads=every, unresolved=unresolved, named=shape.named)
+    if own or model.misread or model.shaping:
+        return text_shape
+    return replace(text_shape, reads_batch=shape.reads_batch, by_batch=shape.by_batch)
 
 
 @lru_cache(maxsize=1024)
@@ -163,9 +171,8 @@ def _build_analysis(
     lower = all(identifier.name == identifier.name.lower() for identifier in written.find_all(exp.Identifier))
     schema = {name: parent.columns or () for name, parent in parents.items()}
     query = Query(tables, schema, lower)
-    by_day = not time_column or not any(
-        parameter.name.startswith(("start_", "end_")) for parameter in tree.find_all(exp.Parameter)
-    )
+    is_dated = any(parameter.name.startswith(("start_", "end_")) for parameter in tree.find_all(exp.Parameter))
+    by_day = not time_column or not is_dated
     try:
         if is_misread:
             raise Opaque("names that Spark resolves in another way")
@@ -174,7 +181,8 @@ def _build_analysis(
             raise Opaque("columns that Spark names in another way")
         seen = Digests().relation(relation)
     except Opaque as opaque:
-        return _Analysis(_opaque(written, columns, parents, opaque.obstacle, by_day=by_day))
+        shape = _opaque(written, columns, parents, opaque.obstacle, by_day=by_day)
+        return _Analysis(replace(shape, reads_batch=is_dated, by_batch=is_dated))
     except RecursionError:
         deep = _opaque(written, columns, parents, "expressions nested that deep", by_day=by_day)
         return _Analysis(deep, certain=False)
@@ -194,6 +202,8 @@ def _build_analysis(
         reads=_reads(relation, parents),
         bounded=interval_filters(relation) if time_column else {},
         day=further.day,
+        reads_batch=is_dated,
+        by_batch=depends_on_batch(relation, time_column),
         types=tuple((name, known) for name, value in relation.columns.items() if (known := reader_type(value))),
         keys=keys_of(relation),
         relies=_relies(tree, parents),

@@ -52,6 +52,8 @@ class Shape:
     relies: tuple[tuple[str, Keys], ...] = ()  # the parents' keys that make results deterministic
     unresolved: str | None = None
     named: frozenset[str] = frozenset()  # the columns that its text names, of whatever table
+    reads_batch: bool = True  # it has dates of the interval
+    by_batch: bool = True  # what it returns for two intervals may differ from what it returns for both as one
     obstacle: str = ""  # the construct because of which there is no `relation`, as a noun phrase
     source: Source | None = field(default=None, compare=False, repr=False, metadata={"json": False})
 

@@ -13,6 +13,7 @@ from mergeplan.planner.semantics.digests import TableDigest
 from mergeplan.planner.semantics.result_types import PLAIN
 from mergeplan.planner.semantics.shape import Shape
 from mergeplan.planner.semantics.types import normalize_type
+from mergeplan.planner.snapshot.schedule_rows import batch_decides
 from mergeplan.planner.snapshot.snapshot import Meaning
 
 NOTHING_STATED: Mapping[str, str] = {}
@@ -21,7 +22,8 @@ NOTHING_STATED: Mapping[str, str] = {}
 def meaning_of(model: Model, shape: Shape | None, parents: Mapping[str, TableDigest], began: str) -> Meaning:
     """The meaning of a model over parents that hold this; without columns when those are not known.
 
-    `began` says since when a table that is filled by time is to hold rows.
+    `began` says since when a table that is filled by time is to hold rows. For one that is computed whole, and whose
+    query reads the end of its time, it says by what that end is found.
     """
     if model.kind.is_external:
         return _external(model)
@@ -34,7 +36,7 @@ def meaning_of(model: Model, shape: Shape | None, parents: Mapping[str, TableDig
     meaning = meaning if model.kind.is_stored else replace(meaning, order=seen.order)
     meaning = _keep_spelling(model, meaning) if model.kind.is_embedded else meaning
     return _add_history_columns(
-        model, _apply_declared_types(model, _apply_kind(model, meaning, began), dict(shape.stated))
+        model, _apply_declared_types(model, _apply_kind(model, meaning, began, shape), dict(shape.stated))
     )
 
 
@@ -76,9 +78,11 @@ def _seed(model: Model) -> Meaning:
     )
 
 
-def _apply_kind(model: Model, meaning: Meaning, began: str) -> Meaning:
+def _apply_kind(model: Model, meaning: Meaning, began: str, shape: Shape) -> Meaning:
     """What the kind makes of the query's rows: a table filled by time holds those of its days only."""
     said = [str(model.end or ""), model.stamp, *_spark_settings(model)]
+    said += [began] if began and not model.kind.is_incremental else []
+    said += ["batches of", str(model.batch_size)] if model.batch_size and batch_decides(model, shape) else []
     volatile = meaning.volatile_rows
     if model.kind.is_by_time:
         time = dict(meaning.columns).get(model.time_column, "")

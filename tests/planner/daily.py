@@ -35,6 +35,7 @@ class Daily:
     engine: Engine
     store: StateStore
     columns: str = "id int, name string, at date"
+    external: str = ""  # more of external_models.yaml
 
     def has(self, *rows: str) -> None:
         """Let `raw.items` hold these rows, each as SQL: `1, 'a', date'2026-01-01'`."""
@@ -53,7 +54,7 @@ class Daily:
         (self.root / "models").mkdir(parents=True, exist_ok=True)
         (self.root / "config.yaml").write_text(CONFIG)
         declared = "".join(f"\n    {each.strip().replace(' ', ': ')}" for each in self.columns.split(","))
-        (self.root / "external_models.yaml").write_text(f"- name: raw.items\n  columns:{declared}\n")
+        (self.root / "external_models.yaml").write_text(f"- name: raw.items\n  columns:{declared}\n{self.external}")
         for number, model in enumerate(models):
             (self.root / f"models/t{number}.sql").write_text(model)
         project = load_project(self.root, now)

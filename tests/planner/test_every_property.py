@@ -50,7 +50,7 @@ PROPERTIES: dict[str, list[tuple[str, str, dict[Kind, str]]]] = {
     "cron_tz": [("", "'Asia/Tokyo'", dict.fromkeys(TABLES, SAID))],
     "start": [("'2026-01-01'", "'2026-01-02'", dict.fromkeys(FILLED, ROWS) | {Kind.FULL: SAID})],
     "end": [("", "'2026-01-05'", dict.fromkeys(TABLES, ROWS)), ("'2026-01-05'", "'2026-01-06'", {Kind.FULL: ROWS})],
-    "interval_unit": [("", "'hour'", dict.fromkeys(FILLED, ROWS) | {Kind.FULL: NOTHING})],
+    "interval_unit": [("", "'hour'", dict.fromkeys(FILLED, ROWS) | {Kind.FULL: SAID})],
     "contract": [("", "true", dict.fromkeys(QUERIES, SAID))],
     "stamp": [("", "'2'", dict.fromkeys(QUERIES, ROWS)), ("'1'", "'2'", {Kind.SEED: ROWS})],
     "depends_on": [("", "(s.other)", dict.fromkeys(QUERIES, NOTHING))],
@@ -97,6 +97,7 @@ SETTINGS: dict[Kind, dict[str, list[tuple[str, str, str]]]] = {
         "path": [("path 's.csv'", "path 't.csv'", NOTHING)],  # what the file holds counts, and not where it lies
         "csv_settings": [("path 's.csv'", "csv_settings (delimiter = ';')", NOTHING)],
         "batch_size": [("path 's.csv'", "batch_size 3", NOTHING)],
+        "dbt_seed": [("path 's.csv'", "dbt_seed true", NOTHING)],
     },
     Kind.VIEW: {"materialized": [("materialized false", "materialized false", NOTHING)]},
     Kind.INCREMENTAL_BY_UNIQUE_KEY: {
@@ -171,7 +172,10 @@ def kind_settings() -> Iterator[tuple[Kind, str, str, str, str]]:
                 turned = POLICIES[key].format("false" if kind.keeps_history else "true")
                 parts = [rest.strip(" ,").replace(", ,", ","), turned]
                 same = key == "forward_only" and (kind.keeps_history or kind is Kind.INCREMENTAL_BY_PARTITION)
-                yield kind, key, usual, ", ".join(filter(None, parts)), NOTHING if same and not usual else SAID
+                effect = NOTHING if same and not usual else SAID
+                if key == "batch_size" and kind is Kind.INCREMENTAL_BY_UNIQUE_KEY:
+                    effect = ROWS  # its query reads all rows in each batch, which inserts those of NULL keys again
+                yield kind, key, usual, ", ".join(filter(None, parts)), effect
 
 
 DEFAULTS = Defaults(NOW, gateways={"other": {}})

@@ -14,9 +14,10 @@ from mergeplan.planner.errors import Place, QueryError
 from mergeplan.planner.intervals import Interval, Timeline
 from mergeplan.planner.model.kind import Fill
 from mergeplan.planner.model.model import Model
+from mergeplan.planner.model.table_format import FORMATS
 from mergeplan.planner.project.seeds import read_seed
 from mergeplan.planner.tables.batch_ids import batch_id
-from mergeplan.planner.tables.merge.merge import merge_query, merge_statement
+from mergeplan.planner.tables.merge.merge import merge_query, merge_statement, unusual_rows_query
 from mergeplan.planner.tables.partitioning import BATCH
 from mergeplan.planner.tables.self_reference import previous_rows_query
 
@@ -82,7 +83,9 @@ def _load(batch: Batch) -> Written:
     assert seed is not None
     names = tuple(column.name for column in batch.table.columns)
     try:
-        return batch.engine.tables.load(batch.table, list(read_seed(batch.root, seed, names)), is_fresh=batch.untouched)
+        return batch.engine.tables.load(
+            batch.table, list(read_seed(batch.root, batch.model, names)), is_fresh=batch.untouched
+        )
     except QueryError as error:
         error.located = Place(seed.path, error.line)  # of a cell; 0 when it is about the whole file
         raise
@@ -125,7 +128,16 @@ def _merge_rows(batch: Batch, query: str) -> Written:
         return batch.engine.tables.replace(batch.table, rows(""))
     table, now = batch.table, batch.layout.now
     into = merge_statement(batch.model, batch.query(query), table.name, table.columns, batch.interval, now)
+    if into is not None and _has_unusual_rows(batch):
+        into = None
     return batch.engine.tables.merge(batch.table, rows, batch.id, into)
+
+
+def _has_unusual_rows(batch: Batch) -> bool:
+    """True if a table that takes a MERGE INTO holds rows that none can put right."""
+    sql = unusual_rows_query(batch.model, batch.table.name, batch.table.columns)
+    can_merge = FORMATS[batch.table.format].has_log
+    return bool(sql and can_merge and batch.engine.engine_for(batch.table.gateway).fetch(sql).rows)
 
 
 WRITERS: Mapping[Fill, Callable[[Batch, str], Written]] = {

@@ -14,6 +14,7 @@ from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.intervals import Cron, cron_error
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model, Seed
+from mergeplan.planner.parsing.definitions.csv_nulls import DBT_NULLS, PANDAS_NULLS
 from mergeplan.planner.parsing.definitions.custom_kind import CUSTOM, custom
 from mergeplan.planner.parsing.definitions.incremental import (
     BOTH,
@@ -38,13 +39,10 @@ from mergeplan.planner.parsing.sql.tokens import SourceText, closing, did_you_me
 
 LATER = frozenset(("MANAGED", "INCREMENTAL"))
 ALIASES = {"SCD_TYPE_2": Kind.SCD_TYPE_2_BY_TIME}
-# what pandas, and so SQLMesh with `keep_default_na true`, reads as NULL
-PANDAS_NULLS = ("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>",
-                "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null")  # fmt: skip
 _TIME_RANGE_KEYS = (
     "time_column", "partition_by_time_column", "auto_restatement_intervals", *ORDER_KEYS, *BOTH, *POLICY_KEYS,
 )  # fmt: skip
-_SEED_KEYS = ("path", "csv_settings", "batch_size")
+_SEED_KEYS = ("path", "csv_settings", "batch_size", "dbt_seed")
 _CSV_KEYS = ("delimiter", "quotechar", "encoding", "na_values", "keep_default_na")
 _CSV_LATER = ("doublequote", "escapechar", "skipinitialspace", "lineterminator")
 
@@ -160,6 +158,7 @@ def _seed(kind_prop: Property, options: dict[str, Property]) -> Seed:
     for key in ("delimiter", "quotechar"):
         if key in csv_settings and len(_character(csv_settings[key])) != 1:
             raise csv_settings[key].error(f"`{key}` must be a single character.")
+    is_dbt = "dbt_seed" in options and boolean(options["dbt_seed"])
     return Seed(
         path=_seed_path(options["path"], kind_prop.source),
         digest="",
@@ -167,7 +166,8 @@ def _seed(kind_prop: Property, options: dict[str, Property]) -> Seed:
         delimiter=_character(csv_settings["delimiter"]) if "delimiter" in csv_settings else ",",
         quotechar=_character(csv_settings["quotechar"]) if "quotechar" in csv_settings else '"',
         encoding=csv_settings["encoding"].text if "encoding" in csv_settings else "utf-8",
-        na_values=_nulls(csv_settings),
+        na_values=DBT_NULLS if is_dbt else _nulls(csv_settings),
+        is_dbt=is_dbt,
     )
 
 
@@ -176,10 +176,9 @@ def _character(prop: Property) -> str:
 
 
 def _nulls(options: dict[str, Property]) -> tuple[str, ...]:
-    keep = boolean(options["keep_default_na"]) if "keep_default_na" in options else None
+    has_defaults = "keep_default_na" not in options or boolean(options["keep_default_na"])
     own = words(options["na_values"]) if "na_values" in options else ()
-    usual = {None: ("",), True: PANDAS_NULLS, False: ()}[keep]
-    return tuple(dict.fromkeys((*own, *usual)))
+    return tuple(dict.fromkeys((*own, *(PANDAS_NULLS if has_defaults else ()))))
 
 
 def _seed_path(prop: Property, source: SourceText) -> str:

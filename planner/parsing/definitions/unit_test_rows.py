@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 
 from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.parsing.definitions.csv_nulls import PANDAS_NULLS
 from mergeplan.planner.parsing.sql.yaml_documents import Document, Path, read_document
 
 SETTINGS = ("sep", "delimiter", "quotechar", "na_values", "skip_blank_lines")
@@ -16,11 +17,11 @@ _NUMBER = re.compile(r"[+-]?(0|[1-9]\d*)\.\d+([eE][+-]?\d+)?")
 
 
 def csv_rows(document: Document, key_path: Path, text: str, settings: Mapping[str, object]) -> list[dict[str, object]]:
-    """The rows of a CSV text with a header; an empty cell is NULL, numbers are numbers. ProjectError at `key_path`."""
+    """The rows of a CSV text with a header, NULL where pandas has it, and numbers. ProjectError at `key_path`."""
     for key in settings:
         if key not in SETTINGS:
             raise document.error((*key_path, "csv_settings", key), f"`{key}` in `csv_settings` is not supported.")
-    nulls = {"", *_texts(settings.get("na_values"))}
+    nulls = {*PANDAS_NULLS, *_texts(settings.get("na_values"))}
     separator = str(settings.get("sep") or settings.get("delimiter") or ",")
     quote = str(settings.get("quotechar") or '"')
     if len(separator) != 1 or len(quote) != 1:

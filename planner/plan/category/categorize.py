@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from mergeplan.planner.fingerprint import Fingerprint, digest
-from mergeplan.planner.model.model import Model, PythonCode, Statement
+from mergeplan.planner.model.kind import Fill
+from mergeplan.planner.model.model import Model, PythonCode, Seed, Statement
 from mergeplan.planner.plan.category.reasons import (
     SAME_QUERY,
     Causes,
@@ -25,8 +26,11 @@ from mergeplan.planner.plan.change import Category, Columns
 from mergeplan.planner.semantics.digests import SORTED, TableDigest
 from mergeplan.planner.semantics.shape import Shape
 from mergeplan.planner.semantics.spark.spark_settings import default_of
+from mergeplan.planner.snapshot.schedule_rows import Decides, batch_decides, decides
 
 CONTRACT = "contract"
+WHOLE_UNIT = "interval_unit"  # of a model that is computed whole
+LATER_METADATA = (CONTRACT, WHOLE_UNIT)  # without one of these, the fingerprints of before it came hold
 UNTOUCHED = Columns()
 EVERY = Columns(every=True)
 
@@ -43,13 +47,14 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Side:
-    """A model before or after a change: itself, the shape of its query (None: it has none), what its rows mean, and
-    whether a table with another layout is filled by copying its rows."""
+    """A model before or after a change: itself, the shape of its query (None: it has none), what its rows mean, whether
+    a table with another layout is filled by copying its rows, and the time of its table (`new_table.table_time`)."""
 
     model: Model
     shape: Shape | None
     seen: TableDigest
     is_copied: bool = True
+    time: str = ""
 
     @property
     def is_known(self) -> bool:
@@ -72,7 +77,7 @@ def fingerprint_of(
     # a table's rows have no order; that of a view is part of what its readers get
     ordered = [order] if order and not model.kind.is_stored else []
     stated = _metadata_settings(model)
-    kept = [value for name, value in stated.items() if value or name != CONTRACT]  # fingerprints of before it came hold
+    kept = [value for name, value in stated.items() if value or name not in LATER_METADATA]
     metadata = digest(model.sql, *kept)
     return Fingerprint(digest(text, *said, *ordered), metadata, digest_parents(parents))
 
@@ -205,13 +210,13 @@ def _order_verdict(touched_columns: Columns, causes: Causes, *, was_edited: bool
 def _own_change(old: Side, new: Side) -> Verdict:
     """The edit itself; `BREAKING` stands for whatever the rows will say."""
     settings = [name for name, value in row_settings(new.model).items() if row_settings(old.model)[name] != value]
+    settings += _schedule_changes(old, new)
     if "kind" in settings:
         reason = f"The kind changed from {old.model.kind} to {new.model.kind}"
         return Verdict(Category.BREAKING, "kind-changed", reason)
     # columns that nobody declared are read off the file, so an edit of the file may change both
     if "seed" in settings and set(settings) <= {"seed", "columns"}:
-        path = new.model.seed.path if new.model.seed else "the file"
-        return Verdict(Category.BREAKING, "seed-content", f"`{path}` changed")
+        return Verdict(Category.BREAKING, "seed-content", _seed_reason(old.model.seed, new.model.seed))
     changed = [f"{names(settings)} changed"] if settings else []
     changed += _spark_setting_changes(old.model, new.model)
     same_query = _is_same_query(old, new)
@@ -232,6 +237,27 @@ def _own_change(old: Side, new: Side) -> Verdict:
     if same_query:
         return Verdict(Category.EQUIVALENT, "same-query", SAME_QUERY)
     return Verdict(Category.BREAKING, "query", "")
+
+
+def _schedule_changes(old: Side, new: Side) -> list[str]:
+    """The settings of the schedule that changed, and decide rows of one of these queries."""
+    changed = []
+    if old.model.batch_size != new.model.batch_size and any(
+        batch_decides(side.model, side.shape) for side in (old, new)
+    ):
+        changed.append("batch_size")
+    if new.model.kind.is_incremental or old.time == new.time or not (old.time and new.time):
+        return changed
+    if (old.model.cron.text, old.model.cron.tz) != (new.model.cron.text, new.model.cron.tz):
+        changed.append("cron")
+    return [*changed, *(["interval_unit"] if old.model.cron.given_unit != new.model.cron.given_unit else [])]
+
+
+def _seed_reason(old: Seed | None, new: Seed | None) -> str:
+    """What changed of a seed: its file, or which of its cells count as NULL and what its other cells mean."""
+    path = f"`{new.path}`" if new else "The file"
+    same_reading = old and new and (old.na_values, old.is_dbt) == (new.na_values, new.is_dbt)
+    return f"{path} changed" if same_reading else f"{path} changed, or what is NULL in it"
 
 
 def _is_same_query(old: Side, new: Side) -> bool:
@@ -357,14 +383,13 @@ def body(model: Model) -> str:
 
 def row_settings(model: Model) -> dict[str, str]:
     """What besides the query decides a model's rows and how its table is cut."""
-    ranged = model.kind.is_incremental
     return {
         "kind": str(model.kind),
         "columns": repr([(column.name, column.type) for column in model.columns]),
         "time_column": f"{model.time_column} {model.time_format}".strip(),
         # when a cron ticks within its unit decides on no row; the unit is the size of what a batch computes
-        "interval_unit": model.cron.unit if ranged else "",
-        "start": (model.start_text if model.start_moves else str(model.start or "")) if ranged else "",
+        "interval_unit": model.cron.unit if decides("interval_unit", model) is Decides.ALWAYS else "",
+        "start": _start_text(model) if decides("start", model) is Decides.ALWAYS else "",
         "end": str(model.end or ""),
         "seed": repr((model.seed.digest, model.seed.header)) if model.seed else "",
         "stamp": model.stamp,
@@ -380,6 +405,10 @@ def row_settings(model: Model) -> dict[str, str]:
         "partitioned_by": repr(model.partitioned_by) if model.replaces_partitions else "",
         "pre_statements": repr(listed) if (listed := model.shaping) else "",
     }
+
+
+def _start_text(model: Model) -> str:
+    return model.start_text if model.start_moves else str(model.start or "")
 
 
 def layout(model: Model) -> dict[str, str]:
@@ -416,7 +445,7 @@ def _metadata_settings(model: Model) -> dict[str, str]:
         "cron": f"{model.cron.text} {model.cron.tz}".strip(),
         "allow_partials": str(model.allow_partials or ""),
         "signals": repr(model.signals) if model.signals else "",
-        "start": model.start_text if model.start_moves else str(model.start or ""),
+        "start": _start_text(model),
         "lookback": str(model.lookback),
         "batch_size": f"{model.batch_size} {model.batch_concurrency}",
         "forward_only": str(model.forward_only),
@@ -426,4 +455,5 @@ def _metadata_settings(model: Model) -> dict[str, str]:
         "auto_restatement": f"{model.auto_restatement_cron} {model.auto_restatement_intervals}",
         "statements": repr(listed) if any(listed := _harmless(model)) else "",
         CONTRACT: repr(model.columns) if model.contract else "",
+        WHOLE_UNIT: model.cron.given_unit if model.kind.fill is Fill.WHOLE else "",
     }

@@ -13,7 +13,7 @@ from dataclasses import replace
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.plan.category.categorize import digest_parents, fingerprint_of, is_edited
 from mergeplan.planner.plan.category.decision import Analysis, Candidate, Decision, Inputs
-from mergeplan.planner.plan.new_table import first_day, has_own_start, name_version
+from mergeplan.planner.plan.new_table import has_own_start, name_version, table_time
 from mergeplan.planner.semantics.shape import Shape
 from mergeplan.planner.snapshot.known_meaning import is_alike, recall_meaning
 from mergeplan.planner.snapshot.snapshot import Snapshot
@@ -25,7 +25,7 @@ def settle(inputs: Inputs, model: Model, old: Snapshot, parents: Mapping[str, De
         return None
     if is_edited(old.model, model):
         return None
-    began = first_day(inputs.graph, model)
+    began = table_time(inputs.graph, model)
     above = {name: parent.snapshot for name, parent in parents.items()}
     analysis = _settled_by_parents(inputs, model, old, began, above) or _recalled(inputs, model, old, began, above)
     if analysis is None:

@@ -12,7 +12,7 @@ from mergeplan.planner.plan.change import REBUILT, Category, Change, ChangeKind
 from mergeplan.planner.plan.diffs import source_diff
 from mergeplan.planner.plan.early_cutoff import Comparison
 from mergeplan.planner.plan.forward_only import apply_forward_only
-from mergeplan.planner.plan.new_table import as_keyed, first_day, shape_of
+from mergeplan.planner.plan.new_table import as_keyed, shape_of, table_time
 from mergeplan.planner.semantics.parent import Parent
 from mergeplan.planner.snapshot.meaning import meaning_of
 from mergeplan.planner.snapshot.snapshot import Snapshot
@@ -26,8 +26,10 @@ def verdict_by_rule(candidate: Candidate, seen_parents: OverParents) -> Verdict:
     # an override or a comparison that kept the table left rows in it that its query does not return
     shapes = candidate.inputs.shapes
     keyed = as_keyed(read, old, old.model.sql, shapes)
-    before = Side(old.model, shape_of(old.model, keyed, shapes), old.raw, not old.forced or old.is_mixed)
-    after = Side(model, candidate.analysis.shape, seen_parents.rows)
+    before = Side(
+        old.model, shape_of(old.model, keyed, shapes), old.raw, not old.forced or old.is_mixed, _old_time(candidate)
+    )
+    after = Side(model, candidate.analysis.shape, seen_parents.rows, time=candidate.analysis.began)
     causes = _causes(candidate, seen_parents)
     between = _build_middle_side(candidate, seen_parents) if candidate.edited and causes.effects else None
     result = verdict(before, after, causes, between)
@@ -64,11 +66,16 @@ def _causes(candidate: Candidate, seen_parents: OverParents) -> Causes:
             n for n, p in parents.items() if n in base and is_reordered(base[n].visible_digest, p.visible)
         ),
         overridden=frozenset(n for n, p in parents.items() if _is_called_non_breaking(p)),
-        moved_start=model.name in candidate.inputs.below_moved_starts
-        and candidate.analysis.began != first_day(candidate.inputs.base_graph, old.model),
+        moved_start=model.kind.is_incremental
+        and model.name in candidate.inputs.below_moved_starts
+        and candidate.analysis.began != _old_time(candidate),
         volatile=(meaning.volatile if meaning else frozenset()) & frozenset(old.columns or ()),
         volatile_rows=meaning is not None and meaning.volatile_rows,
     )
+
+
+def _old_time(candidate: Candidate) -> str:
+    return table_time(candidate.inputs.base_graph, candidate.old.model)
 
 
 def _is_called_non_breaking(parent: Decision) -> bool:
@@ -84,7 +91,8 @@ def _build_middle_side(candidate: Candidate, seen_parents: OverParents) -> Side:
     rows = {name: base[name].visible_digest for name in old.model.depends_on if name in base}
     rows |= {name: parents[name].visible for name in old.model.depends_on if name in parents} | unchanged
     shape = shape_of(old.model, read, candidate.inputs.shapes)
-    return Side(old.model, shape, meaning_of(old.model, shape, rows, candidate.analysis.began).table_digest)
+    time = candidate.analysis.began if old.kind.is_incremental else _old_time(candidate)
+    return Side(old.model, shape, meaning_of(old.model, shape, rows, time).table_digest, time=time)
 
 
 def forward_only_verdict(candidate: Candidate, rule_verdict: Verdict) -> Verdict:

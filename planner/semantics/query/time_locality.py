@@ -26,9 +26,25 @@ class TimeDependence:
     day: tuple[str, str] | None = None
 
 
+def depends_on_batch(relation: Relation, time_column: str) -> bool:
+    """True if a query may return other rows for two intervals than for both as one.
+
+    A table with a time column takes the rows of its interval only, whatever else a batch returns; for any other both
+    ends of the interval must bound the day.
+    """
+    dependence = time_dependence(relation, time_column)
+    if dependence.rows or dependence.outputs:
+        return True
+    if time_column or not has_dates(relation):
+        return False
+    table, column = dependence.day or ("", "")
+    return column not in interval_filters(relation).get(table, ())
+
+
 def time_dependence(relation: Relation, time_column: str) -> TimeDependence:
-    """Which parts of a query, for a table with this time column, depend on the length of the intervals."""
-    if not _has_dates(relation):
+    """Which parts of a query, for a table with this time column ('': with none), depend on the length of the
+    intervals."""
+    if not has_dates(relation):
         return TimeDependence()  # without dates, every batch reads all rows
     block = relation.block
     if block.is_plain and isinstance(block.sources[0], Union):
@@ -44,16 +60,15 @@ def time_dependence(relation: Relation, time_column: str) -> TimeDependence:
     time = relation.columns.get(time_column)
     folded = [part for group in groups for part in group.keys]
     # The time column must be the filtered column itself: else a row could belong to another day than it is loaded for.
-    if day is None or time is None or not _is(time, day) or any(map(_has_dates, (*above, *folded))):
+    is_other_day = bool(time_column) and (time is None or day is None or not _is(time, day))
+    if day is None or is_other_day or any(map(has_dates, (*above, *folded))):
         return TimeDependence(rows=True)
     # A group without the day gets rows of several days; ROLLUP and the like add such groups.
     if any(group.sets or not any(_is(key, day) for key in group.keys) for group in groups):
         return TimeDependence(rows=True)
     if any(_leaves_day(value, day) for value in (*above, *folded, *block.where)):
         return TimeDependence(rows=True)
-    outputs = frozenset(
-        name for name, value in relation.columns.items() if _has_dates(value) or _leaves_day(value, day)
-    )
+    outputs = frozenset(name for name, value in relation.columns.items() if has_dates(value) or _leaves_day(value, day))
     source = day.source
     assert isinstance(source, TableSource)
     return TimeDependence(outputs, False, (source.name, str(day.inner)))
@@ -64,7 +79,7 @@ def _union_dependence(relation: Relation, union: Union, time_column: str) -> Tim
     names = list(relation.columns)
     dependences = []
     for branch in union.branches:
-        if len(branch.columns) != len(names) or time_column not in names:
+        if len(branch.columns) != len(names) or (time_column and time_column not in names):
             return TimeDependence(rows=True)
         named = Relation(branch.block, dict(zip(names, branch.columns.values(), strict=True)))
         dependences.append(time_dependence(named, time_column))
@@ -78,7 +93,7 @@ def _day(block: Block) -> Ref | None:
     """The only column that is filtered by dates; None if dates are used elsewhere, or for two columns."""
     held: dict[tuple[int, str], Ref] = {}
     for value in block.where:
-        if not _has_dates(value):
+        if not has_dates(value):
             continue
         column = _filter_column(value)
         if column is None or column.source not in block.sources:
@@ -86,7 +101,7 @@ def _day(block: Block) -> Ref | None:
         held[id(column.source), str(column.inner)] = column
     # Two filtered columns join the rows of two intervals; a date inside a source decides rows that the filter does not
     # see.
-    if len(held) != 1 or any(map(_has_dates, (part for source in block.all_sources for part in source.parts))):
+    if len(held) != 1 or any(map(has_dates, (part for source in block.all_sources for part in source.parts))):
         return None
     return next(iter(held.values()))
 
@@ -126,22 +141,22 @@ def _leaves_day(part: Part, day: Ref) -> bool:
     return any(_leaves_day(inner, day) for inner in part.parts if not isinstance(inner, Block))
 
 
-def _has_dates(part: Part) -> bool:
+def has_dates(part: Part) -> bool:
     """True if a date of the interval occurs in it."""
     if isinstance(part, str):
         return False
     if isinstance(part, Ref):
-        return isinstance(part.source, Group) and _has_dates(part.inner)
+        return isinstance(part.source, Group) and has_dates(part.inner)
     if isinstance(part, Relation):
-        return _has_dates(part.block) or any(map(_has_dates, part.columns.values()))
+        return has_dates(part.block) or any(map(has_dates, part.columns.values()))
     if isinstance(part, Block):
         inside = (*part.where, *(inner for source in part.all_sources for inner in source.parts))
-        return any(map(_has_dates, inside))
+        return any(map(has_dates, inside))
     if part.op == "date":
         return str(part.parts[0]).startswith(("start", "end"))
     # The last part of a window is the block of its rows, whose dates `_day` checks.
     own = part.parts[:-1] if part.op == "window" else part.parts
-    return any(map(_has_dates, own))
+    return any(map(has_dates, own))
 
 
 def interval_filters(relation: Relation) -> Mapping[str, frozenset[str]]:

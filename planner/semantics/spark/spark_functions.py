@@ -12,7 +12,20 @@ from sqlglot import exp
 
 from mergeplan.planner.semantics.keywords import is_keyword
 
-_CLOCK = re.compile(r"\s*(now|today|yesterday|tomorrow|\d{1,2}:\d)", re.IGNORECASE)
+# Texts that are a time only: as a TIMESTAMP they are of the day on which they are read (`10:00`, `T10:00`, `T10`), and
+# `today` and the like are as DATE, too. Spark leaves out control characters before them, which a text may have escaped.
+#
+# A text column may hold such texts as well. A cast of a column is nevertheless not taken for a clock: every cast of a
+# text would be one, and no table with it could be kept. Days of a table with times only are those on which it was
+# computed, until it is computed again: docs/explanation/equivalence.md.
+_CLOCK = re.compile(
+    r"(?:[\s\x00-\x20\x7f]|\\u[0-9a-f]{4}|\\.)*(now|today|yesterday|tomorrow|T?\d{1,2}:\d|T\d{1,2}\s*$)", re.IGNORECASE
+)
+_MOMENTS = (exp.DType.DATE, exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ, exp.DType.TIMESTAMPLTZ, exp.DType.TIMESTAMPNTZ)
+_TEXT_BUILDERS = (
+    exp.Concat, exp.ConcatWs, exp.DPipe, exp.Substring, exp.Pad, exp.Replace, exp.RegexpReplace, exp.Trim, exp.Lower,
+    exp.Upper, exp.Repeat, exp.Reverse,
+)  # fmt: skip
 SCALARS = frozenset(
     """log10 log2 array_size unix_date get_json_object to_date date_format
     isnotnull isnull regexp bin bround conv e expm1 hypot log1p pmod positive try_mod shiftrightunsigned date_part
@@ -47,6 +60,7 @@ _RANDOM_TYPES = (exp.Rand, exp.Randn, exp.Uuid, exp.Shuffle, exp.Randstr, exp.Un
 _SESSION_TYPES = (
     exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentTime, exp.CurrentUser, exp.SessionUser, exp.Localtimestamp,
     exp.CurrentTimezone, exp.CurrentCatalog, exp.CurrentDatabase, exp.CurrentSchema, exp.Literal, exp.Parameter,
+    exp.Cast,
 )  # fmt: skip
 # Aggregates whose result does not depend on the order of rows; floating point sums do, by rounding.
 _ORDERLESS_TYPES = (
@@ -79,6 +93,8 @@ def is_volatile(node: exp.Expr) -> bool:
     (`@execution_ds`)."""
     if isinstance(node, exp.Literal):  # `DATE 'today'`, or any other string that a cast turns into a date
         return bool(node.is_string) and _CLOCK.match(node.name) is not None
+    if isinstance(node, exp.Cast):
+        return _casts_built_text(node)
     if isinstance(node, exp.Parameter):
         return node.name.lower().startswith("execution")
     if isinstance(
@@ -87,6 +103,14 @@ def is_volatile(node: exp.Expr) -> bool:
         whole = node.args.get("start") == node.args.get("end") == "UNBOUNDED"
         return node.args.get("kind") == "ROWS" and not whole
     return isinstance(node, _VOLATILE_TYPES) or is_unknown(node) or is_keyword(node)
+
+
+def _casts_built_text(node: exp.Cast) -> bool:
+    """True for a moment that is read from a text of constant parts, such as `CAST('10' || ':00' AS TIMESTAMP)`."""
+    value = node.this.unnest()
+    if node.to.this not in _MOMENTS or not isinstance(value, _TEXT_BUILDERS):
+        return False
+    return value.find(exp.Column, exp.Parameter) is None
 
 
 def depends_on_session(node: exp.Expr) -> bool:

@@ -11,7 +11,7 @@ from mergeplan.planner.parsing.macros.expand import dates
 from mergeplan.planner.tables.merge.dbt_snapshot import dbt_versions
 from mergeplan.planner.tables.merge.delete_insert import delete_insert, delete_insert_into
 from mergeplan.planner.tables.merge.relations import MergeBatch
-from mergeplan.planner.tables.merge.scd_type_2 import versions, versions_into
+from mergeplan.planner.tables.merge.scd_type_2 import find_double_versions, versions, versions_into
 from mergeplan.planner.tables.merge.unique_key import upsert, upsert_into
 
 
@@ -46,6 +46,14 @@ def merge_statement(
     if model.delete_insert:
         return delete_insert_into(batch)
     return upsert_into(batch, model.when_matched, model.merge_filter, dates(interval, execution))
+
+
+def unusual_rows_query(model: Model, base: str, columns: tuple[Column, ...]) -> str:
+    """The SELECT that returns a row where `base` holds rows for which `merge_statement` is not enough; '' where no rows
+    are such."""
+    if model.history is None or model.history.dbt:
+        return ""
+    return find_double_versions(_batch(model, "", base, columns), model.history)
 
 
 def _batch(model: Model, query: str, base: str, columns: tuple[Column, ...]) -> MergeBatch:

@@ -1,4 +1,7 @@
-"""What every merge is made of: the rows of the query as `source`, those that the table held as `target`, and keys."""
+"""What every merge is made of: the rows of the query as `source`, those that the table held as `target`, and keys.
+
+NULL in a key matches nothing in a MERGE, and is a value where the key names a history: `docs/reference/kinds.md`.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,13 @@
-"""SCD type 2: each version of a row, with the time in which it was in force; a version in force has no end."""
+"""SCD type 2: each version of a row, with the time in which it was in force; a version in force has no end.
+
+NULL in a key is a value like any other: a history of "no region" is one history. Earlier releases matched NULL with
+nothing and began a version in each batch; of such versions each ends where the next begins (`_base_versions`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from sqlglot import exp
@@ -17,7 +21,6 @@ from mergeplan.planner.tables.merge.relations import (
     MergeBatch,
     absent,
     cast,
-    expression,
     greatest,
     key_conditions,
     keys_of_sides,
@@ -29,7 +32,7 @@ from mergeplan.planner.tables.merge.relations import (
 )
 
 MARK, BEGINS, ENDS, GONE = "mergeplan_does", "begins", "ends", "gone"  # what a row of a MERGE does
-NUMBER = "mergeplan_number"
+HELD = "mergeplan_held"
 EVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -110,7 +113,8 @@ def versions(batch: MergeBatch, history: History, execution: datetime) -> str:
     by column, when it came later or is set to. A key that comes back is valid since it went, or later.
     A query that returns two rows of one key fails.
     """
-    made = _Versions(batch, history, execution)
+    made = _Versions(replace(batch, null_safe=True), history, execution)
+    batch = made.batch
     if not batch.base:
         began = made.first_change_time if history.begins_when_seen else made.moment(EVER)
         columns = (exp.column(name, quoted=True) for name in batch.names)
@@ -123,23 +127,18 @@ def versions(batch: MergeBatch, history: History, execution: datetime) -> str:
 def versions_into(batch: MergeBatch, history: History, execution: datetime) -> MergeInto | None:
     """The same as a MERGE INTO the batch's base: versions that begin are added, others are given their end.
 
-    None where a key is more than columns of the model and functions of them.
+    None where a key is more than columns of the model and functions of them. For a table in which one key has several
+    versions in force (`find_double_versions`), only the SELECT holds.
     """
-    made = _Versions(batch, history, execution)
-    keys = keys_of_sides(batch)
+    made = _Versions(replace(batch, null_safe=True), history, execution)
+    batch, keys = made.batch, keys_of_sides(batch)
     if keys is None:
         return None
-    parts = [exp.column(MARK), *(expression(key) for key in batch.keys)]
-    number = exp.Window(this=exp.RowNumber(), partition_by=parts, order=exp.Order(expressions=[exp.column(MARK)]))
-    numbered = exp.select(exp.Star(), number.as_(NUMBER)).from_(_expand_versions(_changes(made)).subquery("changes"))
-    # One end for all versions of its key that have none: of NULL, which is equal to no key, there may be several.
-    once = exp.or_(_is(exp.column(MARK), BEGINS), exp.column(NUMBER).eq(1))
-    names = (*batch.names, *(column.name for column in made.validity_columns), MARK)
-    rows = exp.select(*(exp.column(name, quoted=True) for name in names)).from_(numbered.subquery("numbered"))
+    rows = _expand_versions(_changes(made))
     end = side_column("target", history.valid_to).this, made.boundary(side_column("source", history.valid_to))
     ended = " = ".join(map(spark_text, end))
     return MergeInto(
-        text(batch, _over_both(made, rows.where(once))),
+        text(batch, _over_both(made, rows)),
         spark_text(_meets(made, keys)),
         (f"WHEN MATCHED AND source.{MARK} <> '{BEGINS}' THEN UPDATE SET {ended}",),
         added=f"source.{MARK} = '{BEGINS}'",
@@ -147,10 +146,59 @@ def versions_into(batch: MergeBatch, history: History, execution: datetime) -> M
     )
 
 
+def find_double_versions(batch: MergeBatch, history: History) -> str:
+    """The SELECT that returns a row where the table holds several versions in force of one key with a NULL."""
+    keys = [exp.column(f"{KEY}{n}") for n in range(len(batch.keys))]
+    held = target(batch, history.added_columns).subquery(HELD)
+    several = exp.Count(this=exp.Star()) > 1
+    rows = exp.select("1").from_(held).where(_is_of_null_key(batch, history)).group_by(*keys).having(several)
+    return spark_text(rows.limit(1))
+
+
 def _over_both(builder: _Versions, rows: exp.Select) -> exp.Select:
-    return rows.with_("target", as_=target(builder.batch, builder.validity_columns)).with_(
-        "source", as_=source(builder.batch)
-    )
+    ctes = {
+        HELD: target(builder.batch, builder.validity_columns),
+        "target": _base_versions(builder),
+        "source": source(builder.batch),
+    }
+    for name, rows_of_side in ctes.items():
+        rows = rows.with_(name, as_=rows_of_side)
+    return rows
+
+
+def _base_versions(builder: _Versions) -> exp.Query:
+    """The versions that the table held, at most one of each key in force."""
+    batch, history = builder.batch, builder.history
+    names = [
+        *batch.names,
+        history.valid_from,
+        history.valid_to,
+        PRESENT,
+        *(f"{KEY}{n}" for n in range(len(batch.keys))),
+    ]
+    condition = _is_of_null_key(batch, history)
+    others = exp.select(*(exp.column(name, quoted=True) for name in names)).from_(HELD).where(exp.not_(condition))
+    values = [_next_begin(builder) if name == history.valid_to else exp.column(name, quoted=True) for name in names]
+    return exp.union(others, exp.select(*values).from_(HELD).where(condition.copy()), distinct=False)
+
+
+def _next_begin(builder: _Versions) -> exp.Expr:
+    """When the next version of a key begins, NULL for its last one; those that begin together are in order of their
+    update, then of their values."""
+    history, keys = builder.history, [exp.column(f"{KEY}{n}") for n in range(len(builder.batch.keys))]
+    begin = exp.column(history.valid_from, quoted=True)
+    values = exp.Struct(expressions=[exp.column(name, quoted=True) for name in builder.batch.names])
+    updated = [exp.column(history.updated_at, quoted=True)] if history.updated_at else []
+    order = [begin, *updated, exp.Anonymous(this="to_json", expressions=[values])]
+    lead = exp.Anonymous(this="lead", expressions=[begin.copy()])
+    window = exp.Window(this=lead, partition_by=keys, order=exp.Order(expressions=order))
+    return window.as_(history.valid_to, quoted=True)
+
+
+def _is_of_null_key(batch: MergeBatch, history: History) -> exp.Expr:
+    """True for a version in force whose key has a NULL."""
+    nulls = (exp.column(f"{KEY}{n}").is_(exp.null()) for n in range(len(batch.keys)))
+    return exp.and_(exp.column(history.valid_to, quoted=True).is_(exp.null()), exp.or_(*nulls))
 
 
 def _expand_versions(rows: exp.Select) -> exp.Select:
@@ -195,11 +243,7 @@ def _meets(builder: _Versions, keys: Sequence[tuple[exp.Expr, exp.Expr]]) -> exp
     same = [exp.NullSafeEQ(this=one.copy(), expression=other.copy()) for one, other in keys]
     changed = exp.Coalesce(this=builder.is_new_version, expressions=[exp.false()])
     since = side_column("target", builder.history.valid_from), side_column("source", builder.history.valid_from)
-    itself = exp.and_(
-        *(other.copy().is_(exp.null()).not_() for _, other in keys),
-        exp.NullSafeEQ(this=since[0], expression=since[1]),
-        exp.not_(changed.copy()),
-    )
+    itself = exp.and_(exp.NullSafeEQ(this=since[0], expression=since[1]), exp.not_(changed.copy()))
     mark = side_column("source", MARK)
     ifs = [exp.If(this=_is(mark, GONE), true=exp.true()), exp.If(this=_is(mark, ENDS), true=changed)]
     unended = exp.paren(exp.or_(_is_open_condition("target", builder), never(keys[0][1])))

@@ -85,7 +85,7 @@ BATCH = {"event_time": "day", "begin": "2026-01-01", "batch_size": "day"}
         (node(materialized="table", sql_header="\n  \n"), "FULL"),
         (node(materialized="table", hooks=(" ",)), "FULL"),
         (incremental("append", later="select 2 as a", full_refresh=True), "FULL"),
-        (node("seed", delimiter=";"), "SEED (csv_settings (delimiter ';'), path './t.sql')"),
+        (node("seed", delimiter=";"), "SEED (csv_settings (delimiter ';'), path './t.sql', dbt_seed true)"),
     ],
 )  # fmt: skip
 def test_a_materialization_is_a_kind(made: DbtNode, kind: str) -> None:

@@ -60,7 +60,7 @@ def test_the_example_is_the_quickstart(tmp_path: Path) -> None:
     }
     assert [test.name for test in project.tests] == ["test_example_full_model"]
     assert list(project.audits) == ["assert_positive_order_ids"]
-    assert len(list(read_seed(tmp_path, project.models["sqlmesh_example.seed_model"].seed))) == 7  # type: ignore[arg-type]
+    assert len(list(read_seed(tmp_path, project.models["sqlmesh_example.seed_model"]))) == 7
 
 
 def test_an_example_is_never_written_over_a_project(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_a_seed_has_nulls_an_order_and_types_of_its_own(tmp_path: Path) -> None:
 
     assert model.seed is not None
     assert model.columns == (Column("id", "bigint"), Column("n", "double"), Column("t", "string"))
-    assert list(read_seed(tmp_path, model.seed, ("t", "id"))) == [(None, "1"), ("'x'", "2")]
+    assert list(read_seed(tmp_path, model, ("t", "id"))) == [(None, "1"), ("'x'", "2")]
 
 
 def test_a_seeds_digest_follows_its_content_not_its_layout(tmp_path: Path) -> None:

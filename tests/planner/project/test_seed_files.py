@@ -38,7 +38,11 @@ SEEDS: dict[str, tuple[bytes, str, list[tuple[Any, ...]]]] = {
     "spelled": (
         b"id,x\n1,yes\n2,n\n3,1\n4,F\n", "columns (id INT, x BOOLEAN)", [(1, True), (2, False), (3, True), (4, False)]
     ),
-    "nulls": (b'id,x\n1,\n2,""\n3,NULL\n4\n', "", [(1, None), (2, None), (3, "NULL"), (4, None)]),
+    "nulls": (b'id,x\n1,\n2,""\n3,NULL\n4\n5,Null\n', "", [*((n, None) for n in (1, 2, 3, 4)), (5, "Null")]),
+    "no_number": (b"id,x\n1,NA\n2,7\n3,null\n", "", [(1, None), (2, 7), (3, None)]),
+    "of_dbt": (b"id,x\n1,1e5\n2,null\n3,$7\n4,7.0\n", "dbt_seed true), columns (id INT, x BIGINT", [
+        (1, 100000), (2, None), (3, 7), (4, 7)
+    ]),
     "texts": (b'id,x\n1,\n2,""\n', "csv_settings (keep_default_na = false)", [(1, ""), (2, "")]),
     "head": (b' Id ,"X"\n1,a\n', "columns (id INT, x STRING)", [(1, "a")]),
 }  # fmt: skip
@@ -47,7 +51,7 @@ SEEDS: dict[str, tuple[bytes, str, list[tuple[Any, ...]]]] = {
 @pytest.mark.prove
 def test_spark_holds_what_the_file_says(tmp_path: Path, engine: SparkEngine, store: StateStore) -> None:
     for name, (content, settings, _) in SEEDS.items():
-        kind, columns = (settings, "") if settings.startswith("csv") else ("", settings)
+        kind, columns = (settings, "") if settings.startswith(("csv", "dbt")) else ("", settings)
         text = f"MODEL (name shop.{name}, kind SEED (path '../seeds/{name}.csv'{', ' * bool(kind)}{kind}), {columns});"
         write(tmp_path / "seeds" / f"{name}.csv", content)
         write(tmp_path / "models" / f"{name}.sql", text.replace(", );", ");").encode())

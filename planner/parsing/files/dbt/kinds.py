@@ -73,7 +73,7 @@ def _seed(node: DbtNode) -> DbtKind:
     file = node.path.rpartition("/")[2]
     csv = f"csv_settings (delimiter {quote(delimiter)}), " if delimiter != "," else ""
     types = ", ".join(f"{quote_name(name)} {kind}" for name, kind in node.types)
-    return DbtKind(f"SEED ({csv}path {quote('./' + file)})", "", (f"columns ({types})",))
+    return DbtKind(f"SEED ({csv}path {quote('./' + file)}, dbt_seed true)", "", (f"columns ({types})",))
 
 
 def _snapshot(node: DbtNode) -> DbtKind:
