@@ -24,6 +24,7 @@ from mergeplan.planner.parsing.definitions.body import StatementTokens
 from mergeplan.planner.parsing.sql.misreading import differ
 from mergeplan.planner.parsing.sql.tokens import (
     CLOSE,
+    QUERY_BEGINS,
     SourceText,
     Tokens,
     closing,
@@ -33,7 +34,6 @@ from mergeplan.planner.parsing.sql.tokens import (
 )
 from mergeplan.planner.semantics.spark.spark_sql import CALLS, SPARK, generate_in_place
 
-QUERIES = ("SELECT", "WITH", "(", "FROM", "VALUES")
 BLOCKS = ("MODEL", "AUDIT")
 ROUNDS = 3  # after which the output must be stable
 _JINJA = re.compile(r"\{\{|\{%|\bJINJA_\w+", re.IGNORECASE)
@@ -97,7 +97,7 @@ def _format_once(path: str, text: str, dialect: str, style: Style) -> str:
             parts.append(region.strip())
         elif _is_block(tokens):
             parts.append(header_text(own, tokenize(own), style.indent, style.max_text_width))
-        elif tokens[0].text.upper() in QUERIES:
+        elif tokens[0].text.upper() in QUERY_BEGINS:
             parts.append(_query_text(own, _mask_macros(own), style, StatementTokens(source, tokens)))
         else:
             parts.append(region.strip())

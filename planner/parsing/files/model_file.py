@@ -73,6 +73,7 @@ from mergeplan.planner.parsing.sql.tokens import (
     unreadable,
 )
 from mergeplan.planner.parsing.sql.verbatim import add_output_names, verbatim, without_trailing_commas
+from mergeplan.planner.semantics.reading.short_queries import write_out_queries
 from mergeplan.planner.semantics.spark.spark_sql import FAILURES
 
 LATER = """physical_version default_catalog
@@ -313,7 +314,7 @@ def _apply_query(model: Model, part: StatementTokens, body: Body) -> Model:
 
 
 def _reading(model: Model, part: StatementTokens, body: Body) -> Model:
-    source, tokens = part.source, part.tokens
+    source, tokens = part.source, write_out_queries(part.tokens, part.source.dialect)
     tree = parse_tokens(source, tokens)
     if not isinstance(tree, exp.Query):
         raise source.error(tokens[0], f"`{tokens[0].text}` does not begin a query. A model is a SELECT.")

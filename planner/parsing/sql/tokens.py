@@ -25,6 +25,7 @@ from mergeplan.planner.semantics.spark.spark_sql import FAILURES, SPARK, trees
 from mergeplan.planner.wording import first_names
 
 NAMES = frozenset(name.lower() for name in DIALECTS) | {""}
+QUERY_BEGINS = ("SELECT", "WITH", "(", "FROM", "VALUES", "TABLE")  # with what a query may begin
 ARGUMENTS = {"UUID": 0}  # how many of them the parser keeps
 OPEN = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
 CLOSE = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)

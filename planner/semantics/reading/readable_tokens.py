@@ -16,6 +16,7 @@ from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from mergeplan.planner.semantics.reading.pivots import PIVOT, enclose_pivots
+from mergeplan.planner.semantics.reading.short_queries import write_out_queries
 from mergeplan.planner.semantics.reading.token_runs import WORD, build_token, operator_end, split_at_commas
 
 NESTED = ("ARRAY", "MAP", "STRUCT")
@@ -38,7 +39,7 @@ def readable(tokens: Sequence[Token]) -> Readable:
     """The tokens of one or more statements in a form that sqlglot can parse."""
     result = Readable([])
     types = 0  # open brackets of ARRAY<..., in which `>>>` closes three and `:` stands behind a field's name
-    piped, result.calls = enclose_pivots(list(_without_own_operators(tokens)))
+    piped, result.calls = enclose_pivots(list(_without_own_operators(write_out_queries(tokens))))
     index = 0
     while index < len(piped):
         token, before = piped[index], piped[index - 1] if index else None
