@@ -140,6 +140,8 @@ def group_keys(
     keys = [reader.value(expression, scope) for expression in group.expressions if not isinstance(expression, _SETS)]
     if not sets:
         return keys, None
+    if any(isinstance(field, exp.Alias) for row in group.find_all(exp.Tuple) for field in row.expressions):
+        raise Opaque("a struct in a grouping set")  # `(a AS b, c)` is no list of keys
     if _has_key_behind_set(group) and any(not number.expressions for number in node.find_all(exp.GroupingId)):
         raise Opaque("GROUPING_ID() of keys behind a grouping set")  # it numbers them in the order of the text
     if any(map(is_constant, keys)):

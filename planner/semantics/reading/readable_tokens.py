@@ -63,6 +63,8 @@ def readable(tokens: Sequence[Token]) -> Readable:
             result.tokens.append(
                 build_token(TokenType.PARTITION_BY, "PARTITION BY", token)
             )  # of a window: it sorts nothing
+        elif token.token_type is TokenType.WINDOW and piped[index + 1 : index + 2] and piped[index + 1].text == "(":
+            result.tokens.append(Token(TokenType.VAR, *_place(token)))  # of time: no clause begins with a bracket
         elif (
             token.token_type is TokenType.VAR
             and token.text.upper() == "PERCENTILE"
@@ -105,6 +107,10 @@ def _as_written(node: exp.Expr, is_unsigned: bool) -> exp.Expr:
         (value,) = node.expressions
         return value if isinstance(value, exp.Expr) else node
     return node
+
+
+def _place(token: Token) -> tuple[str, int, int, int, int]:
+    return token.text, token.line, token.col, token.start, token.end
 
 
 def _error(message: str) -> ParseError:

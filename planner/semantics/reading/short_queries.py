@@ -64,7 +64,8 @@ def _begins_short_query(tokens: Sequence[Token], index: int) -> bool:
     """True for VALUES and `TABLE name` where a query begins."""
     token = tokens[index]
     if token.token_type is TokenType.VALUES:
-        return _begins_statement(tokens, index) or tokens[index - 1].token_type is TokenType.R_PAREN
+        behind_ctes = index and tokens[0].token_type is TokenType.WITH and tokens[index - 1].text == ")"
+        return _begins_statement(tokens, index) or bool(behind_ctes and _begins_row(tokens, index + 1))
     if token.token_type is not TokenType.TABLE or index + 1 >= len(tokens):
         return False
     name, before = tokens[index + 1], tokens[index - 1] if index else None
@@ -75,6 +76,11 @@ def _begins_short_query(tokens: Sequence[Token], index: int) -> bool:
     if before.token_type is TokenType.L_PAREN:  # `f(TABLE t)` is an argument, and no query
         return index < 2 or tokens[index - 2].token_type not in (TokenType.VAR, TokenType.IDENTIFIER)
     return before.token_type in (*_SETS, *_QUANTIFIERS, TokenType.R_PAREN)
+
+
+def _begins_row(tokens: Sequence[Token], index: int) -> bool:
+    kinds = (TokenType.L_PAREN, TokenType.NUMBER, TokenType.STRING)
+    return index < len(tokens) and tokens[index].token_type in kinds
 
 
 def _begins_statement(tokens: Sequence[Token], index: int) -> bool:
