@@ -38,6 +38,8 @@ BLOCKS = ("MODEL", "AUDIT")
 ROUNDS = 3  # after which the output must be stable
 _JINJA = re.compile(r"\{\{|\{%|\bJINJA_\w+", re.IGNORECASE)
 _OFF = re.compile(r"[(,]\s*formatting\s+['\"]?false\b", re.IGNORECASE)
+_ON = re.compile(r"[(,]\s*formatting\s+['\"]?true\b", re.IGNORECASE)
+_MODEL = re.compile(r"\s*MODEL\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,7 @@ class Style:
     max_text_width: int = 80
     append_newline: bool = False
     no_rewrite_casts: bool = False
+    models: bool = True  # False where `model_defaults` has `formatting: false`
 
 
 @dataclass(frozen=True)
@@ -70,8 +73,11 @@ def format_file(path: str, text: str, dialect: str, style: Style) -> Formatted:
     """A file of models/ or audits/ in its layout; ProjectError where its SQL cannot be read at all."""
     if _JINJA.search(text):
         return Formatted(text, "it holds Jinja")
-    if _OFF.search(COMMENT.sub(" ", text)):
+    plain = COMMENT.sub(" ", text)
+    if _OFF.search(plain):
         return Formatted(text, "it has `formatting false`")
+    if not style.models and _MODEL.match(plain) and not _ON.search(plain):
+        return Formatted(text, "`model_defaults` has `formatting: false`")
     try:
         before, now = text, _format_once(path, text, dialect, style)
         for _ in range(ROUNDS):
