@@ -8,9 +8,8 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.model.model import Model
-from mergeplan.planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, Tokens, statements, tokenize
+from mergeplan.planner.parsing.sql.tokens import CLOSE, OPEN, QUERY_BEGINS, SourceText, Tokens, statements, tokenize
 
-BEGINS = ("SELECT", "WITH", "(")
 ENDS = ("FROM", "UNION", "INTERSECT", "EXCEPT", "MINUS", "WHERE", "GROUP", "ORDER", "LIMIT", "HAVING", "LATERAL")
 QUANTIFIERS = ("DISTINCT", "ALL")
 
@@ -41,7 +40,7 @@ def _query(source: SourceText) -> Tokens:
         all_statements = statements(tokenize(source))
     except ProjectError:
         return ()
-    return next((statement for statement in all_statements[1:] if statement[0].text.upper() in BEGINS), ())
+    return next((statement for statement in all_statements[1:] if statement[0].text.upper() in QUERY_BEGINS), ())
 
 
 def _depths(tokens: Tokens) -> Iterator[tuple[int, int]]:

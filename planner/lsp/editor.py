@@ -23,11 +23,12 @@ from mergeplan.planner.lsp.project_view import ProjectView, file_of
 from mergeplan.planner.lsp.remembered_state import ProdState, read_prod_state
 from mergeplan.planner.lsp.rename import rename_edits
 from mergeplan.planner.lsp.texts import Edit
-from mergeplan.planner.parsing.definitions.formatting import Style, format_file, pretty
+from mergeplan.planner.parsing.definitions.formatting import format_file, pretty
 from mergeplan.planner.parsing.definitions.unit_tests import UnitTest
 from mergeplan.planner.parsing.macros.expand import spark_tree
 from mergeplan.planner.parsing.render import render
 from mergeplan.planner.parsing.sql.names import without_default
+from mergeplan.planner.project.sql_files import style_of
 from mergeplan.planner.semantics.shape_memory import ShapeMemory
 from mergeplan.planner.session.settings import SessionSettings
 
@@ -180,7 +181,7 @@ class Editor:
     def format(self, path: str, text: str) -> str:
         """A file's text in its layout; RequestError where it is left as it is."""
         view = self._open_view()
-        style = Style(**view.project.config.format.model_dump())
+        style = style_of(view.project.config)
         formatted = format_file(path, text, view.project.defaults.dialect, style)
         if formatted.left:
             raise RequestError(f"It is left as it is: {formatted.left}.")

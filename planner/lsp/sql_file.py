@@ -16,11 +16,10 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.lsp.texts import Span
-from mergeplan.planner.parsing.sql.tokens import closing, create_source, split, statements, tokenize
+from mergeplan.planner.parsing.sql.tokens import QUERY_BEGINS, closing, create_source, split, statements, tokenize
 
 LARGEST = 1_000_000  # characters of a text that is judged while it is typed
 MOST_TOKENS = 150_000
-_QUERY = ("SELECT", "WITH", "(", "FROM", "VALUES")
 _JINJA = re.compile(r"\{\{|\{%|\bJINJA_", re.IGNORECASE)
 _CALL = re.compile(r"@\w+\s*\(")
 
@@ -82,7 +81,7 @@ def read_sql_file(path: str, text: str, dialect: str) -> SqlFile:
         inner = first[2:end]
         span = Span(first[0].start, (first[end] if end is not None else first[-1]).end + 1)
         file = SqlFile(text, source.dialect, tokens, parts, tuple(_properties(inner)), span)
-    query = next((part for part in parts[1:] if part[0].text.upper() in _QUERY), None) or _created(parts)
+    query = next((part for part in parts[1:] if part[0].text.upper() in QUERY_BEGINS), None) or _created(parts)
     if query is None:
         return file
     span = Span(query[0].start, query[-1].end + 1)

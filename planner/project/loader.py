@@ -31,7 +31,7 @@ from mergeplan.planner.parsing.files.gateway_settings import (
     apply_gateway_settings,
     gateway_settings,
 )
-from mergeplan.planner.parsing.files.gateways import apply_table_format
+from mergeplan.planner.parsing.files.gateways import apply_gateway_defaults
 from mergeplan.planner.parsing.files.lint_config import NONE, Chosen, OwnRule, check_ignored, select_rules
 from mergeplan.planner.parsing.files.model_file import Defaults, parse_models
 from mergeplan.planner.parsing.files.schema import Config, ConnectionConfig
@@ -140,7 +140,7 @@ def load_project(
     chosen = _choose_gateway(config, gateway)
     foreign = _open_foreign(reading, config, chosen, options)
     reading = foreign or reading
-    config = apply_table_format(config, chosen)
+    config = apply_gateway_defaults(config, chosen)
     own = read_own_rules(reading, config)
     rules = select_rules(config.linter, document, own)
     catalogs, defaults = _open_defaults(reading, config, chosen, document, now)

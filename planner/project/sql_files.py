@@ -120,5 +120,10 @@ def open_sql_files(root: Path, isolation: Isolation, cache: Cache) -> tuple[Conf
     return config, document, SqlFiles(reading, cache, names)
 
 
+def style_of(config: Config) -> Style:
+    """How the project lays out SQL, and whether models are laid out that do not say so."""
+    return Style(**config.format.model_dump(), models=config.model_defaults.formatting is not False)
+
+
 def _blank(match: re.Match[str]) -> str:
     return " " if match["comment"] else match[0]

@@ -22,6 +22,7 @@ from mergeplan.planner.semantics.spark.spark_functions import (
     is_volatile,
     multiplies_rows,
 )
+from mergeplan.planner.semantics.syntax import is_star_of_count
 from mergeplan.planner.semantics.types import is_collated, is_exact, type_of
 
 _LONGEST_QUOTE = 60  # characters
@@ -465,7 +466,7 @@ def _counts_rows(node: exp.Count) -> bool:
     """True for COUNT(*) and COUNT(1), which count every row."""
     if node.expressions:
         return False
-    return isinstance(node.this, (exp.Star, exp.Literal))
+    return isinstance(node.this, exp.Literal) or (isinstance(node.this, exp.Star) and is_star_of_count(node.this))
 
 
 def _resolve_window(node: exp.Window, named: exp.Expr) -> exp.Window:

@@ -19,3 +19,8 @@ def clause_keys(node: exp.Expr) -> list[str]:
 def has(node: exp.Expr, *keys: str) -> bool:
     """True if the node has one of these clauses."""
     return any(node.args.get(key) for key in keys)
+
+
+def is_star_of_count(star: exp.Star) -> bool:
+    """True for the `*` of COUNT(*), which reads no column; `COUNT(* EXCEPT (a))` counts rows without a NULL."""
+    return isinstance(star.parent, exp.Count) and not has(star, "except_")

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from mergeplan.planner.semantics.shape_memory import ShapeMemory
 from mergeplan.planner.semantics.spark.spark_sql import FAILURES, tree_of
+from mergeplan.planner.semantics.syntax import is_star_of_count
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ def names_all_columns(tree: exp.Expr) -> bool:
 
 def _means_unnamed(node: exp.Expr, tables: set[str]) -> bool:
     if isinstance(node, exp.Star):
-        return not isinstance(node.parent, exp.Count)
+        return not is_star_of_count(node)
     if isinstance(node, exp.Join):
         return str(node.args.get("method") or "").upper() == "NATURAL"
     if isinstance(node, exp.Column):

@@ -7,6 +7,7 @@ from functools import lru_cache
 from sqlglot import exp
 
 from mergeplan.planner.semantics.spark.spark_sql import FAILURES, tree_of
+from mergeplan.planner.semantics.syntax import is_star_of_count
 
 
 @lru_cache(maxsize=1024)
@@ -18,9 +19,7 @@ def has_star_over(sql: str, table: str) -> bool:
         tree = tree_of(sql)
     except FAILURES:
         return False
-    return any(
-        _may_cover(star, tree, table) for star in tree.find_all(exp.Star) if not isinstance(star.parent, exp.Count)
-    )
+    return any(_may_cover(star, tree, table) for star in tree.find_all(exp.Star) if not is_star_of_count(star))
 
 
 def _may_cover(star: exp.Star, tree: exp.Expr, table: str) -> bool:

@@ -2,10 +2,10 @@
 its optimizer makes, or rules of ours make one tree of both and the rows are the same.
 
 The parser's tree is what a text is judged by, so it must be Spark's reading of the text. Every construct is written in
-several places and edited token by token; what is then called one query is compared. `make prove` takes a sample and
-some constructs of each heading (MERGEPLAN_SPELLINGS says how many, MERGEPLAN_SEED which), and Spark's own test queries
-where MERGEPLAN_SPARK_QUERIES names their folder. docs/explanation/equivalence.md has the score;
-`pytest -s` prints its rows.
+several places and edited token by token; what is then called one query is compared, and so is every query with and
+without the optional pieces of Spark's grammar (`options.sql`). `make prove` takes a sample and some constructs of each
+heading (MERGEPLAN_SPELLINGS says how many, MERGEPLAN_SEED which), and Spark's own test queries where
+MERGEPLAN_SPARK_QUERIES names their folder. docs/explanation/equivalence.md has the score; `pytest -s` prints its rows.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from .casebook import cases
 from .sample import SOURCES
 from .spelling.constructs import constructs
 from .spelling.edits import respell
+from .spelling.options import optional_queries
 from .spelling.page import rules_of_page, score_of_page
 from .spelling.plans import Plans, Sameness
 from .spelling.rules import rule
@@ -83,6 +84,19 @@ def test_the_spellings_of_a_construct_are_read_as_spark_reads_them(plans: Plans,
     result = score((*texts, *edit_texts(chosen)), PARENTS, plans)
 
     assert_as_documented(heading, result)
+
+
+OPTIONS = tuple(optional_queries())
+
+
+@pytest.mark.parametrize("heading", tuple(dict.fromkeys(heading for heading, *_ in OPTIONS)))
+def test_no_optional_piece_of_the_grammar_is_overlooked(plans: Plans, heading: str) -> None:
+    texts = [(name, query) for name, _, queries in OPTIONS for query in queries if name == heading]
+
+    result = score(texts, PARENTS, plans)
+
+    sys.stdout.write(f"\n{result}\n")
+    assert not [pair for pair in result.doubtful if pair.sameness is Sameness.OTHER], result
 
 
 OTHER_QUERIES = [

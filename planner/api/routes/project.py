@@ -19,9 +19,8 @@ from mergeplan.planner.contract.base import VERSION, Data, Names
 from mergeplan.planner.contract.from_events import lint_line
 from mergeplan.planner.contract.lines import LintLine
 from mergeplan.planner.contract.result import FormatResult, LeftFile
-from mergeplan.planner.parsing.definitions.formatting import Style
 from mergeplan.planner.parsing.sql.tokens import parse_dialect
-from mergeplan.planner.project.sql_files import open_sql_files
+from mergeplan.planner.project.sql_files import open_sql_files, style_of
 from mergeplan.planner.session.moments import moment
 from mergeplan.planner.session.rendering import RenderFilling, check_dialect, find_rendering, render_query, write_sql
 from mergeplan.planner.session.unopened import lint_refusals
@@ -147,7 +146,7 @@ def check_format(context: Context, _: Nothing) -> FormatResult:
     settings = context.settings
     config, document, files = open_sql_files(settings.root, settings.isolation, Cache(settings.cache))
     dialect = parse_dialect(config.model_defaults.dialect, document.place(("model_defaults", "dialect")))
-    laid_out = list(files.format(files.names, dialect, Style(**config.format.model_dump())))
+    laid_out = list(files.format(files.names, dialect, style_of(config)))
     return FormatResult(
         changed=tuple(file.name for file, formatted in laid_out if formatted.text != file.text),
         left=tuple(LeftFile(path=file.name, reason=formatted.left) for file, formatted in laid_out if formatted.left),

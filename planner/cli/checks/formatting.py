@@ -21,7 +21,7 @@ from mergeplan.planner.errors import RequestError
 from mergeplan.planner.isolation.mode import isolation_of
 from mergeplan.planner.parsing.definitions.formatting import Formatted, Style
 from mergeplan.planner.parsing.sql.tokens import did_you_mean, parse_dialect
-from mergeplan.planner.project.sql_files import SqlFile, SqlFiles, open_sql_files
+from mergeplan.planner.project.sql_files import SqlFile, SqlFiles, open_sql_files, style_of
 from mergeplan.planner.wording import count_noun
 
 
@@ -64,7 +64,7 @@ def format_files(names: tuple[str, ...], check: bool, diff: bool, root: Path, ou
     if not root.is_dir():
         raise RequestError(f"There is no folder `{root}`.")
     config, document, files = open_sql_files(root, isolation_of(os.environ), Cache(cache_of(os.environ)))
-    wanted = _style(Style(**config.format.model_dump()), style)
+    wanted = _style(style_of(config), style)
     dialect = parse_dialect(config.model_defaults.dialect, document.place(("model_defaults", "dialect")))
     chosen = _select_files(root.resolve(), files, names)
     results = [Result(file, formatted) for file, formatted in files.format(chosen, dialect, wanted)]

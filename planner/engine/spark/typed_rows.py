@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 
 from mergeplan.planner.engine.spark.quoting import quote_name
@@ -9,6 +10,7 @@ from mergeplan.planner.engine.spark.session import Frame
 from mergeplan.planner.engine.table import Table
 from mergeplan.planner.errors import QueryError
 
+_MONTHS = re.compile(r"\binterval\b(?!:)(?! (?:day|hour|minute|second))")  # of a type, nested or not
 # A cast would give the time of the session's own zone.
 _IN_UTC = "timestampadd(MICROSECOND, unix_micros({0}), timestamp_ntz '1970-01-01 00:00:00')"
 
@@ -48,13 +50,17 @@ def bad_cell(table: Table, frame: Frame) -> QueryError | None:
 def fetch_rows(frame: Frame) -> tuple[tuple[object, ...], ...]:
     """A frame's rows; instants come as aware datetimes in UTC, whatever the time zone of the machine.
 
-    pyspark gives instants as naive local times, which do not even tell the two hours of an autumn night apart.
+    pyspark gives instants as naive local times, which do not even tell the two hours of an autumn night apart, and has
+    no value for an interval of months, which comes as text.
     """
-    instants = [n for n, field in enumerate(frame.schema.fields) if field.dataType.typeName() == "timestamp"]
-    if not instants:
+    types = [field.dataType for field in frame.schema.fields]
+    instants = [n for n, kind in enumerate(types) if kind.typeName() == "timestamp"]
+    months = [n for n, kind in enumerate(types) if _MONTHS.search(kind.simpleString())]
+    if not instants and not months:
         return tuple(tuple(row) for row in frame.collect())
+    forms = dict.fromkeys(instants, _IN_UTC) | dict.fromkeys(months, "CAST({0} AS STRING)")
     names = [f"c{n}" for n in range(len(frame.columns))]
-    columns = [f"{_IN_UTC.format(name)} {name}" if n in instants else name for n, name in enumerate(names)]
+    columns = [f"{forms.get(n, '{0}').format(name)} {name}" for n, name in enumerate(names)]
     rows = (list(row) for row in frame.toDF(*names).selectExpr(*columns).collect())
     return tuple(tuple(_aware(v) if n in instants else v for n, v in enumerate(row)) for row in rows)
 

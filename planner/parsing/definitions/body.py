@@ -21,14 +21,13 @@ from mergeplan.planner.parsing.macros.expander import Expander
 from mergeplan.planner.parsing.macros.jinja import Template, render_template, replace_date_marks
 from mergeplan.planner.parsing.sql.macro_scope import CREATING, EVALUATING, MacroScope
 from mergeplan.planner.parsing.sql.token_lists import fuse_macros
-from mergeplan.planner.parsing.sql.tokens import SourceText, Tokens, statements, tokenize
+from mergeplan.planner.parsing.sql.tokens import QUERY_BEGINS, SourceText, Tokens, statements, tokenize
 
 VIEWS_BEGIN, VIEWS_END = "ON_VIRTUAL_UPDATE_BEGIN", "ON_VIRTUAL_UPDATE_END"
 JINJA = ("JINJA_QUERY_BEGIN", "JINJA_STATEMENT_BEGIN")
 JINJA_END = "JINJA_END"
 SEED_ROWS = "@INSERT_SEED"  # takes the place of the query in a seed's file
 _BLOCK = re.compile(r"(\bJINJA_(?:QUERY|STATEMENT)_BEGIN\s*;)(.*?)(\bJINJA_END\b)", re.IGNORECASE | re.DOTALL)
-_QUERY = ("SELECT", "WITH", "(", "FROM", "VALUES")
 Macros = tuple[tuple[str, str], ...]  # the files of the project's Jinja macros: path, text
 
 
@@ -121,7 +120,7 @@ class _Reader:
             self.after_query = True
             return
         now = _run(self.rooms[EVALUATING], part)
-        if not views and now and now[0][0].text.upper() in _QUERY:
+        if not views and now and now[0][0].text.upper() in QUERY_BEGINS:
             if self.query is not None or len(now) > 1:
                 raise part.source.error(part.tokens[0], "A model has exactly one query.")
             self.query, self.after_query = StatementTokens(self._calling(part.source), now[0]), True

@@ -24,6 +24,7 @@ from mergeplan.planner.parsing.definitions.body import StatementTokens
 from mergeplan.planner.parsing.sql.misreading import differ
 from mergeplan.planner.parsing.sql.tokens import (
     CLOSE,
+    QUERY_BEGINS,
     SourceText,
     Tokens,
     closing,
@@ -33,11 +34,12 @@ from mergeplan.planner.parsing.sql.tokens import (
 )
 from mergeplan.planner.semantics.spark.spark_sql import CALLS, SPARK, generate_in_place
 
-QUERIES = ("SELECT", "WITH", "(", "FROM", "VALUES")
 BLOCKS = ("MODEL", "AUDIT")
 ROUNDS = 3  # after which the output must be stable
 _JINJA = re.compile(r"\{\{|\{%|\bJINJA_\w+", re.IGNORECASE)
 _OFF = re.compile(r"[(,]\s*formatting\s+['\"]?false\b", re.IGNORECASE)
+_ON = re.compile(r"[(,]\s*formatting\s+['\"]?true\b", re.IGNORECASE)
+_MODEL = re.compile(r"\s*MODEL\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,7 @@ class Style:
     max_text_width: int = 80
     append_newline: bool = False
     no_rewrite_casts: bool = False
+    models: bool = True  # False where `model_defaults` has `formatting: false`
 
 
 @dataclass(frozen=True)
@@ -70,8 +73,11 @@ def format_file(path: str, text: str, dialect: str, style: Style) -> Formatted:
     """A file of models/ or audits/ in its layout; ProjectError where its SQL cannot be read at all."""
     if _JINJA.search(text):
         return Formatted(text, "it holds Jinja")
-    if _OFF.search(COMMENT.sub(" ", text)):
+    plain = COMMENT.sub(" ", text)
+    if _OFF.search(plain):
         return Formatted(text, "it has `formatting false`")
+    if not style.models and _MODEL.match(plain) and not _ON.search(plain):
+        return Formatted(text, "`model_defaults` has `formatting: false`")
     try:
         before, now = text, _format_once(path, text, dialect, style)
         for _ in range(ROUNDS):
@@ -97,7 +103,7 @@ def _format_once(path: str, text: str, dialect: str, style: Style) -> str:
             parts.append(region.strip())
         elif _is_block(tokens):
             parts.append(header_text(own, tokenize(own), style.indent, style.max_text_width))
-        elif tokens[0].text.upper() in QUERIES:
+        elif tokens[0].text.upper() in QUERY_BEGINS:
             parts.append(_query_text(own, _mask_macros(own), style, StatementTokens(source, tokens)))
         else:
             parts.append(region.strip())

@@ -18,7 +18,8 @@ from mergeplan.planner.parsing.sql.yaml_documents import Document, Path
 
 AT = "model_defaults"
 MERGED = ("physical_properties", "virtual_properties")
-AS_PROPERTIES = ("kind", "storage_format", "table_format", *MERGED, "allow_partials", "enabled", "interval_unit")
+AS_PROPERTIES = ("kind", "storage_format", "table_format", *MERGED, "allow_partials", "enabled", "interval_unit",
+                 "cron_tz", "gateway")  # fmt: skip
 AROUND = ("pre_statements", "post_statements", "on_virtual_update")
 _PLAIN = re.compile(r"[A-Za-z_][\w.]*|\d+")
 

@@ -45,6 +45,7 @@ class Defaults:
     start_text: str = ""  # its text, if it moves
     cron: str = "@daily"
     owner: str = ""
+    batch_concurrency: int | None = None  # of models by time range
     audits: tuple[AuditCall, ...] = ()
     variables: Mapping[str, Variable] = field(default_factory=dict)
     gateway: str = ""

@@ -21,8 +21,17 @@ from mergeplan.planner.parsing.sql.misreading import misread
 from mergeplan.planner.parsing.sql.names import name_tables, name_tokens, without_default
 from mergeplan.planner.parsing.sql.spark_registry import is_closed
 from mergeplan.planner.parsing.sql.token_lists import text_of
-from mergeplan.planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, Tokens, parse_tokens, spark_query
+from mergeplan.planner.parsing.sql.tokens import (
+    OPEN,
+    QUERY_BEGINS,
+    SourceText,
+    Tokens,
+    closing,
+    parse_tokens,
+    spark_query,
+)
 from mergeplan.planner.parsing.sql.verbatim import verbatim, without_trailing_commas
+from mergeplan.planner.semantics.reading.short_queries import write_out_queries
 from mergeplan.planner.semantics.spark.spark_settings import UNREADABLE
 from mergeplan.planner.semantics.spark.spark_sql import SPARK
 
@@ -84,7 +93,7 @@ _FIXED = (
     "spark.sql.streaming", "spark.sql.redaction",
     "spark.sql.artifact", "spark.sql.queryexecutionlisteners", *(key.lower() for key in UNREADABLE),
 )  # fmt: skip
-_QUERY = ("SELECT", "FROM", "TABLE", "WITH", "VALUES")
+_QUERY = frozenset(QUERY_BEGINS) - {"("}
 _HINT = (
     "Allowed before and after a query: SET spark.sql..., temporary views and functions, CACHE, REFRESH, and "
     "ANALYZE, ALTER TABLE ... SET TBLPROPERTIES or COMMENT of @this_model."
@@ -143,18 +152,18 @@ def _text(source: SourceText, tokens: Tokens) -> tuple[str, Tokens]:
 
 
 def _query_tokens(tokens: Tokens) -> Tokens:
-    """The query inside a statement: from the first SELECT, WITH or bracket after AS or the name."""
-    depth = 0
-    for index, token in enumerate(tokens):
-        if depth == 0 and index > 2 and token.token_type in (TokenType.SELECT, TokenType.WITH, TokenType.VALUES):
-            return tokens[index:]
-        if depth == 0 and tokens[index - 1].token_type is TokenType.ALIAS and token.token_type is TokenType.L_PAREN:
-            return tokens[index:]
-        depth += (token.token_type in OPEN) - (token.token_type in CLOSE)
-    return ()
+    """The query inside a statement: all that follows the name of what is made, OPTIONS (...) and AS."""
+    words = [token.text.upper() for token in tokens]
+    index = next((at for at, word in enumerate(words) if word in ("VIEW", "TABLE")), len(words)) + 2
+    if words[index : index + 2] == ["OPTIONS", "("]:
+        index = (closing(tokens, index + 1) or len(words)) + 1
+    if words[index : index + 1] == ["AS"]:
+        index += 1
+    return tokens[index:] if words[index : index + 1] and words[index] in QUERY_BEGINS else ()
 
 
 def _query(source: SourceText, tokens: Tokens, temporary: frozenset[str]) -> tuple[Statement, set[str]]:
+    tokens = write_out_queries(tokens, source.dialect)
     tree = parse_tokens(source, tokens, "The statement's query")
     if not isinstance(tree, exp.Query):
         raise source.error(tokens[0], "The statement's query must be a SELECT.")

@@ -79,6 +79,7 @@ def read_defaults(
         start_text=moving,
         cron=model_defaults.cron,
         owner=model_defaults.owner,
+        batch_concurrency=model_defaults.batch_concurrency,
         properties=default_properties(model_defaults.model_dump(), document),
         around=_around(model_defaults, document, dialect, catalog),
         before_all=statement_parts(config.before_all, document, ("before_all",), dialect, catalog),

@@ -21,10 +21,22 @@ def gateways_apart(config: Config, own: str) -> Mapping[str, str]:
     """Gateway -> why models must not name it while `own` is the project's."""
     mine = config.gateways[own].connection
     why = {name: _separation_reason(gateway.connection, mine, own) for name, gateway in config.gateways.items()}
+    for name, gateway in config.gateways.items():
+        if gateway.model_defaults != config.gateways[own].model_defaults:
+            why[name] = why[name] or f"it has other `model_defaults` than `{own}`"
     return {name: text for name, text in why.items() if text}
 
 
-def apply_table_format(config: Config, own: str) -> Config:
+def apply_gateway_defaults(config: Config, own: str) -> Config:
+    """Return the configuration with the defaults of the project's gateway, which hide the project's own."""
+    general, special = config.model_defaults, config.gateways[own].model_defaults
+    if special is not None:
+        changes = {key: getattr(special, key) for key in special.model_fields_set}
+        config = config.model_copy(update={"model_defaults": general.model_copy(update=changes)})
+    return _apply_table_format(config, own)
+
+
+def _apply_table_format(config: Config, own: str) -> Config:
     """The configuration with the table format of the project's gateway as the models' default, unless they have one."""
     table_format, defaults = config.gateways[own].connection.table_format, config.model_defaults
     if table_format is None or defaults.table_format is not None:

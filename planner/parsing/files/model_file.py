@@ -73,6 +73,7 @@ from mergeplan.planner.parsing.sql.tokens import (
     unreadable,
 )
 from mergeplan.planner.parsing.sql.verbatim import add_output_names, verbatim, without_trailing_commas
+from mergeplan.planner.semantics.reading.short_queries import write_out_queries
 from mergeplan.planner.semantics.spark.spark_sql import FAILURES
 
 LATER = """physical_version default_catalog
@@ -213,7 +214,8 @@ def _apply_gateway(header: Tokens, defaults: Defaults) -> Defaults:
     """The defaults with the variables of the gateway that the block names: they may stand in the block itself."""
     words = [token.text.lower() for token in header]
     at = next((n for n in range(1, len(words) - 1) if words[n] == "gateway" and words[n - 1] in ("(", ",")), None)
-    named = "" if at is None else header[at + 1].text
+    general = next((prop.text for prop in defaults.properties if prop.key == "gateway"), "")
+    named = general if at is None else header[at + 1].text
     if named not in defaults.gateways or named == defaults.gateway:
         return defaults
     return replace(defaults, gateway=named, variables={**defaults.gateways[named], **defaults.overrides})
@@ -270,6 +272,8 @@ def _model(source: SourceText, header: Tokens, defaults: Defaults, scope: MacroS
         if prop.key in MERGED and keys[prop.key] is not prop:
             model = merge_properties(model, _READERS[prop.key](Model("", model.kind, "", 0, ""), prop, defaults))
     _check_together(model, keys)
+    if model.kind is Kind.INCREMENTAL_BY_TIME_RANGE and model.batch_concurrency is None and not model.reads_itself:
+        model = replace(model, batch_concurrency=defaults.batch_concurrency)
     return model if "enabled" not in keys or boolean(keys["enabled"]) else None
 
 
@@ -313,7 +317,7 @@ def _apply_query(model: Model, part: StatementTokens, body: Body) -> Model:
 
 
 def _reading(model: Model, part: StatementTokens, body: Body) -> Model:
-    source, tokens = part.source, part.tokens
+    source, tokens = part.source, write_out_queries(part.tokens, part.source.dialect)
     tree = parse_tokens(source, tokens)
     if not isinstance(tree, exp.Query):
         raise source.error(tokens[0], f"`{tokens[0].text}` does not begin a query. A model is a SELECT.")

@@ -166,22 +166,6 @@ class ModelNaming(Section):
     )
 
 
-class GatewayConfig(Section):
-    """A Spark connection, a state database, and variables."""
-
-    connection: ConnectionConfig = Field(description="How to reach Spark.")
-    state_connection: StateConfig | None = Field(
-        default=None,
-        description="The database that keeps plans, environments and intervals; SQLite in `.mergeplan` otherwise.",
-    )
-    scheduler: SchedulerConfig | None = Field(default=None, description="Accepted as `type: builtin` only.")
-    test_connection: dict[str, Any] | None = Field(default=None, description="Accepted, no effect here.")
-    state_schema: str | None = Field(default=None, description="Accepted, no effect here.")
-    variables: dict[str, VariableValue] = Field(
-        default={}, description="Variables that hide the project's own, for the models that run on this gateway."
-    )
-
-
 class ModelDefaults(Section):
     """The defaults of models."""
 
@@ -193,6 +177,12 @@ class ModelDefaults(Section):
         default=None, description="The first day that models have rows for."
     )
     cron: str = Field(default="@daily", description="When models are due.")
+    cron_tz: str | None = Field(default=None, description="The time zone of the models' `cron`, such as `Asia/Tokyo`.")
+    gateway: str | None = Field(default=None, description="The gateway that runs the models.")
+    batch_concurrency: int | None = Field(
+        default=None, ge=1, description="How many batches of a model by time range run at once."
+    )
+    formatting: bool | None = Field(default=None, description="Whether `mergeplan format` lays out the models' files.")
     owner: str = Field(default="", description="Who owns the models.")
     audits: tuple[str, ...] = Field(default=(), description="Audits of every model, besides its own.")
     storage_format: str | None = Field(default=None, description="The format of the tables' files: `parquet` or `orc`.")
@@ -230,6 +220,25 @@ class ModelDefaults(Section):
     enabled: bool | None = Field(default=None, description="Whether models are part of the project.")
     optimize_query: bool = Field(default=True, description="Accepted, no effect here.")
     validate_query: bool = Field(default=True, description="Accepted, no effect here.")
+
+
+class GatewayConfig(Section):
+    """A Spark connection, a state database, and variables."""
+
+    connection: ConnectionConfig = Field(description="How to reach Spark.")
+    state_connection: StateConfig | None = Field(
+        default=None,
+        description="The database that keeps plans, environments and intervals; SQLite in `.mergeplan` otherwise.",
+    )
+    scheduler: SchedulerConfig | None = Field(default=None, description="Accepted as `type: builtin` only.")
+    test_connection: dict[str, Any] | None = Field(default=None, description="Accepted, no effect here.")
+    state_schema: str | None = Field(default=None, description="Accepted, no effect here.")
+    variables: dict[str, VariableValue] = Field(
+        default={}, description="Variables that hide the project's own, for the models that run on this gateway."
+    )
+    model_defaults: ModelDefaults | None = Field(
+        default=None, description="Defaults of the models that run on this gateway: they hide the project's own."
+    )
 
 
 class LinterConfig(Section):

@@ -423,7 +423,7 @@ class Expander:
             text = token.text.upper()
             begins = text in _CLAUSE_WORDS or text.removeprefix("@") in CLAUSES
             joins = text in ("JOIN", *_JOIN_WORDS, "@JOIN")
-            if depth == 0 and (token.token_type in CLOSE or (text == "SELECT" if word == "WITH" else begins)):
+            if depth == 0 and (token.token_type in CLOSE or (text in _BEHIND_WITH if word == "WITH" else begins)):
                 return at
             if depth == 0 and word == "JOIN" and joins:
                 return at
@@ -434,6 +434,7 @@ class Expander:
 CLAUSES = {
     word.replace(" ", "_"): word for word in ("WITH", "JOIN", "WHERE", "GROUP BY", "HAVING", "ORDER BY", "LIMIT")
 }
+_BEHIND_WITH = ("SELECT", "FROM", "VALUES", "TABLE")
 _FILTERS = (TokenType.WHERE, TokenType.HAVING, TokenType.QUALIFY)
 _TEXTUAL = (TokenType.STRING, TokenType.IDENTIFIER)
 _JOIN_WORDS = ("LEFT", "RIGHT", "FULL", "INNER", "OUTER", "CROSS", "SEMI", "ANTI", "NATURAL", "ASOF", "LATERAL")

@@ -113,6 +113,8 @@ def _calls(tokens: Sequence[Token], index: int) -> bool:
         return False  # a macro
     if before is not None and before.token_type is TokenType.DOT:
         return True
+    if word == "name" and before is not None and before.text.upper() == "BY":  # `UNION BY NAME (SELECT ...)`
+        return False
     return word not in WORDS and not (" " in word and token.token_type is not TokenType.VAR)
 
 

@@ -21,6 +21,7 @@ from mergeplan.planner.parsing.sql.token_lists import fuse_macros
 from mergeplan.planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, Tokens, split, tokenize
 from mergeplan.planner.semantics.expressions import has_other_precedence
 from mergeplan.planner.semantics.reading.readable_tokens import with_calls_for_paths
+from mergeplan.planner.semantics.spark.spark_sql import NAMED
 
 _TEXTS = (TokenType.STRING, TokenType.RAW_STRING)
 _NAMES = (TokenType.VAR, TokenType.IDENTIFIER)
@@ -67,6 +68,7 @@ def misread(tokens: Tokens, tree: exp.Expr, sql: str) -> str:
     """'' if the tree, generated as `sql`, has everything that the tokens have; otherwise a digest of the tokens."""
     again = fuse_macros(tokenize(SourceText("", sql, "spark")))
     unsaid = any(has_other_precedence(node) or _filters_by_field(node) for node in tree.walk())
+    unsaid = unsaid or bool(tree.meta.get(NAMED))
     if not unsaid and not _differ(tokens, again, tree):
         return ""
     return digest(*(_word(token, None) for token in tokens))[:24]

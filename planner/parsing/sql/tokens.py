@@ -21,10 +21,11 @@ from mergeplan.planner.naming import SESSION_CATALOG
 from mergeplan.planner.parsing.sql.forbidden_sql import reaching
 from mergeplan.planner.parsing.sql.function_calls import find_refused_call
 from mergeplan.planner.parsing.sql.spark_text import join_quotes, preserve_calls, spark_text
-from mergeplan.planner.semantics.spark.spark_sql import FAILURES, SPARK, trees
+from mergeplan.planner.semantics.spark.spark_sql import FAILURES, SPARK, find_unquoted_name, trees
 from mergeplan.planner.wording import first_names
 
 NAMES = frozenset(name.lower() for name in DIALECTS) | {""}
+QUERY_BEGINS = ("SELECT", "WITH", "(", "FROM", "VALUES", "TABLE")  # with what a query may begin
 ARGUMENTS = {"UUID": 0}  # how many of them the parser keeps
 OPEN = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
 CLOSE = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
@@ -211,18 +212,7 @@ def parse_tokens(source: SourceText, tokens: Tokens, what: str = "The query") ->
     try:
         results = trees(tokens, source.text, source.dialect)
     except ParseError as error:
-        details = error.errors[0] if error.errors else {}
-        if source.at is not None:
-            raise ProjectError(
-                f"{what} is not valid {source.dialect or 'standard'} SQL{_problem(details)}", place=source.at
-            ) from None
-        column = (
-            int(details.get("col") or 0) - len(str(details.get("highlight") or " ")) + 1
-        )  # `col` is the token's end
-        place = Place(source.path, int(details.get("line") or tokens[0].line), max(column, 0))
-        raise ProjectError(
-            f"{what} is not valid {source.dialect or 'standard'} SQL{_problem(details)}", place=place
-        ) from None
+        raise _syntax_error(source, tokens, error, what) from None
     except FAILURES as error:
         raise unreadable(source, tokens, error, what) from None
     tree = results[0] if results else None
@@ -241,6 +231,19 @@ def parse_tokens(source: SourceText, tokens: Tokens, what: str = "The query") ->
     tree = preserve_calls(tree, source.dialect)
     _check_functions(source, tokens, tree, what)
     return tree
+
+
+def _syntax_error(source: SourceText, tokens: Tokens, error: ParseError, what: str) -> ProjectError:
+    details = error.errors[0] if error.errors else {}
+    message = f"{what} is not valid {source.dialect or 'standard'} SQL{_problem(details)}"
+    word = find_unquoted_name(tokens, source.text) if source.dialect == "spark" else ""
+    hint = f"If `{word.lower()}` is a name here, quote it with back-ticks." if word else ""
+    if source.at is not None:
+        return ProjectError(message, place=source.at, hint=hint)
+    # `col` is the token's end
+    column = int(details.get("col") or 0) - len(str(details.get("highlight") or " ")) + 1
+    place = Place(source.path, int(details.get("line") or tokens[0].line), max(column, 0))
+    return ProjectError(message, place=place, hint=hint)
 
 
 def spark_query(tree: exp.Expr, source: SourceText, tokens: Tokens) -> str:

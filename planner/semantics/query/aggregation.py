@@ -140,6 +140,10 @@ def group_keys(
     keys = [reader.value(expression, scope) for expression in group.expressions if not isinstance(expression, _SETS)]
     if not sets:
         return keys, None
+    if any(isinstance(field, exp.Alias) for row in group.find_all(exp.Tuple) for field in row.expressions):
+        raise Opaque("a struct in a grouping set")  # `(a AS b, c)` is no list of keys
+    if _has_key_behind_set(group) and any(not number.expressions for number in node.find_all(exp.GroupingId)):
+        raise Opaque("GROUPING_ID() of keys behind a grouping set")  # it numbers them in the order of the text
     if any(map(is_constant, keys)):
         raise Opaque("a constant in a grouping of several sets")
     inner = [column for grouping_set in sets for column in _set_members(grouping_set)]
@@ -149,7 +153,9 @@ def group_keys(
     set_terms = [_grouping_set(reader, grouping_set, scope) for grouping_set in sets]
     if whole:
         return keys, Term("sets", ("then", _expand_grouping_sets(type(whole[0]).__name__, keys)))
-    all_sets = Term("sets", (*keys, "then", *set_terms))
+    # `GROUP BY a, b GROUPING SETS (...)` only names the keys of its sets; behind a comma, the sets are further ones.
+    named_only = keys and any(grouping_set.arg_key != "expressions" for grouping_set in sets)
+    all_sets = Term("sets", (*keys, "of" if named_only else "then", *set_terms))
     return [*keys, *(reader.value(member, scope) for member in inner)], all_sets
 
 
@@ -214,6 +220,12 @@ def _set_members(node: exp.Expr) -> list[exp.Expr]:
     if isinstance(node, (*_SETS, exp.Tuple)):
         return [member for child in node.expressions for member in _set_members(child)]
     return _set_members(node.this) if isinstance(node, exp.Paren) else [node]
+
+
+def _has_key_behind_set(group: exp.Expr) -> bool:
+    """True for `GROUP BY ROLLUP (a), b`."""
+    are_sets = [isinstance(expression, _SETS) for expression in group.expressions]
+    return are_sets != sorted(are_sets)
 
 
 def _is_ordinal(literal: exp.Literal) -> bool:

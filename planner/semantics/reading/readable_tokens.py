@@ -16,6 +16,7 @@ from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from mergeplan.planner.semantics.reading.pivots import PIVOT, enclose_pivots
+from mergeplan.planner.semantics.reading.short_queries import write_out_queries
 from mergeplan.planner.semantics.reading.token_runs import WORD, build_token, operator_end, split_at_commas
 
 NESTED = ("ARRAY", "MAP", "STRUCT")
@@ -38,7 +39,7 @@ def readable(tokens: Sequence[Token]) -> Readable:
     """The tokens of one or more statements in a form that sqlglot can parse."""
     result = Readable([])
     types = 0  # open brackets of ARRAY<..., in which `>>>` closes three and `:` stands behind a field's name
-    piped, result.calls = enclose_pivots(list(_without_own_operators(tokens)))
+    piped, result.calls = enclose_pivots(list(_without_own_operators(write_out_queries(tokens))))
     index = 0
     while index < len(piped):
         token, before = piped[index], piped[index - 1] if index else None
@@ -62,6 +63,8 @@ def readable(tokens: Sequence[Token]) -> Readable:
             result.tokens.append(
                 build_token(TokenType.PARTITION_BY, "PARTITION BY", token)
             )  # of a window: it sorts nothing
+        elif token.token_type is TokenType.WINDOW and piped[index + 1 : index + 2] and piped[index + 1].text == "(":
+            result.tokens.append(Token(TokenType.VAR, *_place(token)))  # of time: no clause begins with a bracket
         elif (
             token.token_type is TokenType.VAR
             and token.text.upper() == "PERCENTILE"
@@ -104,6 +107,10 @@ def _as_written(node: exp.Expr, is_unsigned: bool) -> exp.Expr:
         (value,) = node.expressions
         return value if isinstance(value, exp.Expr) else node
     return node
+
+
+def _place(token: Token) -> tuple[str, int, int, int, int]:
+    return token.text, token.line, token.col, token.start, token.end
 
 
 def _error(message: str) -> ParseError:

@@ -12,13 +12,14 @@ from itertools import pairwise
 
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
-from sqlglot.errors import ErrorLevel, SqlglotError
+from sqlglot.errors import ErrorLevel, ParseError, SqlglotError
 from sqlglot.generator import Generator
 from sqlglot.generators.spark import SparkGenerator
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from mergeplan.planner.semantics.keywords import bare_as_columns
+from mergeplan.planner.semantics.reading.keyword_names import quote_keywords
 from mergeplan.planner.semantics.reading.other_dialects import add_translations, mark
 from mergeplan.planner.semantics.reading.readable_tokens import NESTED, readable, restore
 from mergeplan.planner.semantics.syntax import clause_keys
@@ -32,6 +33,7 @@ FAILURES = (SqlglotError, RecursionError, ValueError, LookupError, TypeError, At
 # functions that sqlglot rewrites, at least for some arguments, to ones with other results
 REWRITTEN = ("LOG10", "LOG2", "ARRAY_SIZE", "UNIX_DATE", "GET_JSON_OBJECT", "TO_DATE", "DATE_FORMAT")
 SPARK = ("spark", "databricks")
+NAMED = "named"  # marks a statement in which keywords were taken for names: it is judged by its words
 
 
 def _write_with_brackets(generator: Generator, call: exp.Expr) -> str:
@@ -87,6 +89,39 @@ def trees(tokens: Sequence[Token], text: str, dialect: str = "spark") -> list[ex
         if dialect in SPARK:
             return [tree and as_spark_reads(tree) for tree in statements]
         return [tree and mark(without_double_brackets(tree), dialect) for tree in statements]
+    try:
+        return _parse(tokens, text)
+    except ParseError:
+        if statements := _parse_with_names(tokens, text):
+            return statements
+        raise
+
+
+def _parse_with_names(tokens: Sequence[Token], text: str) -> list[exp.Expr | None]:
+    """The statements with some keywords as names, each marked as NAMED; [] if they cannot be parsed so either."""
+    for _, quoted in quote_keywords(tokens):
+        try:
+            statements = _parse(quoted, text)
+        except ParseError:
+            continue
+        for tree in filter(None, statements):
+            tree.meta[NAMED] = True
+        return statements
+    return []
+
+
+def find_unquoted_name(tokens: Sequence[Token], text: str) -> str:
+    """The keyword that in back-ticks would make sense of a text which cannot be parsed; '' if there is none."""
+    for word, quoted in quote_keywords(tokens, clauses=True):
+        try:
+            _parse(quoted, text)
+        except FAILURES:
+            continue
+        return word
+    return ""
+
+
+def _parse(tokens: Sequence[Token], text: str) -> list[exp.Expr | None]:
     parser = SparkParser(dialect=Dialect.get_or_raise("spark"))
     own = readable(tokens)
     marked, calls = _as_written(bare_as_columns(own.tokens))

@@ -5,8 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
+
+from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model
+from mergeplan.planner.parsing.definitions.formatting import Style, format_file
 from mergeplan.planner.project.loader import load_project
 from tests.planner.project.test_loader import CONFIG, project_of
 
@@ -67,3 +71,45 @@ def test_statements_of_the_defaults_stand_around_the_models_own(tmp_path: Path) 
 
 def test_models_may_be_off_by_default(tmp_path: Path) -> None:
     assert model(tmp_path, "enabled: false", ", enabled true").name == "s.m"
+
+
+def test_a_time_zone_of_crons_comes_from_the_defaults(tmp_path: Path) -> None:
+    zones = [model(tmp_path, "cron_tz: Asia/Tokyo", header).cron.tz for header in ("", ", cron_tz 'Europe/Rome'")]
+
+    assert zones == ["Asia/Tokyo", "Europe/Rome"]
+
+
+def test_batches_at_once_come_from_the_defaults_where_batches_may_be_at_once(tmp_path: Path) -> None:
+    by_range = ", kind INCREMENTAL_BY_TIME_RANGE (time_column ds{})"
+    headers = (by_range.format(""), by_range.format(", batch_concurrency 2"), ", kind FULL")
+    headers = (*headers, ", kind INCREMENTAL_BY_UNIQUE_KEY (unique_key ds)")
+
+    models = [model(tmp_path, "batch_concurrency: 3", header) for header in headers]
+    assert [one.batch_concurrency for one in models] == [3, 2, None, None]
+
+
+def test_a_gateway_comes_from_the_defaults(tmp_path: Path) -> None:
+    assert model(tmp_path, "gateway: spark").gateway == "spark"
+    with pytest.raises(ProjectError, match="not one of the gateways"):
+        model(tmp_path, "gateway: other")
+
+
+def test_files_are_laid_out_unless_the_defaults_or_the_model_say_otherwise() -> None:
+    text, chosen = (f"MODEL (name s.m{setting});\nselect 1 as x" for setting in ("", ", formatting true"))
+    style = Style(models=False)
+
+    assert format_file("m.sql", text, "spark", style).text == text
+    assert format_file("m.sql", chosen, "spark", style).text != chosen
+    assert format_file("a.sql", "AUDIT (name a);\nselect 1 as x", "spark", style).left == ""
+
+
+def test_a_gateway_has_defaults_of_its_own(tmp_path: Path) -> None:
+    config = CONFIG.replace("    connection:", "    model_defaults: {owner: ann, cron: '@hourly'}\n    connection:", 1)
+    files = {
+        "config.yaml": f"{config}model_defaults: {{owner: bob, kind: FULL}}\n",
+        "models/m.sql": "MODEL (name s.m);\nSELECT 1 AS x",
+    }
+
+    loaded = load_project(project_of(tmp_path, files), NOW).models["s.m"]
+
+    assert (loaded.owner, loaded.cron.text, loaded.kind) == ("ann", "@hourly", Kind.FULL)

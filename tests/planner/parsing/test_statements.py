@@ -102,6 +102,58 @@ def test_what_a_temporary_view_reads_the_model_reads() -> None:
     assert model.sql == "SELECT x FROM t"
 
 
+QUERIES = [  # of which `TABLE s.a` runs as `SELECT * FROM s.a`, in which the name can be replaced
+    "FROM s.a SELECT x",
+    "FROM s.a",
+    "FROM s.a |> SELECT x",
+    "TABLE s.a",
+    "WITH c AS (SELECT 1 AS k) FROM c, s.a SELECT x",
+    "(FROM s.a SELECT x)",
+    "((TABLE s.a))",
+    "VALUES (1) UNION ALL FROM s.a SELECT x",
+    "SELECT 1 AS x UNION ALL TABLE s.a",
+]
+HEADS = ["CREATE TEMP VIEW t AS", "CACHE TABLE t AS", "CACHE TABLE t", "CACHE TABLE t OPTIONS ('a' = 'b') AS"]
+
+
+def written_out(query: str) -> list[str]:
+    return query.replace("TABLE", "SELECT * FROM").replace("VALUES", "SELECT * FROM VALUES").split()
+
+
+@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("head", HEADS)
+def test_the_query_of_a_statement_is_read_from_its_first_word(head: str, query: str) -> None:
+    model = read(f"{head} {query};\nSELECT x FROM t")
+
+    (statement,) = model.pre_statements
+    assert model.depends_on == ("s.a",)
+    assert statement.text.split() == written_out(query)
+    assert statement.head == head.removesuffix(" AS") + " AS"
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_a_query_may_begin_with_any_word_of_sparks(query: str) -> None:
+    model = read(query)
+
+    assert model.depends_on == ("s.a",)
+    assert model.text.split() == written_out(query)
+
+
+def test_a_view_that_begins_with_from_has_the_rows_of_its_table(
+    tmp_path: Path, engine: SparkEngine, state: StateStore
+) -> None:
+    model = """MODEL (name shop.total, kind FULL);
+CREATE TEMPORARY VIEW v AS FROM shop.items SELECT COUNT(*) AS n;
+CREATE TEMPORARY VIEW w AS TABLE shop.items;
+SELECT v.n, (SELECT COUNT(*) FROM w) AS k FROM v"""
+    shop = write_shop(tmp_path, **{name: text for name, text in ALONE.items() if name != "items"}, total=model)
+    plan_and_apply(shop, engine, state)
+
+    (items,) = rows(engine, "SELECT COUNT(*) FROM shop.items")
+    assert items[0] > 1
+    assert rows(engine, "SELECT n, k FROM shop.total") == [(items[0], items[0])]
+
+
 def test_a_statement_for_one_stage_runs_at_that_stage() -> None:
     model = read("@IF(@runtime_stage = 'creating', SET spark.sql.x = 1, SET spark.sql.y = 2);\nSELECT 1 AS x")
 

@@ -41,6 +41,7 @@ from mergeplan.planner.parsing.sql.tokens import (
     tokenize,
 )
 from mergeplan.planner.parsing.sql.verbatim import verbatim, without_trailing_commas
+from mergeplan.planner.semantics.reading.short_queries import write_out_queries
 
 _AUDIT_KEYS = """name dialect blocking defaults standalone skip depends_on cron cron_tz start owner description tags
     formatting stamp""".split()
@@ -92,7 +93,7 @@ def _audit(source: SourceText, header: Tokens, query: Tokens, defaults: Defaults
     scope = replace(defaults.scope, any_name=True)
     if is_jinja(query):
         raise own.error(query[0], "Jinja in an audit is not supported.", "Write `@name` macros instead.")
-    words = expand(own, query, scope)
+    words = write_out_queries(expand(own, query, scope), own.dialect)
     tree = parse_tokens(own, words, "The audit's query")
     if not isinstance(tree, exp.Query):
         raise own.error(query[0], "The audit's query must be a SELECT of the failing rows.")

@@ -1,0 +1,87 @@
+"""Queries without SELECT, and those behind `|> UNION`, in the form that sqlglot parses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from sqlglot.tokenizer_core import Token, TokenType
+
+from mergeplan.planner.semantics.reading.token_runs import WORD, build_token, operator_end
+
+_SETS = (TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT)
+_QUANTIFIERS = (TokenType.ALL, TokenType.DISTINCT)
+# what a name in `TABLE name` is not
+_NO_NAMES = (TokenType.ALIAS, TokenType.FROM, TokenType.WHERE, TokenType.AND, TokenType.OR, TokenType.IN)
+
+
+def write_out_queries(tokens: Sequence[Token], dialect: str = "spark") -> list[Token]:
+    """Return the tokens with `TABLE t` and `VALUES (1)` as `SELECT * FROM ...`, and in brackets behind a pipe's set
+    operator: so Spark reads them, and only so a physical table can stand in place of `t`."""
+    if dialect != "spark":
+        return list(tokens)
+    out, index = list[Token](), 0
+    while index < len(tokens):
+        if _is_piped_set(tokens, index):
+            start = _operand_start(tokens, index + 2)
+            out += tokens[index:start]
+            if start < len(tokens) and tokens[start].token_type is not TokenType.L_PAREN:
+                end = operator_end(tokens, start)
+                out += _in_brackets(write_out_queries(tokens[start:end]))
+                start = end
+            index = start
+            continue
+        if _begins_short_query(tokens, index):
+            at = tokens[index]
+            out += [build_token(TokenType.SELECT, "SELECT", at), build_token(TokenType.STAR, "*", at)]
+            out.append(build_token(TokenType.FROM, "FROM", at))
+            index += at.token_type is not TokenType.VALUES  # which stays
+        out.append(tokens[index])
+        index += 1
+    return out
+
+
+def _is_piped_set(tokens: Sequence[Token], index: int) -> bool:
+    behind = tokens[index + 1].token_type if index + 1 < len(tokens) else None
+    return tokens[index].token_type is TokenType.PIPE_GT and behind in _SETS
+
+
+def _operand_start(tokens: Sequence[Token], index: int) -> int:
+    """Where the query begins behind `UNION ALL BY NAME`."""
+    if index < len(tokens) and tokens[index].token_type in _QUANTIFIERS:
+        index += 1
+    is_by_name = [token.text.upper() for token in tokens[index : index + 2]] == ["BY", "NAME"]
+    return index + 2 if is_by_name else index
+
+
+def _in_brackets(query: Sequence[Token]) -> Iterator[Token]:
+    if query:
+        yield build_token(TokenType.L_PAREN, "(", query[0])
+        yield from query
+        yield build_token(TokenType.R_PAREN, ")", query[-1])
+
+
+def _begins_short_query(tokens: Sequence[Token], index: int) -> bool:
+    """True for VALUES and `TABLE name` where a query begins."""
+    token = tokens[index]
+    if token.token_type is TokenType.VALUES:
+        behind_ctes = index and tokens[0].token_type is TokenType.WITH and tokens[index - 1].text == ")"
+        return _begins_statement(tokens, index) or bool(behind_ctes and _begins_row(tokens, index + 1))
+    if token.token_type is not TokenType.TABLE or index + 1 >= len(tokens):
+        return False
+    name, before = tokens[index + 1], tokens[index - 1] if index else None
+    if name.token_type in _NO_NAMES or not (name.token_type is TokenType.IDENTIFIER or WORD.fullmatch(name.text)):
+        return False
+    if before is None or _begins_statement(tokens, index):
+        return True
+    if before.token_type is TokenType.L_PAREN:  # `f(TABLE t)` is an argument, and no query
+        return index < 2 or tokens[index - 2].token_type not in (TokenType.VAR, TokenType.IDENTIFIER)
+    return before.token_type in (*_SETS, *_QUANTIFIERS, TokenType.R_PAREN)
+
+
+def _begins_row(tokens: Sequence[Token], index: int) -> bool:
+    kinds = (TokenType.L_PAREN, TokenType.NUMBER, TokenType.STRING)
+    return index < len(tokens) and tokens[index].token_type in kinds
+
+
+def _begins_statement(tokens: Sequence[Token], index: int) -> bool:
+    return index == 0 or tokens[index - 1].token_type is TokenType.SEMICOLON
