@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from mergeplan.planner.model.kind import Fill
 from mergeplan.planner.model.model import AuditCall, Model
+from mergeplan.planner.naming import ColumnName
 from mergeplan.planner.semantics.spark.spark_sql import FAILURES, tree_of
 
 WHOLE = (Fill.WHOLE, Fill.FILE, Fill.KEY)  # of which all rows are audited together
@@ -72,6 +73,8 @@ def _columns(call: AuditCall) -> frozenset[str]:
 
 def _parse_columns(text: str) -> list[str]:
     """`(a, b)`, `array(a, b)` or `a` as names of columns; nothing where one of them is something else."""
+    if (name := ColumnName.parse(text)) is not None:
+        return [name]
     try:
         (value,) = tree_of(f"SELECT {text}").expressions
     except FAILURES:

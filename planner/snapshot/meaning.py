@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.model.model import Model
+from mergeplan.planner.naming import ColumnName
 from mergeplan.planner.semantics.audited_keys import Keys
 from mergeplan.planner.semantics.columns import names_with_capitals
 from mergeplan.planner.semantics.digests import TableDigest
@@ -53,7 +54,8 @@ def _keys(model: Model, shape: Shape) -> Keys:
     partitioned, where Spark makes NULL of an empty text."""
     if model.kind.is_incremental or not model.kind.has_query:
         return ()
-    return tuple(key for key in shape.keys if not any(name in text for name in key for text in model.partitioned_by))
+    texts = [ColumnName.parse(text) or text.replace("``", "`") for text in model.partitioned_by]
+    return tuple(key for key in shape.keys if not any(name in text for name in key for text in texts))
 
 
 def _external(model: Model) -> Meaning:

@@ -25,7 +25,7 @@ from mergeplan.planner.engine.spark.session import Frame
 from mergeplan.planner.engine.table import Table
 from mergeplan.planner.engine.table_files import TableFiles
 from mergeplan.planner.intervals import Timeline
-from mergeplan.planner.naming import parts_of
+from mergeplan.planner.naming import parts_of, quote_column
 
 KEY = "mergeplan"  # what every snapshot of ours says of itself, a merge also which one it is
 OURS = "written"
@@ -65,7 +65,7 @@ class Iceberg(CommittedTables):
             if partition_column.hidden
         }
         values = (
-            f"cast({quote_name(name) if name in fields else 'NULL'} as {kind}) {quote_name(name)}"
+            f"cast({quote_column(name) if name in fields else 'NULL'} as {kind}) {quote_column(name)}"
             for name, kind in columns.items()
         )
         sql = f"SELECT {', '.join(values)} FROM {quote_name(old)} WHERE {within(table, rows)}"
