@@ -21,6 +21,7 @@ SESSION_CATALOG = "spark_catalog"  # which every Spark has
 
 _PLAIN = re.compile(r"\w*[^\W\d]\w*")  # a word, and no number
 _BARE_FIELD = re.compile(r"`(?:[^`]|``)*`|([<,]\s*)(\w+)\s*:")
+_FIELD = re.compile(r"`((?:[^`]|``)*)`\s*:")
 _QUOTED = re.compile(r"`((?:[^`]|``)+)`")
 
 
@@ -77,6 +78,15 @@ def quote_name(name: str) -> str:
 def quote_field(name: str) -> str:
     """Return the name of a struct's field as it stands in the text of a type: in back-ticks where Spark needs them."""
     return name if re.fullmatch(r"\w+", name, re.ASCII) else quote_column(name)
+
+
+def field_names(type_text: str) -> tuple[str, ...]:
+    """Return the names of all fields in the text of a type, those of inner types too.
+
+    >>> field_names("array<struct<id:int,`a, b`:struct<`c``d`:int>>>")
+    ('id', 'a, b', 'c`d')
+    """
+    return tuple(match[1].replace("``", "`") for match in _FIELD.finditer(quote_fields(type_text)))
 
 
 def quote_fields(type_text: str) -> str:

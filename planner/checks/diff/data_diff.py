@@ -225,9 +225,9 @@ def key_of(model: Model, columns: Collection[str]) -> tuple[tuple[str, ...], str
     """The columns that tell a model's rows apart, and what is to be said where there are none: its grain, else its
     unique key, where both tables have all of it."""
     names = () if model.delete_insert else model.unique_key  # there a key has several rows
-    unique = tuple(ColumnName.parse(key) or key for key in names)
+    unique = [ColumnName.parse(key) for key in names]  # None for an expression, which is no column
     declared = [key for key in (model.grain, unique) if key]
-    fits = next((key for key in declared if set(key) <= set(columns)), ())
+    fits = next((tuple(filter(None, key)) for key in declared if set(key) <= set(columns)), ())
     if fits:
         return fits, ""
     return (), "whole rows: a key's column differs" if declared else "whole rows: the model declares no `grain`"

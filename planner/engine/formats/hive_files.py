@@ -274,7 +274,7 @@ class HiveFiles:
 def _is_ours(file: str, partitions: tuple[str, ...]) -> bool:
     """True for a file in a partition as we lay them out: its folders say which values the catalog has for it."""
     batch, *folders = unquote(file).split("/")[-len(partitions) - 2 : -1]
-    names = tuple(folder.partition("=")[0].lower() for folder in folders)
+    names = tuple(unquote(folder.partition("=")[0]).lower() for folder in folders)
     return BATCH.fullmatch(batch) is not None and names == partitions
 
 

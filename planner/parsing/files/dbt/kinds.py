@@ -181,9 +181,7 @@ def _delete_insert(node: DbtNode) -> DbtKind:
     if not is_alike(node.text, node.later) and later_reads_itself(node):
         what = "deletes and inserts, and reads its own table before or after it, as the version of Databricks decides"
         raise _error(node, what, "Choose the rows of later runs by `current_date()`, or use `merge`")
-    return DbtKind(
-        f"INCREMENTAL_BY_UNIQUE_KEY (unique_key ({keys[0]}), delete_insert true)", first_or_later(node)
-    )
+    return DbtKind(f"INCREMENTAL_BY_UNIQUE_KEY (unique_key ({keys[0]}), delete_insert true)", first_or_later(node))
 
 
 def _insert_overwrite(node: DbtNode) -> DbtKind:
