@@ -21,6 +21,7 @@ SESSION_CATALOG = "spark_catalog"  # which every Spark has
 
 _PLAIN = re.compile(r"\w*[^\W\d]\w*")  # a word, and no number
 _BARE_FIELD = re.compile(r"`(?:[^`]|``)*`|([<,]\s*)(\w+)\s*:")
+_FIELD_WORD = re.compile(r"(?!\d+(e\d+)?(l|s|y|f|d|bd)?$)\w+", re.ASCII | re.IGNORECASE)  # a word, and no number
 _FIELD = re.compile(r"`((?:[^`]|``)*)`\s*:")
 _QUOTED = re.compile(r"`((?:[^`]|``)+)`")
 
@@ -77,7 +78,7 @@ def quote_name(name: str) -> str:
 
 def quote_field(name: str) -> str:
     """Return the name of a struct's field as it stands in the text of a type: in back-ticks where Spark needs them."""
-    return name if re.fullmatch(r"\w+", name, re.ASCII) else quote_column(name)
+    return name if _FIELD_WORD.fullmatch(name) else quote_column(name)
 
 
 def field_names(type_text: str) -> tuple[str, ...]:

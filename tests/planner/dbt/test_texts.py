@@ -371,3 +371,36 @@ def test_an_audit_ends_where_its_query_ends_with_a_comment() -> None:
     ((_, text),) = audit_texts(node("test", text="select a from s.t -- all"), None)
 
     assert text.endswith("select a from s.t -- all\n;")
+
+
+@pytest.mark.parametrize(
+    ("made", "kind"),
+    [
+        (incremental("merge", unique_key="`a-b`"), "INCREMENTAL_BY_UNIQUE_KEY (unique_key (`a-b`))"),
+        (
+            incremental("merge", unique_key="a", merge_update_columns=["`x``y`"]),
+            "INCREMENTAL_BY_UNIQUE_KEY (unique_key (a), "
+            "when_matched (WHEN MATCHED THEN UPDATE SET target.`x``y` = source.`x``y`))",
+        ),
+        (
+            incremental("merge", unique_key="a", merge_exclude_columns=["c d"]),
+            "INCREMENTAL_BY_UNIQUE_KEY (unique_key (a), when_matched (WHEN MATCHED THEN UPDATE SET * EXCEPT (`c d`)))",
+        ),
+    ],
+)
+def test_a_quoted_name_is_a_column(made: DbtNode, kind: str) -> None:
+    assert f"kind {kind}" in model_text(made)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"unique_key": "a-b"},
+        {"unique_key": "a", "partition_by": ["a b"]},
+        {"unique_key": "a", "merge_exclude_columns": ["`a-b`"]},
+        {"unique_key": "a", "merge_update_columns": ["a-b"]},
+    ],
+)
+def test_a_text_that_dbt_would_not_read_as_a_name_is_refused(settings: dict[str, object]) -> None:
+    with pytest.raises(ProjectError, match="names `"):
+        model_text(incremental("merge", **settings))

@@ -38,7 +38,7 @@ def _update(node: DbtNode, keys: tuple[str, ...]) -> str:
     if str(node.settings.get("skip_matched_step") or "").lower() == "true":
         key = _names(node, "unique_key")[0].key
         return f"target.{key} = target.{key}"
-    updated, excluded = _names(node, "merge_update_columns"), _names(node, "merge_exclude_columns")
+    updated, excluded = _names(node, "merge_update_columns"), _excluded(node)
     if updated and excluded:
         raise _error(node, "sets both `merge_update_columns` and `merge_exclude_columns`, which dbt refuses")
     if excluded and {*excluded}.issuperset(ColumnName.parse(key) for key in keys):
@@ -69,6 +69,15 @@ def read_column(node: DbtNode, setting: str, text: str) -> ColumnName:
         hint = f"A name that is no word stands in back-ticks: `{quote_column(text.strip('` '))}`."
         raise _error(node, f"names `{text}` in `{setting}`, which is no name of a column", hint)
     return name
+
+
+def _excluded(node: DbtNode) -> list[ColumnName]:
+    """Return the columns that are not updated: dbt compares these texts with the names of the table's columns."""
+    texts = node.words("merge_exclude_columns")
+    if quoted := next((text for text in texts if "`" in text), ""):
+        hint = f"Write it without back-ticks: `{quoted.strip('` ')}`."
+        raise _error(node, f"names `{quoted}` in `merge_exclude_columns`, which dbt finds in no table", hint)
+    return [ColumnName(text.strip()) for text in texts]
 
 
 def _names(node: DbtNode, setting: str) -> list[ColumnName]:
