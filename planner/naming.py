@@ -23,6 +23,7 @@ _PLAIN = re.compile(r"\w*[^\W\d]\w*")  # a word, and no number
 _BARE_FIELD = re.compile(r"`(?:[^`]|``)*`|([<,]\s*)(\w+)\s*:")
 _FIELD_WORD = re.compile(r"(?!\d+(e\d+)?(l|s|y|f|d|bd)?$)\w+", re.ASCII | re.IGNORECASE)  # a word, and no number
 _FIELD = re.compile(r"`((?:[^`]|``)*)`\s*:")
+_HYPHENED = re.compile(r"\w[\w-]*")  # no text of an expression, which has spaces around a minus
 _QUOTED = re.compile(r"`((?:[^`]|``)+)`")
 
 
@@ -69,6 +70,16 @@ def key_sql(key: str) -> str:
     """Return a column or an expression of a key as Spark SQL, a column in back-ticks: it may be called `order`."""
     name = ColumnName.parse(key)
     return key if name is None else quote_column(name)
+
+
+def partition_text(key: str) -> str:
+    """Return a part of `partitioned_by` as fingerprints have it: earlier versions kept `a-b` without back-ticks.
+
+    >>> partition_text("`a-b`"), partition_text("a - b"), partition_text("`a - b`")
+    ('a-b', 'a - b', '`a - b`')
+    """
+    name = ColumnName.parse(key)
+    return str(name) if name is not None and _HYPHENED.fullmatch(name) else key
 
 
 def quote_name(name: str) -> str:

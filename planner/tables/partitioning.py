@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from urllib.parse import quote
 
 from sqlglot import exp
@@ -99,7 +100,7 @@ def _names(sql: str) -> set[str]:
 def _is_covered(model: Model, text: str) -> bool:
     """True for the time column, and for what is the same all through each of the table's partitions."""
     time, partition = model.time_column, min(UNITS[model.cron.unit], UNITS["day"])
-    called, name = _CALL.fullmatch(text), ColumnName.parse(text)
+    called, name = _CALL.fullmatch(text), _column_of(text, (time,))
     if not time or name is not None or called is None:
         return name == time != ""
     unit = UNITS.get("day" if called[1] == "date" else called[1].removesuffix("s"), 0)
@@ -108,7 +109,7 @@ def _is_covered(model: Model, text: str) -> bool:
 
 def _part(model: Model, text: str, columns: tuple[Column, ...], number: int) -> PartitionColumn:
     types = {column.name: column.type for column in columns}
-    name = ColumnName.parse(text)
+    name = _column_of(text, types)
     if name in types:
         if types[name] in AS_THEY_ARE and not is_too_long(name, model.table_format):
             return PartitionColumn(name, types[name], _reject_empty_text(name, types[name]), hidden=False)
@@ -118,6 +119,18 @@ def _part(model: Model, text: str, columns: tuple[Column, ...], number: int) -> 
         raise _wrong(model, f"{model.name} is partitioned by `{unknown[0]}`, which it does not have.", hint)
     called = _CALL.fullmatch(text)
     return _build_hidden_column(_transform(model, called[1], called[2], types) if called else text, number)
+
+
+def _column_of(text: str, columns: Collection[str]) -> str | None:
+    """Return the column that a part of `partitioned_by` is, or None; earlier versions kept `a-b` without back-ticks."""
+    name = ColumnName.parse(text)
+    if name is not None or text not in columns:
+        return name
+    try:
+        is_expression = spark_tree(text).sql("spark") == text
+    except ProjectError:
+        is_expression = False
+    return None if is_expression else text
 
 
 def is_too_long(name: str, table_format: str) -> bool:

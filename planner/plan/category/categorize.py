@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from mergeplan.planner.fingerprint import Fingerprint, digest
 from mergeplan.planner.model.model import Model, PythonCode, Statement
+from mergeplan.planner.naming import partition_text
 from mergeplan.planner.plan.category.reasons import (
     SAME_QUERY,
     Causes,
@@ -377,9 +378,13 @@ def row_settings(model: Model) -> dict[str, str]:
         "delete_insert": "true" if model.delete_insert else "",
         "history": repr(model.history or ""),
         "insert_overwrite": str(model.insert_overwrite),
-        "partitioned_by": repr(model.partitioned_by) if model.replaces_partitions else "",
+        "partitioned_by": _partitions(model) if model.replaces_partitions else "",
         "pre_statements": repr(listed) if (listed := model.shaping) else "",
     }
+
+
+def _partitions(model: Model) -> str:
+    return repr(tuple(map(partition_text, model.partitioned_by)))
 
 
 def layout(model: Model) -> dict[str, str]:
@@ -390,7 +395,7 @@ def layout(model: Model) -> dict[str, str]:
         "storage_format": model.storage_format,
         "table_format": model.table_format,
         "physical_properties": repr(model.physical_properties),
-        "partitioned_by": "" if model.replaces_partitions else repr(model.partitioned_by),
+        "partitioned_by": "" if model.replaces_partitions else _partitions(model),
         "clustered_by": repr(model.clustered_by),
         "partition_by_time_column": str(model.partition_by_time_column),
     }
