@@ -33,20 +33,11 @@ AGAIN = LATER.format("day >= (select max(day) from {{ this }})")
 AFTER = LATER.format("day > (select date_sub(max(day), 1) from {{ this }}) and code is not null")
 RECENT = LATER.format("day >= (select date_sub(max(day), 1) from {{ source('raw', 'items') }})")
 BY_ID = "materialized='incremental', incremental_strategy='merge', unique_key='id'"
-MERGED = "materialized='incremental', incremental_strategy='merge'"
-ODD = """select max(id) as `a-b`, code as `c-d`, max_by(price, day) as price, 1 as a, 1 as b, 1 as c, 1 as d
-from {{ source('raw', 'items') }} where code is not null group by code"""
 MODELS = {  # name -> configuration, query, and whether the format must know MERGE
     "whole": ("materialized='table'", "select code, sum(price) as price from {{ ref('named') }} group by code", False),
     "shown": ("materialized='view'", "select * from {{ ref('whole') }} where price > 4", False),
     "named": ("materialized='ephemeral'", f"{PLAIN} where code is not null", False),
     "spread": ("materialized='table', partition_by=['code']", PLAIN, False),
-    "spread_odd": ("materialized='table', partition_by=['`c-d`']", ODD, False),
-    "merged_odd": (f"{MERGED}, unique_key='`a-b`', merge_update_columns=['`c-d`', 'price']", ODD, True),
-    "merged_odd_but": (f"{MERGED}, unique_key=['`a-b`', '`c-d`'], merge_exclude_columns=['price', 'c-d']", ODD, True),
-    "rewritten_odd": (
-        "materialized='incremental', incremental_strategy='insert_overwrite', partition_by=['`c-d`']", ODD, False
-    ),
     "added": ("materialized='incremental', incremental_strategy='append'", KEYED, False),
     "by_default": ("materialized='incremental'", KEYED, False),
     "merged": ("materialized='incremental', incremental_strategy='merge', unique_key='id'", KEYED, True),
@@ -93,7 +84,6 @@ DAYS = {  # keys come again on the second day and the third, each with a row tha
 }
 SINCE = {"2026-01-02": "2026-01-01", "2026-01-03": "2026-01-01", "2026-01-04": "2026-01-02"}  # with a lookback of 1
 SEED = "code,rate,since\nEUR,1.0,2026-01-01\nUSD,0.9,2026-01-02\nGBP,,\n"
-ODD_SEED = "a-b,a.b,select\n1,x,2026-01-01\n2,y,2026-01-02\n"
 SOURCES = """sources: [{name: raw, schema: raw, tables: [{name: items, config: {event_time: day}, columns: [
   {name: id, data_type: int}, {name: day, data_type: date}, {name: code, data_type: string},
   {name: price, data_type: int}]}]}]"""
@@ -108,13 +98,12 @@ def write_project(root: Path) -> list[str]:
         (root / f"models/{name}.sql").write_text(f"{{{{ config({config}) }}}}\n{query}\n")
     (root / "models/sources.yml").write_text(SOURCES)
     (root / "seeds/rates.csv").write_text(SEED)
-    (root / "seeds/odd.csv").write_text(ODD_SEED)
     settings = {"shop": {"+file_format": FORMAT or "parquet"}}
     project = {"name": "shop", "version": "1.0", "profile": "shop", "models": settings, "seeds": settings}
     (root / "dbt_project.yml").write_text(json.dumps(project))
     output = {"type": "spark", "method": "session", "host": "none", "schema": "shop"}
     (root / "profiles.yml").write_text(json.dumps({"shop": {"target": "prod", "outputs": {"prod": output}}}))
-    return [*(models.keys() - {"named"}), "rates", "odd"]
+    return [*(models.keys() - {"named"}), "rates"]
 
 
 def spark_settings() -> dict[str, str]:

@@ -57,9 +57,6 @@ EDITED = {  # configuration and columns of the query, until the edit and from it
                       (f"{CHECK}, check_cols=['name']", "id, name, at, day")),
     "checked_more": ((f"{CHECK}, check_cols=['name']", "id, name, at, day"),
                      (f"{CHECK}, check_cols=['name', 'day']", "id, name, at, day")),
-    "keyed_oddly": ((f"{BY_TIME}, unique_key='`a-b`'", "id AS `a-b`, 1 AS a, 1 AS b, name, at"),) * 2,
-    "keyed_by_two": ((f"{BY_TIME}, unique_key=['`a-b`', 'a']", "id AS `a-b`, 1 AS a, 1 AS b, name, at"),) * 2,
-    "keyed_by_value": ((f"{BY_TIME}, unique_key='a-b'", "id AS `a-b`, id + 1 AS a, 1 AS b, name, at"),) * 2,
     "closed_later": ((BY_TIME, "id, name, at"), (f"{BY_TIME}, hard_deletes='invalidate'", "id, name, at")),
 }  # fmt: skip
 PROGRAM = """
@@ -155,8 +152,7 @@ def write_edited(root: Path, *, is_edited: bool) -> Path:
     for name, versions in EDITED.items():
         config, columns = versions[is_edited]
         query = f"select {columns} from {{{{ source('raw', 'people') }}}}"
-        key = "" if "unique_key" in config else "unique_key='id', "
-        text = f"{{% snapshot {name} %}}{{{{ config({key}{config}) }}}} {query}{{% endsnapshot %}}"
+        text = f"{{% snapshot {name} %}}{{{{ config(unique_key='id', {config}) }}}} {query}{{% endsnapshot %}}"
         (root / f"snapshots/{name}.sql").write_text(text)
     return root
 
