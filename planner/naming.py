@@ -1,6 +1,7 @@
-"""The names of tables and views: physical tables by version, views by environment, as config.yaml defines them.
+"""The names of columns; of tables, by version, and of views, by environment, as config.yaml defines them.
 
-A name has two parts in the default catalog, and three in any other: `lake.shop.orders`. So each table has one name.
+The name of a table has two parts in the default catalog, and three in any other: `lake.shop.orders`. So each table has
+one name.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
+from typing import Self
 
 PROD = "prod"
 PHYSICAL = "mergeplan__"
@@ -17,13 +19,95 @@ HASHED = "mergeplan_md5__"
 SESSION_CATALOG = "spark_catalog"  # which every Spark has
 
 
+_PLAIN = re.compile(r"\w*[^\W\d]\w*")  # a word, and no number
+_BARE_FIELD = re.compile(r"`(?:[^`]|``)*`|([<,]\s*)(\w+)\s*:")
+_FIELD_WORD = re.compile(r"(?!\d+(e\d+)?(l|s|y|f|d|bd)?$)\w+", re.ASCII | re.IGNORECASE)  # a word, and no number
+_FIELD = re.compile(r"`((?:[^`]|``)*)`\s*:")
+_HYPHENED = re.compile(r"\w[\w-]*")  # no text of an expression, which has spaces around a minus
+_QUOTED = re.compile(r"`((?:[^`]|``)+)`")
+
+
+class ColumnName(str):
+    """A column's name in lower case, without quotes: Spark compares names without regard to case.
+
+    A setting that takes expressions too (`unique_key`, `partitioned_by`) keeps a name as `key`, which `parse` reads
+    back. So a name is never taken for an expression, nor an expression for a name.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, text: str) -> Self:
+        return super().__new__(cls, text.lower())
+
+    @classmethod
+    def parse(cls, sql: str) -> Self | None:
+        """Return the name that a text of Spark SQL consists of, or None for any other expression.
+
+        >>> ColumnName.parse("ID"), ColumnName.parse("`a-b`"), ColumnName.parse("a - b")
+        ('id', 'a-b', None)
+        """
+        quoted = _QUOTED.fullmatch(sql)
+        if quoted is None and not _PLAIN.fullmatch(sql):
+            return None
+        return cls(quoted[1].replace("``", "`") if quoted else sql)
+
+    @property
+    def key(self) -> str:
+        """Return the name as it stands among expressions: in back-ticks unless it is a word."""
+        return str(self) if _PLAIN.fullmatch(self) else quote_column(self)
+
+
 def quote_column(name: str) -> str:
-    """A column's name in backquotes: whatever a project writes into a name stays one.
+    """Return a column's name in back-ticks: whatever a project writes into a name stays one.
 
     >>> quote_column("a` or `b")
     '`a`` or ``b`'
     """
     return f"`{name.replace('`', '``')}`"
+
+
+def key_sql(key: str) -> str:
+    """Return a column or an expression of a key as Spark SQL, a column in back-ticks: it may be called `order`."""
+    name = ColumnName.parse(key)
+    return key if name is None else quote_column(name)
+
+
+def partition_text(key: str) -> str:
+    """Return a part of `partitioned_by` as fingerprints have it: earlier versions kept `a-b` without back-ticks.
+
+    >>> partition_text("`a-b`"), partition_text("a - b"), partition_text("`a - b`")
+    ('a-b', 'a - b', '`a - b`')
+    """
+    name = ColumnName.parse(key)
+    return str(name) if name is not None and _HYPHENED.fullmatch(name) else key
+
+
+def quote_name(name: str) -> str:
+    """Return the name of a table, a view or a schema with each of its parts in back-ticks."""
+    return ".".join(map(quote_column, name.split(".")))
+
+
+def quote_field(name: str) -> str:
+    """Return the name of a struct's field as it stands in the text of a type: in back-ticks where Spark needs them."""
+    return name if _FIELD_WORD.fullmatch(name) else quote_column(name)
+
+
+def field_names(type_text: str) -> tuple[str, ...]:
+    """Return the names of all fields in the text of a type, those of inner types too.
+
+    >>> field_names("array<struct<id:int,`a, b`:struct<`c``d`:int>>>")
+    ('id', 'a, b', 'c`d')
+    """
+    return tuple(match[1].replace("``", "`") for match in _FIELD.finditer(quote_fields(type_text)))
+
+
+def quote_fields(type_text: str) -> str:
+    """Return a type with the words among its fields in back-ticks: without them our parser drops a field `select`.
+
+    >>> quote_fields("struct<select:int,`a-b`:array<int>>")
+    'struct<`select`:int,`a-b`:array<int>>'
+    """
+    return _BARE_FIELD.sub(lambda match: f"{match[1]}`{match[2]}`:" if match[2] else match[0], type_text)
 
 
 @lru_cache(maxsize=65536)

@@ -15,7 +15,7 @@ from mergeplan.planner.apply.outcome import Outcome
 from mergeplan.planner.apply.physical_tables import table_lease
 from mergeplan.planner.engine.protocol import Engine, Standing, ViewText
 from mergeplan.planner.errors import LeaseHeld, Refused
-from mergeplan.planner.naming import quote_column
+from mergeplan.planner.naming import quote_column, quote_name
 from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.snapshot.environment import PROD
 from mergeplan.planner.state.environments import HistoryAction
@@ -155,5 +155,4 @@ def _present(engine: Engine, name: str) -> Standing:
 
 def _stand_in(move: Move, columns: Iterable[str]) -> str:
     named = ", ".join(map(quote_column, columns))
-    table = ".".join(map(quote_column, move.new.split(".")))
-    return f"SELECT {named} FROM {table}"
+    return f"SELECT {named} FROM {quote_name(move.new)}"

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 
-from mergeplan.planner.apply.promotion.view_switch import quote_name
 from mergeplan.planner.engine.protocol import Engine, ViewText
 from mergeplan.planner.model.model import Column
 from mergeplan.planner.model.table_format import FORMATS, TABLE_FORMATS
+from mergeplan.planner.naming import quote_name
 from mergeplan.planner.parsing.macros.expand import dates
 from mergeplan.planner.parsing.render import stage_statements
 from mergeplan.planner.parsing.sql.macro_scope import EVALUATING

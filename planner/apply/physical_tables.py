@@ -14,7 +14,7 @@ from mergeplan.planner.model.model import Column
 from mergeplan.planner.model.table_format import TABLE_FORMATS
 from mergeplan.planner.snapshot.snapshot import Snapshot
 from mergeplan.planner.state.store import StateStore
-from mergeplan.planner.tables.partitioning import BATCH, parts_of
+from mergeplan.planner.tables.partitioning import BATCH, is_too_long, parts_of
 
 LEASE = "table:"
 
@@ -43,7 +43,8 @@ def physical_table(snapshot: Snapshot, columns: tuple[Column, ...]) -> Table:
         return replace(table, parts=(BATCH, *table.parts))
     if not model.kind.is_by_time:
         return table
-    seconds, hidden = UNITS[model.cron.unit], not model.partition_by_time_column
+    hidden = not model.partition_by_time_column or is_too_long(model.time_column, model.table_format)
+    seconds = UNITS[model.cron.unit]
     cut = time_partitioning(columns, model.time_column, model.time_format, seconds, use_hidden_column=hidden)
     return replace(table, partitioning=cut)
 

@@ -65,8 +65,13 @@ def _needed_columns(model: CatalogModel, more_texts: Collection[str]) -> Iterato
 def _namers(models: Mapping[str, CatalogModel], model: CatalogModel, column: CatalogColumn) -> tuple[str, ...]:
     """Return the readers of a model that must be edited before the column is removed."""
     by_lineage = {reader.model for reader in column.read_by}
-    by_text = {reader for reader in model.readers if column.name in words_of(models[reader].declared.sql)}
+    by_text = {reader for reader in model.readers if _names(models[reader].declared.sql, column.name)}
     return tuple(sorted(by_lineage | by_text))
+
+
+def _names(sql: str, column: str) -> bool:
+    """Return True if a query may name a column: by a word of its own, or in back-ticks."""
+    return column in words_of(sql) if WORD.fullmatch(column) else can_mean(sql.lower(), column)
 
 
 @lru_cache(maxsize=8192)

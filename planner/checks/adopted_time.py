@@ -11,6 +11,7 @@ from mergeplan.planner.errors import RequestError
 from mergeplan.planner.intervals import UNITS, Cron, Interval, Timeline, build_timeline, merge, subtract
 from mergeplan.planner.model.kind import Fill
 from mergeplan.planner.model.model import Column, Model
+from mergeplan.planner.naming import key_sql
 from mergeplan.planner.plan.schedule import EPOCH
 from mergeplan.planner.tables.merge.dbt_snapshot import in_force
 
@@ -53,8 +54,8 @@ def key_question(model: Model, table: str) -> str:
     several rows for one."""
     if not model.unique_key or model.delete_insert:
         return ""
-    keys = ", ".join(model.unique_key)
-    null = " OR ".join(f"({key}) IS NULL" for key in model.unique_key)
+    keys = ", ".join(map(key_sql, model.unique_key))
+    null = " OR ".join(f"({key_sql(key)}) IS NULL" for key in model.unique_key)
     now = f" WHERE {in_force(model.history)}" if model.kind.fill is Fill.HISTORY and model.history else ""
     grouped = f"SELECT count(*) AS n, max({null}) AS empty FROM {table}{now} GROUP BY {keys}"
     return f"SELECT count(*) FROM ({grouped}) WHERE n > 1 OR empty"

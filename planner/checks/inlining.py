@@ -8,7 +8,7 @@ from datetime import date, datetime
 
 from sqlglot import exp
 
-from mergeplan.planner.naming import quote_column
+from mergeplan.planner.naming import quote_column, quote_field
 
 
 def render_rows(types: Mapping[str, str], rows: Sequence[Mapping[str, object]]) -> str:
@@ -60,6 +60,6 @@ def _type_of_one(value: object) -> str:
         case list():
             return f"array<{type_of(value)}>"
         case dict():
-            return f"struct<{','.join(f'{key}:{type_of([inner])}' for key, inner in value.items())}>"
+            return f"struct<{','.join(f'{quote_field(str(key))}:{type_of([inner])}' for key, inner in value.items())}>"
         case _:
             return "string"

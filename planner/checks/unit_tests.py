@@ -11,7 +11,6 @@ from threading import RLock
 
 from sqlglot import exp
 
-from mergeplan.planner.checks.diff.diff_query import quote_identifier
 from mergeplan.planner.checks.diff.rows import compare_rows
 from mergeplan.planner.checks.fetching import THREADS, fetch_all
 from mergeplan.planner.checks.freezing import clock_calls, ctes_of, frozen_text
@@ -186,9 +185,9 @@ def _one(engine: Engine, name: str, sql: str, expected_rows: TestRows, test: Uni
 
 def _times_as_texts(sql: str, columns: tuple[Column, ...]) -> str:
     shown = ", ".join(
-        f"CAST({quote_identifier(column.name)} AS STRING) AS {quote_identifier(column.name)}"
+        f"CAST({quote_column(column.name)} AS STRING) AS {quote_column(column.name)}"
         if column.type.startswith("timestamp")
-        else quote_identifier(column.name)
+        else quote_column(column.name)
         for column in columns
     )
     return f"SELECT {shown} FROM ({sql})"

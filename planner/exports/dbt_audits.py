@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
 from mergeplan.planner.catalog.catalog import CatalogAudit, CatalogModel
 from mergeplan.planner.exports.dbt_names import DbtName
 from mergeplan.planner.fingerprint import digest
+from mergeplan.planner.semantics.audited_keys import parse_columns
 
 DBT_TESTS = {"not_null": "not_null", "unique_values": "unique", "accepted_values": "accepted_values"}
-COLUMNS = re.compile(r"[(\[]?\s*(\w+(?:\s*,\s*\w+)*)\s*[)\]]?")
 
 
 def audit_nodes(project: str, model: CatalogModel, name: DbtName) -> Iterator[dict[str, Any]]:
@@ -25,8 +24,7 @@ def audit_nodes(project: str, model: CatalogModel, name: DbtName) -> Iterator[di
 def _columns(audit: CatalogAudit) -> list[str]:
     """Return the columns that an audit checks one by one; '' where it checks whole rows."""
     arguments = dict(audit.arguments)
-    match = COLUMNS.fullmatch(arguments.get("columns", arguments.get("column", "")).strip())
-    return [name.strip() for name in match[1].split(",")] if match else [""]
+    return parse_columns(arguments.get("columns", arguments.get("column", ""))) or [""]
 
 
 def _test(

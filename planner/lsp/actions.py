@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from mergeplan.planner.lsp.diagnostics import Diagnostic
 from mergeplan.planner.lsp.project_view import FileView, ProjectView
 from mergeplan.planner.lsp.texts import Edit, Span
+from mergeplan.planner.naming import ColumnName
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
 
 EXTERNAL = "external_models.yaml"
@@ -67,7 +68,7 @@ def _grain_audits(file: FileView, span: Span) -> Iterator[Action]:
     missing = [name for name in ("unique_values", "not_null") if name not in {call.name for call in model.audits}]
     if not model.grain or not missing or not model.kind.is_stored:
         return
-    columns = ", ".join(model.grain)
+    columns = ", ".join(ColumnName(name).key for name in model.grain)
     unique = f"unique_combination_of_columns(columns := ({columns}))"
     calls = [f"not_null(columns := ({columns}))"] if "not_null" in missing else []
     named = {call.name for call in model.audits}

@@ -30,11 +30,12 @@ class Locator:
         """Its first occurrence."""
         tokens = self._tokens()
         wanted = [part for piece in self.identifier.lower().split(".") for part in (piece, ".")][:-1]
+        texts = [token.text.lower() for token in tokens]
         matches = [
             index
-            for index in range(len(tokens) - len(wanted) + 1)
-            if tokens[index].token_type is not TokenType.STRING
-            and [token.text.lower() for token in tokens[index : index + len(wanted)]] == wanted
+            for index, token in enumerate(tokens)
+            if token.token_type is not TokenType.STRING
+            and (texts[index : index + len(wanted)] == wanted or texts[index] == self.identifier.lower())
         ]
         query = next((i for i, token in enumerate(tokens) if token.token_type is TokenType.SEMICOLON), 0)
         first = matches[0] if matches else None

@@ -93,9 +93,17 @@ class TableFormat:
     without_views: tuple[str, ...] = ()  # the types and classes of such catalogs that hold no views, a type first
     functions: frozenset[str] = frozenset()  # what its catalogs add: `catalog.system.bucket(8, id)`
     scan_filters: re.Pattern[str] | None = None  # the filters of a scan in Spark's physical plan, separated by `, `
+    forbidden: str = ""  # characters that no name of a column or a field may have
+    permitting: str = ""  # the setting of Spark with which these may stand in names
+    encodes_folders: bool = False  # a name stands in the name of a folder as in a URL
     conflict_condition: str = ""  # how the conditions of a refused commit begin
     conflict_message: str = ""  # what its message says, where there is no condition
     server_limits: tuple[ServerLimit, ...] = ()
+
+    def can_have(self, name: str, settings: Settings) -> bool:
+        """Return True if a table that Spark makes under these settings can have a column of that name."""
+        is_permitted = dict(settings).get(self.permitting, "none") != "none"
+        return is_permitted or not set(name) & set(self.forbidden)
 
     def is_conflict(self, condition: str, message: str) -> bool:
         """True for the error of a commit that is refused because another one came between."""
@@ -141,6 +149,8 @@ FORMATS: Mapping[str, TableFormat] = {
             "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration",
         ),
         catalogs=("io.unitycatalog.spark.UCSingleCatalog",),
+        forbidden=" ,;{}()\n\t=",
+        permitting="spark.databricks.delta.properties.defaults.columnMapping.mode",
         conflict_condition="DELTA_CONCURRENT_",
         server_limits=(
             ServerLimit(
@@ -179,6 +189,7 @@ FORMATS: Mapping[str, TableFormat] = {
         without_views=("hadoop", "org.apache.iceberg.hadoop.HadoopCatalog"),
         functions=frozenset("bucket truncate years months days hours iceberg_version".split()),
         scan_filters=re.compile(r"^IcebergScan\(.*?, filters=(.*), runtimeFilters=", re.M),
+        encodes_folders=True,
         conflict_message="Found conflicting files",  # it has no conditions
     ),
 }

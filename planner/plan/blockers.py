@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.model.graph import Graph
 from mergeplan.planner.model.model import Model
+from mergeplan.planner.model.table_format import FORMATS
+from mergeplan.planner.naming import field_names
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
 from mergeplan.planner.plan.change import Blocker, Category, Change, Columns
 from mergeplan.planner.semantics.shape import Shape
@@ -52,6 +54,27 @@ def readers_of_removed(graph: Graph, base: Mapping[str, Snapshot]) -> list[Block
         for gone in graph.models[name].depends_on
         if gone in verbs
     ]
+
+
+def find_unwritable_names(changes: Iterable[Change]) -> list[Blocker]:
+    """Return a blocker for each new table with a column that its format cannot have by that name."""
+    blockers = []
+    for change in changes:
+        snapshot = change.new
+        if snapshot is None or (change.old is not None and change.old.table == snapshot.table):
+            continue
+        model, form = snapshot.model, FORMATS.get(snapshot.model.table_format)
+        if form is None or not snapshot.kind.is_stored:
+            continue
+        names = [*(snapshot.columns or ()), *(column.name for column in (*model.columns, *model.history_columns))]
+        names += [field for column in model.columns for field in field_names(column.type)]
+        if name := next((name for name in names if not form.can_have(name, model.settings)), None):
+            message = (
+                f"A table of {form.title} has no column `{name}`: spaces and `,;{{}}()=` are not allowed in a name."
+            )
+            hint = f"Rename it, or set `{form.permitting}: name` in `config` of the gateway."
+            blockers.append(Blocker(f"{message} {hint}", model.locate(name)))
+    return blockers
 
 
 def history_lost(changes: Iterable[Change]) -> list[Blocker]:

@@ -14,7 +14,7 @@ from mergeplan.planner.model.model import Model
 from mergeplan.planner.naming import DEFAULT, Naming
 from mergeplan.planner.plan.adoption import as_adopted
 from mergeplan.planner.plan.backfill_scope import apply_empty_backfill, gaps, only
-from mergeplan.planner.plan.blockers import history_lost
+from mergeplan.planner.plan.blockers import find_unwritable_names, history_lost
 from mergeplan.planner.plan.category.decide import as_removed, decide
 from mergeplan.planner.plan.category.decision import Decisions, Inputs
 from mergeplan.planner.plan.category.override import overrides_for
@@ -141,7 +141,7 @@ def build_plan(
     table_state, snapshots = include_inherited_rows(table_state, decided.changes), decided.snapshots
     changes = schedule_changes(graph, snapshots, decided.changes, table_state, request.window)
     # Looked for before previews stand in for the tables that prod gets, and before the request takes any time away.
-    lost = history_lost(changes)
+    lost = (*find_unwritable_names(changes), *history_lost(changes))
     if target.name != PROD:
         stage = PreviewStage(target.name, table_state, request.window, request.naming, forward.preview)
         snapshots, changes = build_previews(graph, snapshots, changes, stage)

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.model.graph import Graph, graph_of
 from mergeplan.planner.model.model import Model
+from mergeplan.planner.naming import ColumnName
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
 from mergeplan.planner.semantics.columns import model_shape
 from mergeplan.planner.semantics.dependencies import tables_in
@@ -261,7 +262,8 @@ def _resolve_name(graph: Graph, target: str) -> tuple[str, str | None]:
     known = {*graph.models, *(name for model in graph.models.values() for name in model.depends_on)}
     parts = target.strip().lower().split(".")
     whole = next((n for n in (3, 2) if ".".join(parts[:n]) in known), 2)
-    model, dot, column = ".".join(parts[:whole]), len(parts) > whole, ".".join(parts[whole:])
+    model, dot, text = ".".join(parts[:whole]), len(parts) > whole, ".".join(parts[whole:])
+    column = ColumnName.parse(text) or text  # `a-b` with or without back-ticks
     if model not in known:
         raise RequestError(f"There is no model `{model if dot else target}`.", hint=did_you_mean(model, known))
     if dot and not column:

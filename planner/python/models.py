@@ -19,6 +19,7 @@ from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.model.kind import Fill, Kind
 from mergeplan.planner.model.model import Model, PythonCode
 from mergeplan.planner.parsing.definitions.blueprints import MOST
+from mergeplan.planner.naming import ColumnName
 from mergeplan.planner.parsing.definitions.custom_kind import check_interval
 from mergeplan.planner.parsing.definitions.incremental import reading_itself
 from mergeplan.planner.parsing.files.model_file import Defaults, parse_block, parse_model
@@ -217,7 +218,7 @@ def _value(key: str, value: Any, dialect: str) -> str:
     if key == "kind":
         return _kind(value, dialect)
     if key == "columns" and isinstance(value, dict):
-        return "(" + ", ".join(f"{_column(name, dialect)} {_raw(kind)}" for name, kind in value.items()) + ")"
+        return "(" + ", ".join(f"{_column_name(name, dialect)} {_raw(kind)}" for name, kind in value.items()) + ")"
     if key in ("audits", "signals") and isinstance(value, list):
         return "(" + ", ".join(_call(call, dialect) for call in value) + ")"
     if key in NAMES:
@@ -227,7 +228,8 @@ def _value(key: str, value: Any, dialect: str) -> str:
     if key == "grains" and isinstance(value, list):
         return "(" + ", ".join(f"({', '.join(map(_raw, g))})" if isinstance(g, list) else _raw(g) for g in value) + ")"
     if isinstance(value, dict):
-        pairs = (f"{_column(name, dialect)} = {_literal(setting, dialect)}" for name, setting in value.items())
+        named = _column_name if key == "column_descriptions" else _column
+        pairs = (f"{named(name, dialect)} = {_literal(setting, dialect)}" for name, setting in value.items())
         return "(" + ", ".join(pairs) + ")"
     return _raw(value) if key in PLAIN else _literal(value, dialect)
 
@@ -294,8 +296,16 @@ def _literal(value: Any, dialect: str) -> str:
     return _text(value, dialect)
 
 
+def _column_name(name: Any, dialect: str) -> str:
+    """Return a column's name as MODEL writes it: in quotes unless it is a plain word."""
+    text = str(name)
+    if re.fullmatch(r"[A-Za-z_]\w*", text, re.ASCII):
+        return text
+    return exp.to_identifier(ColumnName.parse(text) or text.strip('"'), quoted=True).sql(dialect=dialect)
+
+
 def _column(name: Any, dialect: str) -> str:
-    """A column's name, or a property's, quoted where it needs to be."""
+    """The name of a property, quoted where it needs to be."""
     text = str(name)
     if re.fullmatch(r"[A-Za-z_][\w.]*", text, re.ASCII):
         return text

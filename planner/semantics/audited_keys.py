@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from mergeplan.planner.model.kind import Fill
 from mergeplan.planner.model.model import AuditCall, Model
+from mergeplan.planner.naming import ColumnName
 from mergeplan.planner.semantics.spark.spark_sql import FAILURES, tree_of
 
 WHOLE = (Fill.WHOLE, Fill.FILE, Fill.KEY)  # of which all rows are audited together
@@ -57,7 +58,7 @@ def _merge_key(model: Model) -> Iterator[tuple[str, ...]]:
     if model.kind.fill is not Fill.KEY or model.when_matched or model.merge_filter or model.delete_insert:
         return
     present = never_null(model)
-    key = tuple(sorted({column for text in model.unique_key for column in _parse_columns(text) or [""]}))
+    key = tuple(sorted({column for text in model.unique_key for column in parse_columns(text) or [""]}))
     if key and present.issuperset(key):
         yield key
 
@@ -67,11 +68,13 @@ def _columns(call: AuditCall) -> frozenset[str]:
     arguments = dict(call.arguments)
     if call.query or call.blocking is False or set(arguments) != {"columns"}:
         return frozenset()
-    return frozenset(_parse_columns(arguments["columns"]))
+    return frozenset(parse_columns(arguments["columns"]))
 
 
-def _parse_columns(text: str) -> list[str]:
+def parse_columns(text: str) -> list[str]:
     """`(a, b)`, `array(a, b)` or `a` as names of columns; nothing where one of them is something else."""
+    if (name := ColumnName.parse(text)) is not None:
+        return [name]
     try:
         (value,) = tree_of(f"SELECT {text}").expressions
     except FAILURES:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.model.model import Model
+from mergeplan.planner.naming import ColumnName, partition_text
 from mergeplan.planner.semantics.audited_keys import Keys
 from mergeplan.planner.semantics.columns import names_with_capitals
 from mergeplan.planner.semantics.digests import TableDigest
@@ -55,7 +56,8 @@ def _keys(model: Model, shape: Shape) -> Keys:
     partitioned, where Spark makes NULL of an empty text."""
     if model.kind.is_incremental or not model.kind.has_query:
         return ()
-    return tuple(key for key in shape.keys if not any(name in text for name in key for text in model.partitioned_by))
+    texts = [ColumnName.parse(text) or text.replace("``", "`") for text in model.partitioned_by]
+    return tuple(key for key in shape.keys if not any(name in text for name in key for text in texts))
 
 
 def _external(model: Model) -> Meaning:
@@ -111,7 +113,7 @@ def _add_history_columns(model: Model, meaning: Meaning) -> Meaning:
 
 def _merging(model: Model) -> tuple[str, ...]:
     """How a batch is brought together with what the table held before."""
-    partitions = model.partitioned_by if model.replaces_partitions else ()
+    partitions = map(partition_text, model.partitioned_by) if model.replaces_partitions else ()
     said = (*model.unique_key, "matched", model.when_matched, model.merge_filter, repr(model.history or ""))
     said += ("delete and insert",) if model.delete_insert else ("null-safe",) if model.null_safe_key else ()
     return (*said, "partitions", *partitions, str(model.insert_overwrite))

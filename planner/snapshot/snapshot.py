@@ -10,7 +10,7 @@ from typing import cast
 from mergeplan.planner.fingerprint import Fingerprint, digest
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model
-from mergeplan.planner.naming import DEFAULT, Naming
+from mergeplan.planner.naming import DEFAULT, Naming, partition_text
 from mergeplan.planner.semantics.audited_keys import Keys, keys_from_audits
 from mergeplan.planner.semantics.digests import TableDigest
 from mergeplan.planner.semantics.parent import Parent
@@ -167,7 +167,14 @@ def version_of(model: Model, meaning: Meaning, parents: dict[str, str]) -> str:
     named = (f"{name}={version}" for name, version in sorted(parents.items()))
     layout = [model.storage_format, *(part for pair in model.physical_properties for part in pair)]
     if model.partitioned_by or model.clustered_by or model.table_format or not model.partition_by_time_column:
-        layout += ["by", *model.partitioned_by, "clustered", *model.clustered_by, "format", model.table_format]
+        layout += [
+            "by",
+            *map(partition_text, model.partitioned_by),
+            "clustered",
+            *model.clustered_by,
+            "format",
+            model.table_format,
+        ]
         layout.append(str(model.partition_by_time_column))
     if model.kind.is_view:  # a view's columns are commented when it is made, and never again
         layout += [part for pair in model.column_descriptions for part in pair]

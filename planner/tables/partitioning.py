@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
+from urllib.parse import quote
 
 from sqlglot import exp
 
@@ -11,15 +13,20 @@ from mergeplan.planner.engine.table import PartitionColumn
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.intervals import UNITS
 from mergeplan.planner.model.model import Column, History, Model
-from mergeplan.planner.naming import quote_column
+from mergeplan.planner.model.table_format import FORMATS
+from mergeplan.planner.naming import ColumnName, key_sql, quote_column
 from mergeplan.planner.parsing.macros.expand import spark_tree
 from mergeplan.planner.tables.merge.unique_key import MERGE
 
 AS_THEY_ARE = ("string", "date", "boolean", "tinyint", "smallint", "int", "bigint")  # kept whole in a folder's name
 TIMES = ("timestamp", "timestamp_ntz", "date")  # the types of the time since which a version is in force
 HIDDEN = "mergeplan_part_{}"
+FOLDER_MAX = 200  # bytes of a column's name in a folder's, which has 255 with the value
+HIVE_MAX = 128  # characters of the name of a partition's column
 BATCH = PartitionColumn("mergeplan_batch", "string", "'copied'", hidden=True)  # of a table that batches are appended to
 _CALL = re.compile(r"(\w+)\((.*)\)", re.DOTALL)
+_WIDTH_FIRST = re.compile(r"\s*(?P<width>[0-9]+)\s*,\s*(?P<column>.+?)\s*", re.DOTALL)
+_WIDTH_LAST = re.compile(r"\s*(?P<column>.+?)\s*,\s*(?P<width>[0-9]+)\s*", re.DOTALL)
 _TIMES = {
     "year": "yyyy", "years": "yyyy", "month": "yyyy-MM", "months": "yyyy-MM", "day": "yyyy-MM-dd",
     "days": "yyyy-MM-dd", "date": "yyyy-MM-dd", "hour": "yyyy-MM-dd HH", "hours": "yyyy-MM-dd HH",
@@ -84,48 +91,70 @@ def _time_names(history: History) -> set[str]:
 
 
 def _names(sql: str) -> set[str]:
-    """The columns that an expression of the MODEL block names."""
+    """The columns that a column or an expression of the MODEL block names."""
+    if (name := ColumnName.parse(sql)) is not None:
+        return {name}
     return {column.name.lower() for column in spark_tree(sql).find_all(exp.Column) if not column.name.startswith("@")}
 
 
 def _is_covered(model: Model, text: str) -> bool:
     """True for the time column, and for what is the same all through each of the table's partitions."""
     time, partition = model.time_column, min(UNITS[model.cron.unit], UNITS["day"])
-    called = _CALL.fullmatch(text)
-    if not time or text == time or called is None:
-        return text == time != ""
+    called, name = _CALL.fullmatch(text), _column_of(text, (time,))
+    if not time or name is not None or called is None:
+        return name == time != ""
     unit = UNITS.get("day" if called[1] == "date" else called[1].removesuffix("s"), 0)
-    return unit >= partition and called[2].strip("` ").lower() == time
+    return unit >= partition and ColumnName.parse(called[2].strip()) == time
 
 
 def _part(model: Model, text: str, columns: tuple[Column, ...], number: int) -> PartitionColumn:
     types = {column.name: column.type for column in columns}
-    if text in types:
-        if types[text] in AS_THEY_ARE:
-            return PartitionColumn(text, types[text], _reject_empty_text(text, types[text]), hidden=False)
-        return _build_hidden_column(quote_column(text), number)
-    used = {column.name.lower() for column in spark_tree(text).find_all(exp.Column)}
-    if unknown := sorted(used - types.keys()):
+    name = _column_of(text, types)
+    if name in types:
+        if types[name] in AS_THEY_ARE and not is_too_long(name, model.table_format):
+            return PartitionColumn(name, types[name], _reject_empty_text(name, types[name]), hidden=False)
+        return _build_hidden_column(quote_column(name), number)
+    if unknown := sorted(_names(text) - types.keys()):
         hint = "Partition it by columns that its query returns."
         raise _wrong(model, f"{model.name} is partitioned by `{unknown[0]}`, which it does not have.", hint)
     called = _CALL.fullmatch(text)
     return _build_hidden_column(_transform(model, called[1], called[2], types) if called else text, number)
 
 
+def _column_of(text: str, columns: Collection[str]) -> str | None:
+    """Return the column that a part of `partitioned_by` is, or None; earlier versions kept `a-b` without back-ticks."""
+    name = ColumnName.parse(text)
+    if name is not None or text not in columns:
+        return name
+    try:
+        is_expression = spark_tree(text).sql("spark") == text
+    except ProjectError:
+        is_expression = False
+    return None if is_expression else text
+
+
+def is_too_long(name: str, table_format: str) -> bool:
+    """Return True for a name that the folder of a partition, or the metastore's list of partitions, has no room for."""
+    form = FORMATS.get(table_format)
+    folder = quote(name) if form and form.encodes_folders else name
+    return len(folder.encode()) > FOLDER_MAX or (len(name) > HIVE_MAX and not (form and form.has_log))
+
+
 def _transform(model: Model, name: str, inside: str, types: dict[str, str]) -> str:
     """Spark SQL that gives the text of a partition: `days(ts)`, `bucket(8, id)`, `truncate(3, name)`, or as it is."""
     if name in _TIMES:
-        return f"date_format(cast({inside} as timestamp), '{_TIMES[name]}')"
+        return f"date_format(cast({key_sql(inside)} as timestamp), '{_TIMES[name]}')"
     if name not in ("bucket", "truncate"):
         return f"{name}({inside})"
-    first, _, second = (part.strip(" `") for part in inside.partition(","))
-    width, column = (first, second) if first.isdecimal() else (second, first)
-    if not width.isdecimal() or int(width) < 1 or column.lower() not in types:
+    pair = _WIDTH_FIRST.fullmatch(inside) or _WIDTH_LAST.fullmatch(inside)
+    width = int(pair["width"]) if pair else 0
+    column = ColumnName.parse(pair["column"]) if pair else None
+    if width < 1 or column is None or column not in types:
         raise _wrong(model, f"`{name}` takes a number and a column of {model.name}.", f"Write `{name}(8, id)`.")
     quoted = quote_column(column)
     if name == "bucket":
         return f"pmod(hash({quoted}), {width})"
-    type_ = types[column.lower()]
+    type_ = types[column]
     if type_ == "string":
         return f"substring({quoted}, 1, {width})"
     if type_ in AS_THEY_ARE[3:] or type_.startswith("decimal"):

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mergeplan.planner.apply.promotion.view_switch import quote_name
 from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.errors import Refused
-from mergeplan.planner.naming import PROD
+from mergeplan.planner.naming import PROD, quote_name
 from mergeplan.planner.snapshot.environment import View
 
 

@@ -36,7 +36,7 @@ from mergeplan.planner.apply.promotion.view_switch import (
 )
 from mergeplan.planner.engine.protocol import Engine, Stands, ViewText
 from mergeplan.planner.errors import Cancelled, LeaseHeld, QueryError, RequestError
-from mergeplan.planner.naming import quote_column
+from mergeplan.planner.naming import quote_column, quote_name
 from mergeplan.planner.parsing.macros.expand import dates
 from mergeplan.planner.parsing.render import stage_statements
 from mergeplan.planner.parsing.sql.macro_scope import EVALUATING
@@ -224,9 +224,10 @@ class _ViewSwap:
             self._give_up(view, gone, self._has_no_table)
             return
         columns = ", ".join(quote_column(column.name) for column in self._columns[view.table])
-        table = ".".join(map(quote_column, view.table.split(".")))
         self.store.leases.check(self.lease)
-        self._attempt(view, lambda: self._show(view, f"SELECT {columns} FROM {table}"), self._has_no_table)
+        self._attempt(
+            view, lambda: self._show(view, f"SELECT {columns} FROM {quote_name(view.table)}"), self._has_no_table
+        )
         self._run_statements(view)
         self.emit(ViewSwapped(view.name, view.table))
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.errors import QueryError
 from mergeplan.planner.model.model import Column
-from mergeplan.planner.naming import parts_of, quote_column
+from mergeplan.planner.naming import parts_of, quote_column, quote_name
 from mergeplan.planner.snapshot.environment import View
 from mergeplan.planner.state.promotions import Promotion
 
@@ -74,8 +74,3 @@ def through_switch(switch: str, old: tuple[str, Sequence[Column]], new: tuple[st
         f"SELECT {', '.join(listed)} FROM {quote_name(new[0])} WHERE {promoted}\nUNION ALL\n"
         f"SELECT {', '.join(before)} FROM {quote_name(old[0])} WHERE NOT {promoted}"
     )
-
-
-def quote_name(name: str) -> str:
-    """A name, each of its parts in backquotes."""
-    return ".".join(map(quote_column, name.split(".")))

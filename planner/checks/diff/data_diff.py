@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from mergeplan.planner.checks.diff.diff_query import DiffOptions, quote_identifier
+from mergeplan.planner.checks.diff.diff_query import DiffOptions
 from mergeplan.planner.checks.diff.masking import mask
 from mergeplan.planner.checks.diff.row_condition import row_condition
 from mergeplan.planner.checks.diff.same_files import are_same_files
@@ -21,6 +21,7 @@ from mergeplan.planner.engine.table import Table
 from mergeplan.planner.errors import Cancelled, QueryError
 from mergeplan.planner.intervals import Timeline
 from mergeplan.planner.model.model import Column, Model
+from mergeplan.planner.naming import ColumnName, quote_column
 from mergeplan.planner.semantics.audited_keys import never_null
 
 CANCEL_SECONDS = 0.5  # between two tries to cancel
@@ -66,7 +67,7 @@ class Side:
     @property
     def sql(self) -> str:
         """Its rows as the FROM of a query: the model's own columns, of these days."""
-        columns = ", ".join(quote_identifier(column.name) for column in self.table.columns)
+        columns = ", ".join(quote_column(column.name) for column in self.table.columns)
         return f"(SELECT {columns} FROM {self.table.name}{self.where and f' WHERE {self.where}'})"
 
     @property
@@ -75,7 +76,7 @@ class Side:
         by = self.table.partitioning
         if self.days is None or by is None:
             return ""
-        name = quote_identifier(by.column)
+        name = quote_column(by.column)
         spans = (by.bounds(interval) for interval in self.days)
         within = (f"{name} >= CAST('{low}' AS {by.type}) AND {name} < CAST('{end}' AS {by.type})" for low, end in spans)
         return " OR ".join(f"({condition})" for condition in within)
@@ -224,9 +225,9 @@ def key_of(model: Model, columns: Collection[str]) -> tuple[tuple[str, ...], str
     """The columns that tell a model's rows apart, and what is to be said where there are none: its grain, else its
     unique key, where both tables have all of it."""
     names = () if model.delete_insert else model.unique_key  # there a key has several rows
-    unique = tuple(column.strip("` ").lower() for column in names)
+    unique = [ColumnName.parse(key) for key in names]  # None for an expression, which is no column
     declared = [key for key in (model.grain, unique) if key]
-    fits = next((key for key in declared if set(key) <= set(columns)), ())
+    fits = next((tuple(filter(None, key)) for key in declared if set(key) <= set(columns)), ())
     if fits:
         return fits, ""
     return (), "whole rows: a key's column differs" if declared else "whole rows: the model declares no `grain`"

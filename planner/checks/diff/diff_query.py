@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 from sqlglot.errors import ParseError
 
+from mergeplan.planner.naming import quote_column, quote_fields
 from mergeplan.planner.parsing.macros.expand import spark_tree
 
 BUCKETS = 16_384  # so many that a difference in a thousand rows of a table of millions leaves most of them equal
@@ -130,7 +131,7 @@ class DiffQuery:
 
     def _canonical(self, column: ComparedColumn, side: int) -> str:
         """The value that all values which count as equal share."""
-        name = f"t.{quote_identifier(column.second if side else column.first)}"
+        name = f"t.{quote_column(column.second if side else column.first)}"
         kind = _type(column.type)
         if kind.this in (exp.DType.FLOAT, exp.DType.DOUBLE):
             value, scale = f"CAST({name} AS DOUBLE)", f"1E{self.options.decimals}D"  # ROUND is ten times slower
@@ -155,11 +156,6 @@ class DiffQuery:
         return f" WHERE {tree.sql('spark')}"
 
 
-def quote_identifier(name: str) -> str:
-    """A column's name in backquotes."""
-    return "`" + name.replace("`", "``") + "`"
-
-
 def _is_text(column: ComparedColumn) -> bool:
     """True for texts of which equal ones have equal hashes."""
     return _type(column.type).this.name in TEXTS and not _has_collation(column)
@@ -172,7 +168,7 @@ def _has_collation(column: ComparedColumn) -> bool:
 def _type(text: str) -> exp.DataType:
     """A type as a tree; what is not understood is compared as text."""
     try:
-        built = exp.DataType.build(text, dialect="spark")
+        built = exp.DataType.build(quote_fields(text), dialect="spark")
     except (ParseError, ValueError):
         built = None
     return built if isinstance(built, exp.DataType) else exp.DataType(this=exp.DType.UNKNOWN)
@@ -192,7 +188,7 @@ def _parts(value: str, kind: exp.DataType, depth: int = 0) -> list[str]:
             return [null, f"SIZE({value})", f"TRANSFORM({entries}, {element} -> STRUCT({', '.join(pair)}))"]
         case exp.DType.STRUCT:
             fields = (
-                _parts(f"{value}.{quote_identifier(field.name)}", field.args["kind"], depth)
+                _parts(f"{value}.{quote_column(field.name)}", field.args["kind"], depth)
                 for field in kind.expressions
                 if isinstance(field, exp.ColumnDef)
             )

@@ -12,19 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from mergeplan.planner.checks.diff.diff_query import (
-    BUCKETS,
-    ComparedColumn,
-    DiffOptions,
-    DiffQuery,
-    quote_identifier,
-    within,
-)
+from mergeplan.planner.checks.diff.diff_query import BUCKETS, ComparedColumn, DiffOptions, DiffQuery, within
 from mergeplan.planner.checks.diff.same_files import are_same_files
 from mergeplan.planner.engine.protocol import Engine, Rows, Value
 from mergeplan.planner.engine.table import HIDDEN_COLUMN
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.model.model import Column
+from mergeplan.planner.naming import quote_column
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
 
 CROWDED = 1.5  # factor by which a join may multiply rows before the rows of each key are counted
@@ -310,7 +304,7 @@ def _samples(engine: Engine, question: DiffQuery, inside: str, numbered: bool) -
     values = [(f"v{n}", column.name) for n, column in enumerate(question.values)]
 
     def fetch_rows(shown: Sequence[tuple[str, str]], where: str) -> Rows:
-        cells = ", ".join(f"{sql} AS {quote_identifier(name)}" for sql, name in shown)
+        cells = ", ".join(f"{sql} AS {quote_column(name)}" for sql, name in shown)
         return engine.fetch(f"SELECT {cells} FROM {joined} WHERE {where} ORDER BY {order} LIMIT {limit}")
 
     differs = " OR ".join(f"NOT (a.{sql} <=> b.{sql})" for sql, _ in values)

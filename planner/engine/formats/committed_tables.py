@@ -8,11 +8,12 @@ from collections.abc import Callable
 from mergeplan.planner.engine.formats.conditions import ALL, range_condition
 from mergeplan.planner.engine.formats.definition import sort_frame
 from mergeplan.planner.engine.protocol import Written
-from mergeplan.planner.engine.spark.quoting import literal, quote_name
+from mergeplan.planner.engine.spark.quoting import literal
 from mergeplan.planner.engine.spark.session import Frame
 from mergeplan.planner.engine.spark.sessions import Sessions
 from mergeplan.planner.engine.table import Table
 from mergeplan.planner.intervals import Interval
+from mergeplan.planner.naming import quote_column
 
 
 class CommittedTables(ABC):
@@ -30,7 +31,7 @@ class CommittedTables(ABC):
         """Put the rows in place of exactly the interval's; days without rows end empty."""
         by = table.partitioning
         assert by is not None
-        values = f"collect_set(cast({quote_name(by.column)} as string))"
+        values = f"collect_set(cast({quote_column(by.column)} as string))"
         frame, observed = self._sessions.current.observe(sort_frame(table, frame), rows="count(1)", parts=values)
         self._overwrite(table, frame, range_condition(by, *by.bounds(interval)))
         seen = observed()
@@ -46,7 +47,7 @@ class CommittedTables(ABC):
         if first is None:
             return self._replace(table, frame, None)
         by = table.partition_columns[0]
-        return self._replace(table, frame, f"{quote_name(by.column)} = cast({literal(first)} as {by.type})")
+        return self._replace(table, frame, f"{quote_column(by.column)} = cast({literal(first)} as {by.type})")
 
     def overwrite(self, table: Table, rows: Callable[[], Frame], batch_id: str) -> Written:
         """Put rows that are read from the table in place of the partitions that they lie in, or of all, in one commit;

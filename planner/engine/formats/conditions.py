@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from mergeplan.planner.engine.spark.quoting import literal, quote_name
+from mergeplan.planner.engine.spark.quoting import literal
 from mergeplan.planner.engine.table import PartitionColumn, Table
 from mergeplan.planner.intervals import Timeline
+from mergeplan.planner.naming import quote_column
 
 ALL = "true"
 
 
 def range_condition(partition: PartitionColumn, low: str, high: str) -> str:
     """The rows of partitions from the first value up to, and without, the second one."""
-    column = quote_name(partition.column)
+    column = quote_column(partition.column)
     return (
         f"{column} >= cast({literal(low)} as {partition.type}) AND {column} < cast({literal(high)} as {partition.type})"
     )

@@ -11,6 +11,7 @@ from mergeplan.planner.engine.spark.session import Frame
 from mergeplan.planner.engine.spark.sessions import Sessions
 from mergeplan.planner.engine.spark.views import comment_clause
 from mergeplan.planner.engine.table import Table
+from mergeplan.planner.naming import quote_column
 
 
 def create_table(
@@ -35,9 +36,9 @@ def create_table(
 
 
 def _definition(table: Table, properties: Iterable[tuple[str, str]], *, comments: bool) -> str:
-    columns = [f"{quote_name(c.name)} {c.type}{comment_clause(c.comment if comments else '')}" for c in table.columns]
-    columns += [f"{quote_name(column.column)} {column.type}" for column in table.partition_columns if column.hidden]
-    by = ", ".join(quote_name(name) for name in partition_names(table))
+    columns = [f"{quote_column(c.name)} {c.type}{comment_clause(c.comment if comments else '')}" for c in table.columns]
+    columns += [f"{quote_column(column.column)} {column.type}" for column in table.partition_columns if column.hidden]
+    by = ", ".join(quote_column(name) for name in partition_names(table))
     partitioned = f" PARTITIONED BY ({by})" if by else ""
     comment = comment_clause(table.comment if comments else "")
     property_list = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in properties)
@@ -54,4 +55,4 @@ def sort_frame(table: Table, frame: Frame) -> Frame:
     """A frame's rows in the order in which they are to lie in each file."""
     if not table.sorted_by:
         return frame
-    return frame.sortWithinPartitions(*partition_names(table), *map(quote_name, table.sorted_by))
+    return frame.sortWithinPartitions(*map(quote_column, (*partition_names(table), *table.sorted_by)))

@@ -23,9 +23,11 @@ from mergeplan.planner.engine.protocol import Expiry, Written
 from mergeplan.planner.engine.spark.described import Described
 from mergeplan.planner.engine.spark.quoting import literal, quote_name
 from mergeplan.planner.engine.spark.session import Frame
+from mergeplan.planner.engine.spark.type_text import type_text
 from mergeplan.planner.engine.table import Table
 from mergeplan.planner.engine.table_files import TableFiles
 from mergeplan.planner.intervals import Timeline
+from mergeplan.planner.naming import quote_column
 
 OURS = "mergeplan"  # what every commit of ours says of itself, a merge also which one it is
 MARK = re.compile(rf"{OURS} batch ([0-9a-f]{{16}}) after version (\d+)")
@@ -69,14 +71,14 @@ class Delta(CommittedTables):
         wanted = within(table, rows)
         if any(ours.get(name) != kind for name, kind in theirs.items()):
             self.create(table)
-            common_columns = ", ".join(map(quote_name, theirs.keys() & ours.keys()))
+            common_columns = ", ".join(map(quote_column, theirs.keys() & ours.keys()))
             self._replace(table, self._run(f"SELECT {common_columns} FROM {quote_name(old)} WHERE {wanted}"), ALL)
             return
         name = quote_name(table.name)
         self._run(f"CREATE SCHEMA IF NOT EXISTS {quote_name(table.name.rpartition('.')[0])}")
         self._run(f"CREATE TABLE {name} SHALLOW CLONE {quote_name(old)}")
         if new := [
-            f"{quote_name(column_name)} {kind}" for column_name, kind in ours.items() if column_name not in theirs
+            f"{quote_column(column_name)} {kind}" for column_name, kind in ours.items() if column_name not in theirs
         ]:
             self._run(f"ALTER TABLE {name} ADD COLUMNS ({', '.join(new)})")
         if wanted != ALL:
@@ -183,7 +185,7 @@ class Delta(CommittedTables):
 
     def _types(self, name: str) -> dict[str, str]:
         fields = self._run(f"SELECT * FROM {quote_name(name)}").schema.fields
-        return {field.name.lower(): field.dataType.simpleString() for field in fields}
+        return {field.name.lower(): type_text(field.dataType) for field in fields}
 
 
 def _merge_of(history: Sequence[Any]) -> LastMerge:

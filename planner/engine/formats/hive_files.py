@@ -39,6 +39,7 @@ from mergeplan.planner.engine.table import Table
 from mergeplan.planner.engine.table_files import TableFiles
 from mergeplan.planner.errors import QueryError
 from mergeplan.planner.intervals import Interval, Timeline
+from mergeplan.planner.naming import quote_column
 
 HIDDEN = "(redacted)"  # what Spark shows in place of an option that may be a secret
 BATCH = re.compile(r"mergeplan-[0-9a-f]{32}")
@@ -203,11 +204,11 @@ class HiveFiles:
     def _read_location(self, table: Table, place: str) -> Frame:
         """The rows of a table as they lie in a place where it pointed before."""
         hidden = [
-            f"{quote_name(partition_column.column)} {partition_column.type}"
+            f"{quote_column(partition_column.column)} {partition_column.type}"
             for partition_column in table.partition_columns
             if partition_column.hidden
         ]
-        ddl = ", ".join([*(f"{quote_name(column.name)} {column.type}" for column in table.columns), *hidden])
+        ddl = ", ".join([*(f"{quote_column(column.name)} {column.type}" for column in table.columns), *hidden])
         return self._sessions.current.spark.read.format(table.format).schema(ddl).load(place)
 
     def _append(self, table: Table, frame: Frame, place: str) -> Written:
@@ -273,7 +274,7 @@ class HiveFiles:
 def _is_ours(file: str, partitions: tuple[str, ...]) -> bool:
     """True for a file in a partition as we lay them out: its folders say which values the catalog has for it."""
     batch, *folders = unquote(file).split("/")[-len(partitions) - 2 : -1]
-    names = tuple(folder.partition("=")[0].lower() for folder in folders)
+    names = tuple(unquote(folder.partition("=")[0]).lower() for folder in folders)
     return BATCH.fullmatch(batch) is not None and names == partitions
 
 

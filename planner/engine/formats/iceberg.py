@@ -20,12 +20,14 @@ from mergeplan.planner.engine.formats.files_of_tables import table_columns
 from mergeplan.planner.engine.formats.merge_into import NativeMerge
 from mergeplan.planner.engine.protocol import Expiry, Written
 from mergeplan.planner.engine.spark.described import Described
+from mergeplan.planner.engine.spark.errors import is_spark
 from mergeplan.planner.engine.spark.quoting import literal, quote_name
 from mergeplan.planner.engine.spark.session import Frame
 from mergeplan.planner.engine.table import Table
 from mergeplan.planner.engine.table_files import TableFiles
+from mergeplan.planner.errors import QueryError
 from mergeplan.planner.intervals import Timeline
-from mergeplan.planner.naming import parts_of
+from mergeplan.planner.naming import field_names, parts_of, quote_column
 
 KEY = "mergeplan"  # what every snapshot of ours says of itself, a merge also which one it is
 OURS = "written"
@@ -33,6 +35,7 @@ MARK = re.compile(r"batch ([0-9a-f]{16}) after (\d+)")
 METADATA = f"spark.sql.iceberg.snapshot-property.{KEY}"  # what the snapshot of a statement says of itself
 MAX_AGE = "history.expire.max-snapshot-age-ms"
 FOR_EVER = 3_155_760_000_000  # milliseconds: a hundred years
+IN_HIVE = re.compile(r"[\w .$]+")  # the names of fields that Hive's metastore reads in the text of a type
 NONE = 0  # the snapshot of a table that has none yet
 
 
@@ -52,7 +55,15 @@ class Iceberg(CommittedTables):
     def create(self, table: Table) -> bool:
         """Create the schema and the empty table; existing ones stay as they are. True when the table was not there."""
         self._run(f"CREATE SCHEMA IF NOT EXISTS {quote_name(table.name.rpartition('.')[0])}")
-        return create_table(self._sessions, table, _properties(table), comments=self._comments)
+        try:
+            return create_table(self._sessions, table, _properties(table), comments=self._comments)
+        except Exception as error:
+            fields = (field for column in table.columns for field in field_names(column.type))
+            field = next((field for field in fields if not IN_HIVE.fullmatch(field)), None)
+            if field is None or not is_spark(error) or "IllegalArgumentException" not in str(error):
+                raise
+            message = f"Hive's metastore has no field `{field}` in a table of Iceberg: only letters, digits and ` _.$`."
+            raise QueryError(f"{message} Rename the field.") from None
 
     def take_over(self, table: Table, old: str, rows: Timeline) -> None:
         """Create the table with a copy of the rows of another one."""
@@ -65,7 +76,7 @@ class Iceberg(CommittedTables):
             if partition_column.hidden
         }
         values = (
-            f"cast({quote_name(name) if name in fields else 'NULL'} as {kind}) {quote_name(name)}"
+            f"cast({quote_column(name) if name in fields else 'NULL'} as {kind}) {quote_column(name)}"
             for name, kind in columns.items()
         )
         sql = f"SELECT {', '.join(values)} FROM {quote_name(old)} WHERE {within(table, rows)}"

@@ -11,6 +11,7 @@ from mergeplan.planner.engine.spark.quoting import quote_name
 from mergeplan.planner.engine.spark.session import Frame
 from mergeplan.planner.engine.spark.sessions import Sessions
 from mergeplan.planner.engine.table import Table
+from mergeplan.planner.naming import quote_column
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class NativeMerge:
 
 def statement(table: str, rows: str, columns: Sequence[str], merge_into: MergeInto) -> str:
     """MERGE INTO as Spark SQL; without WHENs of its own a row that is met takes all values of the batch's."""
-    names = [quote_name(name) for name in columns if name != merge_into.mark]
+    names = [quote_column(name) for name in columns if name != merge_into.mark]
     values = [f"source.{name}" for name in names]
     updated = ", ".join(f"{name} = {value}" for name, value in zip(names, values, strict=True))
     added = f" AND {merge_into.added}" if merge_into.added else ""

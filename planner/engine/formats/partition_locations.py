@@ -10,6 +10,7 @@ from urllib.parse import unquote
 from mergeplan.planner.engine.spark.quoting import literal, quote_name
 from mergeplan.planner.engine.spark.session import Frame
 from mergeplan.planner.engine.table import PartitionColumn, Table
+from mergeplan.planner.naming import quote_column
 
 Run = Callable[[str], Frame]
 Spec = tuple[str | None, ...]  # the values of a partition, in the order of `Table.partition_columns`
@@ -20,7 +21,7 @@ ESCAPED = re.compile(r"""[\x00-\x1f"#%'*/:=?\\\x7f{}\[\]^]""")  # as Spark write
 
 def specs_seen(columns: tuple[PartitionColumn, ...]) -> str:
     """An aggregate (Spark SQL) that gathers the partitions of the rows that pass."""
-    values = ", ".join(f"cast({quote_name(part.column)} as string)" for part in columns)
+    values = ", ".join(f"cast({quote_column(part.column)} as string)" for part in columns)
     return f"collect_set(to_json(array({values})))"
 
 
@@ -74,17 +75,17 @@ def _sort_specs(specs: Iterable[Spec]) -> list[Spec]:
 
 def _partition(table: Table, spec: Spec) -> str:
     pairs = zip(table.partition_columns, spec, strict=True)
-    values = (f"{quote_name(part.column)} = {'NULL' if value is None else literal(value)}" for part, value in pairs)
+    values = (f"{quote_column(part.column)} = {'NULL' if value is None else literal(value)}" for part, value in pairs)
     return f"PARTITION ({', '.join(values)})"
 
 
 def _place(table: Table, batch: str, spec: Spec) -> str:
     pairs = zip(table.partition_columns, spec, strict=True)
-    folders = (f"{part.column}={NULL if value is None else _escape_value(value)}" for part, value in pairs)
+    folders = (f"{_escape(part.column)}={NULL if value is None else _escape(value)}" for part, value in pairs)
     return f"LOCATION {literal('/'.join([batch, *folders]))}"
 
 
-def _escape_value(value: str) -> str:
+def _escape(value: str) -> str:
     return ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", value)
 
 

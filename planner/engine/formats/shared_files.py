@@ -9,6 +9,7 @@ from mergeplan.planner.engine.formats.partition_locations import NULL, Run
 from mergeplan.planner.engine.spark.quoting import literal, quote_name
 from mergeplan.planner.engine.table import Partitioning, Table
 from mergeplan.planner.intervals import Timeline
+from mergeplan.planner.naming import quote_column
 
 ADDED_AT_ONCE = 500  # partitions in one statement
 
@@ -32,7 +33,7 @@ def let_go(run: Run, name: str, place: str) -> None:
 def _part(table: Table, folder: str, rows: Timeline) -> str:
     """`PARTITION (..) LOCATION ..` for a folder with files; '' for one that is none of the table's partitions."""
     pieces = folder.split("/")[-len(table.partition_columns) :]
-    if [piece.partition("=")[0] for piece in pieces] != [part.column for part in table.partition_columns]:
+    if [unquote(piece.partition("=")[0]) for piece in pieces] != [part.column for part in table.partition_columns]:
         return ""
     if table.partitioning and not _within(table.partitioning, unquote(pieces[0].partition("=")[2]), rows):
         return ""
@@ -46,5 +47,8 @@ def _within(partitioning: Partitioning, value: str, rows: Timeline) -> bool:
 def _spec(pieces: Iterable[str]) -> str:
     """`day=2026-01-01` -> `PARTITION (`day` = '2026-01-01')`."""
     pairs = (piece.partition("=")[::2] for piece in pieces)
-    values = (f"{quote_name(column)} = {'NULL' if text == NULL else literal(unquote(text))}" for column, text in pairs)
+    values = (
+        f"{quote_column(unquote(column))} = {'NULL' if text == NULL else literal(unquote(text))}"
+        for column, text in pairs
+    )
     return f"PARTITION ({', '.join(values)})"

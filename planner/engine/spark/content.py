@@ -15,6 +15,7 @@ from mergeplan.planner.engine.spark.quoting import literal, quote_name
 from mergeplan.planner.engine.table import Table
 from mergeplan.planner.errors import QueryError
 from mergeplan.planner.intervals import Interval
+from mergeplan.planner.naming import quote_column
 from mergeplan.planner.snapshot.content_hash import WHOLE, ColumnSet, Content, Found, content, empty
 
 HALVES = ("a", "b")
@@ -64,12 +65,12 @@ class ContentQuery:
         by = self.table.partitioning
         if by is None:
             raise ValueError(f"{self.table.name} is not partitioned by time")
-        column = f"t.{quote_name(by.column)}"
+        column = f"t.{quote_column(by.column)}"
         first, after = (f"cast({literal(text)} as {by.type})" for text in by.bounds(self.interval))
         return f"cast({column} as string)", f" WHERE {column} >= {first} AND {column} < {after}", " GROUP BY period"
 
     def _hash(self, half: str, columns: ColumnSet) -> str:
-        values = (part for name in columns for part in _parts(f"t.{quote_name(name)}", self.types[name]))
+        values = (part for name in columns for part in _parts(f"t.{quote_column(name)}", self.types[name]))
         return f"xxhash64({', '.join([literal(half), *values])})"
 
     def _content(self, index: int, row: Sequence[Any] | None) -> Content:
@@ -120,7 +121,7 @@ def _parts(value: str, kind: Any, depth: int = 0) -> list[str]:
         case "float" | "double":
             return [null, value, f"({value} = 0 AND startswith(cast({value} as string), '-'))"]
         case "struct":
-            fields = (_parts(f"{value}.{quote_name(field.name)}", field.dataType, depth) for field in kind.fields)
+            fields = (_parts(f"{value}.{quote_column(field.name)}", field.dataType, depth) for field in kind.fields)
             return [null, *(part for field in fields for part in field)]
         case "array":
             inner = ", ".join(_parts(element, kind.elementType, depth + 1))

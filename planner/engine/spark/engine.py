@@ -17,6 +17,7 @@ from mergeplan.planner.engine.spark.session import EngineSession, Frame
 from mergeplan.planner.engine.spark.sessions import Sessions, wrap_query
 from mergeplan.planner.engine.spark.spark_catalog import SparkCatalog
 from mergeplan.planner.engine.spark.spark_tables import SparkTables
+from mergeplan.planner.engine.spark.type_text import type_text
 from mergeplan.planner.engine.spark.typed_rows import fetch_rows
 from mergeplan.planner.errors import QueryError
 from mergeplan.planner.model.model import Column
@@ -143,4 +144,4 @@ class SparkEngine:
 def _columns(frame: Frame) -> tuple[Column, ...]:
     """The columns of a frame, with their comments."""
     fields = ((field, field.metadata or {}) for field in frame.schema.fields)
-    return tuple(Column(f.name.lower(), f.dataType.simpleString(), words.get("comment", "")) for f, words in fields)
+    return tuple(Column(f.name.lower(), type_text(f.dataType), words.get("comment", "")) for f, words in fields)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from mergeplan.planner.naming import quote_name
 
-def quote_name(name: str) -> str:
-    """A name, each of its parts in backquotes."""
-    return ".".join(f"`{part.replace('`', '``')}`" for part in name.split("."))
+__all__ = ["literal", "quote_name"]
 
 
 def literal(text: str) -> str:

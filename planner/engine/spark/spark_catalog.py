@@ -9,10 +9,11 @@ from mergeplan.planner.engine.spark.described import NO_OBJECT, Described, creat
 from mergeplan.planner.engine.spark.errors import condition, is_spark, replaces_views
 from mergeplan.planner.engine.spark.quoting import literal, quote_name
 from mergeplan.planner.engine.spark.sessions import Sessions
+from mergeplan.planner.engine.spark.type_text import type_text
 from mergeplan.planner.engine.spark.views import OURS, creation, listing_ours, properties_clause
 from mergeplan.planner.errors import QueryError
 from mergeplan.planner.model.model import Column
-from mergeplan.planner.naming import SESSION_CATALOG, parts_of
+from mergeplan.planner.naming import SESSION_CATALOG, parts_of, quote_column
 
 
 class SparkCatalog:
@@ -41,7 +42,7 @@ class SparkCatalog:
 
     def _fields(self, name: str) -> tuple[Column, ...]:
         fields = self._sessions.run(f"SELECT * FROM {quote_name(name)}").schema.fields
-        return tuple(Column(field.name.lower(), field.dataType.simpleString()) for field in fields)
+        return tuple(Column(field.name.lower(), type_text(field.dataType)) for field in fields)
 
     def _readable(self, view: str) -> tuple[Column, ...]:
         try:
@@ -142,7 +143,7 @@ class SparkCatalog:
             present = {field.name.lower(): (field.metadata or {}).get("comment", "") for field in fields}
             for column in columns:
                 if column.name in present and present[column.name] != column.comment:
-                    name = quote_name(column.name)
+                    name = quote_column(column.name)
                     changed = f"{name} {name} {column.type} COMMENT {literal(column.comment)}"
                     self._run(f"ALTER TABLE {quote_name(table)} CHANGE COLUMN {changed}")
 

@@ -27,6 +27,7 @@ from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.intervals import Interval, Timeline
 from mergeplan.planner.model.model import Column
 from mergeplan.planner.model.table_format import TABLE_FORMATS
+from mergeplan.planner.naming import quote_column
 from mergeplan.planner.snapshot.content_hash import ColumnSet, Found
 
 
@@ -74,7 +75,7 @@ class SparkTables:
         if by is None:
             raise ValueError(f"{table.name} is not partitioned by time")
         low, high = (f"cast({literal(text)} as {by.type})" for text in by.bounds(interval))
-        condition = f"{quote_name(by.column)} >= {low} AND {quote_name(by.column)} < {high}"
+        condition = f"{quote_column(by.column)} >= {low} AND {quote_column(by.column)} < {high}"
 
         def write() -> Written:
             with self._sessions.statement(sql):
@@ -131,7 +132,7 @@ class SparkTables:
         names = [column.name for column in table.columns]
         with self._sessions.statement():
             numbered = [(number, *row) for number, row in enumerate(rows, start=1)]
-            ddl = ", ".join(["`#` bigint", *(f"{quote_name(name)} string" for name in names)])
+            ddl = ", ".join(["`#` bigint", *(f"{quote_column(name)} string" for name in names)])
             frame = self._sessions.current.spark.createDataFrame(numbered, ddl)
             try:
                 typed_frame = cast_frame(table, frame.drop("#"))

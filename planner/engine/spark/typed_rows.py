@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
-from mergeplan.planner.engine.spark.quoting import quote_name
 from mergeplan.planner.engine.spark.session import Frame
+from mergeplan.planner.engine.spark.type_text import type_text
 from mergeplan.planner.engine.table import Table
 from mergeplan.planner.errors import QueryError
+from mergeplan.planner.naming import quote_column
 
 _MONTHS = re.compile(r"\binterval\b(?!:)(?! (?:day|hour|minute|second))")  # of a type, nested or not
 # A cast would give the time of the session's own zone.
@@ -21,19 +22,19 @@ def cast_frame(table: Table, frame: Frame) -> Frame:
     if not _fits(table, frame):
         frame = frame.selectExpr(*casts)
     parts = {
-        part.column: f"cast({part.expression} as {part.type}) {quote_name(part.column)}"
+        part.column: f"cast({part.expression} as {part.type}) {quote_column(part.column)}"
         for part in table.partition_columns
     }
     if not parts:
         return frame
-    visible = [parts.pop(column.name, quote_name(column.name)) for column in table.columns]
+    visible = [parts.pop(column.name, quote_column(column.name)) for column in table.columns]
     return frame.selectExpr(*visible, *parts.values())
 
 
 def bad_cell(table: Table, frame: Frame) -> QueryError | None:
     """The first cell that cannot be read as its column's type; the frame's column `#` numbers its rows."""
     cases = " ".join(
-        f"WHEN {quote_name(c.name)} IS NOT NULL AND try_cast({quote_name(c.name)} as {c.type}) IS NULL THEN {index}"
+        f"WHEN {quote_column(c.name)} IS NOT NULL AND try_cast({quote_column(c.name)} as {c.type}) IS NULL THEN {index}"
         for index, c in enumerate(table.columns)
     )
     try:
@@ -73,7 +74,7 @@ def _fits(table: Table, frame: Frame) -> bool:
     """True when a frame has just the table's columns: casts would say nothing. What a type leaves out (the length of a
     CHAR, a comment) is in a column's metadata."""
     fields = frame.schema.fields
-    return [(field.name, field.dataType.simpleString()) for field in fields] == [
+    return [(field.name, type_text(field.dataType)) for field in fields] == [
         (column.name, column.type) for column in table.columns
     ] and not any(field.metadata for field in fields)
 
@@ -85,4 +86,4 @@ def _cast(table: Table, frame: Frame) -> list[str]:
     for names, others, verb in ((wanted, frame_columns, "lacks"), (frame_columns, wanted, "has an unexpected")):
         if odd := [name for name in names if name not in others]:
             raise QueryError(f"the query for {table.name} {verb} column {', '.join(repr(name) for name in odd)}.")
-    return [f"cast({quote_name(c.name)} as {c.type}) {quote_name(c.name)}" for c in table.columns]
+    return [f"cast({quote_column(c.name)} as {c.type}) {quote_column(c.name)}" for c in table.columns]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mergeplan.planner.engine.spark.quoting import literal, quote_name
+from mergeplan.planner.naming import quote_column
 
 OURS = "mergeplan.properties"
 
@@ -19,7 +20,7 @@ def creation(
     replace: bool = False,
 ) -> str:
     """The statement that creates a view, or takes the place of one; `columns` are their comments, by name."""
-    listed = ", ".join(f"{quote_name(column)}{comment_clause(words)}" for column, words in columns.items())
+    listed = ", ".join(f"{quote_column(column)}{comment_clause(words)}" for column, words in columns.items())
     property_clause = properties_clause({**properties, **listing_ours(properties)})
     clauses = f"{f' ({listed})' if listed else ''}{comment_clause(comment)}{property_clause}"
     verb = "CREATE OR REPLACE VIEW" if replace else "CREATE VIEW"

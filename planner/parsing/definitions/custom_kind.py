@@ -13,6 +13,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.model.kind import Fill, Kind
 from mergeplan.planner.model.model import Model
+from mergeplan.planner.naming import quote_column
 from mergeplan.planner.parsing.definitions.incremental import BOTH, ORDER_KEYS
 from mergeplan.planner.parsing.definitions.materializations.calls import Write
 from mergeplan.planner.parsing.definitions.materializations.classes import Materializations
@@ -76,7 +77,7 @@ def _settings_for_write(kind_prop: Property, write: Write) -> tuple[Property, ..
     """The settings that a write needs, as a model of that kind has them."""
     if not write.columns:
         return ()
-    columns = ", ".join(f"`{name}`" for name in write.columns)
+    columns = ", ".join(map(quote_column, write.columns))
     text = f"time_column {columns}" if write.kind.is_by_time else f"unique_key ({columns})"
     source = SourceText(kind_prop.source.path, text, "spark", kind_prop.source.place(kind_prop.value[0]))
     first, *rest = tokenize(source)

@@ -14,11 +14,13 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.model.model import AuditCall, Column
+from mergeplan.planner.naming import ColumnName, quote_field, quote_fields
 from mergeplan.planner.parsing.sql.tokens import SourceText, Tokens, closing, did_you_mean, parse_tokens, split
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 TRANSFORMS = ("years", "months", "days", "hours", "year", "month", "day", "hour", "date", "bucket", "truncate")
 _TEXTS = (TokenType.STRING, TokenType.IDENTIFIER)
+_CALL = re.compile(r"\w+\(.*\)", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -104,19 +106,34 @@ def names(prop: Property) -> tuple[str, ...]:
     return tuple(_parse_dotted_name(prop, part) for part in _items(prop))
 
 
+def column_names(prop: Property) -> tuple[ColumnName, ...]:
+    """Return `a`, `(a, b)` or `['a', 'b']` as names of columns."""
+    return tuple(_column_name(prop, part) for part in _items(prop))
+
+
+def _column_name(prop: Property, part: Tokens) -> ColumnName:
+    """Return the name of a column: any text in quotes, or identifiers and dots."""
+    is_quoted = len(part) == 1 and part[0].token_type in _TEXTS and part[0].text
+    return ColumnName(part[0].text if is_quoted else _parse_dotted_name(prop, part))
+
+
 def grains(prop: Property) -> tuple[str, ...]:
     """`(a)`, `((a, b), c)` or `(a AS b)`: all columns of all grains, because together they identify rows too."""
     grain_columns: dict[str, None] = {}
     for part in _items(prop):
         inner = split(part[1:-1]) if part and part[0].token_type is TokenType.L_PAREN else [part]
         for column in inner:
-            alias = next((at for at, token in enumerate(column) if token.text.upper() == "AS"), len(column))
-            alone = column[0].text.split() if len(column) == 1 and column[0].token_type in _TEXTS else []
+            alias = next((at for at, token in enumerate(column) if _is_as(token)), len(column))
+            alone = column[0].text.split() if len(column) == 1 and column[0].token_type is TokenType.STRING else []
             if len(alone) == 3 and alone[1].upper() == "AS":  # 'id AS order_id'
                 grain_columns[alone[0].lower()] = None
                 continue
-            grain_columns[_parse_dotted_name(prop, column[:alias])] = None
+            grain_columns[_column_name(prop, column[:alias])] = None
     return tuple(grain_columns)
+
+
+def _is_as(token: Token) -> bool:
+    return token.text.upper() == "AS" and token.token_type not in _TEXTS
 
 
 def items(prop: Property) -> list[list[Token]]:
@@ -196,16 +213,22 @@ def expressions(prop: Property) -> tuple[str, ...]:
 
 
 def _expression(prop: Property, part: Tokens) -> str:
-    """A column or an expression; the name of a function and its arguments stay as they are written."""
+    """Return a column as its `key`, or an expression: how it is written decides which of the two it is.
+
+    The name of a function and its arguments stay as they are written.
+    """
     if not part:
         raise prop.error(f"`{prop.key}` is empty, or has two commas in a row.")
     if len(part) == 1:
-        return part[0].text.lower()
+        is_call = part[0].token_type is TokenType.STRING and _CALL.fullmatch(part[0].text)
+        is_name = part[0].token_type in _TEXTS and part[0].text and not is_call
+        return ColumnName(part[0].text).key if is_name else part[0].text.lower()
     if part[1].token_type is TokenType.L_PAREN and closing(part, 1) == len(part) - 1:
         arguments = [spark_sql(prop.source, argument) for argument in split(part[2:-1])]
         if part[0].text.lower() in TRANSFORMS:
             return f"{part[0].text.lower()}({', '.join(arguments)})"
-    return spark_sql(prop.source, part)
+    text = spark_sql(prop.source, part)
+    return f"({text})" if ColumnName.parse(text) else text  # `current_date()` is written without its brackets
 
 
 def table_properties(parent: Property) -> tuple[tuple[str, str], ...]:
@@ -242,7 +265,7 @@ def spark_type(text: str, dialect: str, place: Place) -> str:
 @lru_cache(maxsize=4096)  # a project has few types and many columns
 def _spark_type(text: str, dialect: str) -> str | None:
     try:
-        built = exp.DataType.build(text, dialect=dialect)
+        built = exp.DataType.build(quote_fields(text) if dialect == "spark" else text, dialect=dialect)
     except (ParseError, SqlTokenError, ValueError):
         built = None
     if not isinstance(built, exp.DataType) or built.this is exp.DType.USERDEFINED:
@@ -269,8 +292,11 @@ def settings(
 
 def _type_text(data_type: exp.DataType) -> str:
     if data_type.this is exp.DType.STRUCT and data_type.expressions:
-        fields = (f"{field.name}:{_type_text(field.args['kind'])}" for field in data_type.find_all(exp.ColumnDef)
-                  if field.parent is data_type)  # fmt: skip
+        fields = (
+            f"{quote_field(field.name)}:{_type_text(field.args['kind'])}"
+            for field in data_type.expressions
+            if isinstance(field, exp.ColumnDef)
+        )
         return f"struct<{','.join(fields)}>"
     if data_type.this in (exp.DType.ARRAY, exp.DType.MAP) and data_type.expressions:
         return f"{data_type.this.value.lower()}<{','.join(_type_text(inner) for inner in data_type.expressions)}>"

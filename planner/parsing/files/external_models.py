@@ -10,6 +10,7 @@ from typing import Any
 from mergeplan.planner.intervals import Cron
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import AuditCall, Column, Model
+from mergeplan.planner.naming import ColumnName
 from mergeplan.planner.parsing.definitions.audits.audits import audit_call
 from mergeplan.planner.parsing.definitions.project_defaults import Defaults
 from mergeplan.planner.parsing.definitions.properties import spark_type
@@ -83,7 +84,7 @@ def _model(document: Document, text: str, defaults: Defaults, index: int, name: 
         owner=str(entry.get("owner") or defaults.owner),
         tags=_texts(document, (index, "tags"), entry.get("tags")),
         grain=(
-            *_texts(document, (index, "grain"), entry.get("grain")),
+            *map(_unquote, _texts(document, (index, "grain"), entry.get("grain"))),
             *_grains(_texts(document, (index, "grains"), entry.get("grains"))),
         ),
     )
@@ -130,7 +131,13 @@ def _descriptions(document: Document, index: int, value: object) -> tuple[tuple[
 def _grains(grain_texts: tuple[str, ...]) -> tuple[str, ...]:
     """`a`, `a AS b` and `(a, b)` as the columns in them."""
     parts = (" ".join(part.split()) for text in grain_texts for part in text.strip().strip("()").split(","))
-    return tuple(dict.fromkeys(re.split(" as ", part, flags=re.IGNORECASE)[0].lower() for part in parts))
+    names = (re.split(" as ", part, flags=re.IGNORECASE)[0].lower() for part in parts)
+    return tuple(dict.fromkeys(map(_unquote, names)))
+
+
+def _unquote(text: str) -> str:
+    """Return a column's name without its back-ticks."""
+    return ColumnName.parse(text) or text if text.startswith("`") else text
 
 
 def _external_columns(document: Document, index: int, value: object, dialect: str) -> tuple[Column, ...]:

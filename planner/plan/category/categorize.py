@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from mergeplan.planner.fingerprint import Fingerprint, digest
 from mergeplan.planner.model.kind import Fill
 from mergeplan.planner.model.model import Model, PythonCode, Seed, Statement
+from mergeplan.planner.naming import partition_text
 from mergeplan.planner.plan.category.reasons import (
     SAME_QUERY,
     Causes,
@@ -402,13 +403,17 @@ def row_settings(model: Model) -> dict[str, str]:
         "delete_insert": "true" if model.delete_insert else "",
         "history": repr(model.history or ""),
         "insert_overwrite": str(model.insert_overwrite),
-        "partitioned_by": repr(model.partitioned_by) if model.replaces_partitions else "",
+        "partitioned_by": _partitions(model) if model.replaces_partitions else "",
         "pre_statements": repr(listed) if (listed := model.shaping) else "",
     }
 
 
 def _start_text(model: Model) -> str:
     return model.start_text if model.start_moves else str(model.start or "")
+
+
+def _partitions(model: Model) -> str:
+    return repr(tuple(map(partition_text, model.partitioned_by)))
 
 
 def layout(model: Model) -> dict[str, str]:
@@ -419,7 +424,7 @@ def layout(model: Model) -> dict[str, str]:
         "storage_format": model.storage_format,
         "table_format": model.table_format,
         "physical_properties": repr(model.physical_properties),
-        "partitioned_by": "" if model.replaces_partitions else repr(model.partitioned_by),
+        "partitioned_by": "" if model.replaces_partitions else _partitions(model),
         "clustered_by": repr(model.clustered_by),
         "partition_by_time_column": str(model.partition_by_time_column),
     }

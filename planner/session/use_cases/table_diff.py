@@ -13,6 +13,7 @@ from mergeplan.planner.checks.diff.table_diff import TableDiff, compare_tables, 
 from mergeplan.planner.errors import MergeplanError, Place, RequestError
 from mergeplan.planner.model.graph import graph_of
 from mergeplan.planner.model.selection import select, strip_default_catalog
+from mergeplan.planner.naming import ColumnName
 from mergeplan.planner.parsing.macros.expand import spark_tree
 from mergeplan.planner.parsing.sql.names import model_name
 from mergeplan.planner.parsing.sql.tokens import SourceText, did_you_mean, tokenize
@@ -62,13 +63,18 @@ def _options(diff_options: TableDiffOptions) -> DiffOptions:
         except MergeplanError as error:
             raise RequestError(f"`--where`: {error.message}") from None
     return DiffOptions(
-        on=tuple(column.lower() for column in diff_options.on),
+        on=tuple(map(_column_name, diff_options.on)),
         where=diff_options.where,
-        skip=frozenset(column.lower() for column in diff_options.skip),
+        skip=frozenset(map(_column_name, diff_options.skip)),
         decimals=diff_options.decimals,
         renamed=tuple((old.strip().lower(), new.strip().lower()) for old, new in diff_options.rename.items()),
         samples=diff_options.samples,
     )
+
+
+def _column_name(text: str) -> str:
+    """Return a column's name as it was typed, with or without back-ticks."""
+    return ColumnName.parse(text) or ColumnName(text)
 
 
 def _diff_tables(work: Workspace, names: tuple[str, str], options: DiffOptions) -> Iterator[TableDiff]:

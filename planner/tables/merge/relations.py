@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from mergeplan.planner.model.model import Column
+from mergeplan.planner.naming import ColumnName
 from mergeplan.planner.parsing.macros.expand import spark_tree
 from mergeplan.planner.parsing.sql.spark_text import spark_text
 
@@ -101,8 +102,9 @@ def text(batch: MergeBatch, tree: exp.Select) -> str:
 
 
 def expression(sql: str) -> exp.Expr:
-    """An expression of the MODEL block as a tree of its own."""
-    return spark_tree(sql).copy()
+    """A column or an expression of the MODEL block as a tree of its own."""
+    name = ColumnName.parse(sql)
+    return spark_tree(sql).copy() if name is None else exp.column(str(name), quoted=True)
 
 
 def cast(value: exp.Expr, type_: str) -> exp.Expr:

@@ -48,7 +48,7 @@ BATCH = {"event_time": "day", "begin": "2026-01-01", "batch_size": "day"}
         (
             incremental("merge", unique_key="a", merge_update_columns=["b", "`C`"]),
             "INCREMENTAL_BY_UNIQUE_KEY (unique_key (a), "
-            "when_matched (WHEN MATCHED THEN UPDATE SET target.b = source.b, target.C = source.C))",
+            "when_matched (WHEN MATCHED THEN UPDATE SET target.b = source.b, target.c = source.c))",
         ),
         (
             incremental("merge", unique_key="a", merge_exclude_columns=["b"], merge_with_schema_evolution=True),
@@ -98,9 +98,9 @@ def test_a_materialization_is_a_kind(made: DbtNode, kind: str) -> None:
         (node(materialized="materialized_view"), "is materialized as `materialized_view`"),
         (node("snapshot", strategy="own"), "has the snapshot strategy `own`"),
         (node("snapshot", strategy="check"), "has no `check_cols`"),
-        (node("snapshot", strategy="check", check_cols=["a + 1"]), "checks `a + 1`, which is no name"),
+        (node("snapshot", strategy="check", check_cols=["a + 1"]), "names `a + 1` in `check_cols`, which is no name"),
         (node("snapshot", strategy="timestamp"), "has no `updated_at`"),
-        (node("snapshot", strategy="timestamp", updated_at="max(a)"), "has `updated_at: max(a)`"),
+        (node("snapshot", strategy="timestamp", updated_at="max(a)"), "names `max(a)` in `updated_at`"),
         (node("snapshot", strategy="check", check_cols="all", hard_deletes="x"), "has `hard_deletes: x`"),
         (incremental("microbatch"), "needs `event_time`, `begin` and a `batch_size`"),
         (incremental("microbatch", **BATCH, later="select 2 as a"), "its query is another one in later runs"),
@@ -371,3 +371,36 @@ def test_an_audit_ends_where_its_query_ends_with_a_comment() -> None:
     ((_, text),) = audit_texts(node("test", text="select a from s.t -- all"), None)
 
     assert text.endswith("select a from s.t -- all\n;")
+
+
+@pytest.mark.parametrize(
+    ("made", "kind"),
+    [
+        (incremental("merge", unique_key="`a-b`"), "INCREMENTAL_BY_UNIQUE_KEY (unique_key (`a-b`))"),
+        (
+            incremental("merge", unique_key="a", merge_update_columns=["`x``y`"]),
+            "INCREMENTAL_BY_UNIQUE_KEY (unique_key (a), "
+            "when_matched (WHEN MATCHED THEN UPDATE SET target.`x``y` = source.`x``y`))",
+        ),
+        (
+            incremental("merge", unique_key="a", merge_exclude_columns=["c d"]),
+            "INCREMENTAL_BY_UNIQUE_KEY (unique_key (a), when_matched (WHEN MATCHED THEN UPDATE SET * EXCEPT (`c d`)))",
+        ),
+    ],
+)
+def test_a_quoted_name_is_a_column(made: DbtNode, kind: str) -> None:
+    assert f"kind {kind}" in model_text(made)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"unique_key": "a-b"},
+        {"unique_key": "a", "partition_by": ["a b"]},
+        {"unique_key": "a", "merge_exclude_columns": ["`a-b`"]},
+        {"unique_key": "a", "merge_update_columns": ["a-b"]},
+    ],
+)
+def test_a_text_that_dbt_would_not_read_as_a_name_is_refused(settings: dict[str, object]) -> None:
+    with pytest.raises(ProjectError, match="names `"):
+        model_text(incremental("merge", **settings))

@@ -118,11 +118,15 @@ def _unique_values(arguments: Arguments) -> str:
     if len(columns) == 1:
         return _duplicates_query(columns, arguments)
     parts = (
-        f"SELECT '{column}' AS column_name, CAST({column} AS STRING) AS text, num_rows FROM ({repeated})"
+        f"SELECT {_text(column)} AS column_name, CAST({column} AS STRING) AS text, num_rows FROM ({repeated})"
         for column in columns
         if (repeated := _duplicates_query([column], arguments))
     )
     return " UNION ALL ".join(parts)
+
+
+def _text(value: str) -> str:
+    return exp.Literal.string(value).sql("spark")
 
 
 def _forall(arguments: Arguments) -> str:

@@ -13,6 +13,7 @@ from sqlglot.errors import SqlglotError
 
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.fingerprint import digest
+from mergeplan.planner.naming import ColumnName
 from mergeplan.planner.parsing.files.dbt.nodes import DbtNode, table_name
 from mergeplan.planner.semantics.spark.spark_settings import is_harmless
 
@@ -130,7 +131,8 @@ def _not_null_column(node: DbtNode, hook: str) -> str:
     of the table knows no such thing."""
     match = _NOT_NULL.fullmatch(hook) if hook in node.post_hooks else None
     is_kept = str(node.settings.get("file_format") or "").lower() in ("delta", "iceberg")
-    return match[2].strip("`") if match and is_kept and table_name(match[1]) == node.table else ""
+    name = ColumnName.parse(match[2]) if match and is_kept and table_name(match[1]) == node.table else None
+    return name or ""
 
 
 def _sets_no_result(hook: str) -> bool:

@@ -10,8 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.naming import quote_column
 from mergeplan.planner.parsing.files.dbt.hooks import refuse_header, refuse_hooks, with_inserted_rows
-from mergeplan.planner.parsing.files.dbt.merges import PREDICATES, merge_settings
+from mergeplan.planner.parsing.files.dbt.merges import PREDICATES, key_texts, merge_settings, read_column
 from mergeplan.planner.parsing.files.dbt.nodes import DbtNode
 from mergeplan.planner.parsing.files.dbt.two_forms import first_or_later, is_alike, later_reads_itself
 
@@ -121,17 +122,14 @@ def _by_check(node: DbtNode) -> tuple[str, tuple[str, ...]]:
         raise _error(node, "is a snapshot by `check` and has no `check_cols`")
     if columns == ("all",):
         return "SCD_TYPE_2_BY_COLUMN", ("columns *",)
-    if unknown := [name for name in columns if not _PLAIN.fullmatch(name.strip("`"))]:
-        raise _error(node, f"checks `{unknown[0]}`, which is no name of a column", "Return it as a column")
-    return "SCD_TYPE_2_BY_COLUMN", (f"columns [{', '.join(name.strip('`').lower() for name in columns)}]",)
+    names = [read_column(node, "check_cols", text) for text in columns]
+    return "SCD_TYPE_2_BY_COLUMN", (f"columns [{', '.join(name.key for name in names)}]",)
 
 
 def _snapshot_column(node: DbtNode, setting: str) -> str:
     """A setting that names a column, in lower case; '' without one."""
-    name = str(node.settings.get(setting) or "").strip().strip("`").lower()
-    if name and not _PLAIN.fullmatch(name):
-        raise _error(node, f"has `{setting}: {name}`, which is no name of a column", "Return it as a column")
-    return name
+    text = str(node.settings.get(setting) or "").strip()
+    return read_column(node, setting, text) if text else ""
 
 
 def _hard_deletes(node: DbtNode) -> str:
@@ -174,7 +172,7 @@ def _delete_insert(node: DbtNode) -> DbtKind:
     Before version 17.1 of Databricks that is two statements, of which the second one reads the query again: several
     columns and the model's own table then come to something else than since.
     """
-    keys = node.words("unique_key")
+    keys = key_texts(node, "unique_key")
     if not keys:
         raise _error(node, "deletes and inserts, and has no `unique_key`")
     if len(keys) > 1:
@@ -183,9 +181,7 @@ def _delete_insert(node: DbtNode) -> DbtKind:
     if not is_alike(node.text, node.later) and later_reads_itself(node):
         what = "deletes and inserts, and reads its own table before or after it, as the version of Databricks decides"
         raise _error(node, what, "Choose the rows of later runs by `current_date()`, or use `merge`")
-    return DbtKind(
-        f"INCREMENTAL_BY_UNIQUE_KEY (unique_key ({keys[0].strip()}), delete_insert true)", first_or_later(node)
-    )
+    return DbtKind(f"INCREMENTAL_BY_UNIQUE_KEY (unique_key ({keys[0]}), delete_insert true)", first_or_later(node))
 
 
 def _insert_overwrite(node: DbtNode) -> DbtKind:
@@ -210,13 +206,14 @@ def _microbatch(node: DbtNode) -> DbtKind:
     """The rows of one batch are replaced, by the column that says when they happened."""
     column, begin = node.settings.get("event_time"), node.settings.get("begin")
     cron = BATCHES.get(str(node.settings.get("batch_size") or "").lower())
-    if not (column and begin and cron and _PLAIN.fullmatch(str(column))):
+    if not (column and begin and cron):
         raise _error(node, f"needs `event_time`, `begin` and a `batch_size` of {', '.join(BATCHES)}")
     if not is_alike(node.text, node.later):
         raise _error(node, "is filled by `microbatch`, and its query is another one in later runs (`is_incremental()`)")
     lookback = node.settings.get("lookback")
     units = 1 if lookback is None else int(str(lookback))
-    kind = f"INCREMENTAL_BY_TIME_RANGE (time_column {column}, batch_size 1, lookback {units})"
+    time = read_column(node, "event_time", str(column)).key
+    kind = f"INCREMENTAL_BY_TIME_RANGE (time_column {time}, batch_size 1, lookback {units})"
     return DbtKind(kind, node.text, (f"cron {quote(cron)}", f"start {quote(str(begin))}"))
 
 
@@ -238,7 +235,7 @@ def quote(text: str) -> str:
 
 def quote_name(name: str) -> str:
     """A column's name."""
-    return name if _PLAIN.fullmatch(name) else f"`{name}`"
+    return name if _PLAIN.fullmatch(name) else quote_column(name)
 
 
 def _error(node: DbtNode, why: str, instead: str = "") -> ProjectError:

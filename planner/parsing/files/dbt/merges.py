@@ -7,20 +7,21 @@ import re
 from sqlglot import exp
 
 from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.naming import ColumnName, quote_column
 from mergeplan.planner.parsing.files.dbt.nodes import DbtNode
 from mergeplan.planner.parsing.sql.misreading import differ
 from mergeplan.planner.parsing.sql.tokens import SourceText, tokenize
 from mergeplan.planner.semantics.expressions import has_other_precedence
 from mergeplan.planner.semantics.spark.spark_sql import FAILURES, spark_text_of, tree_of
 
-_PLAIN = re.compile(r"\w+")
+_PATH_OR_CALL = re.compile(r"\w+(\.\w+)+|\w+\(.*\)", re.DOTALL)
 _SIDES = {"target_alias": ("dbt_internal_dest", "target"), "source_alias": ("dbt_internal_source", "source")}
 PREDICATES = ("predicates", "incremental_predicates")  # the first one that is set counts
 
 
 def merge_settings(node: DbtNode) -> tuple[str, ...]:
     """The settings of INCREMENTAL_BY_UNIQUE_KEY, as MODEL writes them; ProjectError for what it does not do."""
-    keys = tuple(key.strip() for key in node.words("unique_key"))
+    keys = key_texts(node, "unique_key")
     updated = _update(node, keys)
     condition = str(node.settings.get("matched_condition") or "").strip()
     when = f" AND ({_read_condition(node, 'matched_condition', condition)})" if condition else ""
@@ -35,25 +36,52 @@ def merge_settings(node: DbtNode) -> tuple[str, ...]:
 def _update(node: DbtNode, keys: tuple[str, ...]) -> str:
     """What is set where a key is there already."""
     if str(node.settings.get("skip_matched_step") or "").lower() == "true":
-        key = _names(node, "unique_key")[0]
+        key = _names(node, "unique_key")[0].key
         return f"target.{key} = target.{key}"
-    updated, excluded = _names(node, "merge_update_columns"), _names(node, "merge_exclude_columns")
+    updated, excluded = _names(node, "merge_update_columns"), _excluded(node)
     if updated and excluded:
         raise _error(node, "sets both `merge_update_columns` and `merge_exclude_columns`, which dbt refuses")
-    if excluded and {name.lower() for name in excluded}.issuperset(key.strip("`").lower() for key in keys):
+    if excluded and {*excluded}.issuperset(ColumnName.parse(key) for key in keys):
         raise _error(
             node, "names its `unique_key` in `merge_exclude_columns`", "Leave the key out: it is equal anyway."
         )
     if excluded:
-        return f"* EXCEPT ({', '.join(excluded)})"
-    return ", ".join(f"target.{name} = source.{name}" for name in updated) or "*"
+        return f"* EXCEPT ({', '.join(name.key for name in excluded)})"
+    return ", ".join(f"target.{name.key} = source.{name.key}" for name in updated) or "*"
 
 
-def _names(node: DbtNode, setting: str) -> list[str]:
-    names = [name.strip().strip("`") for name in node.words(setting)]
-    if unknown := [name for name in names if not _PLAIN.fullmatch(name)]:
-        raise _error(node, f"names `{unknown[0]}` in `{setting}`, which is no name of a column")
-    return names
+def key_texts(node: DbtNode, setting: str) -> tuple[str, ...]:
+    """Return the columns of a setting as MODEL writes them; ProjectError for a text that is no name and no call.
+
+    dbt writes such a text as it is behind the name of a table: `a-b` is `DBT_INTERNAL_SOURCE.a - b` there, an error.
+    """
+    texts = tuple(text.strip() for text in node.words(setting))
+    for text in texts:
+        if not _PATH_OR_CALL.fullmatch(text):
+            read_column(node, setting, text)
+    return texts
+
+
+def read_column(node: DbtNode, setting: str, text: str) -> ColumnName:
+    """Return the name of a column, in back-ticks or not; ProjectError for any other text."""
+    name = ColumnName.parse(text.strip())
+    if name is None:
+        hint = f"A name that is no word stands in back-ticks: `{quote_column(text.strip('` '))}`."
+        raise _error(node, f"names `{text}` in `{setting}`, which is no name of a column", hint)
+    return name
+
+
+def _excluded(node: DbtNode) -> list[ColumnName]:
+    """Return the columns that are not updated: dbt compares these texts with the names of the table's columns."""
+    texts = node.words("merge_exclude_columns")
+    if quoted := next((text for text in texts if "`" in text), ""):
+        hint = f"Write it without back-ticks: `{quoted.strip('` ')}`."
+        raise _error(node, f"names `{quoted}` in `merge_exclude_columns`, which dbt finds in no table", hint)
+    return [ColumnName(text.strip()) for text in texts]
+
+
+def _names(node: DbtNode, setting: str) -> list[ColumnName]:
+    return [read_column(node, setting, text) for text in node.words(setting)]
 
 
 def _predicates(node: DbtNode) -> list[str]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.parsing.files.dbt.hooks import is_loaded, load_stamp, not_null_columns
 from mergeplan.planner.parsing.files.dbt.kinds import dbt_kind, fill_edges, quote, quote_name
+from mergeplan.planner.parsing.files.dbt.merges import key_texts
 from mergeplan.planner.parsing.files.dbt.moments import fill_moments
 from mergeplan.planner.parsing.files.dbt.nodes import DbtNode, DbtProject
 from mergeplan.planner.parsing.files.foreign_text import find_files, find_macro, is_blank
@@ -187,7 +188,7 @@ def _layout(node: DbtNode) -> Iterator[str]:
     elif file_format:
         message = f"`{node.table}` has the file format `{file_format}`."
         raise ProjectError(message, place=Place(node.path, 1), hint=f"Use one of {', '.join((*FILES, *TABLES))}.")
-    if columns := node.words("partition_by"):
+    if columns := key_texts(node, "partition_by"):
         yield f"partitioned_by ({', '.join(columns)})"
 
 

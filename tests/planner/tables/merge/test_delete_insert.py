@@ -47,5 +47,5 @@ def test_it_may_be_one_statement_over_columns_of_both_sides() -> None:
     into = delete_insert_into(MergeBatch("shop.t", "SELECT 1 AS day, 2 AS n", "held", COLUMNS, ("day",)))
 
     assert into is not None
-    assert into.on == "source.`mergeplan_does` = '1 goes' AND (target.day) = (source.day)"
+    assert into.on == "source.`mergeplan_does` = '1 goes' AND (target.`day`) = (source.`day`)"
     assert (into.matched, into.added) == (("WHEN MATCHED THEN DELETE",), "source.`mergeplan_does` = '2 comes'")
