@@ -11,6 +11,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.qualify import qualify
 
 from mergeplan.planner.model.model import Model
+from mergeplan.planner.model.table_order import order_columns
 from mergeplan.planner.semantics.dependencies import depends_on, source_columns
 from mergeplan.planner.semantics.digests import Digests
 from mergeplan.planner.semantics.keywords import is_keyword, mistakes_keywords
@@ -29,7 +30,7 @@ from mergeplan.planner.semantics.spark.spark_functions import is_volatile, multi
 from mergeplan.planner.semantics.spark.spark_settings import TIME_ZONE
 from mergeplan.planner.semantics.spark.spark_sql import FAILURES, tree_of
 from mergeplan.planner.semantics.traits import takes_rows_by_order, traits_of
-from mergeplan.planner.semantics.types import explicit_type, reader_type
+from mergeplan.planner.semantics.types import certain_types, explicit_type, reader_type
 
 # Settings that change results, but under which the rules of equivalence still hold.
 RULED = frozenset((TIME_ZONE,))
@@ -114,7 +115,9 @@ def model_shape(model: Model, parents: Mapping[str, Parent], memory: ShapeMemory
     text = Digests().hash_texts("as written", model.misread, text) if model.misread else text
     every = {name: Reads(every=True) for name in parents}
     unresolved = shape.unresolved if by_rules else None
-    return Shape(shape.known, text, shape.columns, reads=every, unresolved=unresolved, named=shape.named)
+    return Shape(
+        shape.known, text, shape.columns, reads=every, unresolved=unresolved, named=shape.named, source=shape.source
+    )
 
 
 @lru_cache(maxsize=1024)
@@ -135,8 +138,11 @@ def _as_written(sql: str) -> str:
 
 def _itself(model: Model, parents: Mapping[str, Parent], memory: ShapeMemory) -> dict[str, Parent]:
     """The model as its own parent: its declared columns, else those that its query returns."""
-    declared = tuple(column.name for column in model.columns)
-    return {model.name: Parent(declared or shape_of(model.sql, parents, memory=memory).columns)}
+    types = {column.name: column.type for column in model.columns}
+    query = None if types else shape_of(model.sql, parents, memory=memory)
+    names = tuple(types) or (query.columns if query else None)
+    known = types or (certain_types(query.types) if query else {})
+    return {model.name: Parent(names and order_columns(model, names, known))}
 
 
 def tables_of(tree: exp.Expr) -> frozenset[str]:

@@ -30,6 +30,12 @@ class TableDigest:
     rows: str
     columns: Mapping[str, str]
     order: str = ""  # of a view's rows, as far as its query defines it; the rows of a table have none
+    placed: tuple[str, ...] = ()  # the columns in the table's order, where that is not the one of `columns`
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the columns in the order in which `*` has them."""
+        return self.placed or tuple(self.columns)
 
 
 @dataclass

@@ -89,6 +89,8 @@ class Shape:
             for name in sorted(parents)
             for part in (name, parents[name].rows, *(x for pair in parents[name].columns.items() for x in pair))
         ] + [part for name in sorted(parents) if (part := parents[name].order)]
+        if self.source is None or not self.source.narrowed:  # it may take columns by their place
+            whole += [part for name in sorted(parents) for part in parents[name].placed]
         rows = digests.hash_texts("opaque", self.text, *whole)
         return TableDigest(rows, {name: digests.hash_texts("column of", name) for name in self.columns or ()})
 

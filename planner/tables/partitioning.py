@@ -11,11 +11,11 @@ from mergeplan.planner.engine.table import PartitionColumn
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.intervals import UNITS
 from mergeplan.planner.model.model import Column, History, Model
+from mergeplan.planner.model.table_order import FOLDER_TYPES
 from mergeplan.planner.naming import quote_column
 from mergeplan.planner.parsing.macros.expand import spark_tree
 from mergeplan.planner.tables.merge.unique_key import MERGE
 
-AS_THEY_ARE = ("string", "date", "boolean", "tinyint", "smallint", "int", "bigint")  # kept whole in a folder's name
 TIMES = ("timestamp", "timestamp_ntz", "date")  # the types of the time since which a version is in force
 HIDDEN = "mergeplan_part_{}"
 BATCH = PartitionColumn("mergeplan_batch", "string", "'copied'", hidden=True)  # of a table that batches are appended to
@@ -101,7 +101,7 @@ def _is_covered(model: Model, text: str) -> bool:
 def _part(model: Model, text: str, columns: tuple[Column, ...], number: int) -> PartitionColumn:
     types = {column.name: column.type for column in columns}
     if text in types:
-        if types[text] in AS_THEY_ARE:
+        if types[text] in FOLDER_TYPES:
             return PartitionColumn(text, types[text], _reject_empty_text(text, types[text]), hidden=False)
         return _build_hidden_column(quote_column(text), number)
     used = {column.name.lower() for column in spark_tree(text).find_all(exp.Column)}
@@ -128,7 +128,7 @@ def _transform(model: Model, name: str, inside: str, types: dict[str, str]) -> s
     type_ = types[column.lower()]
     if type_ == "string":
         return f"substring({quoted}, 1, {width})"
-    if type_ in AS_THEY_ARE[3:] or type_.startswith("decimal"):
+    if type_ in FOLDER_TYPES[3:] or type_.startswith("decimal"):
         return f"{quoted} - pmod({quoted}, {width})"
     raise _wrong(model, f"`truncate` cuts texts and numbers, and `{column}` of {model.name} is a {type_}.", "")
 

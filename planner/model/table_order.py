@@ -1,0 +1,46 @@
+"""The order of the columns of a model's table, by which its readers' `*` goes.
+
+Files in folders have the columns that name the folders behind all others; a format with a log keeps the order of the
+query, and so does a view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from mergeplan.planner.intervals import UNITS
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.model.table_format import TABLE_FORMATS
+
+# Types that name a folder as they are: a column of another type stays in its place, beside a hidden one.
+FOLDER_TYPES = ("string", "date", "boolean", "tinyint", "smallint", "int", "bigint")
+
+
+def order_columns(model: Model, columns: Iterable[str], types: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the columns of a model's query and kind in the order of its table.
+
+    A column whose type is not in `types` counts as one that can name a folder.
+    """
+    names = tuple(columns)
+    if not model.kind.is_stored or model.table_format in TABLE_FORMATS:
+        return names
+    last = _folder_columns(model, names, types)
+    return (*(name for name in names if name not in last), *last)
+
+
+def _folder_columns(model: Model, names: tuple[str, ...], types: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the columns that name a table's folders, time first."""
+    parts = tuple(
+        name
+        for name in dict.fromkeys(model.partitioned_by)
+        if name in names and name != model.time_column and types.get(name, FOLDER_TYPES[0]) in FOLDER_TYPES
+    )
+    # Spark wants a column beside those that a table is partitioned by: without one, hidden columns take their place.
+    parts = parts if len(parts) + bool(model.time_column) < len(names) else ()
+    return (*((model.time_column,) if _names_days(model, names, types) else ()), *parts)
+
+
+def _names_days(model: Model, names: tuple[str, ...], types: Mapping[str, str]) -> bool:
+    is_by_day = model.partition_by_time_column and UNITS[model.cron.unit] >= UNITS["day"]
+    is_date = model.time_column in names and types.get(model.time_column, "date") == "date"
+    return model.kind.is_by_time and is_by_day and is_date and len(names) > 1
