@@ -16,6 +16,7 @@ from mergeplan.planner.semantics.dependencies import depends_on, source_columns
 from mergeplan.planner.semantics.digests import Digests
 from mergeplan.planner.semantics.keywords import is_keyword, mistakes_keywords
 from mergeplan.planner.semantics.normalize import captures, join_catalogs, misread, normalize_query, pivots_joins
+from mergeplan.planner.semantics.open_columns import MORE, add_open_columns
 from mergeplan.planner.semantics.parent import Parent, narrow
 from mergeplan.planner.semantics.query.algebra import Opaque, Relation
 from mergeplan.planner.semantics.query.clauses import clauses
@@ -83,6 +84,10 @@ def _read(sql: str, parent_pairs: tuple[tuple[str, Parent], ...], time_column: s
     join_catalogs(tree)
     names = tables_of(tree)
     parents = {name: Parent(None) for name in names} | {name: parent for name, parent in parent_pairs if name in names}
+    opened = add_open_columns(tree, parents)
+    if opened is None:
+        return _Analysis(_unknown(sql, tree, names))
+    parents, is_open = opened, opened != parents
     schemas = {name: parent.columns for name, parent in parents.items()}
     # Before qualification, which would resolve these names without a warning.
     doubtful = mistakes_keywords(tree, schemas)
@@ -93,7 +98,8 @@ def _read(sql: str, parent_pairs: tuple[tuple[str, Parent], ...], time_column: s
     try:
         qualified = qualify(tree.copy(), dialect="spark", schema=_nest_schemas(schemas), identify=True)
     except SqlglotError:
-        return _Analysis(_unknown(sql, tree, names, _find_unresolved_column(tree, schemas)))
+        unresolved = None if is_open else _find_unresolved_column(tree, schemas)
+        return _Analysis(_unknown(sql, tree, names, unresolved))
     return _build_analysis(tree, qualified, parents, time_column, doubtful or misread(tree))
 
 
@@ -157,7 +163,8 @@ def _build_analysis(
 ) -> _Analysis:
     outputs = tree.selects if isinstance(tree, exp.Query) and not tree.is_star else []
     columns = tuple(name for output in outputs for name in _names(output))
-    if not columns or len(set(columns)) < len(columns) or any(map(_is_named_by_spark, outputs)):
+    is_odd = len(set(columns)) < len(columns) or MORE in columns
+    if not columns or is_odd or any(map(_is_named_by_spark, outputs)):
         return _Analysis(_unknown(_text(written), tree, frozenset(parents)))
     tables = {
         name: TableSource(
@@ -179,6 +186,9 @@ def _build_analysis(
         if tuple(relation.columns) != columns:
             raise Opaque("columns that Spark names in another way")
         seen = Digests().relation(relation)
+        reads = _reads(relation, parents)
+        if any(MORE in read.rows.union(*read.outputs.values()) for read in reads.values()):
+            raise Opaque("a `*` over a table of which not all columns are declared")
     except Opaque as opaque:
         return _Analysis(_opaque(written, columns, parents, opaque.obstacle, by_day=by_day))
     except RecursionError:
@@ -197,7 +207,7 @@ def _build_analysis(
         frame=clauses(relation),
         volatile=further.outputs | {name for name, value in relation.columns.items() if value.volatile},
         volatile_rows=further.rows or relation.block.volatile,
-        reads=_reads(relation, parents),
+        reads=reads,
         bounded=interval_filters(relation) if time_column else {},
         day=further.day,
         types=tuple((name, known) for name, value in relation.columns.items() if (known := reader_type(value))),
@@ -287,7 +297,8 @@ def _unknown(sql: str, tree: exp.Expr, names: frozenset[str], unresolved: str | 
     if isinstance(tree, exp.Query) and not tree.is_star:
         selects = tree.selects
         if all(e.alias_or_name for e in selects) and not any(map(multiplies_rows, (e.unalias() for e in selects))):
-            columns = tuple(e.alias_or_name.lower() for e in selects)
+            names_of_all = tuple(e.alias_or_name.lower() for e in selects)
+            columns = None if MORE in names_of_all else names_of_all
     reads = {name: Reads(every=True) for name in names}
     return Shape(False, sql, columns, reads=reads, unresolved=unresolved)
 

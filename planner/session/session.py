@@ -42,6 +42,7 @@ from mergeplan.planner.session.use_cases.audits import audit_history, stream_aud
 from mergeplan.planner.session.use_cases.cancelling import interruptible
 from mergeplan.planner.session.use_cases.catalog import make_catalog
 from mergeplan.planner.session.use_cases.data_diff import data_diffs, pairs_of_environment
+from mergeplan.planner.session.use_cases.declarations import add_declaration_warnings
 from mergeplan.planner.session.use_cases.diff import difference
 from mergeplan.planner.session.use_cases.drift import add_drift_warnings
 from mergeplan.planner.session.use_cases.environments import (
@@ -187,6 +188,7 @@ class Session(Opened):
             planned = prepare_plan(work, asked)
             if asked.refresh or work.has_engine or work.is_warm:
                 planned = add_drift_warnings(work, planned, describe=asked.refresh)
+                planned = add_declaration_warnings(work, planned)
             if not planned.blockers and work.has_engine:
                 check_queries(work, planned)
             if not (planned.is_empty or planned.blockers):
