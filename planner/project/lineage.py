@@ -256,7 +256,7 @@ def _why_not(shape: Shape, parents: Mapping[str, Parent]) -> str:
         return f"the columns of {', '.join(unknown)} are not known"
     if shape.unresolved:
         return f"its query names a column `{shape.unresolved}` that nothing it reads has"
-    return "its query has a part that is not followed column by column"
+    return f"its query has {shape.obstacle or 'a part'} that is not followed column by column"
 
 
 def _resolve_name(graph: Graph, target: str) -> tuple[str, str | None]:

@@ -20,6 +20,7 @@ from mergeplan.planner.plan.category.categorize import EVERY, UNTOUCHED, Verdict
 from mergeplan.planner.plan.category.decision import Analysis, Candidate, Decision, Decisions, Inputs
 from mergeplan.planner.plan.category.override import overridden, override_of
 from mergeplan.planner.plan.category.parent_effects import OverParents, digest_for_readers, over_parents
+from mergeplan.planner.plan.category.self_reading import follow_old_snapshot, keep_old_meaning
 from mergeplan.planner.plan.category.settled import settle
 from mergeplan.planner.plan.category.verdict import (
     build_change,
@@ -70,11 +71,13 @@ def decide_model(inputs: Inputs, model: Model, parents: Mapping[str, Decision]) 
         settled = settle(inputs, model, old, parents)
         if settled is not None:
             return _decide_settled(settled)
+    followed = follow_old_snapshot(inputs, old) if old is not None else None
     analysis = analyze_query(inputs, model, parents)
     effects = {name: parent.effect for name, parent in parents.items()}
     known = {column for parent in parents.values() for column in parent.snapshot.as_parent.columns or ()}
     problem = find_column_problem(inputs.graph, model, analysis.shape, effects, known)
-    return _decide_by_analysis(inputs, model, old, analysis, parents).add_problem(problem)
+    decision = _decide_by_analysis(inputs, model, followed, analysis, parents).add_problem(problem)
+    return decision if old is None or followed is old else keep_old_meaning(decision, old)
 
 
 def _decide_by_analysis(
@@ -82,7 +85,8 @@ def _decide_by_analysis(
 ) -> Decision:
     edited = old is not None and is_edited(old.model, model)
     if old is not None and analysis.fingerprint == old.fingerprint and not edited:
-        return Decision(old)  # the edit above it touches nothing that the fingerprint is made of
+        # the edit above it touches nothing that the fingerprint is made of
+        return Decision(inputs.base[model.name])
     fresh = build_new_snapshot(inputs, model, analysis, parents)
     if old is None:
         return _decide_addition(inputs, fresh, parents)
