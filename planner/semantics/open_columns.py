@@ -27,7 +27,7 @@ def add_open_columns(tree: exp.Expr, parents: Mapping[str, Parent]) -> dict[str,
     declared = {column for parent in opened.values() for column in parent.columns or ()}
     if _takes_by_place(tree) or _may_capture(tree, declared):
         return None
-    named = _undeclared_names(tree, parents, opened)
+    named = _find_undeclared_names(tree, parents, opened)
     if named is None:
         return None
     more = {
@@ -87,7 +87,7 @@ def _is_in_expression(select: exp.Expr) -> bool:
     return False
 
 
-def _undeclared_names(
+def _find_undeclared_names(
     tree: exp.Expr, parents: Mapping[str, Parent], opened: Mapping[str, Parent]
 ) -> dict[str, set[str]] | None:
     """Return the columns that a query names and no table is known to have, by open table; None where several may."""

@@ -129,13 +129,13 @@ def close_over_itself(held: TableDigest, own: Reads | None) -> TableDigest:
 
 def expand_own_columns(own: Reads, columns: frozenset[str]) -> frozenset[str]:
     """Return the columns of a model's own table that these are made from, batch after batch, with themselves."""
-    found, waiting = set[str](), [*columns]
+    names, waiting = set[str](), [*columns]
     while waiting:
         name = waiting.pop()
-        if name not in found:
-            found.add(name)
+        if name not in names:
+            names.add(name)
             waiting += own.outputs.get(name, ())
-    return frozenset(found)
+    return frozenset(names)
 
 
 @dataclass(frozen=True)

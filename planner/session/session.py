@@ -15,6 +15,7 @@ from mergeplan.planner.apply.outcome import Outcome
 from mergeplan.planner.apply.promotion.rollback import RollbackPlan
 from mergeplan.planner.catalog.catalog import Catalog
 from mergeplan.planner.errors import Cancelled, Refused, RequestError
+from mergeplan.planner.session.declarations import add_declaration_warnings
 from mergeplan.planner.session.events import Emit, silent
 from mergeplan.planner.session.moments import moment
 from mergeplan.planner.session.notebook.check_results import AuditResults, DataDiffs, PhysicalDiffs
@@ -42,7 +43,6 @@ from mergeplan.planner.session.use_cases.audits import audit_history, stream_aud
 from mergeplan.planner.session.use_cases.cancelling import interruptible
 from mergeplan.planner.session.use_cases.catalog import make_catalog
 from mergeplan.planner.session.use_cases.data_diff import data_diffs, pairs_of_environment
-from mergeplan.planner.session.use_cases.declarations import add_declaration_warnings
 from mergeplan.planner.session.use_cases.diff import difference
 from mergeplan.planner.session.use_cases.drift import add_drift_warnings
 from mergeplan.planner.session.use_cases.environments import (

@@ -25,7 +25,7 @@ def follow_old_snapshot(inputs: Inputs, old: Snapshot) -> Snapshot:
     began = first_day(inputs.base_graph, model)
     if shape is None or not _is_known_by_text(old, read_old_meanings(model, shape, base, began)):
         return old
-    meaning = meaning_of(model, shape, _held(model, base), began)
+    meaning = meaning_of(model, shape, _read_digests(model, base), began)
     kept = replace(meaning, held_rows=old.meaning.held_rows, held=old.meaning.held)
     return replace(old, meaning=kept, columns=old.columns or table_names(model, shape))
 
@@ -37,7 +37,7 @@ def read_old_meanings(model: Model, shape: Shape, base: Mapping[str, Snapshot], 
         return ()
     reads = {name: Reads(every=True) for name in model.depends_on}
     texts = Shape(True, shape.text, shape.columns, reads=reads), Shape(False, model.sql, None, reads=reads)
-    return tuple(meaning_of(model, text, _held(model, base), began) for text in texts)
+    return tuple(meaning_of(model, text, _read_digests(model, base), began) for text in texts)
 
 
 def _is_known_by_text(old: Snapshot, meanings: tuple[Meaning, ...]) -> bool:
@@ -45,7 +45,7 @@ def _is_known_by_text(old: Snapshot, meanings: tuple[Meaning, ...]) -> bool:
     return known is not None and any((m.rows, m.columns) == (known.rows, known.columns) for m in meanings)
 
 
-def _held(model: Model, base: Mapping[str, Snapshot]) -> dict[str, TableDigest]:
+def _read_digests(model: Model, base: Mapping[str, Snapshot]) -> dict[str, TableDigest]:
     return {name: base[name].visible_digest for name in model.depends_on}
 
 

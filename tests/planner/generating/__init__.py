@@ -37,7 +37,7 @@ def generate(seed: int) -> Case:
     old = nodes(rng)
     new, done = old, list[str]()
     for target in _targets(rng, old):
-        columns = TABLES | {node.name: node.shown for node in old if node.name < target.name}
+        columns = TABLES | {node.name: node.table_columns for node in old if node.name < target.name}
         sql, names = edit_query(rng, target.sql, columns)
         done += [f"{target.name}: {name}" for name in names]
         new = rewritten(new, target.name, sql)

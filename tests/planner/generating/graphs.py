@@ -40,7 +40,7 @@ class Node:
         return model(self.name, self.sql, self.kind, partitioned_by=self.cut)
 
     @property
-    def shown(self) -> Columns:
+    def table_columns(self) -> Columns:
         """Its columns in the order of its table."""
         return {name: self.columns[name] for name in order_columns(self.model(), self.columns, {})}
 
@@ -57,7 +57,7 @@ def nodes(rng: random.Random) -> Nodes:
 
 
 def _node(rng: random.Random, name: str, before: list[Node]) -> Node:
-    everything = TABLES | {each.name: each.shown for each in before}
+    everything = TABLES | {each.name: each.table_columns for each in before}
     picked = rng.sample(list(everything), min(len(everything), 2))
     if before and rng.random() < 0.8:
         picked = [before[-1].name, *([rng.choice(picked)] if rng.random() < 0.5 else [])]
