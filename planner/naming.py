@@ -82,6 +82,16 @@ def partition_text(key: str) -> str:
     return str(name) if name is not None and _HYPHENED.fullmatch(name) else key
 
 
+def partition_column(key: str) -> str | None:
+    """Return the column that a part of `partitioned_by` is, or None: earlier versions kept `a-b` without back-ticks.
+
+    >>> partition_column("`a-b`"), partition_column("a-b"), partition_column("a - b"), partition_column("days(ts)")
+    ('a-b', 'a-b', None, None)
+    """
+    name = ColumnName.parse(key)
+    return key if name is None and _HYPHENED.fullmatch(key) else name
+
+
 def quote_name(name: str) -> str:
     """Return the name of a table, a view or a schema with each of its parts in back-ticks."""
     return ".".join(map(quote_column, name.split(".")))

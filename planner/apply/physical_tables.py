@@ -12,9 +12,10 @@ from mergeplan.planner.intervals import UNITS
 from mergeplan.planner.model.kind import Fill
 from mergeplan.planner.model.model import Column
 from mergeplan.planner.model.table_format import TABLE_FORMATS
+from mergeplan.planner.model.table_order import is_too_long
 from mergeplan.planner.snapshot.snapshot import Snapshot
 from mergeplan.planner.state.store import StateStore
-from mergeplan.planner.tables.partitioning import BATCH, is_too_long, parts_of
+from mergeplan.planner.tables.partitioning import BATCH, parts_of
 
 LEASE = "table:"
 

@@ -159,6 +159,7 @@ class Model:
     misread: str = ""  # what the text says and the parser's tree does not, so that no edit of it is overlooked
     dialect: str = "spark"
     columns: tuple[Column, ...] = ()  # declared ones; () when the query decides
+    open_columns: bool = False  # of an external table, which may have others besides the declared ones
     contract: bool = False  # the query returns just the declared columns, of just these types
     depends_on: tuple[str, ...] = ()  # every table the query or `depends_on` names, sorted; never itself
     reads_itself: bool = False  # its query reads what its table held before the batch

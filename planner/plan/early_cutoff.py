@@ -58,7 +58,7 @@ def comparison(reader: str, shape: Shape | None, old: Snapshot | None, new: Snap
     if old.columns is None or new.columns is None or not shape.known or _cut(old) != _cut(new):
         return None
     reads = shape.reads.get(new.name)
-    if reads is None or (reads.every and old.columns != new.columns):
+    if reads is None or (reads.every and old.table_columns != new.table_columns):
         return None
     # Rows count too, not only outputs: a column in a WHERE decides which rows the reader has.
     columns = frozenset(new.columns) if reads.every else reads.rows.union(*reads.outputs.values())

@@ -112,9 +112,28 @@ def build_mixed_snapshot(old: Snapshot, fresh: Snapshot, version: str, *, recomp
     return _holding(replace(fresh, version=version, forced=True), TableDigest(rows, columns))
 
 
-def still_mixed(snapshot: Snapshot, old: Snapshot) -> Snapshot:
+def keep_columns(snapshot: Snapshot, old: Snapshot) -> Snapshot:
+    """Return a mixed snapshot with the columns of its table, where its model ignores some that come or go."""
+    model, meaning = snapshot.model, snapshot.meaning
+    if old.columns is None or snapshot.columns is None or meaning is None:
+        return snapshot
+    query, before = snapshot.columns, old.columns
+    stay = tuple(name for name in query if name in before or model.on_additive_change != "ignore")
+    gone = tuple(name for name in before if name not in query and model.on_destructive_change == "ignore")
+    digests = {**old.visible_digest.columns, **dict(meaning.held)}
+    types = (pair for pair in (old.meaning.types if old.meaning else ()) if pair[0] in gone)
+    held = tuple((name, digests[name]) for name in (*stay, *gone) if name in digests)
+    return replace(
+        snapshot, columns=(*stay, *gone), meaning=replace(meaning, held=held, types=(*meaning.types, *types))
+    )
+
+
+def still_mixed(snapshot: Snapshot, old: Snapshot, *, keeps_table: bool = False) -> Snapshot:
     """The snapshot that goes by the old one's rows, which a forward-only change had kept."""
-    return _holding(replace(snapshot, forced=True), old.visible_digest) if old.is_mixed else snapshot
+    if not old.is_mixed:
+        return snapshot
+    mixed = _holding(replace(snapshot, forced=True), old.visible_digest)
+    return replace(mixed, columns=old.columns) if keeps_table else mixed
 
 
 def _holding(snapshot: Snapshot, visible_digest: TableDigest) -> Snapshot:

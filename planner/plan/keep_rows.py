@@ -8,7 +8,13 @@ from mergeplan.planner.plan.category.categorize import Verdict, difference
 from mergeplan.planner.plan.category.decision import Candidate, Decision
 from mergeplan.planner.plan.category.verdict import build_change
 from mergeplan.planner.plan.change import Blocker, Forward
-from mergeplan.planner.plan.forward_only import blocker_of, build_mixed_snapshot, going_on, schema_findings
+from mergeplan.planner.plan.forward_only import (
+    blocker_of,
+    build_mixed_snapshot,
+    going_on,
+    keep_columns,
+    schema_findings,
+)
 from mergeplan.planner.plan.new_table import free_version, version_details
 from mergeplan.planner.snapshot.snapshot import Snapshot, assign_version, version_of
 
@@ -20,6 +26,7 @@ def keep_rows(candidate: Candidate, rule_verdict: Verdict) -> Decision:
     snapshot = _build_mixed_table(candidate) if takes_over else fresh
     forward = going_on(old, snapshot, inputs.loaded, inputs.forward) if takes_over else None
     moved = _columns_that_move(old, snapshot, forward) if forward else {}
+    snapshot = keep_columns(snapshot, old) if forward and forward.rows else snapshot
     # Without an effective date the table holds all that it needs from its creation on, like one that prod shares.
     anew = not takes_over or since is not None
     change = build_change(candidate, snapshot, rule_verdict, is_recomputed=fresh.kind.is_stored and anew)

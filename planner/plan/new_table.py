@@ -75,7 +75,7 @@ def build_new_snapshot(inputs: Inputs, model: Model, analysis: Analysis, parents
     # By what the parents' tables hold, and not by what they report: the version says what a query returns from them.
     held = {name: parent.snapshot.visible_digest for name, parent in parents.items()}
     meaning = meaning_of(model, analysis.shape, held, analysis.began)
-    fresh = Snapshot(model, analysis.fingerprint, "", _columns(model, analysis.shape), meaning=meaning)
+    fresh = Snapshot(model, analysis.fingerprint, "", table_names(model, analysis.shape), meaning=meaning)
     remember_meaning(fresh, analysis.shape, {n: parent.snapshot for n, parent in parents.items()}, analysis.began)
     old = inputs.base.get(model.name)
     if old is not None and _empty_meaning(meaning) == old.meaning:
@@ -197,7 +197,7 @@ def _empty_meaning(meaning: Meaning) -> Meaning:
     return replace(meaning, rows=digest(meaning.rows, "left empty")[:24])
 
 
-def _columns(model: Model, shape: Shape | None) -> tuple[str, ...] | None:
+def table_names(model: Model, shape: Shape | None) -> tuple[str, ...] | None:
     """The names of a table's columns, in order; None where nobody can tell them."""
     kept = tuple(column.name for column in model.history_columns)
     if shape is not None and shape.columns is not None:

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.model.graph import Graph, graph_of
 from mergeplan.planner.model.model import Model
+from mergeplan.planner.model.table_order import order_columns
 from mergeplan.planner.naming import ColumnName
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
 from mergeplan.planner.semantics.columns import model_shape
@@ -23,7 +24,7 @@ from mergeplan.planner.semantics.parent import Parent
 from mergeplan.planner.semantics.query.algebra import Block
 from mergeplan.planner.semantics.shape import Shape
 from mergeplan.planner.semantics.shape_memory import NO_MEMORY, ShapeMemory
-from mergeplan.planner.semantics.types import normalize_type
+from mergeplan.planner.semantics.types import certain_types, normalize_type
 
 ROWS = ""  # instead of a column's name: which rows the model has
 ALL = "*"  # instead of a column's name: any column, and the rows, because it is not known which
@@ -176,16 +177,18 @@ def _follow_model(model: Model, parents: Mapping[str, Parent], memory: ShapeMemo
     declared = tuple(column.name for column in model.columns) or None
     types = tuple((column.name, normalize_type(column.type)) for column in model.columns)
     if model.python:
+        declared = declared and order_columns(model, declared, dict(types))
         return Followed(Parent(declared, types=types), lambda: _from_all(model, model.depends_on), "it is Python code")
     if not model.sql:
-        return Followed(Parent(declared or (model.seed.header if model.seed else None), types=types))
+        names = declared or (model.seed.header if model.seed else None)
+        return Followed(Parent(names, types=types, is_open=model.open_columns))
     shape = model_shape(model, parents, memory)
     cast = types if types and not model.kind.is_view else shape.types
     names = shape.columns or declared
-    kept = tuple(column.name for column in model.history_columns)
-    table = Parent(
-        names and (*names, *kept), types=(*cast, *((c.name, normalize_type(c.type)) for c in model.history_columns))
-    )
+    kept = tuple((column.name, normalize_type(column.type)) for column in model.history_columns)
+    types = (*cast, *kept)
+    names = names and order_columns(model, (*names, *(name for name, _ in kept)), certain_types(types))
+    table = Parent(names, types=types)
     if shape.own is not None and shape.source is not None:
         return Followed(table, lambda: _edges(model, shape, memory))
     return Followed(table, lambda: _from_all(model, sorted(shape.reads)), _why_not(shape, parents))
@@ -254,7 +257,7 @@ def _why_not(shape: Shape, parents: Mapping[str, Parent]) -> str:
         return f"the columns of {', '.join(unknown)} are not known"
     if shape.unresolved:
         return f"its query names a column `{shape.unresolved}` that nothing it reads has"
-    return "its query has a part that is not followed column by column"
+    return f"its query has {shape.obstacle or 'a part'} that is not followed column by column"
 
 
 def _resolve_name(graph: Graph, target: str) -> tuple[str, str | None]:

@@ -18,8 +18,8 @@ from mergeplan.planner.errors import Place, ProjectError, ProjectErrors
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.model.kind import Fill, Kind
 from mergeplan.planner.model.model import Model, PythonCode
-from mergeplan.planner.parsing.definitions.blueprints import MOST
 from mergeplan.planner.naming import ColumnName
+from mergeplan.planner.parsing.definitions.blueprints import MOST
 from mergeplan.planner.parsing.definitions.custom_kind import check_interval
 from mergeplan.planner.parsing.definitions.incremental import reading_itself
 from mergeplan.planner.parsing.files.model_file import Defaults, parse_block, parse_model

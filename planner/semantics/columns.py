@@ -11,10 +11,12 @@ from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.qualify import qualify
 
 from mergeplan.planner.model.model import Model
+from mergeplan.planner.model.table_order import order_columns
 from mergeplan.planner.semantics.dependencies import depends_on, source_columns
 from mergeplan.planner.semantics.digests import Digests
 from mergeplan.planner.semantics.keywords import is_keyword, mistakes_keywords
 from mergeplan.planner.semantics.normalize import captures, join_catalogs, misread, normalize_query, pivots_joins
+from mergeplan.planner.semantics.open_columns import MORE, add_open_columns
 from mergeplan.planner.semantics.parent import Parent, narrow
 from mergeplan.planner.semantics.query.algebra import Opaque, Relation
 from mergeplan.planner.semantics.query.clauses import clauses
@@ -28,13 +30,13 @@ from mergeplan.planner.semantics.query.time_locality import (
     time_dependence,
 )
 from mergeplan.planner.semantics.query.unique import Keys, keys_of
-from mergeplan.planner.semantics.shape import Reads, Shape, Source
+from mergeplan.planner.semantics.shape import Reads, Shape, Source, close_over_itself, expand_own_columns
 from mergeplan.planner.semantics.shape_memory import NO_MEMORY, ShapeMemory
 from mergeplan.planner.semantics.spark.spark_functions import is_volatile, multiplies_rows
 from mergeplan.planner.semantics.spark.spark_settings import TIME_ZONE
 from mergeplan.planner.semantics.spark.spark_sql import FAILURES, tree_of
 from mergeplan.planner.semantics.traits import takes_rows_by_order, traits_of
-from mergeplan.planner.semantics.types import explicit_type, reader_type
+from mergeplan.planner.semantics.types import certain_types, explicit_type, reader_type
 
 # Settings that change results, but under which the rules of equivalence still hold.
 RULED = frozenset((TIME_ZONE,))
@@ -87,6 +89,10 @@ def _read(sql: str, parent_pairs: tuple[tuple[str, Parent], ...], time_column: s
     join_catalogs(tree)
     names = tables_of(tree)
     parents = {name: Parent(None) for name in names} | {name: parent for name, parent in parent_pairs if name in names}
+    opened = add_open_columns(tree, parents)
+    if opened is None:
+        return _Analysis(_unknown(sql, tree, names))
+    parents, is_open = opened, opened != parents
     schemas = {name: parent.columns for name, parent in parents.items()}
     # Before qualification, which would resolve these names without a warning.
     doubtful = mistakes_keywords(tree, schemas)
@@ -97,29 +103,40 @@ def _read(sql: str, parent_pairs: tuple[tuple[str, Parent], ...], time_column: s
     try:
         qualified = qualify(tree.copy(), dialect="spark", schema=_nest_schemas(schemas), identify=True)
     except SqlglotError:
-        return _Analysis(_unknown(sql, tree, names, _find_unresolved_column(tree, schemas)))
+        unresolved = None if is_open else _find_unresolved_column(tree, schemas)
+        return _Analysis(_unknown(sql, tree, names, unresolved))
     return _build_analysis(tree, qualified, parents, time_column, doubtful or misread(tree))
 
 
 def model_shape(model: Model, parents: Mapping[str, Parent], memory: ShapeMemory = NO_MEMORY) -> Shape:
     """The shape of a model's query over its parents.
 
-    Columns cannot be followed if statements that may change results run before the query, if it reads itself, so that a
-    row depends on all earlier rows, or if the parser misreads it. Under such statements, and under some Spark settings,
-    two spellings that are equivalent by our rules may differ: then only the written query counts.
+    Columns cannot be followed if statements that may change results run before the query, or if the parser misreads it.
+    Those of a model that reads itself are followed through all of its batches. Under such statements, and under some
+    Spark settings, two spellings that are equivalent by our rules may differ: then only the written query counts.
     """
     own = _itself(model, parents, memory) if model.reads_itself else {}
     shape = shape_of(model.sql, {**parents, **own}, model.time_column, memory)
     if model.kind.is_embedded and (names := names_with_capitals(model.sql)):
         shape = replace(shape, text=Digests().hash_texts("spelled", shape.text, *sorted(names.values())))
     by_rules = not model.shaping and all(key in RULED for key, _ in model.settings)
-    if by_rules and not own and not model.misread:
-        return shape
+    if by_rules and not model.misread and (not own or shape.own is not None):
+        return follow_itself(shape, model.name) if own else shape
     text = shape.text if by_rules else Digests().hash_texts("as written", repr(model.shaping), _as_written(model.sql))
     text = Digests().hash_texts("as written", model.misread, text) if model.misread else text
     every = {name: Reads(every=True) for name in parents}
     unresolved = shape.unresolved if by_rules else None
-    text_shape = Shape(shape.known, text, shape.columns, reads=every, unresolved=unresolved, named=shape.named)
+    obstacle = shape.obstacle if by_rules and not model.misread else ""
+    text_shape = Shape(
+        shape.known,
+        text,
+        shape.columns,
+        reads=every,
+        unresolved=unresolved,
+        named=shape.named,
+        obstacle=obstacle,
+        source=shape.source,
+    )
     if own or model.misread or model.shaping:
         return text_shape
     return replace(text_shape, reads_batch=shape.reads_batch, by_batch=shape.by_batch)
@@ -143,8 +160,60 @@ def _as_written(sql: str) -> str:
 
 def _itself(model: Model, parents: Mapping[str, Parent], memory: ShapeMemory) -> dict[str, Parent]:
     """The model as its own parent: its declared columns, else those that its query returns."""
-    declared = tuple(column.name for column in model.columns)
-    return {model.name: Parent(declared or shape_of(model.sql, parents, memory=memory).columns)}
+    types = {column.name: column.type for column in model.columns}
+    query = None if types else shape_of(model.sql, parents, memory=memory)
+    if query and query.columns is None and (first := _first_branch(model.sql, model.name)):
+        query = shape_of(first, parents, memory=memory)
+    names = tuple(types) or (query.columns if query else None)
+    known = types or (certain_types(query.types) if query else {})
+    return {model.name: Parent(names and order_columns(model, names, known))}
+
+
+def _first_branch(sql: str, own: str) -> str:
+    """Return the first query of a UNION without its WHERE, which says the columns; '' where that reads the table."""
+    tree = tree_of(sql)
+    first = tree
+    while isinstance(first, exp.SetOperation) and not first.args.get("with_"):
+        first = first.this
+    if first is tree or not isinstance(first, exp.Select):
+        return ""
+    first = first.copy()
+    first.set("where", None)
+    return "" if own in tables_of(first) else first.sql("spark")
+
+
+def follow_itself(shape: Shape, name: str) -> Shape:
+    """Return the shape of a model that reads its own table: what a column is made from, batch after batch.
+
+    Its rows come of the order of its batches: no key and no day of what one batch returns holds of the table.
+    """
+    own = shape.reads.get(name, Reads())
+    rows = expand_own_columns(own, own.rows)
+    reads = {parent: _expand_reads(read, own, rows) for parent, read in shape.reads.items() if parent != name}
+    held = close_over_itself(shape.own, own) if shape.own else None
+    return replace(
+        shape,
+        itself=own,
+        own=held,
+        reads=reads,
+        volatile_rows=True,
+        bounded={},
+        day=None,
+        keys=(),
+        way=(),
+        has_order=False,
+    )
+
+
+def _expand_reads(read: Reads, own: Reads, rows: frozenset[str]) -> Reads:
+    """Return what is read of a parent, also through columns of the model's own table."""
+
+    def of_columns(columns: Iterable[str]) -> frozenset[str]:
+        return frozenset[str]().union(*(read.outputs.get(column, frozenset()) for column in columns))
+
+    names = read.outputs.keys() | own.outputs.keys()
+    outputs = {name: of_columns(expand_own_columns(own, frozenset((name,)))) for name in sorted(names)}
+    return Reads(read.rows | of_columns(rows), {name: columns for name, columns in outputs.items() if columns})
 
 
 def tables_of(tree: exp.Expr) -> frozenset[str]:
@@ -159,7 +228,8 @@ def _build_analysis(
 ) -> _Analysis:
     outputs = tree.selects if isinstance(tree, exp.Query) and not tree.is_star else []
     columns = tuple(name for output in outputs for name in _names(output))
-    if not columns or len(set(columns)) < len(columns) or any(map(_is_named_by_spark, outputs)):
+    is_odd = len(set(columns)) < len(columns) or MORE in columns
+    if not columns or is_odd or any(map(_is_named_by_spark, outputs)):
         return _Analysis(_unknown(_text(written), tree, frozenset(parents)))
     tables = {
         name: TableSource(
@@ -180,8 +250,11 @@ def _build_analysis(
         if tuple(relation.columns) != columns:
             raise Opaque("columns that Spark names in another way")
         seen = Digests().relation(relation)
+        reads = _reads(relation, parents)
+        if any(MORE in read.rows.union(*read.outputs.values()) for read in reads.values()):
+            raise Opaque("a `*` over a table of which not all columns are declared")
     except Opaque as opaque:
-        shape = _opaque(written, columns, parents, opaque.obstacle, by_day=by_day)
+        shape = _opaque(written, columns, parents, _place_obstacle(tree, query, opaque.obstacle), by_day=by_day)
         return _Analysis(replace(shape, reads_batch=is_dated, by_batch=is_dated))
     except RecursionError:
         deep = _opaque(written, columns, parents, "expressions nested that deep", by_day=by_day)
@@ -199,7 +272,7 @@ def _build_analysis(
         frame=clauses(relation),
         volatile=further.outputs | {name for name, value in relation.columns.items() if value.volatile},
         volatile_rows=further.rows or relation.block.volatile,
-        reads=_reads(relation, parents),
+        reads=reads,
         bounded=interval_filters(relation) if time_column else {},
         day=further.day,
         reads_batch=is_dated,
@@ -209,6 +282,18 @@ def _build_analysis(
         relies=_relies(tree, parents),
     )
     return _Analysis(shape, relation)
+
+
+def _place_obstacle(tree: exp.Expr, query: Query, obstacle: str) -> str:
+    """Return what cannot be followed, with the form of an incremental dbt model that has it."""
+    forms = {"first_run": "of a first run", "later_run": "of later runs"}
+    for part in tree.find_all(exp.Subquery) if isinstance(tree, exp.Union) else ():
+        try:
+            if part.alias in forms:
+                query.relation(part.this)
+        except Opaque as opaque:
+            return f"{opaque.obstacle}, in the query {forms[part.alias]}"
+    return obstacle
 
 
 def _stated_types(relation: Relation) -> tuple[tuple[str, str], ...]:
@@ -291,7 +376,8 @@ def _unknown(sql: str, tree: exp.Expr, names: frozenset[str], unresolved: str | 
     if isinstance(tree, exp.Query) and not tree.is_star:
         selects = tree.selects
         if all(e.alias_or_name for e in selects) and not any(map(multiplies_rows, (e.unalias() for e in selects))):
-            columns = tuple(e.alias_or_name.lower() for e in selects)
+            names_of_all = tuple(e.alias_or_name.lower() for e in selects)
+            columns = None if MORE in names_of_all else names_of_all
     reads = {name: Reads(every=True) for name in names}
     return Shape(False, sql, columns, reads=reads, unresolved=unresolved)
 

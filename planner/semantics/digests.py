@@ -30,6 +30,12 @@ class TableDigest:
     rows: str
     columns: Mapping[str, str]
     order: str = ""  # of a view's rows, as far as its query defines it; the rows of a table have none
+    placed: tuple[str, ...] = ()  # the columns in the table's order, where that is not the one of `columns`
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the columns in the order in which `*` has them."""
+        return self.placed or tuple(self.columns)
 
 
 @dataclass
@@ -61,7 +67,10 @@ class Digests:
         return self.seen[name].order if name in self.seen else ""
 
     def table_column(self, name: str, column: str) -> str:
-        return self.seen[name].columns[column] if name in self.seen else self.hash_texts("column of", column)
+        if name not in self.seen:
+            return self.hash_texts("column of", column)
+        known = self.seen[name].columns.get(column)  # None of an open table's, which is not declared
+        return known or self.hash_texts("undeclared column of", self.seen[name].rows, column)
 
     def part(self, part: Part, names: Names) -> str:
         """The digest of a value, with the names that the sources around it have."""

@@ -24,6 +24,7 @@ class Parent:
     keys: Keys = ()  # each identifies a row, by the query of the model
     audited: Keys = ()  # each identifies a row, by the audits of the model
     stated: tuple[str, ...] = ()  # columns whose type its query gives them: nobody has only declared it
+    is_open: bool = False  # the table may have other columns besides
 
 
 def narrow(sql: str, parents: Mapping[str, Parent]) -> dict[str, Parent]:

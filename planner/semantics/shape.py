@@ -55,6 +55,7 @@ class Shape:
     reads_batch: bool = True  # it has dates of the interval
     by_batch: bool = True  # what it returns for two intervals may differ from what it returns for both as one
     obstacle: str = ""  # the construct because of which there is no `relation`, as a noun phrase
+    itself: Reads | None = None  # of its own table, as it was before the batch, where it is followed over that too
     source: Source | None = field(default=None, compare=False, repr=False, metadata={"json": False})
 
     @property
@@ -79,7 +80,8 @@ class Shape:
         with suppress(RecursionError):
             digests, relation = Digests(parents), self.relation
             if relation is not None:
-                return replace(digests.relation(relation), order=self._order(parents, digests))
+                held = close_over_itself(digests.relation(relation), self.itself)
+                return replace(held, order=self._order(parents, digests))
         return None
 
     def _text_digest(self, parents: Mapping[str, TableDigest]) -> TableDigest:
@@ -91,6 +93,8 @@ class Shape:
             for name in sorted(parents)
             for part in (name, parents[name].rows, *(x for pair in parents[name].columns.items() for x in pair))
         ] + [part for name in sorted(parents) if (part := parents[name].order)]
+        if self.source is None or not self.source.narrowed:  # it may take columns by their place
+            whole += [part for name in sorted(parents) for part in parents[name].placed]
         rows = digests.hash_texts("opaque", self.text, *whole)
         return TableDigest(rows, {name: digests.hash_texts("column of", name) for name in self.columns or ()})
 
@@ -105,6 +109,35 @@ class Shape:
         above = [parents[name].order for name in self.way if name in parents]
         is_sorted = self.has_order or any(order.startswith(SORTED) for order in above)
         return f"{SORTED if is_sorted else ''}{digests.part(Term('way', self.way), {})}"
+
+
+def close_over_itself(held: TableDigest, own: Reads | None) -> TableDigest:
+    """Return what a table holds whose batches read it, given what one batch means over the table as it was before.
+
+    Rows and columns that are made from columns of the table are what they were if these are, too.
+    """
+    if own is None:
+        return held
+    digests = Digests()
+
+    def close(digest: str, read: frozenset[str]) -> str:
+        made_from = sorted(expand_own_columns(own, read))
+        parts = (part for name in made_from for part in (name, held.columns.get(name, "")))
+        return digests.hash_texts("over itself", digest, *parts) if read else digest
+
+    columns = {name: close(digest, own.outputs.get(name, frozenset())) for name, digest in held.columns.items()}
+    return replace(held, rows=close(held.rows, own.rows), columns=columns)
+
+
+def expand_own_columns(own: Reads, columns: frozenset[str]) -> frozenset[str]:
+    """Return the columns of a model's own table that these are made from, batch after batch, with themselves."""
+    names, waiting = set[str](), [*columns]
+    while waiting:
+        name = waiting.pop()
+        if name not in names:
+            names.add(name)
+            waiting += own.outputs.get(name, ())
+    return frozenset(names)
 
 
 @dataclass(frozen=True)

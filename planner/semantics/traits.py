@@ -58,10 +58,11 @@ def names_all_columns(tree: exp.Expr) -> bool:
     in place of a column.
     """
     tables = {table.alias_or_name.lower() for table in tree.find_all(exp.Table, exp.Subquery, exp.CTE)}
-    return any(_means_unnamed(node, tables) for node in tree.walk())
+    return any(means_unnamed(node, tables) for node in tree.walk())
 
 
-def _means_unnamed(node: exp.Expr, tables: set[str]) -> bool:
+def means_unnamed(node: exp.Expr, tables: set[str]) -> bool:
+    """Return True for a part of a query, over these tables, that may mean columns which it does not name."""
     if isinstance(node, exp.Star):
         return not is_star_of_count(node)
     if isinstance(node, exp.Join):

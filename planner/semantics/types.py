@@ -70,6 +70,11 @@ def reader_type(value: Part) -> str | None:
     return type_of(value) or (COLLATED if is_collated(value) else None)
 
 
+def certain_types(types: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return the types of columns without those of which only a collation is in question."""
+    return {name: type_ for name, type_ in types if type_ != COLLATED}
+
+
 def is_collation(type_: str | None) -> bool:
     """True for a type with a collation under which equal strings may look different."""
     return type_ is not None and any(name != "utf8_binary" for name in _COLLATION.findall(type_.lower()))

@@ -15,6 +15,7 @@ from mergeplan.planner.apply.outcome import Outcome
 from mergeplan.planner.apply.promotion.rollback import RollbackPlan
 from mergeplan.planner.catalog.catalog import Catalog
 from mergeplan.planner.errors import Cancelled, Refused, RequestError
+from mergeplan.planner.session.declarations import add_declaration_warnings
 from mergeplan.planner.session.events import Emit, silent
 from mergeplan.planner.session.moments import moment
 from mergeplan.planner.session.notebook.check_results import AuditResults, DataDiffs, PhysicalDiffs
@@ -187,6 +188,7 @@ class Session(Opened):
             planned = prepare_plan(work, asked)
             if asked.refresh or work.has_engine or work.is_warm:
                 planned = add_drift_warnings(work, planned, describe=asked.refresh)
+                planned = add_declaration_warnings(work, planned)
             if not planned.blockers and work.has_engine:
                 check_queries(work, planned)
             if not (planned.is_empty or planned.blockers):

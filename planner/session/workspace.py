@@ -102,6 +102,7 @@ class Workspace:
         self.now = now
         self.__dict__.pop("project", None)
         self.__dict__.pop("models", None)
+        self.__dict__.pop("incomplete_tables", None)
 
     def reuse(self, project: Project) -> None:
         """Take a project that was read a moment ago, in place of reading the files again."""
@@ -226,11 +227,29 @@ class Workspace:
         return frozenset(name for model in models.values() for name in model.depends_on if name not in models)
 
     @cached_property
+    def incomplete_tables(self) -> frozenset[str]:
+        """Return the tables that are declared in part, and of which a query reads what is not declared."""
+        models = self.project.models
+        opened = {name for name, model in models.items() if model.open_columns}
+        if not opened:
+            return frozenset()
+        from mergeplan.planner.project.lineage import FollowedModels
+
+        followed = FollowedModels(graph_of(models), self.shapes)
+        readers = (model for model in models.values() if opened & {*model.depends_on})
+        unknown = (model for model in readers if followed[model.name].columns is None or followed[model.name].why_not)
+        return frozenset(name for model in unknown for name in model.depends_on if name in opened)
+
+    @cached_property
     def models(self) -> Mapping[str, Model]:
-        """The project's models, and the tables they read that nobody defines, as Spark's catalog knows them."""
+        """The project's models, and the tables they read that nobody defines, as Spark's catalog knows them; also those
+        that are declared in part, where a query reads more."""
         models = dict(self.project.models)
+        for name in sorted(self.incomplete_tables):
+            if columns := self.find_columns(name):
+                models[name] = complete_columns(models[name], columns)
         for name in sorted(self.external_tables):
-            columns = self._columns_of(name)
+            columns = self.find_columns(name)
             if columns:
                 models[name] = Model(name, Kind.EXTERNAL, "external_models.yaml", 0, "", columns=columns)
         return models
@@ -332,7 +351,8 @@ class Workspace:
             self.on_event(SparkStarted(time.monotonic() - began))
         return engine
 
-    def _columns_of(self, name: str) -> tuple[Column, ...]:
+    def find_columns(self, name: str) -> tuple[Column, ...]:
+        """Return the columns of a table as Spark's catalog knows them; none where there is no such table."""
         if self.project.catalogs.catalog_of(name) is None:
             return ()  # what applies the plan says which catalog is missing
         try:
@@ -344,6 +364,12 @@ class Workspace:
         if self.settings.state_url:
             return self.settings.state_url  # no file of the project is read for it
         return state_url_of(self.settings, self.project.config, self.project.gateway)
+
+
+def complete_columns(model: Model, columns: tuple[Column, ...]) -> Model:
+    """Return an external model with the columns of its table, those that are declared as they are declared."""
+    declared = {column.name: column for column in model.columns}
+    return replace(model, columns=tuple(declared.get(c.name, c) for c in columns), open_columns=False)
 
 
 def create_connection(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import cast
@@ -10,10 +10,12 @@ from typing import cast
 from mergeplan.planner.fingerprint import Fingerprint, digest
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model
+from mergeplan.planner.model.table_order import order_columns
 from mergeplan.planner.naming import DEFAULT, Naming, partition_text
 from mergeplan.planner.semantics.audited_keys import Keys, keys_from_audits
 from mergeplan.planner.semantics.digests import TableDigest
 from mergeplan.planner.semantics.parent import Parent
+from mergeplan.planner.semantics.types import certain_types
 
 PREVIEW = "preview_"  # how the version of a table begins that holds some days only, and is never promoted
 
@@ -111,8 +113,24 @@ class Snapshot:
         if self.meaning is None:
             return TableDigest(f"unknown {self.version}", {})
         if self.meaning.held_rows:
-            return TableDigest(self.meaning.held_rows, dict(self.meaning.held))
-        return table_digest_at(self.meaning, self.version) if self.kind.is_stored else self.meaning.table_digest
+            return self._place_columns(TableDigest(self.meaning.held_rows, dict(self.meaning.held)))
+        if not self.kind.is_stored:
+            return self.meaning.table_digest
+        return self._place_columns(table_digest_at(self.meaning, self.version))
+
+    def _place_columns(self, held: TableDigest) -> TableDigest:
+        placed = order_columns(self.model, held.columns, self._types)
+        return held if placed == held.names else replace(held, placed=placed)
+
+    @property
+    def _types(self) -> Mapping[str, str]:
+        return certain_types(self.meaning.types if self.meaning else ())
+
+    @cached_property
+    def table_columns(self) -> tuple[str, ...] | None:
+        """Return its columns in the order of its table, in which a reader's `*` has them; None when they are not
+        known."""
+        return None if self.columns is None else order_columns(self.model, self.columns, self._types)
 
     @cached_property
     def raw(self) -> TableDigest:
@@ -123,13 +141,19 @@ class Snapshot:
     def as_parent(self) -> Parent:
         """What a query that reads it must know of it."""
         if self.meaning is None:
-            return Parent(self.columns)
+            return Parent(self.table_columns)
         kept = self.is_mixed or self.forced  # its table holds rows that are not those of its query
         keys, audited = ((), ()) if kept else (self.meaning.keys, keys_from_audits(self.model))
         if self.kind.is_stored or self.kind.is_external:
-            return Parent(self.columns, types=self.meaning.types, keys=keys, audited=audited)
+            return Parent(
+                self.table_columns,
+                types=self.meaning.types,
+                keys=keys,
+                audited=audited,
+                is_open=self.model.open_columns,
+            )
         chance = self.meaning.volatile, self.meaning.volatile_rows
-        return Parent(self.columns, *chance, self.meaning.types, keys, audited)
+        return Parent(self.table_columns, *chance, self.meaning.types, keys, audited)
 
     @cached_property
     def seen(self) -> str:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
-from urllib.parse import quote
 
 from sqlglot import exp
 
@@ -13,16 +11,13 @@ from mergeplan.planner.engine.table import PartitionColumn
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.intervals import UNITS
 from mergeplan.planner.model.model import Column, History, Model
-from mergeplan.planner.model.table_format import FORMATS
-from mergeplan.planner.naming import ColumnName, key_sql, quote_column
+from mergeplan.planner.model.table_order import FOLDER_TYPES, is_too_long
+from mergeplan.planner.naming import ColumnName, key_sql, partition_column, quote_column
 from mergeplan.planner.parsing.macros.expand import spark_tree
 from mergeplan.planner.tables.merge.unique_key import MERGE
 
-AS_THEY_ARE = ("string", "date", "boolean", "tinyint", "smallint", "int", "bigint")  # kept whole in a folder's name
 TIMES = ("timestamp", "timestamp_ntz", "date")  # the types of the time since which a version is in force
 HIDDEN = "mergeplan_part_{}"
-FOLDER_MAX = 200  # bytes of a column's name in a folder's, which has 255 with the value
-HIVE_MAX = 128  # characters of the name of a partition's column
 BATCH = PartitionColumn("mergeplan_batch", "string", "'copied'", hidden=True)  # of a table that batches are appended to
 _CALL = re.compile(r"(\w+)\((.*)\)", re.DOTALL)
 _WIDTH_FIRST = re.compile(r"\s*(?P<width>[0-9]+)\s*,\s*(?P<column>.+?)\s*", re.DOTALL)
@@ -100,7 +95,7 @@ def _names(sql: str) -> set[str]:
 def _is_covered(model: Model, text: str) -> bool:
     """True for the time column, and for what is the same all through each of the table's partitions."""
     time, partition = model.time_column, min(UNITS[model.cron.unit], UNITS["day"])
-    called, name = _CALL.fullmatch(text), _column_of(text, (time,))
+    called, name = _CALL.fullmatch(text), partition_column(text)
     if not time or name is not None or called is None:
         return name == time != ""
     unit = UNITS.get("day" if called[1] == "date" else called[1].removesuffix("s"), 0)
@@ -109,9 +104,9 @@ def _is_covered(model: Model, text: str) -> bool:
 
 def _part(model: Model, text: str, columns: tuple[Column, ...], number: int) -> PartitionColumn:
     types = {column.name: column.type for column in columns}
-    name = _column_of(text, types)
+    name = partition_column(text)
     if name in types:
-        if types[name] in AS_THEY_ARE and not is_too_long(name, model.table_format):
+        if types[name] in FOLDER_TYPES and not is_too_long(name, model.table_format):
             return PartitionColumn(name, types[name], _reject_empty_text(name, types[name]), hidden=False)
         return _build_hidden_column(quote_column(name), number)
     if unknown := sorted(_names(text) - types.keys()):
@@ -119,25 +114,6 @@ def _part(model: Model, text: str, columns: tuple[Column, ...], number: int) -> 
         raise _wrong(model, f"{model.name} is partitioned by `{unknown[0]}`, which it does not have.", hint)
     called = _CALL.fullmatch(text)
     return _build_hidden_column(_transform(model, called[1], called[2], types) if called else text, number)
-
-
-def _column_of(text: str, columns: Collection[str]) -> str | None:
-    """Return the column that a part of `partitioned_by` is, or None; earlier versions kept `a-b` without back-ticks."""
-    name = ColumnName.parse(text)
-    if name is not None or text not in columns:
-        return name
-    try:
-        is_expression = spark_tree(text).sql("spark") == text
-    except ProjectError:
-        is_expression = False
-    return None if is_expression else text
-
-
-def is_too_long(name: str, table_format: str) -> bool:
-    """Return True for a name that the folder of a partition, or the metastore's list of partitions, has no room for."""
-    form = FORMATS.get(table_format)
-    folder = quote(name) if form and form.encodes_folders else name
-    return len(folder.encode()) > FOLDER_MAX or (len(name) > HIVE_MAX and not (form and form.has_log))
 
 
 def _transform(model: Model, name: str, inside: str, types: dict[str, str]) -> str:
@@ -157,7 +133,7 @@ def _transform(model: Model, name: str, inside: str, types: dict[str, str]) -> s
     type_ = types[column]
     if type_ == "string":
         return f"substring({quoted}, 1, {width})"
-    if type_ in AS_THEY_ARE[3:] or type_.startswith("decimal"):
+    if type_ in FOLDER_TYPES[3:] or type_.startswith("decimal"):
         return f"{quoted} - pmod({quoted}, {width})"
     raise _wrong(model, f"`truncate` cuts texts and numbers, and `{column}` of {model.name} is a {type_}.", "")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -13,10 +14,15 @@ from uuid import uuid4
 from mergeplan.planner.errors import Place, QueryError
 from mergeplan.planner.intervals import Interval, Timeline, batches, build_timeline, merge, subtract
 from mergeplan.planner.model.model import Model, SignalCall
+from mergeplan.planner.naming import quote_column
 from mergeplan.planner.parsing.macros.expand import dates
 from mergeplan.planner.parsing.render import locate_error, no_rows, render, stage_statements
 from mergeplan.planner.python.run_inputs import NOTHING, RunInputs
+from mergeplan.planner.semantics.shape_memory import NO_MEMORY
+from mergeplan.planner.semantics.traits import traits_of
 from mergeplan.planner.snapshot.snapshot import Snapshot
+
+_TABLE_ONLY = re.compile(r"\b(?:_metadata|table)\b", re.IGNORECASE)  # what asks for a table, and takes no query
 
 
 class PythonRows(Protocol):
@@ -63,12 +69,38 @@ class Layout:
         what a query reads under its own name."""
         if model.python is not None:
             return no_rows(model.columns)
-        tables = {**self.tables, model.name: own} if own else self.tables
+        tables = self._tables_read_by(model)
+        tables = {**tables, model.name: own} if own else tables
         return render(model, tables, self.models_to_embed, interval, self.now)
+
+    def _tables_read_by(self, model: Model) -> Mapping[str, str]:
+        """Return the tables as a model's texts read them: those that may mean columns which they do not name see just
+        the columns by which they were judged, in that order, whatever else the table has and wherever."""
+        texts = [model.sql, *(statement.query for statement in (*model.pre_statements, *model.post_statements))]
+        texts += [self.models_to_embed[name].sql for name in self._list_embedded(model)]
+        is_named = not model.misread and all(not traits_of(text, NO_MEMORY).unnamed for text in texts if text)
+        return self.tables if is_named or any(map(_TABLE_ONLY.search, texts)) else self._projections
+
+    @cached_property
+    def _projections(self) -> Mapping[str, str]:
+        """Model -> a query in brackets for its table's columns in their order; the table itself where they are not
+        known."""
+        projections = dict(self.tables)
+        for name, snapshot in self.snapshots.items():
+            is_table = snapshot.kind.is_stored or (snapshot.kind.is_external and not snapshot.model.open_columns)
+            if is_table and (columns := snapshot.table_columns):
+                table = ".".join(map(quote_column, snapshot.table.split(".")))
+                projections[name] = f"(SELECT {', '.join(map(quote_column, columns))} FROM {table})"
+        return projections
+
+    def _list_embedded(self, model: Model) -> frozenset[str]:
+        """Return the embedded models whose queries stand in a model's, also through others."""
+        own = frozenset(model.depends_on) & self.models_to_embed.keys()
+        return own.union(*(self._list_embedded(self.models_to_embed[name]) for name in own))
 
     def locate_error(self, model: Model, error: QueryError) -> Place | None:
         """Where in the model's file stands what Spark refuses in its query; None when that is not known."""
-        return locate_error(model, self.tables, self.models_to_embed, error.line, error.column)
+        return locate_error(model, self._tables_read_by(model), self.models_to_embed, error.line, error.column)
 
     def statements_around(
         self, snapshot: Snapshot, stage: str, interval: Interval | None
@@ -77,9 +109,9 @@ class Layout:
         model = snapshot.model
         if not model.pre_statements and not model.post_statements:
             return (), ()  # to know all dates as SQL takes longer than any statement of the state
-        values = dates(interval, self.now)
+        values, tables = dates(interval, self.now), self._tables_read_by(model)
         before, after = (
-            stage_statements(listed, stage, snapshot.table, values, self.tables, self.models_to_embed)
+            stage_statements(listed, stage, snapshot.table, values, tables, self.models_to_embed)
             for listed in (model.pre_statements, model.post_statements)
         )
         return before, after

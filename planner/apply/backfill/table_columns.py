@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from sqlglot import exp
 
 from mergeplan.planner.apply.backfill.layout import Layout, locate_query_errors
 from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.model.model import Column, Model
+from mergeplan.planner.model.table_order import order_columns
 from mergeplan.planner.naming import quote_column
 from mergeplan.planner.parsing.macros.expand import spark_tree
 from mergeplan.planner.parsing.sql.macro_scope import CREATING
@@ -44,7 +47,17 @@ def table_columns(layout: Layout, engine: Engine, snapshot: Snapshot) -> tuple[C
         raise ProjectError(f"{model.name} has no column `{model.time_column}`.", place=model.place, hint=TIME_HINT)
     check_columns(model, columns)
     comments = dict(model.column_descriptions)
-    return tuple(Column(c.name, c.type, comments.get(c.name, "")) for c in (*columns, *model.history_columns))
+    known = {c.name: Column(c.name, c.type, comments.get(c.name, "")) for c in (*columns, *model.history_columns)}
+    return tuple(known[name] for name in _table_order(snapshot, known))
+
+
+def _table_order(snapshot: Snapshot, columns: Mapping[str, Column]) -> tuple[str, ...]:
+    """Return the columns in the order by which readers were judged; where the plan did not know them, in that of
+    their types."""
+    judged = snapshot.table_columns
+    if judged is not None and {*judged} == columns.keys():
+        return judged
+    return order_columns(snapshot.model, columns, {name: column.type for name, column in columns.items()})
 
 
 def _own_columns(layout: Layout, engine: Engine, model: Model) -> tuple[Column, ...]:

@@ -62,6 +62,7 @@ _EXTERNAL_MODEL = {
     "name": {**_TEXT, "description": "The table: `schema.table`."},
     "description": {**_TEXT, "description": "What the table holds."},
     "columns": {**_TEXT_BY_NAME, "description": "The columns with their types, by name."},
+    "partial_columns": {"type": "boolean", "description": "Whether the table may have columns that are not listed."},
     "column_descriptions": {**_TEXT_BY_NAME, "description": "What the columns hold, by name."},
     "owner": {**_TEXT, "description": "Who is responsible for the table."},
     "tags": {**_TEXT_OR_TEXTS, "description": "Words by which models are selected."},

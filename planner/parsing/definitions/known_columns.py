@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from mergeplan.planner.model.model import Model
+from mergeplan.planner.model.table_order import order_columns
 from mergeplan.planner.parsing.sql.macro_scope import ColumnTypes
 from mergeplan.planner.semantics.columns import model_shape
 from mergeplan.planner.semantics.parent import Parent
-from mergeplan.planner.semantics.types import COLLATED
+from mergeplan.planner.semantics.types import COLLATED, certain_types
 
 
 class NotRead(Exception):
@@ -42,8 +43,7 @@ class KnownColumns:
         known = self._found.get(model.name)
         if known is None or known[0] is not model:
             own = self._infer_columns(model, above)
-            kept = {column.name: column.type for column in model.history_columns}
-            known = self._found[model.name] = (model, own and {**own, **kept})
+            known = self._found[model.name] = (model, own and _order_types(model, own))
         return known[1]
 
     def _infer_columns(self, model: Model, above: tuple[str, ...]) -> ColumnTypes | None:
@@ -70,3 +70,10 @@ class KnownColumns:
         types = tuple((column, kind) for column, kind in (column_types or {}).items() if kind)
         stated = self._stated.get(name, ())
         return Parent(tuple(column_types) if column_types else None, types=types, stated=stated)
+
+
+def _order_types(model: Model, types: ColumnTypes) -> ColumnTypes:
+    """Return the columns of a model's query and kind with their types, in the order of its table."""
+    every = {**types, **{column.name: column.type for column in model.history_columns}}
+    known = certain_types((name, type_) for name, type_ in every.items() if type_)
+    return {name: every[name] for name in order_columns(model, every, known)}

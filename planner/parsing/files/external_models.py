@@ -20,7 +20,7 @@ from mergeplan.planner.parsing.sql.tokens import did_you_mean, parse_dialect
 from mergeplan.planner.parsing.sql.yaml_documents import Document, Path
 
 _KEYS = """name description columns column_descriptions owner tags grain grains references start dialect
-    gateway audits stamp""".split()
+    gateway audits stamp partial_columns""".split()
 
 
 def external_models(
@@ -73,6 +73,7 @@ def _model(document: Document, text: str, defaults: Defaults, index: int, name: 
         source=_item(text, document, index, len(document.value)),
         dialect=dialect,
         columns=_external_columns(document, index, entry.get("columns") or {}, dialect),
+        open_columns=_is_partial(document, index, entry.get("partial_columns")),
         cron=Cron(defaults.cron),
         start=start,
         start_moves=moving,
@@ -88,6 +89,13 @@ def _model(document: Document, text: str, defaults: Defaults, index: int, name: 
             *_grains(_texts(document, (index, "grains"), entry.get("grains"))),
         ),
     )
+
+
+def _is_partial(document: Document, index: int, value: object) -> bool:
+    """True where the table may have other columns than the listed ones."""
+    if value not in (None, True, False):
+        raise document.error((index, "partial_columns"), "`partial_columns` must be true or false.")
+    return bool(value)
 
 
 def _audits(document: Document, key_path: Path, entries: object) -> tuple[AuditCall, ...]:

@@ -116,7 +116,7 @@ def difference(old: TableDigest, new: TableDigest) -> Columns:
 
 def is_reordered(old: TableDigest, new: TableDigest) -> bool:
     """True when the columns that stay stand in another order, which matters to the table, not to who reads by name."""
-    return [c for c in old.columns if c in new.columns] != [c for c in new.columns if c in old.columns]
+    return [c for c in old.names if c in new.columns] != [c for c in new.names if c in old.columns]
 
 
 def verdict(old: Side, new: Side, causes: Causes, middle_side: Side | None = None) -> Verdict:

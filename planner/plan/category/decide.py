@@ -20,6 +20,7 @@ from mergeplan.planner.plan.category.categorize import EVERY, UNTOUCHED, Verdict
 from mergeplan.planner.plan.category.decision import Analysis, Candidate, Decision, Decisions, Inputs
 from mergeplan.planner.plan.category.override import overridden, override_of
 from mergeplan.planner.plan.category.parent_effects import OverParents, digest_for_readers, over_parents
+from mergeplan.planner.plan.category.self_reading import follow_old_snapshot, keep_old_meaning
 from mergeplan.planner.plan.category.settled import settle
 from mergeplan.planner.plan.category.verdict import (
     build_change,
@@ -40,6 +41,7 @@ from mergeplan.planner.plan.new_table import (
     has_own_start,
     holds_part,
 )
+from mergeplan.planner.semantics.traits import traits_of
 from mergeplan.planner.snapshot.snapshot import Snapshot
 
 ALWAYS = build_timeline(datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
@@ -63,16 +65,19 @@ def decide(inputs: Inputs) -> Decisions:
 def decide_model(inputs: Inputs, model: Model, parents: Mapping[str, Decision]) -> Decision:
     """What becomes of one model, given what became of those that it reads."""
     old = inputs.base.get(model.name)
-    if old is not None and _is_as_before(inputs, model, old, parents):
-        return Decision(old)
-    settled = settle(inputs, model, old, parents) if old is not None else None
-    if settled is not None:
-        return _decide_settled(settled)
+    if old is not None and not _takes_columns_by_place(inputs, model, parents):
+        if _is_as_before(inputs, model, old, parents):
+            return Decision(old)
+        settled = settle(inputs, model, old, parents)
+        if settled is not None:
+            return _decide_settled(settled)
+    followed = follow_old_snapshot(inputs, old) if old is not None else None
     analysis = analyze_query(inputs, model, parents)
     effects = {name: parent.effect for name, parent in parents.items()}
     known = {column for parent in parents.values() for column in parent.snapshot.as_parent.columns or ()}
     problem = find_column_problem(inputs.graph, model, analysis.shape, effects, known)
-    return _decide_by_analysis(inputs, model, old, analysis, parents).add_problem(problem)
+    decision = _decide_by_analysis(inputs, model, followed, analysis, parents).add_problem(problem)
+    return decision if old is None or followed is old else keep_old_meaning(decision, old)
 
 
 def _decide_by_analysis(
@@ -80,7 +85,8 @@ def _decide_by_analysis(
 ) -> Decision:
     edited = old is not None and is_edited(old.model, model)
     if old is not None and analysis.fingerprint == old.fingerprint and not edited:
-        return Decision(old)  # the edit above it touches nothing that the fingerprint is made of
+        # the edit above it touches nothing that the fingerprint is made of
+        return Decision(inputs.base[model.name])
     fresh = build_new_snapshot(inputs, model, analysis, parents)
     if old is None:
         return _decide_addition(inputs, fresh, parents)
@@ -142,7 +148,7 @@ def _rebuilt_or_kept(
     snapshot = replace(table, version=place.version, stored=place.stored, forced=keeps and (drifts or old.forced))
     if keeps or rule_verdict.rule == "layout-changed":
         # rows that an earlier forward-only change kept stay in the table, also when they are copied to another layout
-        snapshot = still_mixed(snapshot, old)
+        snapshot = still_mixed(snapshot, old, keeps_table=keeps)
     decision = Decision(
         snapshot, reported=digest_for_readers(old, whole, snapshot, seen_parents.rows, rule_verdict, override)
     )
@@ -211,6 +217,15 @@ def _build_removal(old: Snapshot) -> Change:
         new=None,
         recomputed=False,
         diff=source_diff(old.model, None),
+    )
+
+
+def _takes_columns_by_place(inputs: Inputs, model: Model, parents: Mapping[str, Decision]) -> bool:
+    """True for a query that may name columns by their place in a table whose order is not that of its query: what the
+    state says of it may date from a version that judged it by the query's order."""
+    tables = (parent.snapshot for parent in parents.values())
+    return any(table.table_columns != table.columns for table in tables) and (
+        not model.sql or traits_of(model.sql, inputs.shapes).unnamed
     )
 
 

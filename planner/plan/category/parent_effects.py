@@ -116,5 +116,8 @@ def _holding(snapshot: Snapshot, rows: TableDigest) -> TableDigest:
 def _as_it_was(old: TableDigest, new: TableDigest) -> TableDigest:
     """What readers see of a model whose change is called non-breaking: what was there is as it was."""
     return TableDigest(
-        old.rows, {name: old.columns.get(name, column_digest) for name, column_digest in new.columns.items()}, old.order
+        old.rows,
+        {name: old.columns.get(name, column_digest) for name, column_digest in new.columns.items()},
+        old.order,
+        new.placed,
     )

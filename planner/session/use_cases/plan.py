@@ -41,8 +41,9 @@ def prepare_plan(work: Workspace, options: PlanOptions) -> Plan:
     planned = make_plan(work, options, work.project.models)
     if not options.skip_tests:
         _run_tests(work, again=options.rerun_tests)
-    # Only Spark's catalog knows the columns of tables that nobody defines; it is asked when all else is right.
-    return make_plan(work, options, work.models) if work.external_tables else planned
+    # Only Spark's catalog knows the columns of tables that nobody defines, or not in whole; it is asked when all else
+    # is right.
+    return make_plan(work, options, work.models) if work.external_tables or work.incomplete_tables else planned
 
 
 def rebuild_plan(work: Workspace, plan_id: str) -> tuple[Plan, PlanOptions]:

@@ -62,7 +62,7 @@ def test_a_first_plan_builds_fills_and_shows_everything_parents_before_their_chi
     outcome = plan_and_apply(write_shop(root), engine, store, emit=events.append)
 
     assert rows(engine, "SELECT total FROM shop.shown") == [(60,)]
-    assert rows(engine, "SELECT * FROM shop.daily ORDER BY id")[0] == (1, date(2026, 1, 1), 10)
+    assert rows(engine, "SELECT * FROM shop.daily ORDER BY id")[0] == (1, 10, date(2026, 1, 1))
     assert batches(events, "shop.daily") == [f"2026-01-0{n} - 2026-01-0{n}" for n in range(1, 6)]
     assert outcome.promoted == Promoted("prod", 1, added=5, swapped=0, dropped=0, unchanged=0)
     assert (outcome.promotion_jobs, outcome.failures, len(outcome.created)) == (0, (), 5)

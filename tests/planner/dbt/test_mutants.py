@@ -178,7 +178,9 @@ def test_thousands_of_spoiled_files_of_dbt_are_said_in_a_sentence(root: Path, do
     check(root, spoil, document, 300 * share, seed=7)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "null", "{", "[" * 100_000, '{"nodes": 1, "metadata": 1}', '"\\ud800"', "NaN", "\x00"])
+@pytest.mark.parametrize(
+    "text", ["", "[]", "null", "{", "[" * 100_000, '{"nodes": 1, "metadata": 1}', '"\\ud800"', "NaN", "\x00"]
+)
 @pytest.mark.parametrize("name", ["manifest.json", "catalog.json", "run_results.json"])
 def test_what_is_no_json_is_said_at_its_file(root: Path, name: str, text: str) -> None:
     (root / "ci" / name).write_text(text)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model
 
 from .data import TABLES
 from .edits import edit_query
-from .graphs import Node, Nodes, build_models, nodes, rewritten
+from .graphs import Node, Nodes, build_models, choose_partitions, nodes, rewritten
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,21 @@ def generate(seed: int) -> Case:
     old = nodes(rng)
     new, done = old, list[str]()
     for target in _targets(rng, old):
-        columns = TABLES | {node.name: node.columns for node in old if node.name < target.name}
+        columns = TABLES | {node.name: node.table_columns for node in old if node.name < target.name}
         sql, names = edit_query(rng, target.sql, columns)
         done += [f"{target.name}: {name}" for name in names]
         new = rewritten(new, target.name, sql)
-    return Case(seed, build_models(old), build_models(new), tuple(done))
+    if rng.random() < 0.2 and (cut := _recut(rng, new)):
+        new, done = cut, [*done, "another partitioning"]
+    declared = {name: rng.randrange(1, len(columns)) for name, columns in TABLES.items() if rng.random() < 0.12}
+    return Case(seed, build_models(old, declared), build_models(new, declared), tuple(done))
+
+
+def _recut(rng: random.Random, found: Nodes) -> Nodes:
+    """The models with one table partitioned otherwise; () where none is a table of its query."""
+    tables = [node for node in found if node.kind is Kind.FULL]
+    if not tables:
+        return ()
+    one = rng.choice(tables)
+    cut = () if one.cut and rng.random() < 0.5 else choose_partitions(rng, one.columns)
+    return tuple(replace(node, cut=cut) if node is one else node for node in found)

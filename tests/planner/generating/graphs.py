@@ -5,11 +5,13 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from sqlglot import exp
 
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model
+from mergeplan.planner.model.table_order import order_columns
 from mergeplan.planner.parsing.macros.expand import spark_tree
 from mergeplan.planner.parsing.sql.spark_text import spark_text
 from tests.planner.building import day, external, model, project
@@ -18,6 +20,8 @@ from .data import TABLES, Columns
 from .expressions import Scope
 from .queries import Query, make_hash, outputs, query
 from .sources import make_from
+
+ALL_DECLARED: Mapping[str, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -28,11 +32,17 @@ class Node:
     sql: str
     columns: Columns
     kind: Kind = Kind.FULL
+    cut: tuple[str, ...] = ()  # the columns by which its table is partitioned
 
     def model(self) -> Model:
         if self.kind is Kind.INCREMENTAL_BY_TIME_RANGE:
             return model(self.name, self.sql, self.kind, time_column="d", start=day("2026-01-01"))
-        return model(self.name, self.sql, self.kind)
+        return model(self.name, self.sql, self.kind, partitioned_by=self.cut)
+
+    @property
+    def table_columns(self) -> Columns:
+        """Its columns in the order of its table."""
+        return {name: self.columns[name] for name in order_columns(self.model(), self.columns, {})}
 
 
 Nodes = tuple[Node, ...]
@@ -47,7 +57,7 @@ def nodes(rng: random.Random) -> Nodes:
 
 
 def _node(rng: random.Random, name: str, before: list[Node]) -> Node:
-    everything = TABLES | {each.name: each.columns for each in before}
+    everything = TABLES | {each.name: each.table_columns for each in before}
     picked = rng.sample(list(everything), min(len(everything), 2))
     if before and rng.random() < 0.8:
         picked = [before[-1].name, *([rng.choice(picked)] if rng.random() < 0.5 else [])]
@@ -62,7 +72,14 @@ def _node(rng: random.Random, name: str, before: list[Node]) -> Node:
     made = query(scope, relations)
     kind = rng.choice((Kind.VIEW, Kind.EMBEDDED)) if rng.random() < 0.3 else Kind.FULL
     sql = write_query(made.sql)
-    return Node(name, capitalise_names(rng, sql) if kind is Kind.EMBEDDED else sql, made.columns, kind)
+    cut = choose_partitions(rng, made.columns) if kind is Kind.FULL and rng.random() < 0.25 else ()
+    return Node(name, capitalise_names(rng, sql) if kind is Kind.EMBEDDED else sql, made.columns, kind, cut)
+
+
+def choose_partitions(rng: random.Random, columns: Columns) -> tuple[str, ...]:
+    """Columns of which a folder's name can be made, but not all columns."""
+    names = [name for name, kind in columns.items() if kind in "isdb"]
+    return tuple(rng.sample(names, min(len(names), len(columns) - 1, rng.choice((1, 1, 2)))))
 
 
 def capitalise_names(rng: random.Random, sql: str) -> str:
@@ -100,9 +117,12 @@ def write_query(sql: str) -> str:
     return spark_text(spark_tree(sql))
 
 
-def build_models(found: Nodes) -> dict[str, Model]:
-    """The models and the external tables under them."""
-    tables = (external(name, " ".join(columns)) for name, columns in TABLES.items())
+def build_models(found: Nodes, declared: Mapping[str, int] = ALL_DECLARED) -> dict[str, Model]:
+    """The models and the external tables under them, of which some are `declared` with their first columns alone."""
+    tables = (
+        replace(external(name, " ".join([*columns][: declared.get(name)])), open_columns=name in declared)
+        for name, columns in TABLES.items()
+    )
     return project(*tables, *(each.model() for each in found))
 
 

@@ -51,8 +51,10 @@ def query(scope: Scope, relations: Relations, depth: int = 2) -> Query:
 
 def body(scope: Scope, relations: Relations, depth: int) -> Query:
     """A SELECT of some shape, or a set operation."""
-    shapes = (plain, plain, plain, plain, make_star, make_groups, make_groups, total, distinct, make_union, make_limit,
-        generating,       make_pivot, make_hash, lateral_aliases, make_order, make_order)  # fmt: skip
+    shapes = (
+        plain, plain, plain, plain, make_star, make_groups, make_groups, total, distinct, make_union, make_whole_union,
+        make_limit, generating, make_pivot, make_hash, lateral_aliases, make_order, make_order,
+    )  # fmt: skip
     return scope.rng.choice(shapes)(scope, relations, depth)
 
 
@@ -225,6 +227,15 @@ def make_union(scope: Scope, relations: Relations, depth: int) -> Query:
         )
         branches.append(f"SELECT {', '.join(values)} FROM {other}{where(below, relations)}")
     return Query(f" {operator} ".join(branches), kinds(found))
+
+
+def make_whole_union(scope: Scope, relations: Relations, depth: int) -> Query:
+    """All columns of a table, as they stand, and values of the same kinds."""
+    name = scope.rng.choice(list(relations))
+    other, below = make_from(scope, relations, 0, query)
+    values = ", ".join(f"{value(below, kind, 1)} AS {scope.name('y')}" for kind in relations[name].values())
+    branches = [f"SELECT * FROM {name}", f"SELECT {values} FROM {other}{where(below, relations)}"]
+    return Query(" UNION ALL ".join(branches), relations[name])
 
 
 def make_limit(scope: Scope, relations: Relations, depth: int) -> Query:

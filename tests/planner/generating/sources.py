@@ -57,6 +57,11 @@ def source(scope: Scope, relations: Relations, depth: int, maker: Maker, taken: 
     if rng.random() < 0.03:
         alias = scope.name("t")
         return f"(VALUES (1, 'a'), (2, NULL), (3, 'b')) AS {alias}(id, flag)", Source(alias, {"id": "i", "flag": "s"})
+    if rng.random() < 0.06:
+        alias = scope.name("t")
+        names = {scope.name("p"): kind for kind in relations[name].values()}
+        whole = f"(SELECT * FROM {name})" if rng.random() < 0.5 else name
+        return f"{whole} AS {alias}({', '.join(names)})", Source(alias, names)
     short = name.rpartition(".")[2]
     if rng.random() < 0.35 and short not in taken:
         return name, Source(short, relations[name])

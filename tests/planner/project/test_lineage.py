@@ -150,7 +150,7 @@ def test_a_query_that_cannot_be_followed_says_so_and_takes_every_column() -> Non
 
     assert "s.clean.* => s.loop.ROWS" in edge_lines(found)
     assert "raw.orders.amount -> s.clean.*" in edge_lines(found)
-    assert found.unfollowed == (("s.loop", "its query has a part that is not followed column by column"),)
+    assert found.unfollowed == (("s.loop", "its query has a recursive CTE that is not followed column by column"),)
     assert "s.clean.price => s.loop.*" in down("raw.orders.amount", RAW, CLEAN, loop, last)
     assert "s.loop.* ~> s.last.ROWS" in down("raw.orders.amount", RAW, CLEAN, loop, last)
 

@@ -54,6 +54,13 @@ class Content:
         kinds = ",".join(f"{name.lower()}:{kind}" for name, kind in self.types.items())
         return Content(f"struct<{kinds}>", tuple(map(_lower_keys, self.rows)))
 
+    def arrange(self, names: Sequence[str]) -> Content:
+        """The rows with the columns in this order, which the type says."""
+        types = self.types
+        if list(types) == list(names):
+            return self
+        return Content(f"struct<{','.join(f'{name}:{types[name]}' for name in names)}>", self.rows)
+
     def same(self, other: Content) -> bool:
         return self.type == other.type and sorted(self.rows) == sorted(other.rows)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from mergeplan.planner.errors import ProjectErrors
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model
+from mergeplan.planner.model.table_order import order_columns
 from mergeplan.planner.plan.change import REBUILT, Category, Change
 from tests.planner.building import change_of
 from tests.planner.generating.data import rows_of
@@ -39,7 +40,8 @@ def proof(before: Models, after: Models, changes: Mapping[str, Change]) -> Askin
         queries = [_query(old, was, False), _query(new, now, False), _query(new, now, again)]
         wanted = [query for query in queries if query]
         known = dict(zip(wanted, (yield wanted), strict=True))
-        first, own, read = (_name_columns(new, known.get(query)) for query in queries)
+        sides = zip((old, new, new), queries, strict=True)
+        first, own, read = (_name_columns(model or new, known.get(query)) for model, query in sides)
         if first is not None:
             was[name] = first
         if read is not None:
@@ -67,7 +69,8 @@ def telling_apart(before: Models, after: Models, changes: Mapping[str, Change], 
         old, new = _query(before.get(name), was, False), _query(after[name], now, False)
         wanted = [query for query in (old, new) if query]
         known = dict(zip(wanted, (yield wanted), strict=True))
-        first, second = _name_columns(after[name], known.get(old)), _name_columns(after[name], known.get(new))
+        first = _name_columns(before.get(name, after[name]), known.get(old))
+        second = _name_columns(after[name], known.get(new))
         if second is not None:
             now[name] = _lying(after[name], first, second)
         if first is None or second is None:
@@ -88,7 +91,10 @@ def _lying(model: Model, old: Content | None, new: Content) -> Content:
 def _name_columns(model: Model, content: Content | None) -> Content | None:
     """The rows with the names as readers meet them: those of a query that is put in its readers are as it writes them,
     those of a table or view are in lower case."""
-    return content if content is None or model.kind is Kind.EMBEDDED else content.lower_names()
+    if content is None or model.kind is Kind.EMBEDDED:
+        return content
+    lower = content.lower_names()
+    return lower.arrange(order_columns(model, lower.types, {}))
 
 
 def _names_promised(before: Models, after: Models, changes: Mapping[str, Change]) -> frozenset[str]:

@@ -9,10 +9,11 @@ import pytest
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Column
+from mergeplan.planner.model.table_order import HIVE_MAX
 from mergeplan.planner.plan.category.categorize import is_edited
 from mergeplan.planner.snapshot.meaning import Meaning
 from mergeplan.planner.snapshot.snapshot import version_of
-from mergeplan.planner.tables.partitioning import HIVE_MAX, parts_of
+from mergeplan.planner.tables.partitioning import parts_of
 from tests.planner.building import model
 
 COLUMNS = tuple(Column(name, "int") for name in ("a", "b", "a-b", "a - b", "c d", "a,b", "n" * 200, "v"))

@@ -148,5 +148,5 @@ def test_a_whole_table_cut_by_columns_and_expressions_moves_as_one(daily: Daily)
     daily.run("2026-01-03", whole, ranged)
 
     old, new = [(1, "x y/%", "01-01"), (22, None, "01-01")], [(3, "x y/%", "01-02"), (22, "c", "01-02")]
-    assert daily.rows() == new
-    assert daily.rows("shop.r") == sorted(old + new, key=lambda row: (row[0], row[1] or ""))
+    assert daily.rows(columns="id, name, at") == new
+    assert daily.rows("shop.r", "id, name, at") == sorted(old + new, key=lambda row: (row[0], row[1] or ""))

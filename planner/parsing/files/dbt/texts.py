@@ -208,7 +208,8 @@ def _refuse_files(node: DbtNode, text: str) -> None:
 
 
 def external_texts(project: DbtProject) -> Iterable[dict[str, object]]:
-    """The sources whose columns are all known, as items of external_models.yaml, and the tables that dbt fills."""
+    """The sources with typed columns as items of external_models.yaml, and the tables that dbt fills: YAML need not
+    list all columns of a source."""
     for node in filter(is_loaded, project.nodes):
         yield {"name": _name(node), "columns": dict(node.types), "stamp": load_stamp(node)}
     for source in project.sources:
@@ -218,6 +219,7 @@ def external_texts(project: DbtProject) -> Iterable[dict[str, object]]:
             yield {
                 "name": name,
                 "columns": columns,
+                "partial_columns": True,
                 **({"description": source.description} if source.description else {}),
             }
 

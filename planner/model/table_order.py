@@ -1,0 +1,61 @@
+"""The order of the columns of a model's table, by which its readers' `*` goes.
+
+Files in folders have the columns that name the folders behind all others; a format with a log keeps the order of the
+query, and so does a view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from urllib.parse import quote
+
+from mergeplan.planner.intervals import UNITS
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.model.table_format import FORMATS, TABLE_FORMATS
+from mergeplan.planner.naming import partition_column
+
+FOLDER_MAX = 200  # bytes of a column's name in a folder's, which has 255 with the value
+HIVE_MAX = 128  # characters of the name of a partition's column
+# Types that name a folder as they are: a column of another type stays in its place, beside a hidden one.
+FOLDER_TYPES = ("string", "date", "boolean", "tinyint", "smallint", "int", "bigint")
+
+
+def order_columns(model: Model, columns: Iterable[str], types: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the columns of a model's query and kind in the order of its table.
+
+    A column whose type is not in `types` counts as one that can name a folder.
+    """
+    names = tuple(columns)
+    if not model.kind.is_stored or model.table_format in TABLE_FORMATS:
+        return names
+    last = _folder_columns(model, names, types)
+    return (*(name for name in names if name not in last), *last)
+
+
+def _folder_columns(model: Model, names: tuple[str, ...], types: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the columns that name a table's folders, time first."""
+    parts = tuple(
+        name
+        for name in dict.fromkeys(map(partition_column, model.partitioned_by))
+        if name in names
+        and name != model.time_column
+        and types.get(name, FOLDER_TYPES[0]) in FOLDER_TYPES
+        and not is_too_long(name, model.table_format)
+    )
+    # Spark wants a column beside those that a table is partitioned by: without one, hidden columns take their place.
+    parts = parts if len(parts) + bool(model.time_column) < len(names) else ()
+    return (*((model.time_column,) if _names_days(model, names, types) else ()), *parts)
+
+
+def is_too_long(name: str, table_format: str) -> bool:
+    """Return True for a name that the folder of a partition, or the metastore's list of partitions, has no room for."""
+    form = FORMATS.get(table_format)
+    folder = quote(name) if form and form.encodes_folders else name
+    return len(folder.encode()) > FOLDER_MAX or (len(name) > HIVE_MAX and not (form and form.has_log))
+
+
+def _names_days(model: Model, names: tuple[str, ...], types: Mapping[str, str]) -> bool:
+    is_by_day = model.partition_by_time_column and UNITS[model.cron.unit] >= UNITS["day"]
+    is_date = model.time_column in names and types.get(model.time_column, "date") == "date"
+    is_short = not is_too_long(model.time_column, model.table_format)
+    return model.kind.is_by_time and is_by_day and is_date and is_short and len(names) > 1

@@ -1,0 +1,59 @@
+"""Models that read themselves, in a state that has them by their text alone: earlier versions did not follow them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.plan.category.decision import Decision, Inputs
+from mergeplan.planner.plan.change import Category
+from mergeplan.planner.plan.new_table import first_day, shape_of, table_names
+from mergeplan.planner.semantics.digests import TableDigest
+from mergeplan.planner.semantics.shape import Reads, Shape
+from mergeplan.planner.snapshot.meaning import meaning_of
+from mergeplan.planner.snapshot.snapshot import Meaning, Snapshot
+
+
+def follow_old_snapshot(inputs: Inputs, old: Snapshot) -> Snapshot:
+    """Return a snapshot of the base with its meaning as it is written now, if it is known by its text alone and that is
+    all that an earlier version knew; without this its table would be computed anew."""
+    model, base = old.model, inputs.base
+    if not model.reads_itself or not model.sql or old.meaning is None or not {*model.depends_on} <= base.keys():
+        return old
+    shape = shape_of(model, {name: base[name].as_parent for name in model.depends_on}, inputs.shapes)
+    began = first_day(inputs.base_graph, model)
+    if shape is None or not _is_known_by_text(old, read_old_meanings(model, shape, base, began)):
+        return old
+    meaning = meaning_of(model, shape, _read_digests(model, base), began)
+    kept = replace(meaning, held_rows=old.meaning.held_rows, held=old.meaning.held)
+    return replace(old, meaning=kept, columns=old.columns or table_names(model, shape))
+
+
+def read_old_meanings(model: Model, shape: Shape, base: Mapping[str, Snapshot], began: str) -> tuple[Meaning, ...]:
+    """Return the meanings that earlier versions gave a model: with its columns known, and without; none of a model that
+    is not followed now either."""
+    if shape.itself is None:
+        return ()
+    reads = {name: Reads(every=True) for name in model.depends_on}
+    texts = Shape(True, shape.text, shape.columns, reads=reads), Shape(False, model.sql, None, reads=reads)
+    return tuple(meaning_of(model, text, _read_digests(model, base), began) for text in texts)
+
+
+def _is_known_by_text(old: Snapshot, meanings: tuple[Meaning, ...]) -> bool:
+    known = old.meaning
+    return known is not None and any((m.rows, m.columns) == (known.rows, known.columns) for m in meanings)
+
+
+def _read_digests(model: Model, base: Mapping[str, Snapshot]) -> dict[str, TableDigest]:
+    return {name: base[name].visible_digest for name in model.depends_on}
+
+
+def keep_old_meaning(decision: Decision, old: Snapshot) -> Decision:
+    """Return the decision with the meaning that the state has, where the table is kept: readers were judged by that."""
+    change = decision.change
+    if change is None or change.recomputed or change.category is Category.FORWARD_ONLY:
+        return decision
+    snapshot = replace(decision.snapshot, meaning=old.meaning, columns=old.columns)
+    reported = None if decision.reported is None else old.visible_digest
+    return replace(decision, snapshot=snapshot, reported=reported, change=replace(change, old=old, new=snapshot))

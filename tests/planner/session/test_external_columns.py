@@ -1,0 +1,79 @@
+"""External tables that have more columns than are declared: what a plan says of them, and what prod holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.engine.table import Table
+from mergeplan.planner.model.model import Column
+from mergeplan.planner.plan.change import Category, Change
+from mergeplan.planner.session.session import Session
+from tests.planner.shop import ALONE
+
+COLUMNS = tuple(Column(name, "int") for name in ("k", "id", "a"))
+DECLARED = "- name: raw.t\n  columns: {id: int, a: int}\n"
+OPEN = f"{DECLARED}  partial_columns: true\n"
+
+
+def write_models(folder: Path, declared: str, **queries: str) -> None:
+    for file in (folder / "models").glob("*.sql"):
+        file.unlink()
+    (folder / "external_models.yaml").write_text(declared)
+    for name, query in queries.items():
+        (folder / f"models/{name}.sql").write_text(f"MODEL (name shop.{name}, kind FULL);\n{query}")
+
+
+@pytest.fixture
+def session(tmp_path: Path, engine: SparkEngine, shop: Callable[..., Session]) -> Session:
+    table = Table("raw.t", COLUMNS)
+    engine.tables.create(table)
+    engine.tables.replace(table, "SELECT 9 AS k, 1 AS id, 2 AS a")
+    return shop(**ALONE, total="")
+
+
+def apply_edit(session: Session, folder: Path, declared: str, before: str, after: str) -> Change:
+    """The change of `shop.m` by an edit of its query, applied to prod."""
+    write_models(folder, declared, m=before)
+    session.plan("prod").apply()
+    write_models(folder, declared, m=after)
+    plan = session.plan("prod")
+    plan.apply()
+    return next(change for change in plan.changes if change.name == "shop.m")
+
+
+@pytest.mark.parametrize("star", ["*", "DISTINCT *", "* EXCEPT (k)"])
+def test_a_star_over_a_table_that_is_declared_in_part_has_all_columns(
+    session: Session, tmp_path: Path, engine: SparkEngine, star: str
+) -> None:
+    change = apply_edit(session, tmp_path, OPEN, "SELECT id, a FROM raw.t", f"SELECT {star} FROM raw.t")
+
+    assert (change.category is Category.EQUIVALENT) == (star == "* EXCEPT (k)")
+    names = [column.name for column in engine.schema("SELECT * FROM shop.m")]
+    assert names == (["id", "a"] if star == "* EXCEPT (k)" else ["k", "id", "a"])
+
+
+def test_a_star_over_a_declared_table_has_the_declared_columns(
+    session: Session, tmp_path: Path, engine: SparkEngine
+) -> None:
+    change = apply_edit(session, tmp_path, DECLARED, "SELECT id, a FROM raw.t", "SELECT * FROM raw.t")
+
+    assert change.rule == "same-query"
+    assert [column.name for column in engine.schema("SELECT * FROM shop.m")] == ["id", "a"]
+    write_models(tmp_path, DECLARED, m="SELECT * FROM raw.t", n="SELECT DISTINCT * FROM raw.t")
+    plan = session.plan("prod")
+    plan.apply()
+    assert engine.fetch("SELECT * FROM shop.n").rows == ((1, 2),)
+    assert "`raw.t` has `k`, which external_models.yaml does not declare" in plan.decision.warnings[0].message
+
+
+def test_a_column_that_is_not_declared_may_be_read_by_its_name(
+    session: Session, tmp_path: Path, engine: SparkEngine
+) -> None:
+    change = apply_edit(session, tmp_path, OPEN, "SELECT id FROM raw.t", "SELECT id, k FROM raw.t WHERE k > 1")
+
+    assert change.category is Category.BREAKING
+    assert engine.fetch("SELECT id, k FROM shop.m").rows == ((1, 9),)
