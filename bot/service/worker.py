@@ -27,8 +27,8 @@ from mergeplan.bot.prod.reconcile import reconcile_prod
 from mergeplan.bot.projects import project_keys, repository_of
 from mergeplan.bot.pulls.reconcile import reconcile_pull
 from mergeplan.bot.records import AFTER_MERGE, CommandRow, Prod, ProdRecord, Pull, PullRecord, PullState
-from mergeplan.bot.transitions.prods import request_build
 from mergeplan.bot.settings import redact_secrets
+from mergeplan.bot.transitions.prods import request_build
 from mergeplan.planner.errors import MergeplanError
 from mergeplan.planner.isolation.processes import LEAVE, end_group, is_gone
 
