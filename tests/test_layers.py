@@ -23,8 +23,8 @@ STAGES = """
     planner.state planner.apply planner.catalog planner.contract planner.session
     planner.site planner.exports planner.api planner.agents planner.ui planner.lsp mergeplan planner.cli
     bot.sandbox
-    bot.projects bot.secret_files bot.fetching bot.settings bot.policy bot.inflight bot.branches bot.cicd_section bot.results
-    bot.pull_parts bot.records bot.budgets
+    bot.projects bot.secret_files bot.fetching bot.settings bot.policy bot.inflight bot.branches bot.cicd_section
+    bot.results bot.pull_parts bot.records bot.budgets
     bot.report bot.commands bot.report.offers bot.report.checks bot.report.comment bot.report.replies bot.report.summary
     bot.rules bot.metrics bot.notifications bot.tracing
     bot.pages bot.github bot.git bot.inbox bot.child bot.context bot.pulls bot.prod
