@@ -118,7 +118,10 @@ def versions(batch: MergeBatch, history: History, execution: datetime) -> str:
     if not batch.base:
         began = made.first_change_time if history.begins_when_seen else made.moment(EVER)
         columns = (exp.column(name, quoted=True) for name in batch.names)
-        ends = (cast(began, history.type).as_(history.valid_from), made.nothing.as_(history.valid_to))
+        ends = (
+            cast(began, history.type).as_(history.valid_from, quoted=True),
+            made.nothing.as_(history.valid_to, quoted=True),
+        )
         first = exp.select(*columns, *ends).from_("source").where(exp.column(PRESENT))
         return text(batch, first.with_("source", as_=source(batch)))
     return text(batch, _over_both(made, _expand_versions(_join_versions(made))))
