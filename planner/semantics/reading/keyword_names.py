@@ -51,9 +51,9 @@ def quote_keywords(tokens: Sequence[Token], *, clauses: bool = False) -> Iterato
     end with all of them; `clauses` are the words that Spark reads so and mergeplan does not."""
     words = _CLAUSES if clauses else _NAMES
     places = [index for index in range(len(tokens)) if _can_be_name(tokens, index, words)]
-    found = dict.fromkeys(tokens[index].text.upper() for index in places)
-    choices = [frozenset((word,)) for word in found]
-    for chosen in (*choices, *((frozenset(found),) if len(choices) > 1 and not clauses else ())):
+    keywords = dict.fromkeys(tokens[index].text.upper() for index in places)
+    choices = [frozenset((word,)) for word in keywords]
+    for chosen in (*choices, *((frozenset(keywords),) if len(choices) > 1 and not clauses else ())):
         quoted = {index for index in places if tokens[index].text.upper() in chosen}
         yield min(chosen), [_quote(token) if at in quoted else token for at, token in enumerate(tokens)]
 
