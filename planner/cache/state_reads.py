@@ -78,7 +78,11 @@ def _open(file: str) -> sqlite3.Connection:
     connection = sqlite3.connect(
         f"{Path(file).absolute().as_uri()}?mode=rw", uri=True, timeout=WAIT, isolation_level=None
     )
-    connection.execute("PRAGMA query_only = ON")
+    try:
+        connection.execute("PRAGMA query_only = ON")
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 
