@@ -23,7 +23,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import Self, cast
+from typing import Self
 
 import uvicorn
 from cryptography.hazmat.primitives import serialization
@@ -82,7 +82,7 @@ class QuickServer(uvicorn.Server):
         for task in state.tasks:
             task.cancel()
         for connection in list(state.connections):
-            cast(asyncio.Transport, connection.transport).abort()
+            connection.transport.abort()
         await asyncio.sleep(0.002)
         await self.lifespan.shutdown()
 
