@@ -26,15 +26,18 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-cache-dir --quiet -
 ACTIONLINT := v1.7.12
 SELDOM := '/(tests|pip|mypy|mypyc|githubkit.*)/'  # of what is installed: compiled when it is imported
 
+# A registry that hiccups is asked again, for minutes.
+export PIP_RETRIES ?= 10
 unexport PYTHONDONTWRITEBYTECODE  # each process of the tests would compile what the one before it compiled
 
 .PHONY: docs docs-serve pictures vscode
-.PHONY: help demo test lint hooks types unit prove prove-lakehouse format lock clean coverage workflows dist release-check
+.PHONY: help demo test test-matrix lint hooks types unit prove prove-lakehouse format lock clean coverage workflows dist release-check
 .PHONY: bench bench-plan bench-impact bench-diff bench-quickstart bench-apply bench-webhooks bench-bot bench-checkout bench-state bench-peer bench-release bench-editor
 
 help:
 	@echo "make demo    a pull request from plan to prod, on this machine (a few minutes)"
 	@echo "make test    style, types and tests"
+	@echo "make test-matrix   some tests on each Python of this machine and each Spark that is supported (an hour, once)"
 	@echo "make docs    the documentation site, in build/site (make docs-serve shows it while you write)"
 	@echo "make pictures   the documentation's pictures, from a running demo"
 	@echo "make vscode   the extension for VS Code, checked and packaged, in editors/vscode/build (needs Node 20)"
@@ -64,6 +67,9 @@ demo: $(READY)
 
 test: lint
 	@$(MAKE) --no-print-directory --jobs=2 types unit
+
+test-matrix:  # MATRIX="3.13 lowest" runs one of its environments
+	@$(PYTHON) -m tests.matrix $(MATRIX)
 
 lint: $(READY) hooks
 	@$(BIN)/ruff check
@@ -209,7 +215,7 @@ vscode:
 	@cd editors/vscode && npm run --silent check && npm run --silent test && npm run --silent package
 
 lock: $(READY)  # the newest of everything that fits pyproject.toml
-	@$(PIP) install --upgrade --upgrade-strategy eager --group dev --group docs --group release --group workflows --group coverage --editable .
+	@$(PIP) install --upgrade --upgrade-strategy eager --group dev --group docs --group release --group workflows --group coverage --editable ".[demo]"
 	@{ $(BIN)/python -m pip freeze --exclude-editable; grep '^pyspark-client==' requirements.lock; } | LC_ALL=C sort -f -t= -k1,1 -o requirements.lock
 
 # pyspark comes as source, 450 MB: its wheel is not compressed. Modules are compiled on all cores, and only those that are
@@ -222,7 +228,7 @@ $(READY): pyproject.toml requirements.lock
 	@printf '[bdist_wheel]\ncompression = stored\n' > $(VENV)/build.cfg
 	@$(PIP) install --no-compile --upgrade "pip>=25.1"
 	@DIST_EXTRA_CONFIG="$(CURDIR)/$(VENV)/build.cfg" \
-		$(PIP) install --no-compile --constraint requirements.lock --group dev --editable .
+		$(PIP) install --no-compile --constraint requirements.lock --group dev --editable ".[demo]"
 	@$(BIN)/python -W ignore -m compileall -qq -j 0 -x $(SELDOM) $(VENV)/lib || true
 	@touch $@
 
@@ -235,5 +241,5 @@ $(ARCHIVE): $(READY)
 	@touch $@
 
 clean:
-	@rm -rf $(VENV) $(PEER) $(PROOFS) .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info
+	@rm -rf $(VENV) .venv-matrix $(PEER) $(PROOFS) .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info
 	@cd editors/vscode && rm -rf node_modules build dist LICENSE

@@ -5,20 +5,26 @@ from __future__ import annotations
 import json
 import os
 import webbrowser
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from mergeplan.bot.demo import run_demo
 from mergeplan.bot.github.manifest import manifest
-from mergeplan.bot.sandbox.server import KEY_FILE, Sandbox, run_sandbox
 from mergeplan.bot.service.action import run_action
 from mergeplan.bot.service.register_app import Registration, register
 from mergeplan.bot.service.replay import post_delivery, read_stored, rehearse_delivery
 from mergeplan.bot.service.serve import run_service
 from mergeplan.bot.settings import load_settings
+from mergeplan.planner.errors import RequestError
 from mergeplan.planner.model.table_format import TABLE_FORMATS
+
+if TYPE_CHECKING:
+    from mergeplan.bot.sandbox.server import Sandbox
+
+DEMO = ("graphql", "nh3", "python_multipart")  # what the sandbox needs beside the bot
 
 
 @click.command()
@@ -122,10 +128,14 @@ def sandbox(host: str, port: int, folder: Path, webhook_url: str | None, secret:
     mergeplan sandbox --webhook-url http://127.0.0.1:8000/webhook
     """
 
-    def announce_sandbox(github: Sandbox) -> None:
-        click.echo(f"The sandbox is at {github.url}; its App is {github.app_id}, with the key in {folder / KEY_FILE}.")
+    server = _import_extra("sandbox", "mergeplan.bot.sandbox.server")
 
-    run_sandbox(host, port, folder, webhook_url, secret, on_start=announce_sandbox)
+    def announce_sandbox(github: Sandbox) -> None:
+        click.echo(
+            f"The sandbox is at {github.url}; its App is {github.app_id}, with the key in {folder / server.KEY_FILE}."
+        )
+
+    server.run_sandbox(host, port, folder, webhook_url, secret, on_start=announce_sandbox)
     return 0
 
 
@@ -141,4 +151,15 @@ def demo(keep: bool, folder: Path, form: str | None) -> int:
     mergeplan demo --keep
     mergeplan demo --format delta
     """
-    return run_demo(folder, keep=keep, spark=f"table_format: {form}" if form else "")
+    module = _import_extra("demo", "mergeplan.bot.demo")
+    return int(module.run_demo(folder, keep=keep, spark=f"table_format: {form}" if form else ""))
+
+
+def _import_extra(verb: str, module: str) -> Any:
+    """Return a module that needs `mergeplan[demo]`; RequestError when a package of it is missing."""
+    if any(find_spec(name) is None for name in DEMO):
+        raise RequestError(
+            f"`mergeplan {verb}` needs the packages of `mergeplan[demo]`.",
+            hint=f"Run `pip install 'mergeplan[demo]'`, or without installing it `uvx 'mergeplan[demo]' {verb}`.",
+        )
+    return import_module(module)

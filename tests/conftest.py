@@ -23,6 +23,7 @@ from mergeplan.planner.engine.spark.process.installed import find_java, spark_ho
 from mergeplan.planner.first_alone import FirstAlone
 from mergeplan.planner.state import database
 from tests.copied_tables import CopiedTables
+from tests.stores import close_stores
 
 # Python looks for garbage after so many new objects and not after 700, as in a verb's own process: a tenth of the time.
 gc.set_threshold(100_000, 5, 5)
@@ -93,6 +94,13 @@ def copied_tables() -> Iterator[CopiedTables]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(database, "_migrate", copies)
         yield copies
+
+
+@pytest.fixture(autouse=True)
+def stores() -> Iterator[None]:
+    """Close the state stores that a test opened."""
+    yield
+    close_stores()
 
 
 @pytest.fixture

@@ -79,11 +79,11 @@ def digests(source: Source) -> dict[str, str]:
 
 
 def _sentences(path: Path) -> list[str]:
-    """The texts in a file, without its docstrings."""
+    """Return the texts in a file, without its docstrings and the empty texts that some Pythons see in f-strings."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     statements = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     constants = (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in statements)
-    return [node.value for node in constants if isinstance(node.value, str)]
+    return [node.value for node in constants if isinstance(node.value, str) and node.value]
 
 
 def main() -> None:

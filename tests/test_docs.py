@@ -16,7 +16,7 @@ from mergeplan.bot.rules import WITHOUT_EFFECT, BotConfig
 from mergeplan.bot.settings import Settings
 from mergeplan.planner.cli.main import VERBS
 from mergeplan.planner.plan.change import Category
-from tests import commands_page, promises_page
+from tests import commands_page, promises_page, versions_page
 from tests.doc_links import in_folder
 from tests.promises_page import PROMISES
 
@@ -86,6 +86,11 @@ def test_each_promise_of_the_bot_is_listed_with_the_tests_that_name_it() -> None
     assert named <= set(listed)
     page = text("docs/explanation/promises.md")
     assert promises_page.page(page) == page, "python -m tests.promises_page"
+
+
+def test_the_tested_versions_are_those_that_the_tests_install() -> None:
+    page = text("docs/reference/versions.md")
+    assert versions_page.page(page) == page, "python -m tests.versions_page"
 
 
 def test_the_commands_of_the_pull_request_are_described_as_they_are() -> None:

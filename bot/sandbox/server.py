@@ -68,18 +68,22 @@ class QuickServer(uvicorn.Server):
                 await asyncio.wait_for(self._ending.wait(), 1)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Close what listens, then idle connections; open requests have STOP_SECONDS."""
+        """Close what listens, then idle connections; open requests have STOP_SECONDS, and no connection stays open."""
         for server in self.servers:
             server.close()
         for listening in sockets or []:
             listening.close()
         state, deadline = self.server_state, self._loop.time() + STOP_SECONDS
+        await asyncio.sleep(0.002)  # connections that were accepted become known to uvicorn in the loop's next rounds
         for connection in list(state.connections):
             connection.shutdown()
         while (state.connections or state.tasks) and self._loop.time() < deadline:
             await asyncio.sleep(0.002)
         for task in state.tasks:
             task.cancel()
+        for connection in list(state.connections):
+            connection.transport.abort()
+        await asyncio.sleep(0.002)
         await self.lifespan.shutdown()
 
 

@@ -193,16 +193,20 @@ def run(
         return EXIT_INTERRUPTED
     except OSError as error:
         if _is_gone():
-            _say(command_line, GONE, "Go to another one.", 1, "RequestError")
-            return 1
+            return _say_gone(command_line)
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         if error.filename is None and not full:
             return _defect(command_line, error)
         message = f"`{error.filename}` cannot be used: {error.strerror}." if error.filename else f"{error.strerror}."
         _say(command_line, message, "Make room there and run this again." if full else "", 1, "RequestError")
         return 1
-    except Exception as error:
-        return _defect(command_line, error)
+    except Exception as error:  # there Python 3.13 fails to import with a SystemError
+        return _say_gone(command_line) if _is_gone() else _defect(command_line, error)
+
+
+def _say_gone(arguments: Sequence[str]) -> int:
+    _say(arguments, GONE, "Go to another one.", 1, "RequestError")
+    return 1
 
 
 def _is_gone() -> bool:

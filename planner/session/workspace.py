@@ -63,12 +63,10 @@ class Workspace:
 
     def close(self) -> None:
         """Let go of Spark, of the database and of the cache."""
-        if "lookups" in self.__dict__:
-            self.lookups.close()
-        if self._engine is not None:
-            self._engine.close()
-        if self._store is not None:
-            self._store.close()
+        with ExitStack() as opened:  # the last first, and all of them even where one cannot be closed
+            for part in (self._store, self._engine, self.__dict__.get("lookups")):
+                if part is not None:
+                    opened.callback(part.close)
 
     def cancel(self) -> None:
         """End what is under way; from any thread, or from a signal's handler."""

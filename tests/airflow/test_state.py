@@ -19,13 +19,14 @@ from mergeplan.planner.state.store import StateStore
 from tests.planner.builders import days
 from tests.planner.cli.conftest import CommandLine
 from tests.planner.session.scheduling.test_schedule import promoted as promoted  # a fixture
+from tests.stores import open_store
 
 NOW = datetime(2026, 1, 3, tzinfo=UTC)
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> StateStore:
-    return StateStore(f"sqlite:///{tmp_path}/state.db")
+    return open_store(f"sqlite:///{tmp_path}/state.db")
 
 
 @pytest.fixture
@@ -87,7 +88,7 @@ def test_what_all_tasks_ask_for_is_asked_once(store: StateStore, reader: StateRe
 
 def test_a_model_that_prod_dropped_is_known_after_the_promotion(promoted: CommandLine) -> None:
     url = f"sqlite:///{promoted.root}/.mergeplan/state.db"
-    reader, store = StateReader(Place(str(promoted.root), project=""), url), StateStore(url)
+    reader, store = StateReader(Place(str(promoted.root), project=""), url), open_store(url)
     store.runs.begin("d/r", "prod", 1, NOW)
     store.runs.end("d/r", RunStatus.DONE)
     view = reader.read_run("d/r")

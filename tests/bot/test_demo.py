@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -23,3 +25,22 @@ def test_the_checks_of_the_demo_lead_to_the_pages_of_its_service(tmp_path: Path)
         environment = _environment(github, tmp_path, tmp_path / "key", 4321)
 
     assert environment["MERGEPLAN_PUBLIC_URL"] == "http://127.0.0.1:4321"
+
+
+@pytest.mark.parametrize("verb", ["demo", "sandbox"])
+def test_without_its_packages_the_verb_says_what_to_install(verb: str, tmp_path: Path) -> None:
+    code = (
+        "import importlib.util as u, sys\nfind = u.find_spec\n"
+        "u.find_spec = lambda name, *rest: None if name == 'nh3' else find(name, *rest)\n"
+        f"sys.argv[1:] = ['{verb}']\nfrom mergeplan.bot.main import main\nmain()"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    assert (ran.returncode, ran.stdout, list(tmp_path.iterdir())) == (1, "", [])
+    assert f"uvx 'mergeplan[demo]' {verb}" in ran.stderr
+
+
+def test_the_service_and_the_action_import_nothing_of_the_sandbox() -> None:
+    code = "import sys, mergeplan.bot.cli; print({'mergeplan.bot.sandbox', 'graphql', 'nh3'} & set(sys.modules))"
+
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"

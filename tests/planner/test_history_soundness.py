@@ -10,7 +10,7 @@ import os
 import random
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
@@ -262,10 +262,16 @@ def plan_text(plan: Plan) -> str:
     return "".join(said) + "".join(f"\n      BLOCKED {b.message}" for b in plan.blockers)
 
 
+@pytest.fixture
+def world() -> Iterator[Worlds]:
+    made = Worlds()
+    with closing(made.db):
+        yield made
+
+
 @pytest.mark.parametrize("seed", range(int(os.environ.get("MERGEPLAN_SEQUENCES", "5"))))
-def test_prod_holds_the_rows_of_its_queries_whatever_pull_requests_do(seed: int) -> None:
+def test_prod_holds_the_rows_of_its_queries_whatever_pull_requests_do(world: Worlds, seed: int) -> None:
     chance = random.Random(seed)  # noqa: S311  # no secret
-    world = Worlds()
     edits = {name: dict(EDITS) for name in ("prod", "pr_1", "pr_2")}
     world.carry_out(make_plan(world, edits["prod"], "prod", {}))
     done = []

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import httpx
 import pytest
-import uvicorn
 from pydantic import SecretStr
 
 from mergeplan.bot.context import BotContext
 from mergeplan.bot.github.events import signature
 from mergeplan.bot.github.gateway import GitHub
 from mergeplan.bot.inbox.inbox import Inbox
+from mergeplan.bot.sandbox.server import QuickServer
 from mergeplan.bot.service.app import create_app
 from mergeplan.bot.service.connections import Limits, server_config
 from mergeplan.bot.settings import Settings
@@ -42,13 +42,13 @@ class Door:
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.address = self._listening.getsockname()
         self.url = "http://{}:{}".format(*self.address)
-        self.server = uvicorn.Server(server_config(create_app(self.context, limits), "127.0.0.1", 0, limits))
+        self.server = QuickServer(server_config(create_app(self.context, limits), "127.0.0.1", 0, limits))
         self._thread = threading.Thread(target=self.server.run, args=([self._listening],), daemon=True)
         self._thread.start()
         until(lambda: self.server.started, what="the server")
 
     def stop(self) -> None:
-        self.server.should_exit = True
+        self.server.end()
         self._thread.join(15)
         self.context.inbox.close()
 

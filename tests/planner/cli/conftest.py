@@ -20,6 +20,7 @@ from mergeplan.planner.state.store import StateStore
 from tests.conftest import empty
 from tests.planner.engines import Double
 from tests.planner.shop import write_shop
+from tests.stores import open_store
 from tests.wire import check_line
 
 TODAY = "2026-01-06 05:00:00"
@@ -72,7 +73,7 @@ class CommandLine:
     @property
     def state(self) -> StateStore:
         """What the verbs remember."""
-        return StateStore(f"sqlite:///{self.root}/.mergeplan/state.db")
+        return open_store(f"sqlite:///{self.root}/.mergeplan/state.db")
 
     def write(self, name: str, text: str) -> None:
         """Put a file into the project."""

@@ -13,9 +13,9 @@ from mergeplan.planner.engine.protocol import Connection, Engine, ProjectConnect
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.engine.table import Table
 from mergeplan.planner.project.loader import load_project, override_variables
-from mergeplan.planner.state.store import StateStore
 from tests.planner.cli.conftest import Lent
 from tests.planner.shop import NOW, rows, write_shop
+from tests.stores import open_store
 
 CONFIG = """
 gateways:
@@ -120,7 +120,7 @@ def test_a_run_on_a_gateway_that_went_is_told(
         return Lent(engine)  # type: ignore[return-value]
 
     assert run(VERBS, ["plan", "-p", str(tmp_path), "--auto-apply", "--execution-time", "2026-01-06"], open_engine) == 0
-    store = StateStore(f"sqlite:///{tmp_path}/.mergeplan/state.db")
+    store = open_store(f"sqlite:///{tmp_path}/.mergeplan/state.db")
     (tmp_path / "config.yaml").write_text(CONFIG.replace("  big:", "  bigger:"))
     (tmp_path / "models/big.sql").unlink()
     (tmp_path / "models/last.sql").unlink()

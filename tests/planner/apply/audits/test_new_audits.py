@@ -6,8 +6,8 @@ from pathlib import Path
 
 from mergeplan.planner.apply.events import AuditRan, Event
 from mergeplan.planner.engine.spark.engine import SparkEngine
-from mergeplan.planner.state.store import StateStore
 from tests.planner.shop import ALONE, plan_and_apply, write_shop
+from tests.stores import open_store
 
 TOTAL = "MODEL (name shop.total, kind FULL{});\nSELECT 7 AS total"
 
@@ -17,7 +17,7 @@ def audit_names(events: list[Event]) -> list[str]:
 
 
 def test_a_new_audit_runs_once_on_the_table_that_is_kept(tmp_path: Path, engine: SparkEngine) -> None:
-    store = StateStore(f"sqlite:///{tmp_path / 'state.db'}")
+    store = open_store(f"sqlite:///{tmp_path / 'state.db'}")
     plan_and_apply(write_shop(tmp_path, **ALONE | {"total": TOTAL.format("")}), engine, store)
     project = write_shop(tmp_path, **ALONE | {"total": TOTAL.format(", audits (not_null(columns := (total)))")})
     in_dev: list[Event] = []
@@ -32,7 +32,7 @@ def test_a_new_audit_runs_once_on_the_table_that_is_kept(tmp_path: Path, engine:
 
 
 def test_a_new_blocking_audit_that_finds_rows_forbids_the_promotion(tmp_path: Path, engine: SparkEngine) -> None:
-    store = StateStore(f"sqlite:///{tmp_path / 'state.db'}")
+    store = open_store(f"sqlite:///{tmp_path / 'state.db'}")
     plan_and_apply(write_shop(tmp_path, **ALONE | {"total": TOTAL.format("")}), engine, store)
     project = write_shop(tmp_path, **ALONE | {"total": TOTAL.format(", audits (forall(criteria := (total > 7)))")})
 
@@ -46,7 +46,7 @@ def test_a_new_blocking_audit_that_finds_rows_forbids_the_promotion(tmp_path: Pa
 def test_an_audit_that_comes_with_a_later_push_is_asked_of_the_table_that_an_earlier_one_built(
     tmp_path: Path, engine: SparkEngine
 ) -> None:
-    store = StateStore(f"sqlite:///{tmp_path / 'state.db'}")
+    store = open_store(f"sqlite:///{tmp_path / 'state.db'}")
     plan_and_apply(write_shop(tmp_path, **ALONE | {"total": TOTAL.format("")}), engine, store)
     eight = TOTAL.replace("7", "8")
     asks = ", audits (unique_values(columns := (total)))"
@@ -61,7 +61,7 @@ def test_an_audit_that_comes_with_a_later_push_is_asked_of_the_table_that_an_ear
 
 
 def test_a_merge_asks_no_audit_that_its_pull_request_asked_of_each_batch(tmp_path: Path, engine: SparkEngine) -> None:
-    store = StateStore(f"sqlite:///{tmp_path / 'state.db'}")
+    store = open_store(f"sqlite:///{tmp_path / 'state.db'}")
     plan_and_apply(write_shop(tmp_path, **ALONE | {"total": TOTAL.format("")}), engine, store)
     asks = ", audits (unique_values(columns := (total)))"
     project = write_shop(tmp_path, **ALONE | {"total": TOTAL.replace("7", "8").format(asks)})

@@ -14,8 +14,8 @@ from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.errors import ProjectErrors
 from mergeplan.planner.intervals import Cron, Interval
 from mergeplan.planner.model.model import Audit
-from mergeplan.planner.state.store import StateStore
 from tests.planner.shop import ALONE, plan_and_apply, write_shop
+from tests.stores import open_store
 
 TOTAL = "MODEL (name shop.total, kind FULL);\nSELECT {} AS total"
 SHOWN = "MODEL (name shop.shown, kind VIEW);\nSELECT total FROM shop.total"
@@ -35,7 +35,7 @@ def project_with_audit(root: Path, header: str, **files: str) -> Path:
 
 
 def test_it_is_asked_once_of_a_set_of_tables_and_again_when_one_is_written(tmp_path: Path, engine: SparkEngine) -> None:
-    store, events = StateStore(f"sqlite:///{tmp_path / 'state.db'}"), []  # type: ignore[var-annotated]
+    store, events = open_store(f"sqlite:///{tmp_path / 'state.db'}"), []  # type: ignore[var-annotated]
     project_with_audit(tmp_path, ", defaults (most = 6)")
 
     for environment, total in (("prod", 7), ("dev", 8), ("prod", 8)):
@@ -47,7 +47,7 @@ def test_it_is_asked_once_of_a_set_of_tables_and_again_when_one_is_written(tmp_p
 
 
 def test_a_blocking_one_that_finds_rows_forbids_the_promotion(tmp_path: Path, engine: SparkEngine) -> None:
-    store = StateStore(f"sqlite:///{tmp_path / 'state.db'}")
+    store = open_store(f"sqlite:///{tmp_path / 'state.db'}")
     project_with_audit(tmp_path, ", blocking true, defaults (most = 6)")
     project = write_shop(tmp_path, **FILES)
 
@@ -61,7 +61,7 @@ def test_a_blocking_one_that_finds_rows_forbids_the_promotion(tmp_path: Path, en
 def test_one_that_spark_refuses_is_told_at_its_file(tmp_path: Path, engine: SparkEngine) -> None:
     project_with_audit(tmp_path, ", defaults (most = nothing)")
 
-    outcome = plan_and_apply(write_shop(tmp_path, **FILES), engine, StateStore(f"sqlite:///{tmp_path / 'state.db'}"))
+    outcome = plan_and_apply(write_shop(tmp_path, **FILES), engine, open_store(f"sqlite:///{tmp_path / 'state.db'}"))
 
     assert outcome.promoted is None
     assert str(outcome.failures[0].error).startswith("audits/few.sql:1: The audit `few` cannot run: ")
@@ -131,6 +131,6 @@ def test_an_audit_that_is_skipped_is_never_asked(tmp_path: Path, engine: SparkEn
     events: list[Event] = []
 
     assert plan_and_apply(
-        project, engine, StateStore(f"sqlite:///{tmp_path / 'state.db'}"), emit=events.append
+        project, engine, open_store(f"sqlite:///{tmp_path / 'state.db'}"), emit=events.append
     ).promoted
     assert audit_counts(events) == []

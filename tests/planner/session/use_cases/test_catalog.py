@@ -33,7 +33,8 @@ def test_what_prod_shows_is_told_with_the_time_that_is_held_and_missing(
     session = shop(**ALONE | {"daily": "", "total": "", "d": DAILY})
     session.plan().apply()
     deployed = session.catalog().models["shop.d"].deployed
-    later = later_session(tmp_path).catalog().models["shop.d"].deployed
+    with later_session(tmp_path) as opened:
+        later = opened.catalog().models["shop.d"].deployed
 
     assert deployed and later
     assert (deployed.view, deployed.held, deployed.missing) == ("shop.d", (Interval(day(1), day(6)),), ())

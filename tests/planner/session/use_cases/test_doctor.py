@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import cast
 
@@ -25,7 +26,8 @@ def away(*_: object) -> Engine:
 def findings(root: Path, config: str, **files: str) -> dict[str, Finding]:
     project_of(root, {"config.yaml": config, **files})
     work = Workspace(SessionSettings(root, state_url=NOWHERE, open_engine=away))
-    return {check.what: check for check in run_checks(work)}
+    with closing(work):
+        return {check.what: check for check in run_checks(work)}
 
 
 def test_what_is_wrong_is_told_without_secrets(tmp_path: Path) -> None:
@@ -82,6 +84,9 @@ class Server:
             return Rows(("key", "value"), ((name, self._settings.get(name.rpartition(".")[2], "<undefined>")),))
         return Rows(("catalog", "version"), (("spark_catalog", "4.1.0 abc"),))
 
+    def close(self) -> None:
+        """Nothing was opened."""
+
 
 @pytest.mark.parametrize(
     ("settings", "named"),
@@ -101,7 +106,8 @@ def test_a_server_on_which_delta_takes_minutes_is_named(
         SessionSettings(tmp_path, state_url=state, open_engine=lambda *_: cast(Engine, Server(**settings)))
     )
 
-    said = [check.text for check in run_checks(work) if check.what == "server"]
+    with closing(work):
+        said = [check.text for check in run_checks(work) if check.what == "server"]
 
     assert [text.partition(":")[0].rpartition(".")[2] for text in said] == named
     assert all("start the server with `--conf spark." in text for text in said)
