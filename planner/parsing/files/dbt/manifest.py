@@ -130,9 +130,9 @@ def manifest_project(
         "files": [],
     }
     folders = {name.split("/")[-2]: name.rpartition("/")[0] for name in names if name.endswith("/dbt_project.yml")}
-    known = {*names}
+    paths = {*names}
     for part in ("nodes", "sources", "unit_tests"):
-        data[part] = [_from_root(item, first.project, folders, known) for item in data[part]]
+        data[part] = [_from_root(item, first.project, folders, paths) for item in data[part]]
     try:
         project = DbtProject.model_validate(data)
         is_databricks = first.adapter == "databricks"
