@@ -79,11 +79,11 @@ class _Selector:
         self._depth += 1
         if self._depth > DEEPEST:
             raise self._unread(f"more than {DEEPEST} brackets or `^` stand within each other")
-        models = self._nested()
+        models = self._read_one()
         self._depth -= 1
         return models
 
-    def _nested(self) -> frozenset[str]:
+    def _read_one(self) -> frozenset[str]:
         if self._take("^"):
             return frozenset(self.graph.models) - self._one()
         if not self._tokens:

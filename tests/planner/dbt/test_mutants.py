@@ -57,10 +57,11 @@ CATALOG = {
 }
 RESULTS = {"metadata": {"invocation_id": "1"}, "args": {"full_refresh": True, "vars": {}}, "results": []}
 KINDS = {"models": "model", "seeds": "seed", "macros": "macro", "snapshots": "snapshot", "tests": "singular_test"}
+NO_JSON = ["", "[]", "null", "{", "[" * 100_000, '{"nodes": 1, "metadata": 1}', '"\\ud800"', "NaN", "\x00"]
 Spoil = Callable[[Path, Any], None]
 
 
-def compiled(later: str) -> dict[str, Any]:
+def make_manifest(later: str) -> dict[str, Any]:
     """The manifest with compiled texts, as they are in a first run or in a later one."""
     content: dict[str, Any] = json.loads(json.dumps(MANIFEST))
     content["metadata"]["invocation_id"] = "1"
@@ -71,7 +72,7 @@ def compiled(later: str) -> dict[str, Any]:
     return content
 
 
-def parsed_by_dbt(root: Path) -> dict[str, Any]:
+def make_partial_parse(root: Path) -> dict[str, Any]:
     """The content of partial_parse.msgpack."""
     files = {}
     for file in sorted(root.rglob("*")):
@@ -100,8 +101,8 @@ def root(tmp_path: Path) -> Path:
     (root / "config.yaml").write_text(CONFIG)
     for folder, later in (("ci", ""), ("later", " where day > '2026-01-01'")):
         (root / folder).mkdir()
-        (root / folder / "manifest.json").write_text(json.dumps(compiled(later)))
-        (root / folder / "partial_parse.msgpack").write_bytes(msgpack.packb(parsed_by_dbt(root)))
+        (root / folder / "manifest.json").write_text(json.dumps(make_manifest(later)))
+        (root / folder / "partial_parse.msgpack").write_bytes(msgpack.packb(make_partial_parse(root)))
     (root / "ci/run_results.json").write_text(json.dumps(RESULTS))
     (root / "ci/catalog.json").write_text(json.dumps(CATALOG))
     return root
@@ -129,8 +130,8 @@ def write_parsed(root: Path, content: Any) -> None:
 
 
 DOORS: dict[str, tuple[Spoil, Any, int]] = {
-    "manifest": (write_manifest, compiled(""), 10),
-    "later": (write_later, compiled(" where day > '2026-01-01'"), 3),
+    "manifest": (write_manifest, make_manifest(""), 10),
+    "later": (write_later, make_manifest(" where day > '2026-01-01'"), 3),
     "catalog": (write_catalog, CATALOG, 2),
     "results": (write_results, RESULTS, 1),
 }
@@ -168,7 +169,7 @@ def test_a_spoiled_file_of_dbt_is_said_in_a_sentence(root: Path, door: str) -> N
 
 
 def test_a_spoiled_memory_of_dbt_is_said_in_a_sentence(root: Path) -> None:
-    check(root, write_parsed, parsed_by_dbt(root), 8, seed=52)
+    check(root, write_parsed, make_partial_parse(root), 8, seed=52)
 
 
 @pytest.mark.prove
@@ -178,9 +179,7 @@ def test_thousands_of_spoiled_files_of_dbt_are_said_in_a_sentence(root: Path, do
     check(root, spoil, document, 300 * share, seed=7)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "[]", "null", "{", "[" * 100_000, '{"nodes": 1, "metadata": 1}', '"\\ud800"', "NaN", "\x00"]
-)
+@pytest.mark.parametrize("text", NO_JSON)
 @pytest.mark.parametrize("name", ["manifest.json", "catalog.json", "run_results.json"])
 def test_what_is_no_json_is_said_at_its_file(root: Path, name: str, text: str) -> None:
     (root / "ci" / name).write_text(text)
@@ -194,7 +193,7 @@ def test_what_is_no_json_is_said_at_its_file(root: Path, name: str, text: str) -
 
 
 def test_a_wrong_key_is_named_with_its_node(root: Path) -> None:
-    content = compiled("")
+    content = make_manifest("")
     content["nodes"]["model.shop.daily"]["columns"]["id"]["name"] = ["id"]
     write_manifest(root, content)
     with pytest.raises(ProjectError) as failed:
@@ -204,7 +203,7 @@ def test_a_wrong_key_is_named_with_its_node(root: Path) -> None:
 
 
 def test_tables_of_spoiled_manifests_are_known_or_refused_in_a_sentence() -> None:
-    for done, mutant in mutants(compiled(""), 400, seed=3):
+    for done, mutant in mutants(make_manifest(""), 400, seed=3):
         try:
             dbt_tables("manifest.json", json.dumps(mutant), json.dumps(CATALOG))
         except ProjectError as error:

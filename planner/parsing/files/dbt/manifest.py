@@ -130,9 +130,9 @@ def manifest_project(
         "files": [],
     }
     folders = {name.split("/")[-2]: name.rpartition("/")[0] for name in names if name.endswith("/dbt_project.yml")}
-    known = {*names}
+    paths = {*names}
     for part in ("nodes", "sources", "unit_tests"):
-        data[part] = [_from_root(item, first.project, folders, known) for item in data[part]]
+        data[part] = [_from_root(item, first.project, folders, paths) for item in data[part]]
     try:
         project = DbtProject.model_validate(data)
         is_databricks = first.adapter == "databricks"
@@ -246,7 +246,7 @@ def _unit_test(manifest: Manifest, test: UnitTestPart) -> dict[str, Any]:
     model = next((nodes[id] for id in test.depends_on.nodes if id in nodes), None)
     overrides = test.overrides
     macros = {name: value for name, value in overrides.macros.items() if name != "is_incremental"}
-    inputs = [(_input(manifest, model, item.input), item) for item in test.given]
+    inputs = [(_input(manifest, model, item.input), item) for item in test.inputs]
     unknown = next((item.input for relation, item in inputs if not relation), None)
     more = macros or overrides.vars or overrides.env_vars
     error = "" if unknown is None else f"its model does not read `{unknown}`"

@@ -206,7 +206,7 @@ class UnitTestPart(JsonPart):
     original_file_path: FilePath
     description: Text = ""
     depends_on: Above = Needs()
-    given: Annotated[tuple[FixturePart, ...], absent(())] = ()
+    inputs: Annotated[tuple[FixturePart, ...], absent(())] = Field(default=(), alias="given")
     expect: Annotated[FixturePart, absent(FixturePart())] = FixturePart()
     overrides: Annotated[Overrides, absent(Overrides())] = Overrides()
 
