@@ -14,6 +14,7 @@ from mergeplan.planner.state.passed.passed_tests import PassedTests
 from mergeplan.planner.state.physical_tables import PhysicalTables
 from mergeplan.planner.state.plans import Plans
 from mergeplan.planner.state.promotions import Promotions
+from mergeplan.planner.state.refuted_claims import RefutedClaims
 from mergeplan.planner.state.restatements import Restatements
 from mergeplan.planner.state.retention import Retention
 from mergeplan.planner.state.runs.run_records import Runs
@@ -45,6 +46,7 @@ class StateStore:
         self.passed_tests = PassedTests(self.database)
         self.plans = Plans(self.database)
         self.overrides = Overrides(self.database)
+        self.refuted_claims = RefutedClaims(self.database)
         self.restatements = Restatements(self.database, self.environments, self.snapshots, self.tables)
         self.runs = Runs(self.database)
         self.retention = Retention(self.database)
