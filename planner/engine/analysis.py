@@ -63,6 +63,7 @@ class PairResult:
     error: str = ""
     first_reads: tuple[str, ...] = ()
     second_reads: tuple[str, ...] = ()
+    rules: tuple[str, ...] = ()  # by which the plans are the same, where Spark's own comparison finds them to differ
 
 
 class Analyzer(Protocol):

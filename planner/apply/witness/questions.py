@@ -121,6 +121,8 @@ class Questions:
 def _judge(claim: Claim, pair: QueryPair, result: PairResult) -> Check:
     if result.error:
         return Check(CheckState.DISAGREES, f"Spark's analyzer refuses it over its own tables: {result.error}")
+    if result.rules:
+        return Check(CheckState.EXPLAINED, ", ".join(result.rules))
     if result.same:
         return AGREES
     return Check(CheckState.DISAGREES, _difference(claim, pair, result))
