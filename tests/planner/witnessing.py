@@ -29,7 +29,7 @@ class Witnessed:
     checks: Mapping[str, Check] = field(default_factory=dict)
 
 
-def declared(model: Model) -> Lying:
+def declare_columns(model: Model) -> Lying:
     """An external table's columns as they are declared."""
     return tuple(Column(column.name, column.type) for column in model.columns)
 
@@ -47,7 +47,7 @@ def witness(
     tables = _find_columns(engine, built)
 
     def lying(snapshot: Snapshot) -> Lying | None:
-        return declared(snapshot.model) if snapshot.kind.is_external else tables.get(snapshot.table)
+        return declare_columns(snapshot.model) if snapshot.kind.is_external else tables.get(snapshot.table)
 
     return Witnessed(plan, Questions(StandIns(plan, lying), engine.compare_queries).check_claims(claims))
 
@@ -56,7 +56,7 @@ def _find_columns(engine: SparkEngine, built: Plan) -> dict[str, Lying]:
     """The columns of the tables that a plan builds, by the tables' names."""
 
     def lying(snapshot: Snapshot) -> Lying | None:
-        return declared(snapshot.model) if snapshot.kind.is_external else None
+        return declare_columns(snapshot.model) if snapshot.kind.is_external else None
 
     stand_ins = StandIns(built, lying)
     names = [change.name for change in built.changes if change.kind.has_query]

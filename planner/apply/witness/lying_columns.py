@@ -27,14 +27,14 @@ def order_as_stored(snapshot: Snapshot, columns: tuple[Column, ...]) -> tuple[Co
     return (*(c for c in columns if c.name not in last), *(types[name] for name in last))
 
 
-def planned_columns(snapshot: Snapshot, query_columns: tuple[Column, ...]) -> tuple[Column, ...]:
+def find_planned_columns(snapshot: Snapshot, query_columns: tuple[Column, ...]) -> tuple[Column, ...]:
     """The columns of a table that is still to be created for a query with these; ProjectError."""
     model = snapshot.model
     columns = apply_declared_columns(model, query_columns)
     return order_as_stored(snapshot, (*columns, *model.history_columns))
 
 
-def declared_columns(snapshot: Snapshot) -> tuple[Column, ...]:
+def list_declared_columns(snapshot: Snapshot) -> tuple[Column, ...]:
     """The columns of what has no query: a seed, or code."""
     model = snapshot.model
     columns = model.columns or tuple(Column(name, "string") for name in (model.seed.header if model.seed else ()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mergeplan.planner.apply.witness.lying_columns import declared_columns, planned_columns
+from mergeplan.planner.apply.witness.lying_columns import find_planned_columns, list_declared_columns
 from mergeplan.planner.apply.witness.stand_ins import ColumnsUnknown, StandIns
 from mergeplan.planner.engine.analysis import NEW, OLD, Analysis, PairResult, QueryPair
 from mergeplan.planner.errors import ProjectError
@@ -65,7 +65,7 @@ class Questions:
             return False
         if new.model.sql and not new.model.python:
             return True
-        self.stand_ins.planned[change.name] = declared_columns(new)
+        self.stand_ins.planned[change.name] = list_declared_columns(new)
         return False
 
     def _pairs(self, claims: Collection[Claim], needed: Collection[str]) -> Iterator[tuple[str, QueryPair]]:
@@ -113,7 +113,7 @@ class Questions:
         if new is None or not result.second:
             return
         try:
-            self.stand_ins.planned[name] = planned_columns(new, result.second)
+            self.stand_ins.planned[name] = find_planned_columns(new, result.second)
         except ProjectError:  # of declared columns that are not the query's: the dry run says so
             self.stand_ins.planned[name] = result.second
 

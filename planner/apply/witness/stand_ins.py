@@ -86,7 +86,7 @@ class StandIns:
     def _share(self, change: Change, old: Lying, new: Lying, side: int, same: tuple[str, ...] | None) -> str:
         """The view of a changed table, over an empty one that holds the columns of both sides."""
         types = {column.name: normalize_type(column.type) for column in new}
-        shared = {c.name for c in old if types.get(c.name) == normalize_type(c.type)} - _touched(change.effect)
+        shared = {c.name for c in old if types.get(c.name) == normalize_type(c.type)} - _effect_columns(change.effect)
         if same is not None:
             shared = {*same}
         elif change.effect.every:
@@ -125,7 +125,7 @@ class StandIns:
         return columns
 
 
-def _touched(effect: Columns) -> frozenset[str]:
+def _effect_columns(effect: Columns) -> frozenset[str]:
     return effect.altered | effect.removed | effect.added
 
 

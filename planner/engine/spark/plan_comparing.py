@@ -108,7 +108,7 @@ class PlanComparing:
                 return PairResult(True, old, new)
             if rules := self._explain(plans, pair):
                 return PairResult(True, old, new, rules=rules)
-        return PairResult(False, old, new, "", *(_one_sided(str(plan.toString())) for plan in plans))
+        return PairResult(False, old, new, "", *(_find_one_sided(str(plan.toString())) for plan in plans))
 
     def _select(self, frame: Any, pair: QueryPair) -> Any:
         """Return the frame of the outputs that count; joined, so that Spark takes away what sorts its rows, unless
@@ -171,7 +171,7 @@ def _types(columns: tuple[Column, ...], names: tuple[str, ...] | None) -> list[t
     return None if set(names) - by_name.keys() else [(name, by_name[name]) for name in names]
 
 
-def _one_sided(plan: str) -> tuple[str, ...]:
+def _find_one_sided(plan: str) -> tuple[str, ...]:
     """Return the columns in a plan that one side alone has, but for the list of what a table has."""
     lines = [line for line in plan.splitlines() if LEAF not in line]
     return tuple(sorted({name for line in lines for name in _ONE_SIDED.findall(line)}))

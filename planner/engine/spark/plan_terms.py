@@ -230,7 +230,7 @@ class _Reader:
         generator = self._value(plan.fields["generator"], below.values)
         factor = self._factor(("generate", self._rows(below), generator, plan.fields["outer"]))
         made = [_id(_read_tree(column).fields) for column in plan.fields["generatorOutput"]]
-        values = {id_: ("of", factor[1], value) for id_, value in below.values.items()}
+        values: dict[int, Term] = {id_: ("of", factor[1], value) for id_, value in below.values.items()}
         values |= {id_: ("made", factor[1], number) for number, id_ in enumerate(made)}
         return _Block((factor,), frozenset(), values, None)
 

@@ -20,7 +20,7 @@ from mergeplan.planner.plan.category.categorize import EVERY, UNTOUCHED, Verdict
 from mergeplan.planner.plan.category.decision import Analysis, Candidate, Decision, Decisions, Inputs
 from mergeplan.planner.plan.category.override import overridden, override_of
 from mergeplan.planner.plan.category.parent_effects import OverParents, digest_for_readers, over_parents
-from mergeplan.planner.plan.category.refuted import claim_of, find_refutation, refuted_verdict
+from mergeplan.planner.plan.category.refuted import build_refuted_verdict, claim_of, find_refutation
 from mergeplan.planner.plan.category.settled import settle
 from mergeplan.planner.plan.category.verdict import (
     build_change,
@@ -120,7 +120,7 @@ def _decide_refuted(candidate: Candidate, seen: OverParents, reason: str) -> Dec
     of its rows count as changed."""
     own = assign_refuted_rows(candidate.inputs, candidate.fresh, candidate.parents, claim_of(candidate, seen))
     candidate = replace(candidate, fresh=own)
-    verdict = forward_only_verdict(candidate, refuted_verdict(candidate, reason))
+    verdict = forward_only_verdict(candidate, build_refuted_verdict(candidate, reason))
     seen = OverParents(own.raw)
     if verdict.category is Category.FORWARD_ONLY:
         return _complete(candidate, seen, keep_rows(candidate, verdict), None)

@@ -26,7 +26,7 @@ def find_refutation(candidate: Candidate, seen_parents: OverParents) -> str:
     return refuted.get(claim_of(candidate, seen_parents), "") if refuted else ""
 
 
-def refuted_verdict(candidate: Candidate, reason: str) -> Verdict:
+def build_refuted_verdict(candidate: Candidate, reason: str) -> Verdict:
     """The verdict on a model about which the rules and Spark disagree."""
     category = Category.BREAKING if candidate.edited else Category.INDIRECT_BREAKING
     return Verdict(category, RULE, reason, EVERY)

@@ -30,7 +30,7 @@ def edit(folder: Path, **texts: str) -> None:
         (folder / "models" / f"{name}.sql").write_text(text)
 
 
-def held_and_returned(session: Session, query: str, model: str) -> tuple[list[object], list[object]]:
+def fetch_shown_and_query(session: Session, query: str, model: str) -> tuple[list[object], list[object]]:
     """The rows that prod shows of a model, and those that its query returns of the very table that it reads."""
     table = session.plan().decision.new.snapshots["shop.t"].table
     texts = f"SELECT * FROM shop.{model}", query.replace("shop.t", table)
@@ -60,7 +60,7 @@ def test_prod_holds_what_the_edited_project_returns(shop: Callable[..., Session]
     edit(tmp_path, **after)
     session.plan().apply()
 
-    shown, returned = held_and_returned(session, query, "m")
+    shown, returned = fetch_shown_and_query(session, query, "m")
     assert shown == returned
 
 
