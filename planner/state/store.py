@@ -11,10 +11,10 @@ from mergeplan.planner.state.overrides import Overrides
 from mergeplan.planner.state.passed.audit_results import AuditHistory
 from mergeplan.planner.state.passed.passed_audits import PassedAudits
 from mergeplan.planner.state.passed.passed_tests import PassedTests
+from mergeplan.planner.state.passed.refuted_claims import RefutedClaims
 from mergeplan.planner.state.physical_tables import PhysicalTables
 from mergeplan.planner.state.plans import Plans
 from mergeplan.planner.state.promotions import Promotions
-from mergeplan.planner.state.refuted_claims import RefutedClaims
 from mergeplan.planner.state.restatements import Restatements
 from mergeplan.planner.state.retention import Retention
 from mergeplan.planner.state.runs.run_records import Runs

@@ -221,9 +221,9 @@ class _Reader:
         below = self._block(plan.children[0])
         values, outputs = self._outputs(plan.fields["windowExpressions"], below)
         rows = self._rows(below)
-        found = {id_: ("over", digest(repr(rows)), value) for id_, value in values.items()}
+        windows = {id_: ("over", digest(repr(rows)), value) for id_, value in values.items()}
         every = None if below.outputs is None else (*below.outputs, *outputs)
-        return _Block(below.factors, below.conditions | {("window over", rows)}, {**below.values, **found}, every)
+        return _Block(below.factors, below.conditions | {("window over", rows)}, {**below.values, **windows}, every)
 
     def _read_generate(self, plan: Node) -> _Block:
         below = self._block(plan.children[0])

@@ -15,7 +15,7 @@ from mergeplan.planner.session.use_cases.applying import Record, execute_plan
 from mergeplan.planner.session.use_cases.drift import check_sources
 from mergeplan.planner.session.use_cases.plan import keep_categories, renew
 from mergeplan.planner.session.use_cases.planning import current, estimates
-from mergeplan.planner.session.use_cases.witnessing import make_checked_plan
+from mergeplan.planner.session.witness.checking import make_checked_plan
 from mergeplan.planner.session.workspace import Workspace
 
 

@@ -15,7 +15,7 @@ from mergeplan.planner.session.options import PlanOptions, category_resets
 from mergeplan.planner.session.unopened import refusals
 from mergeplan.planner.session.use_cases.lint import check_rules
 from mergeplan.planner.session.use_cases.planning import check_request, load_request, make_plan, rebuild_saved_plan
-from mergeplan.planner.session.use_cases.witnessing import add_checks
+from mergeplan.planner.session.witness.checking import add_checks
 from mergeplan.planner.session.workspace import Workspace
 from mergeplan.planner.snapshot.environment import PROD, view_changes
 from mergeplan.planner.state.environments import HistoryAction

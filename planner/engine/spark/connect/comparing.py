@@ -23,10 +23,10 @@ def ask_to_compare(owner: Owner, analysis: Analysis) -> tuple[PairResult, ...]:
         answer = line.makefile().readline()
     if not answer:
         raise QueryError("the warm Spark does not compare plans.", hint="Start it again: it is of another version.")
-    found = json.loads(answer)
-    if isinstance(found, str):
-        raise QueryError(found)
-    return decode_json(tuple[PairResult, ...], found)
+    results = json.loads(answer)
+    if isinstance(results, str):
+        raise QueryError(results)
+    return decode_json(tuple[PairResult, ...], results)
 
 
 def answer_comparison(session: ClassicSession, request: str) -> str:

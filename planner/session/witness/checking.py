@@ -110,7 +110,7 @@ class Inquiry:
 
     def _ask(self, analysis: Analysis) -> Sequence[PairResult]:
         keys = {pair: self._key(analysis, index) for index, pair in enumerate(analysis.pairs)}
-        remembered = {pair: found for pair, key in keys.items() if (found := self._recall(key)) is not None}
+        remembered = {pair: known for pair, key in keys.items() if (known := self._recall(key)) is not None}
         fresh = tuple(pair for pair in keys if pair not in remembered)
         if fresh:
             answers = self._work.engine.compare_queries(replace(analysis, pairs=fresh))
