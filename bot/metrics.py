@@ -7,6 +7,7 @@ from prometheus_client import Counter, Gauge
 DELIVERIES = Counter("mergeplan_deliveries", "Webhook deliveries by what became of them", ["result"])
 RUNS = Counter("mergeplan_runs", "Planner runs by verb and exit code", ["verb", "result"])
 JOBS = Counter("mergeplan_jobs", "Jobs worked on, by how they ended", ["result"])
+REFUTED = Counter("mergeplan_refuted_claims", "Models that the rules would keep and Spark's analyzer does not")
 QUEUE = Gauge("mergeplan_queue", "Jobs that are due and wait")
 AGE = Gauge("mergeplan_queue_age_seconds", "For how long the oldest due job has waited")
 CLAIMED = Gauge("mergeplan_jobs_claimed", "Jobs being worked on")

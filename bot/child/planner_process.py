@@ -22,10 +22,11 @@ import structlog
 
 from mergeplan.bot.child.reader import SIMPLER
 from mergeplan.bot.child.standby import Standby
+from mergeplan.bot.metrics import REFUTED
 from mergeplan.bot.results import KEPT, Kept, PlannerOutcome, read_outcome, select_lines
 from mergeplan.bot.settings import Settings
 from mergeplan.planner import file_note
-from mergeplan.planner.contract.lines import ErrorLine
+from mergeplan.planner.contract.lines import ErrorLine, RefutedLine
 from mergeplan.planner.contract.result import ResultLine
 from mergeplan.planner.contract.wire import Line, read_line
 from mergeplan.planner.errors import RequestError
@@ -287,6 +288,9 @@ def _hear(text: str, lines: list[Kept], on_event: Callable[[Line], None]) -> Non
         line = ErrorLine(message=error.message, hint=error.hint, kind=OTHER_VERSION)
     if line is None:
         return
+    if isinstance(line, RefutedLine):
+        REFUTED.inc()
+        log.warning("witness_disagrees", model=line.model, reason=line.reason)
     if isinstance(line, KEPT) and (len(lines) < LINES_MOST or isinstance(line, ResultLine)):
         lines.append(line)
     on_event(line)

@@ -109,6 +109,19 @@ def skip_summary(plan: PlanView) -> str:
     return " ".join([head, *why[:WHY_MOST]]) + more + (f" That saved {cost}." if cost else "")
 
 
+def check_words(plan: PlanView | None) -> str:
+    """What Spark's analyzer says of the models that keep rows; '' where there is none.
+
+    `Checked by Spark: 3 models keep rows. Not checked: 1 (a Python model has no query).`
+    """
+    checks = [model.checked for model in plan.models if model.checked] if plan else []
+    agreed = sum(check.state in ("agrees", "explained") for check in checks)
+    open_checks = Counter(check.detail for check in checks if check.state == "unchecked")
+    parts = [f"Checked by Spark: {count_noun(agreed, 'model keeps', 'models keep')} rows."] if agreed else []
+    parts += [f"Not checked: {number} ({inert(why)})." for why, number in open_checks.items()]
+    return " ".join(parts)
+
+
 def open_words(plan: PlanView) -> str:
     """Return what may still be skipped, by the table that decides it; '' when nothing is open.
 

@@ -129,6 +129,14 @@ class AuditRan:
 
 
 @dataclass(frozen=True)
+class ClaimRefuted:
+    """The rules keep rows of a model, and Spark's analyzer disagrees: it is computed anew. A defect of the rules."""
+
+    model: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class Compared:
     """A model's new table was compared with the one it replaces, over the columns that a reader reads of it."""
 
@@ -263,6 +271,7 @@ Event = (
     | ModelStarted
     | BatchDone
     | AuditRan
+    | ClaimRefuted
     | Compared
     | ModelLate
     | ModelUpToDate

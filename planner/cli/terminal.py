@@ -167,6 +167,8 @@ class Terminal:
             case events.Compared():
                 self._advance()
                 self._line(comparison_text(event))
+            case events.ClaimRefuted(model, reason):
+                self._line(Text(f"! {model} is computed: the rules would keep it. {reason}", style="yellow"))
             case events.TableAwaited(model, _, holder):
                 self._line(Text(f"- {model}: waiting for {holder}, which computes the same table", style="dim"))
             case events.BatchAwaited() | events.BatchRepeated():

@@ -32,6 +32,8 @@ def event_line(event: events.Event) -> Line | None:
             return lines.ViewLine(name=view)
         case events.Compared(reader, model, columns, spared):
             return lines.ComparedLine(reader=reader, model=model, columns=tuple(columns), skipped=spared)
+        case events.ClaimRefuted(model, reason):
+            return lines.RefutedLine(model=model, reason=reason)
         case events.RestatedThemselves(models):
             return lines.RestatingLine(models=models)
         case events.EnvironmentTouched(environment, shared, outdated):

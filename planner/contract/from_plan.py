@@ -18,6 +18,7 @@ from mergeplan.planner.contract.plan import (
     RefusedRow,
     Remark,
     RestatementView,
+    SparkCheck,
     TableComparison,
     TouchedEnvironment,
     ViewNames,
@@ -31,6 +32,7 @@ from mergeplan.planner.plan.costs import Estimate
 from mergeplan.planner.plan.exposures import ExposureHit
 from mergeplan.planner.plan.refused import RefusedFile
 from mergeplan.planner.plan.restatement import Restatement
+from mergeplan.planner.plan.witness.check import Check
 
 
 def plan_view(plan: Plan, estimates: Mapping[str, Estimate]) -> PlanView:
@@ -145,7 +147,12 @@ def _model(plan: Plan, change: Change, estimate: Estimate) -> ModelChange:
         parents=tuple(plan.parents.get(change.name, ())),
         diff=change.diff,
         override=_override(change.override) if change.override else None,
+        checked=_check(plan.checks.get(change.name)),
     )
+
+
+def _check(check: Check | None) -> SparkCheck | None:
+    return SparkCheck(state=check.state.value, detail=check.detail) if check else None
 
 
 def _exposure(hit: ExposureHit) -> ExposureRow:

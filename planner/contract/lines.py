@@ -229,6 +229,15 @@ class DroppedLine(Data):
     table: str = Field(description="the table")
 
 
+class RefutedLine(Data):
+    """Spark's analyzer disagrees with the rules about a model that they keep: it is computed anew, and the rules have a
+    defect."""
+
+    event: Literal["refuted"] = "refuted"
+    model: str = Field(description="the model")
+    reason: str = Field(description="what Spark sees differently")
+
+
 class WarningLine(Data):
     """Something beside the plan went wrong and failed nothing, as OpenLineage events that did not arrive."""
 

@@ -1,8 +1,12 @@
 """A plan as it is shown: what changes, why, what is computed and what of the environment moves."""
 
+from typing import Literal
+
 from pydantic import Field
 
 from mergeplan.planner.contract.base import Category, Change, Data, Maybe, Names, Spans
+
+CheckState = Literal["agrees", "explained", "unchecked", "disagrees"]
 
 
 class ColumnChanges(Data):
@@ -41,6 +45,16 @@ class OverrideRow(Data):
     )
 
 
+class SparkCheck(Data):
+    """What [Spark's own analyzer](explanation/two-witnesses.md) says of a model that keeps rows by the rules."""
+
+    state: CheckState = Field(
+        description="`agrees`; `explained`: its plans differ by what a proved rule says is the same; `unchecked`: it "
+        "was not asked, or cannot be"
+    )
+    detail: str = Field(default="", description="the rules that explain it, or why it was not checked")
+
+
 class ModelChange(Data):
     """One model of a plan: what happened to it, its category and why, its table and what of it is computed."""
 
@@ -76,6 +90,9 @@ class ModelChange(Data):
     parents: Names = Field(default=(), description="the models that it reads")
     diff: str = Field(default="", description="unified diff of its text")
     override: OverrideRow | None = Field(default=None, description="the category that a person gave, or null")
+    checked: SparkCheck | None = Field(
+        default=None, description="the check of what it keeps; null where nothing is to be checked"
+    )
 
 
 class ExposureRow(Data):

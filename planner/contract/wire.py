@@ -21,6 +21,7 @@ Line = (
     | lines.BatchLine
     | lines.AuditLine
     | lines.ComparedLine
+    | lines.RefutedLine
     | lines.RestatingLine
     | lines.TouchedLine
     | lines.LateLine

@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from mergeplan.planner.engine.analysis import Analysis, PairResult
 from mergeplan.planner.engine.protocol import (
     Catalog,
     Engine,
@@ -115,6 +116,10 @@ class Gateways:
     def explain(self, sql: str) -> str:
         """The physical plan of a query on the project's own gateway."""
         return self._own.explain(sql)
+
+    def compare_queries(self, analysis: Analysis) -> tuple[PairResult, ...] | None:
+        """What the analyzer of the project's own Spark says of pairs of queries."""
+        return self._own.compare_queries(analysis)
 
     def connect_project(self, path: Path, *, python: bool) -> ProjectConnection:
         """A connection of project code to the project's own gateway."""

@@ -13,6 +13,7 @@ from enum import Enum, auto
 from pathlib import Path
 from typing import Protocol
 
+from mergeplan.planner.engine.analysis import Analysis, PairResult
 from mergeplan.planner.engine.table import Table
 from mergeplan.planner.engine.table_files import TableFiles
 from mergeplan.planner.intervals import Interval, Timeline
@@ -380,6 +381,10 @@ class Engine(Protocol):
 
     def explain(self, sql: str) -> str:
         """The physical plan of a query, as Spark's EXPLAIN FORMATTED shows it; no row of the query is computed."""
+
+    def compare_queries(self, analysis: Analysis) -> tuple[PairResult, ...] | None:
+        """Return what Spark's analyzer and optimizer say of pairs of queries over empty tables, of which nothing is
+        run; None where this Spark does not show its plans."""
 
     def connect_project(self, path: Path, *, python: bool) -> ProjectConnection:
         """A connection of project code to this Spark, at a socket file that is made for it; with `python` its functions

@@ -42,6 +42,7 @@ from mergeplan.planner.plan.schedule import (
     schedule_changes,
     schedule_run,
 )
+from mergeplan.planner.plan.witness.check import Check
 from mergeplan.planner.semantics.shape_memory import NO_MEMORY, ShapeMemory
 from mergeplan.planner.snapshot.environment import PROD, Environment, ViewChanges, view_changes
 from mergeplan.planner.snapshot.snapshot import Snapshot
@@ -73,6 +74,8 @@ class Plan:
     unopened: Unopened = ALL_OPENED  # what of the project it leaves alone
     exposures: tuple[ExposureHit, ...] = ()  # uses outside of the project that it reaches
     not_selected: tuple[str, ...] = ()  # changed models that a plan of some models leaves alone
+    # model that keeps rows -> what Spark says of that, which is no part of the decision
+    checks: Mapping[str, Check] = field(default_factory=dict, compare=False)
 
     @property
     def backfills(self) -> tuple[Change, ...]:
@@ -116,6 +119,7 @@ class Request:
     diff_rendered: bool = False  # show the difference of the queries that run, not of the files
     adopted: Mapping[str, Adoption] = field(default_factory=dict)  # model that prod lacks -> table that holds its rows
     shapes: ShapeMemory = NO_MEMORY  # queries that earlier plans analysed
+    refuted: Mapping[str, str] = field(default_factory=dict)  # claim with which Spark's analyzer disagrees -> why
 
 
 def build_plan(
@@ -227,7 +231,7 @@ def _decide_changes(
 
     def decide_with(overrides: tuple[Override, ...], known_state: Loaded) -> Decisions:
         options = (limited, since, request.naming, request.forward, request.empty_backfill, request.adopted)
-        return decide(Inputs(graph, base, known_state, overrides, *options, request.shapes))
+        return decide(Inputs(graph, base, known_state, overrides, *options, request.shapes, request.refuted))
 
     decided = decide_with(overrides, table_state)
     if request.categories:

@@ -121,6 +121,9 @@ class Change:
     override: Override | None = None  # the category that a person chose in place of the rule's
     diff: str = ""  # unified diff of the model's text
     adopts: Adoption | None = None  # the table whose rows its own takes over
+    effect: Columns = Columns()  # what of its old rows its readers cannot take from the new ones
+    unchanged: tuple[tuple[str, tuple[str, ...]], ...] = ()  # parents, and their columns that were found the same
+    claim: str = ""  # names what the rules say of it, for Spark's analyzer to agree with; '' where nothing is kept
 
     @property
     def kind(self) -> Kind:

@@ -102,6 +102,14 @@ def assign_own_rows(inputs: Inputs, fresh: Snapshot, parents: Mapping[str, Decis
     return name_version(inputs, replace(fresh, meaning=replace(fresh.meaning, rows=rows)), parents)
 
 
+def assign_refuted_rows(inputs: Inputs, fresh: Snapshot, parents: Mapping[str, Decision], claim: str) -> Snapshot:
+    """The snapshot with rows that are nobody else's, because Spark's analyzer disagrees with the rules about them."""
+    if fresh.meaning is None:
+        return fresh
+    rows = digest(fresh.meaning.rows, "refuted", claim)[:24]
+    return name_version(inputs, replace(fresh, meaning=replace(fresh.meaning, rows=rows)), parents)
+
+
 def empty_if_requested(inputs: Inputs, fresh: Snapshot, parents: Mapping[str, Decision]) -> Snapshot:
     """The snapshot of a table that is to be left empty, where that was asked and no environment shows the whole one.
 

@@ -10,6 +10,7 @@ from mergeplan.planner.state.overrides import Overrides
 from mergeplan.planner.state.passed.audit_results import AuditHistory
 from mergeplan.planner.state.passed.passed_audits import PassedAudits
 from mergeplan.planner.state.passed.passed_tests import PassedTests
+from mergeplan.planner.state.passed.refuted_claims import RefutedClaims
 from mergeplan.planner.state.physical_tables import PhysicalTables
 from mergeplan.planner.state.plans import Plans
 from mergeplan.planner.state.promotions import Promotions
@@ -44,6 +45,7 @@ class StateStore:
         self.passed_tests = PassedTests(self.database)
         self.plans = Plans(self.database)
         self.overrides = Overrides(self.database)
+        self.refuted_claims = RefutedClaims(self.database)
         self.restatements = Restatements(self.database, self.environments, self.snapshots, self.tables)
         self.runs = Runs(self.database)
         self.retention = Retention(self.database)

@@ -125,6 +125,17 @@ passed_tests = sa.Table(
     sa.Column("at", Utc, nullable=False),  # when it was last asked about
 )
 
+# What the rules said of a model and Spark's analyzer did not agree with.
+refuted_claims = sa.Table(
+    "refuted_claims",
+    metadata,
+    _project(),
+    sa.Column("claim", sa.String(64), primary_key=True),
+    sa.Column("model", NAME, nullable=False),
+    sa.Column("reason", sa.Text, nullable=False),
+    sa.Column("at", Utc, nullable=False),
+)
+
 # What tables hold, by hash; a write of a table removes what it touches, so that a row that is here is true.
 contents = sa.Table(
     "contents",

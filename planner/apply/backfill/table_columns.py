@@ -40,7 +40,7 @@ def table_columns(layout: Layout, engine: Engine, snapshot: Snapshot) -> tuple[C
             sql = layout.query(model, ONCE[0], itself)
             columns, read = own.dry_run(sql) if model.sql else (own.schema(sql), frozenset())
             check_contract(model, columns)
-            columns = _apply_declared_columns(model, columns)
+            columns = apply_declared_columns(model, columns)
             if model.sql:
                 check_table_reads(model, read, sql)
     if model.kind.is_by_time and model.time_column not in (column.name for column in columns):
@@ -76,7 +76,7 @@ def check_contract(model: Model, query_columns: tuple[Column, ...]) -> None:
             raise ProjectError(message, place=model.place, hint="Make the declared columns and the query agree.")
 
 
-def _apply_declared_columns(model: Model, query_columns: tuple[Column, ...]) -> tuple[Column, ...]:
+def apply_declared_columns(model: Model, query_columns: tuple[Column, ...]) -> tuple[Column, ...]:
     if not model.columns or model.kind.is_view:
         return query_columns
     names, declared = [column.name for column in query_columns], [column.name for column in model.columns]

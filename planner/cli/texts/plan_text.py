@@ -15,9 +15,10 @@ from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.plan.category.override import end_of
 from mergeplan.planner.plan.change import Category, Change, ChangeKind, Override
 from mergeplan.planner.plan.costs import Estimate
+from mergeplan.planner.plan.witness.check import CheckState
 from mergeplan.planner.session.wording import TITLES, cost_text, days_text, differences_text, display_name, headline
 from mergeplan.planner.snapshot.environment import PROD
-from mergeplan.planner.wording import count_noun, shorten_name
+from mergeplan.planner.wording import count_noun, first_names, shorten_name
 
 STYLES = {
     Category.BREAKING: "red",
@@ -32,6 +33,7 @@ STYLES = {
 PREVIEWED = " (preview)"
 
 
+NAMES_MAX = 5  # models in a line
 NARROW = 12  # columns that a name gets at least
 
 
@@ -56,6 +58,7 @@ def plan_text(plan: Plan, estimates: Mapping[str, Estimate], *, diffs: bool = Tr
         parts.append(_models(plan))
     parts += _decisions(plan, diffs=diffs)
     parts += _existing_tables_tree(plan)
+    parts += _checks(plan)
     parts += _exposures(plan)
     parts += _costs(plan, estimates)
     parts += restatement_lines(plan)
@@ -100,6 +103,20 @@ def _not_selected(plan: Plan) -> Iterator[RenderableType]:
     """The changed models that the plan leaves alone, as was asked."""
     if plan.not_selected:
         yield _note(f"Not selected, so not planned: {', '.join(display_name(plan, n) for n in plan.not_selected)}.")
+
+
+def _checks(plan: Plan) -> Iterator[RenderableType]:
+    """What Spark's analyzer says of the models that keep rows."""
+    states = [check.state for check in plan.checks.values()]
+    agreed = len(states) - states.count(CheckState.UNCHECKED)
+    if agreed:
+        yield Text(f"Checked by Spark: {count_noun(agreed, 'model keeps', 'models keep')} rows.", style="dim")
+    reasons: dict[str, list[str]] = {}
+    for name, check in plan.checks.items():
+        if check.state is CheckState.UNCHECKED:
+            reasons.setdefault(check.detail, []).append(display_name(plan, name))
+    for reason, names in reasons.items():
+        yield Text(f"Not checked by Spark ({reason}): {first_names(names, NAMES_MAX)}", style="dim")
 
 
 def _exposures(plan: Plan) -> Iterator[RenderableType]:

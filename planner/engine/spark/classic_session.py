@@ -11,11 +11,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from copy import copy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+from mergeplan.planner.engine.analysis import Analysis, PairResult
 from mergeplan.planner.engine.protocol import Connection, Server
 from mergeplan.planner.engine.spark.catalog import CatalogLock, session_conf, spark_folder
 from mergeplan.planner.engine.spark.errors import translate_error
+from mergeplan.planner.engine.spark.plan_comparing import PlanComparing
 from mergeplan.planner.engine.spark.process.connect_server import ConnectServer, local_url, serving_conf
 from mergeplan.planner.engine.spark.process.format_settings import needs_open_metastore, remember_formats, starting_conf
 from mergeplan.planner.engine.spark.process.installed import spark_home
@@ -37,6 +39,7 @@ class ClassicSession:
 
     def __init__(self, connection: Connection, home: Path, profile: Profile, lock: CatalogLock | None) -> None:
         self._lock = lock
+        self._comparing, self._plans = threading.Lock(), cast("PlanComparing | None", None)
         self._catalog = connection.catalog
         try:
             spark_home()  # raises where pyspark is a client, of which half cannot be imported
@@ -131,6 +134,13 @@ class ClassicSession:
     def frame_tree(self, frame: Frame, sql: str) -> str:
         classic: Any = frame
         return str(classic._jdf.queryExecution().logical().treeString())
+
+    def compare_queries(self, analysis: Analysis) -> tuple[PairResult, ...]:
+        """Return what Spark says of pairs of queries over empty tables, in a session of its own."""
+        with self._comparing:
+            if self._plans is None:
+                self._plans = PlanComparing(self.new_session().spark)
+            return self._plans.compare(analysis)
 
     def location(self, table: str, unless: str) -> str | None:
         catalog, schema, name = parts_of(table)

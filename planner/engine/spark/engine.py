@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+from mergeplan.planner.engine.analysis import Analysis, PairResult
 from mergeplan.planner.engine.protocol import Connection, Engine, Operation, Operations, ProjectConnection, Rows
 from mergeplan.planner.engine.spark.catalog import WAIT
 from mergeplan.planner.engine.spark.connect.project_proxy import ProjectProxy
@@ -116,6 +117,14 @@ class SparkEngine:
         if not text.startswith("=="):  # Spark returns what is wrong in place of a plan
             raise QueryError("Spark does not explain this query.")
         return text
+
+    def compare_queries(self, analysis: Analysis) -> tuple[PairResult, ...] | None:
+        """Return what Spark's analyzer says of pairs of queries over empty tables; None where it does not show its
+        plans."""
+        for pair in analysis.pairs:
+            self._sessions.judge(f"{pair.first}\n{pair.second}")
+        with self._sessions.statement():
+            return self._shared.compare_queries(analysis)
 
     def connect_project(self, path: Path, *, python: bool) -> ProjectConnection:
         """A connection of project code to this Spark, at a socket file that is made for it; with `python` its functions

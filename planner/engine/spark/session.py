@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from mergeplan.planner.engine.analysis import Analysis, PairResult
 from mergeplan.planner.engine.protocol import Operation, Server
 
 if TYPE_CHECKING:
@@ -81,6 +82,9 @@ class EngineSession(Protocol):
 
     def frame_tree(self, frame: Frame, sql: str) -> str:
         """The same plan of a query that was analysed already, as this frame."""
+
+    def compare_queries(self, analysis: Analysis) -> tuple[PairResult, ...] | None:
+        """Return what Spark says of pairs of queries over empty tables; None where it does not show its plans."""
 
     def location(self, table: str, unless: str) -> str | None:
         """Where a table of Spark's own catalog lies, without a statement; None where it has the property `unless`, or

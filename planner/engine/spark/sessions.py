@@ -160,7 +160,7 @@ class Sessions:
 
         RequestError for a text with a closed function, wherever it comes from.
         """
-        self._judge(sql)
+        self.judge(sql)
         with self._lock:
             era = self._era
             self._under_way[era] = self._under_way.get(era, 0) + 1
@@ -191,10 +191,11 @@ class Sessions:
 
     def run(self, sql: str) -> Frame:
         """What Spark makes of a statement; RequestError for one with a closed function."""
-        self._judge(sql)
+        self.judge(sql)
         return self.current.sql(sql)
 
-    def _judge(self, sql: str) -> None:
+    def judge(self, sql: str) -> None:
+        """RequestError for a text with a closed function."""
         if refused := find_closed_call(sql, self.functions):
             raise RequestError(refused.message, hint=refused.hint)
 

@@ -20,6 +20,7 @@ from mergeplan.planner.plan.category.categorize import EVERY, UNTOUCHED, Verdict
 from mergeplan.planner.plan.category.decision import Analysis, Candidate, Decision, Decisions, Inputs
 from mergeplan.planner.plan.category.override import overridden, override_of
 from mergeplan.planner.plan.category.parent_effects import OverParents, digest_for_readers, over_parents
+from mergeplan.planner.plan.category.refuted import build_refuted_verdict, claim_of, find_refutation
 from mergeplan.planner.plan.category.self_reading import follow_old_snapshot, keep_old_meaning
 from mergeplan.planner.plan.category.settled import settle
 from mergeplan.planner.plan.category.verdict import (
@@ -36,6 +37,7 @@ from mergeplan.planner.plan.new_table import (
     adopt_rows,
     analyze_query,
     assign_own_rows,
+    assign_refuted_rows,
     build_new_snapshot,
     empty_if_requested,
     has_own_start,
@@ -97,15 +99,19 @@ def _decide_settled(candidate: Candidate) -> Decision:
     """The decision about a model that means what it meant: its parents' changes do not concern it."""
     if candidate.fresh.fingerprint == candidate.old.fingerprint:
         return Decision(candidate.old)
-    seen = OverParents(candidate.old.raw)
-    return _complete(candidate, seen, _rebuilt_or_kept(candidate, seen, verdict_of_settled(candidate), None), None)
+    seen, verdict = OverParents(candidate.old.raw), verdict_of_settled(candidate)
+    if reason := find_refutation(candidate, seen):
+        return _decide_refuted(candidate, seen, reason)
+    return _complete(candidate, seen, _rebuilt_or_kept(candidate, seen, verdict, None), None)
 
 
 def _decide_change(candidate: Candidate) -> Decision:
     """The rules speak first, then a person, then whoever asked for forward-only; last comes the table."""
     seen = over_parents(candidate)
-    by_rule = verdict_by_rule(candidate, seen)
     override = override_of(candidate, candidate.inputs.overrides)
+    if override is None and (reason := find_refutation(candidate, seen)):
+        return _decide_refuted(candidate, seen, reason)
+    by_rule = verdict_by_rule(candidate, seen)
     # A person outweighs every rule, and a model's or a plan's wish for forward-only too: that is a rule like others.
     verdict = overridden(by_rule, override) if override else forward_only_verdict(candidate, by_rule)
     if verdict.category is Category.FORWARD_ONLY:
@@ -113,6 +119,18 @@ def _decide_change(candidate: Candidate) -> Decision:
     else:
         decision = _rebuilt_or_kept(candidate, seen, verdict, override)
     return _complete(candidate, seen, decision, override)
+
+
+def _decide_refuted(candidate: Candidate, seen: OverParents, reason: str) -> Decision:
+    """The decision about a model of which Spark's analyzer says otherwise than the rules: it is computed anew, and all
+    of its rows count as changed."""
+    own = assign_refuted_rows(candidate.inputs, candidate.fresh, candidate.parents, claim_of(candidate, seen))
+    candidate = replace(candidate, fresh=own)
+    verdict = forward_only_verdict(candidate, build_refuted_verdict(candidate, reason))
+    seen = OverParents(own.raw)
+    if verdict.category is Category.FORWARD_ONLY:
+        return _complete(candidate, seen, keep_rows(candidate, verdict), None)
+    return _complete(candidate, seen, _rebuilt_or_kept(candidate, seen, verdict, None), None)
 
 
 def _complete(candidate: Candidate, seen: OverParents, decision: Decision, override: Override | None) -> Decision:
@@ -124,6 +142,9 @@ def _complete(candidate: Candidate, seen: OverParents, decision: Decision, overr
         override=override,
         copies=_time_to_copy(decision.change, old, seen),
         preview=decision.change.shares is None and holds_part(inputs, candidate.model, candidate.parents),
+        effect=decision.effect,
+        unchanged=tuple((comparison.model, comparison.columns) for comparison in seen.unchanged),
+        claim=claim_of(candidate, seen),
     )
     return replace(decision, change=change, comparisons=seen.unanswered)
 

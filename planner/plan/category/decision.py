@@ -42,6 +42,7 @@ class Inputs:
     empty: bool = False  # tables that are built anew are left empty
     adopted: Mapping[str, Adoption] = field(default_factory=dict)  # model that is added -> whose rows it takes over
     shapes: ShapeMemory = NO_MEMORY
+    refuted: Mapping[str, str] = field(default_factory=dict)  # claim with which Spark's analyzer disagrees -> why
 
     @property
     def base(self) -> Mapping[str, Snapshot]:

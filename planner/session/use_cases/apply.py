@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mergeplan.planner.apply.backfill.layout import Layout
 from mergeplan.planner.apply.outcome import Outcome
 from mergeplan.planner.apply.syntax_check import check_syntax
@@ -12,7 +14,8 @@ from mergeplan.planner.session.options import PlanOptions
 from mergeplan.planner.session.use_cases.applying import Record, execute_plan
 from mergeplan.planner.session.use_cases.drift import check_sources
 from mergeplan.planner.session.use_cases.plan import keep_categories, renew
-from mergeplan.planner.session.use_cases.planning import current, estimates, make_plan
+from mergeplan.planner.session.use_cases.planning import current, estimates
+from mergeplan.planner.session.witness.checking import make_checked_plan
 from mergeplan.planner.session.workspace import Workspace
 
 
@@ -39,14 +42,15 @@ def apply_plan(work: Workspace, plan: Plan, options: PlanOptions, note: str = ""
     keep_categories(work, plan, options)
     with work.lease(plan.environment, f"plan {plan.id}") as lease:
         plan = current(work, plan, options, lease)
-        check_sources(work, plan)
+        checked = plan if options.restate else replace(make_checked_plan(work, options, work.models), id=plan.id)
+        check_sources(work, checked)
         outcome = execute_plan(
-            work, plan, lease, Record(options.who, note), complete=not options.skip_backfill,
-            replan=None if options.restate else lambda: make_plan(work, options, work.models),
+            work, checked, lease, Record(options.who, note), complete=not options.skip_backfill,
+            replan=None if options.restate else lambda: make_checked_plan(work, options, work.models),
         )  # fmt: skip
         if not outcome.failures:
             renew(work, plan)
-    if (final := outcome.plan or plan) != plan:
+    if (final := outcome.plan or checked) != plan:
         work.on_event(Revised(final, estimates(work, plan)))
     work.store.plans.close(plan.id, "failed" if outcome.failures else "applied")
     return outcome

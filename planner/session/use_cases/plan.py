@@ -15,6 +15,7 @@ from mergeplan.planner.session.options import PlanOptions, category_resets
 from mergeplan.planner.session.unopened import refusals
 from mergeplan.planner.session.use_cases.lint import check_rules
 from mergeplan.planner.session.use_cases.planning import check_request, load_request, make_plan, rebuild_saved_plan
+from mergeplan.planner.session.witness.checking import add_checks
 from mergeplan.planner.session.workspace import Workspace
 from mergeplan.planner.snapshot.environment import PROD, view_changes
 from mergeplan.planner.state.environments import HistoryAction
@@ -43,7 +44,9 @@ def prepare_plan(work: Workspace, options: PlanOptions) -> Plan:
         _run_tests(work, again=options.rerun_tests)
     # Only Spark's catalog knows the columns of tables that nobody defines, or not in whole; it is asked when all else
     # is right.
-    return make_plan(work, options, work.models) if work.external_tables or work.incomplete_tables else planned
+    if work.external_tables or work.incomplete_tables:
+        planned = make_plan(work, options, work.models)
+    return add_checks(work, options, planned)
 
 
 def rebuild_plan(work: Workspace, plan_id: str) -> tuple[Plan, PlanOptions]:

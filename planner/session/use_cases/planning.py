@@ -175,6 +175,7 @@ def build_request(work: Workspace, options: PlanOptions, models: Mapping[str, Mo
         include_unmodified=options.include_unmodified,
         diff_rendered=options.diff_rendered,
         shapes=work.shapes,
+        refuted=work.store.refuted_claims.all(),
     )
 
 

@@ -10,8 +10,10 @@ from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
+from mergeplan.planner.engine.analysis import Analysis, PairResult
 from mergeplan.planner.engine.protocol import Operation, Server
 from mergeplan.planner.engine.spark.catalog import Owner
+from mergeplan.planner.engine.spark.connect.comparing import ask_to_compare
 from mergeplan.planner.engine.spark.connect.reattach import Attaching
 from mergeplan.planner.engine.spark.connect.server_operations import ConnectOperations, session_url
 from mergeplan.planner.engine.spark.errors import LACKS, condition, translate_error
@@ -234,6 +236,10 @@ class ConnectSession:
         with listing_here(self.spark):
             explained = str(self.spark.sql(f"EXPLAIN EXTENDED {sql}").collect()[0][0])
         return explained.partition("\n== Analyzed Logical Plan ==")[0]
+
+    def compare_queries(self, analysis: Analysis) -> tuple[PairResult, ...] | None:
+        """Return what the warm Spark says of pairs of queries; None of another server, which shows no plans."""
+        return ask_to_compare(self._owner, analysis) if self._owner is not None else None
 
     def location(self, table: str, unless: str) -> None:
         """None: a server is asked by statements alone."""

@@ -1,7 +1,8 @@
 """A warm Spark: holds the embedded catalog and serves it over Spark Connect to the other processes of this machine.
 
 It is one Java process, started by and ending with the Python process that runs `serve_warm`. Beside Spark's own port
-it answers one question that Spark Connect does not: how many jobs a client has started.
+it answers two questions that Spark Connect does not: how many jobs a client has started, and whether two queries are
+one plan.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from pathlib import Path
 from mergeplan.planner.engine.protocol import Connection
 from mergeplan.planner.engine.spark.catalog import WAIT, CatalogLock, Owner, command, is_embedded, spark_folder
 from mergeplan.planner.engine.spark.classic_session import ClassicSession
+from mergeplan.planner.engine.spark.connect.comparing import LINE_MAX, WORD, answer_comparison
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.engine.spark.process.format_requests import (
     FormatRequest,
@@ -202,17 +204,25 @@ def _stop_event() -> Iterator[threading.Event]:
             signal.signal(number, handler)
 
 
+def _count_jobs(session: ClassicSession, user: str, rest: str) -> str:
+    return str(session.serving.client_jobs(user, *rest.split()))
+
+
 @contextmanager
 def _counter(session: ClassicSession) -> Iterator[int]:
-    """A port that answers `token user session tag` with the number of jobs that Spark has started for these."""
+    """A port that answers `token user session tag` with the number of jobs that Spark has started for these, and
+    `token compare` and two queries, as JSON, with what Spark says of their plans."""
 
     class WarmRequest(socketserver.StreamRequestHandler):
         timeout = 30
 
         def handle(self) -> None:
-            asked, _, whose = self.rfile.readline(1000).decode().strip().partition(" ")
-            if secrets.compare_digest(asked.encode(), session.serving.token.encode()):
-                self.wfile.write(f"{session.serving.client_jobs(*whose.split())}\n".encode())
+            token = self.rfile.read(len(session.serving.token))  # before anything that is longer is read
+            if not secrets.compare_digest(token, session.serving.token.encode()):
+                return
+            asked, _, request = self.rfile.readline(LINE_MAX).decode().strip().partition(" ")
+            answer = answer_comparison(session, request) if asked == WORD else _count_jobs(session, asked, request)
+            self.wfile.write(f"{answer}\n".encode())
 
     class WarmServer(socketserver.ThreadingTCPServer):
         daemon_threads = True

@@ -1,0 +1,1 @@
+"""Spark's own analyzer asked about what a plan keeps."""

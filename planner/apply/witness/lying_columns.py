@@ -1,0 +1,52 @@
+"""The columns of a table in the order in which Spark sees them: those that it is partitioned by may come last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mergeplan.planner.apply.backfill.table_columns import apply_declared_columns
+from mergeplan.planner.apply.physical_tables import physical_table
+from mergeplan.planner.engine.protocol import Engine
+from mergeplan.planner.engine.spark.quoting import quote_name
+from mergeplan.planner.errors import QueryError
+from mergeplan.planner.model.model import Column
+from mergeplan.planner.model.table_format import TABLE_FORMATS
+from mergeplan.planner.snapshot.snapshot import Snapshot
+
+
+def order_as_stored(snapshot: Snapshot, columns: tuple[Column, ...]) -> tuple[Column, ...]:
+    """The columns of a model's table, which its query returns in this order, as Spark sees them."""
+    if not snapshot.kind.is_stored:
+        return columns
+    table = physical_table(snapshot, columns)
+    hidden = tuple(Column(part.column, part.type) for part in table.partition_columns if part.hidden)
+    if table.format in TABLE_FORMATS:
+        return (*columns, *hidden)
+    types = {column.name: column for column in (*columns, *hidden)}
+    last = [part.column for part in table.partition_columns]
+    return (*(c for c in columns if c.name not in last), *(types[name] for name in last))
+
+
+def find_planned_columns(snapshot: Snapshot, query_columns: tuple[Column, ...]) -> tuple[Column, ...]:
+    """The columns of a table that is still to be created for a query with these; ProjectError."""
+    model = snapshot.model
+    columns = apply_declared_columns(model, query_columns)
+    return order_as_stored(snapshot, (*columns, *model.history_columns))
+
+
+def list_declared_columns(snapshot: Snapshot) -> tuple[Column, ...]:
+    """The columns of what has no query: a seed, or code."""
+    model = snapshot.model
+    columns = model.columns or tuple(Column(name, "string") for name in (model.seed.header if model.seed else ()))
+    return order_as_stored(snapshot, (*columns, *model.history_columns)) if columns else ()
+
+
+def external_columns(engine: Engine, snapshots: Iterable[Snapshot]) -> dict[str, tuple[Column, ...]]:
+    """The columns of tables that others write, as Spark's catalog has them; where it has none, as they are declared."""
+    columns: dict[str, tuple[Column, ...]] = {}
+    for snapshot in snapshots:
+        try:
+            columns[snapshot.table] = engine.schema(f"SELECT * FROM {quote_name(snapshot.name)}")
+        except QueryError:
+            columns[snapshot.table] = snapshot.model.columns
+    return columns

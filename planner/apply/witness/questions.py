@@ -1,0 +1,156 @@
+"""A plan's claims put to Spark: in rounds, for the columns of a new table are known once its own query was analysed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from mergeplan.planner.apply.witness.lying_columns import find_planned_columns, list_declared_columns
+from mergeplan.planner.apply.witness.stand_ins import ColumnsUnknown, StandIns
+from mergeplan.planner.engine.analysis import NEW, OLD, Analysis, PairResult, QueryPair
+from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.plan.change import Change
+from mergeplan.planner.plan.witness.check import Check, CheckState
+from mergeplan.planner.plan.witness.claims import Claim
+from mergeplan.planner.wording import join_names
+
+Ask = Callable[[Analysis], Sequence[PairResult]]
+CODE = "a Python model has no query"
+AGREES = Check(CheckState.AGREES)
+UNKNOWN = Check(CheckState.DISAGREES, "The columns of what it reads are not known, so Spark could not check it.")
+NAMED_MAX = 5
+
+
+@dataclass
+class Questions:
+    """The claims of a plan, and what became of each."""
+
+    stand_ins: StandIns
+    ask: Ask
+    checks: dict[str, Check] = field(default_factory=dict)  # by model
+
+    def check_claims(self, claims: Sequence[Claim], also: Collection[str] = ()) -> Mapping[str, Check]:
+        """Return the check of each claim, by model; the columns of the new tables of models in `also` are found too."""
+        waiting = {claim.model: claim for claim in claims}
+        needed = dict.fromkeys(self._needs_columns([*waiting, *also], also))
+        while waiting or needed:
+            pairs = dict(self._pairs(waiting.values(), needed))
+            for name in waiting.keys() - pairs.keys():
+                if name in self.checks:
+                    del waiting[name]
+            if not pairs:
+                break
+            for name, result in zip(pairs, self._answers(pairs), strict=True):
+                self._learn_columns(name, result)
+                needed.pop(name, None)
+                if claim := waiting.pop(name, None):
+                    self.checks[name] = _judge(claim, pairs[name], result)
+        for name in waiting:
+            self.checks.setdefault(name, UNKNOWN)
+        return self.checks
+
+    def _needs_columns(self, claims: Collection[str], also: Collection[str]) -> Iterator[str]:
+        """The changed models whose new tables are read by what is to be checked, and hold columns nobody knows yet."""
+        above, waiting = set(also), list(claims)
+        while waiting:
+            for parent in self.stand_ins.plan.parents.get(waiting.pop(), ()):
+                if parent in self.stand_ins.changes and parent not in above:
+                    above.add(parent)
+                    waiting.append(parent)
+        return (change.name for change in self.stand_ins.plan.changes if change.name in above and self._is_new(change))
+
+    def _is_new(self, change: Change) -> bool:
+        new = change.new
+        if new is None or not new.kind.is_stored or self.stand_ins.lying(new):
+            return False
+        if new.model.sql and not new.model.python:
+            return True
+        self.stand_ins.planned[change.name] = list_declared_columns(new)
+        return False
+
+    def _pairs(self, claims: Collection[Claim], needed: Collection[str]) -> Iterator[tuple[str, QueryPair]]:
+        """What can be asked by now: each claim, and else the queries whose columns are needed."""
+        named = {claim.model: claim for claim in claims}
+        for change in self.stand_ins.plan.changes:
+            claim = named.get(change.name)
+            if claim is None and change.name not in needed:
+                continue
+            try:
+                if pair := self._pair(change, claim):
+                    yield change.name, pair
+            except ColumnsUnknown:
+                continue
+
+    def _pair(self, change: Change, claim: Claim | None) -> QueryPair | None:
+        old, new = change.old, change.new
+        assert new is not None
+        if claim and any(side is not None and side.model.python for side in (old, new)):
+            self.checks[change.name] = Check(CheckState.UNCHECKED, CODE)
+            return None
+        same = dict(change.unchanged)
+        second = self.stand_ins.query(new, 1, same)
+        if claim is None or old is None:
+            return QueryPair("", second)
+        ordered = not (new.kind.is_stored or change.effect.order)
+        return QueryPair(self.stand_ins.query(old, 0, same), second, claim.columns, ordered)
+
+    def _answers(self, pairs: Mapping[str, QueryPair]) -> Sequence[PairResult]:
+        """Return what is said of each pair; one text over the same tables is not asked about."""
+        asked = [pair for name, pair in pairs.items() if not self._is_settled(name, pair)]
+        answers = iter(self.ask(self.stand_ins.analysis(asked)) if asked else ())
+        return [PairResult(same=True) if self._is_settled(n, pair) else next(answers) for n, pair in pairs.items()]
+
+    def _is_settled(self, name: str, pair: QueryPair) -> bool:
+        change = self.stand_ins.changes[name]
+        return pair.first == pair.second and not (change.new and self._lacks_columns(change))
+
+    def _lacks_columns(self, change: Change) -> bool:
+        assert change.new is not None
+        return change.new.kind.is_stored and not self.stand_ins.lying(change.new)
+
+    def _learn_columns(self, name: str, result: PairResult) -> None:
+        new = self.stand_ins.changes[name].new
+        if new is None or not result.second:
+            return
+        try:
+            self.stand_ins.planned[name] = find_planned_columns(new, result.second)
+        except ProjectError:  # of declared columns that are not the query's: the dry run says so
+            self.stand_ins.planned[name] = result.second
+
+
+def _judge(claim: Claim, pair: QueryPair, result: PairResult) -> Check:
+    if result.error:
+        return Check(CheckState.DISAGREES, f"Spark's analyzer refuses it over its own tables: {result.error}")
+    if result.rules:
+        return Check(CheckState.EXPLAINED, ", ".join(result.rules))
+    if result.same:
+        return AGREES
+    return Check(CheckState.DISAGREES, _difference(claim, pair, result))
+
+
+def _difference(claim: Claim, pair: QueryPair, result: PairResult) -> str:
+    """One sentence: what Spark sees differently."""
+    old, new = ({c.name: c.type for c in columns} for columns in (result.first, result.second))
+    if pair.columns is None and list(old.items()) != list(new.items()):
+        return _column_difference(old, new)
+    if gone := [name for name in pair.columns or () if old.get(name) != new.get(name)]:
+        return f"The rules keep {_names(gone)}, and Spark's analyzer finds another column of that name."
+    read = sorted({name.removesuffix(OLD).removesuffix(NEW) for name in (*result.first_reads, *result.second_reads)})
+    if read:
+        return f"By Spark's analyzer it reads {_names(read)}, which changed above it."
+    return "Spark's analyzer does not find the old and the new text to be one query."
+
+
+def _column_difference(old: Mapping[str, str], new: Mapping[str, str]) -> str:
+    if [*old] != [*new]:
+        return f"By Spark's analyzer its columns are {_names(new)} now, and were {_names(old)}."
+    other = [name for name in new if old[name] != new[name]]
+    types = f"{old[other[0]]} to {new[other[0]]}"
+    return f"By Spark's analyzer the type of {_names(other)} changes from {types}."
+
+
+def _names(names: Collection[str]) -> str:
+    shown = [f"`{name}`" for name in names]
+    if len(shown) > NAMED_MAX:
+        shown = [*shown[: NAMED_MAX - 1], f"{len(shown) - NAMED_MAX + 1} more"]
+    return join_names(shown)

@@ -1,0 +1,150 @@
+"""Empty tables in place of those that a plan's queries read: as they are now, and as they will be.
+
+What the rules say to be the same in both is one column of one empty table, which either side reads; what they say
+changed is a column for each side. So two queries are one plan only where they read nothing that changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from mergeplan.planner.engine.analysis import NEW, OLD, SCHEMA, Analysis, EmptyTable, QueryPair, TableView
+from mergeplan.planner.fingerprint import digest
+from mergeplan.planner.intervals import Interval
+from mergeplan.planner.model.model import Column, Model
+from mergeplan.planner.naming import quote_column
+from mergeplan.planner.parsing.render import render
+from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.plan.change import Change, Columns
+from mergeplan.planner.plan.schedule import EPOCH
+from mergeplan.planner.semantics.types import normalize_type
+from mergeplan.planner.snapshot.snapshot import Snapshot
+
+Lying = tuple[Column, ...]  # a table's columns in the order in which Spark sees them
+MOMENT = datetime(2026, 1, 15, 13, 37, 11, tzinfo=UTC)  # of every query: no unit of a cron begins there
+BATCH = Interval(datetime(2026, 1, 10, tzinfo=UTC), datetime(2026, 1, 11, tzinfo=UTC))
+NO_COLUMNS: Mapping[str, Lying] = {}
+
+
+class ColumnsUnknown(Exception):
+    """The columns of a table that a query reads are not known (yet)."""
+
+    def __init__(self, model: str) -> None:
+        super().__init__(model)
+        self.model = model
+
+
+@dataclass
+class StandIns:
+    """The stand-ins of a plan's tables; `lying` says how the columns of a table lie that is there.
+
+    `planned` gets the columns of new tables as they become known.
+    """
+
+    plan: Plan
+    lying: Callable[[Snapshot], Lying | None]
+    planned: dict[str, Lying] = field(default_factory=dict)
+    tables: dict[str, EmptyTable] = field(default_factory=dict)
+    views: dict[str, TableView] = field(default_factory=dict)  # each after those that it reads
+
+    def __post_init__(self) -> None:
+        self.changes: Mapping[str, Change] = {change.name: change for change in self.plan.changes}
+        before = {change.name: change.old for change in self.plan.changes if change.old}
+        added = {change.name for change in self.plan.changes if not change.old}
+        rest = {name: one for name, one in self.plan.new.snapshots.items() if name not in added}
+        self.sides: tuple[Mapping[str, Snapshot], ...] = ({**rest, **before}, self.plan.new.snapshots)
+
+    def query(self, snapshot: Snapshot, side: int, same: Mapping[str, tuple[str, ...]]) -> str:
+        """The query of a model over the stand-ins of one side; ColumnsUnknown. Of the parents in `same` these columns
+        hold what they held."""
+        model = snapshot.model
+        embedded = {name: one.model for name, one in self.sides[side].items() if one.kind.is_embedded}
+        tables = {
+            name: self._view_of(name, side, same) for name in sorted(_names_read(model, embedded, self.sides[side]))
+        }
+        if model.reads_itself:
+            tables[model.name] = self._own_rows(snapshot)
+        return render(model, tables, embedded, _interval_of(model), MOMENT)
+
+    def analysis(self, pairs: Iterable[QueryPair]) -> Analysis:
+        """The pairs with all stand-ins so far."""
+        return Analysis(tuple(self.tables.values()), tuple(self.views.values()), tuple(pairs))
+
+    def _view_of(self, name: str, side: int, same: Mapping[str, tuple[str, ...]]) -> str:
+        """The view under which one side reads a model's table."""
+        snapshot, change = self.sides[side][name], self.changes.get(name)
+        if change is None or change.old is None or change.new is None:
+            columns = self._columns(snapshot, planned=change is not None and side == 1)
+            return self._project(name, columns, {c.name: c for c in columns}, f"{name} {side if change else ''}")
+        if snapshot.kind.is_view and name not in same and snapshot.model.sql:
+            return self._add_view(self.query(snapshot, side, {}))
+        old, new = self._columns(change.old, planned=False), self._columns(change.new, planned=True)
+        return self._share(change, old, new, side, same.get(name))
+
+    def _share(self, change: Change, old: Lying, new: Lying, side: int, same: tuple[str, ...] | None) -> str:
+        """The view of a changed table, over an empty one that holds the columns of both sides."""
+        types = {column.name: normalize_type(column.type) for column in new}
+        shared = {c.name for c in old if types.get(c.name) == normalize_type(c.type)} - _effect_columns(change.effect)
+        if same is not None:
+            shared = {*same}
+        elif change.effect.every:
+            columns = (old, new)[side]
+            return self._project(change.name, columns, {c.name: c for c in columns}, f"{change.name} {side} every")
+        both = [column for column in old if column.name in shared]
+        one_sided = [(c, OLD) for c in old if c.name not in shared] + [(c, NEW) for c in new if c.name not in shared]
+        kept = (*both, *(Column(f"{column.name}{end}", column.type) for column, end in one_sided))
+        end = (OLD, NEW)[side]
+        names = {c.name: c if c.name in shared else Column(f"{c.name}{end}", c.type) for c in (old, new)[side]}
+        return self._project(change.name, kept, names, change.name, (old, new)[side])
+
+    def _project(
+        self, name: str, kept: Lying, named: Mapping[str, Column], identity: str, order: Lying | None = None
+    ) -> str:
+        """The view with these columns over the empty table that has all of them."""
+        table = f"mergeplan_table_{digest(identity, repr([(c.name, c.type) for c in kept]))[:20]}"
+        self.tables.setdefault(table, EmptyTable(table, kept))
+        outputs = (f"{quote_column(named[c.name].name)} AS {quote_column(c.name)}" for c in order or kept)
+        return self._add_view(f"SELECT {', '.join(outputs)} FROM {SCHEMA}.{table}")
+
+    def _add_view(self, sql: str) -> str:
+        name = f"mergeplan_view_{digest(sql)[:20]}"
+        self.views.setdefault(name, TableView(name, sql))
+        return f"{SCHEMA}.{name}"
+
+    def _own_rows(self, snapshot: Snapshot) -> str:
+        columns = self._columns(snapshot, planned=False)
+        return self._project(snapshot.name, columns, {c.name: c for c in columns}, f"{snapshot.name} itself")
+
+    def _columns(self, snapshot: Snapshot, *, planned: bool) -> Lying:
+        columns = self.planned.get(snapshot.name) if planned else None
+        columns = columns or self.lying(snapshot)
+        if not columns:
+            raise ColumnsUnknown(snapshot.name)
+        return columns
+
+
+def _effect_columns(effect: Columns) -> frozenset[str]:
+    return effect.altered | effect.removed | effect.added
+
+
+def _names_read(model: Model, embedded: Mapping[str, Model], side: Mapping[str, Snapshot]) -> frozenset[str]:
+    """The models whose tables a query reads, through embedded ones."""
+    names: set[str] = set()
+    for parent in model.depends_on:
+        if parent in embedded:
+            names |= _names_read(embedded[parent], embedded, side)
+        elif parent in side:
+            names.add(parent)
+    return frozenset(names)
+
+
+def _interval_of(model: Model) -> Interval | None:
+    """The time for which a query is written: of a table that is written whole, up to the last unit of its own cron."""
+    if not model.kind.is_stored:
+        return None
+    if model.kind.is_incremental:
+        return BATCH
+    end = model.cron.cut(MOMENT)
+    return Interval(EPOCH, min(end, model.end) if model.end else end)

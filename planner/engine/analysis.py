@@ -1,0 +1,73 @@
+"""Two queries over tables without rows, for Spark's own analyzer to compare: nothing of them is run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from mergeplan.planner.model.model import Column
+
+SCHEMA = "global_temp"  # in which stand-ins are, as temporary views
+OLD, NEW = "__as_before", "__as_planned"  # how the names end of an empty table's columns that one side alone reads
+
+
+@dataclass(frozen=True)
+class EmptyTable:
+    """A table without rows, in place of one that a query reads, by its name in `SCHEMA`."""
+
+    name: str
+    columns: tuple[Column, ...]
+
+
+@dataclass(frozen=True)
+class TableView:
+    """A table as one side of a comparison reads it: a query over empty tables and earlier views."""
+
+    name: str
+    sql: str
+
+
+@dataclass(frozen=True)
+class QueryPair:
+    """Two queries to compare; `columns` are those of their outputs that count, None: all of them, in their order.
+
+    Without `first` only the columns of `second` are asked for. With `ordered` the order of the rows counts too.
+    """
+
+    first: str
+    second: str
+    columns: tuple[str, ...] | None = None
+    ordered: bool = False
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """Queries to compare, and all that they read; a view reads only tables and the views before it."""
+
+    tables: tuple[EmptyTable, ...]
+    views: tuple[TableView, ...]
+    pairs: tuple[QueryPair, ...]
+
+
+@dataclass(frozen=True)
+class PairResult:
+    """What Spark's analyzer says of two queries.
+
+    `error` is what it refuses; else `same` says that both plans are one, and `first_reads` and `second_reads` name the
+    columns of empty tables that each of the plans reads and that one side alone has.
+    """
+
+    same: bool = False
+    first: tuple[Column, ...] = ()
+    second: tuple[Column, ...] = ()
+    error: str = ""
+    first_reads: tuple[str, ...] = ()
+    second_reads: tuple[str, ...] = ()
+    rules: tuple[str, ...] = ()  # by which the plans are the same, where Spark's own comparison finds them to differ
+
+
+class Analyzer(Protocol):
+    """Spark's analyzer and optimizer."""
+
+    def compare(self, analysis: Analysis) -> tuple[PairResult, ...]:
+        """Return what Spark says of each pair; QueryError when a table or a view cannot be made."""

@@ -1,0 +1,177 @@
+"""Spark's analyzer as a witness: are two queries one plan over tables without rows? Nothing is run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from mergeplan.planner.engine.analysis import NEW, OLD, Analysis, PairResult, QueryPair
+from mergeplan.planner.engine.spark.errors import is_spark, translate_error
+from mergeplan.planner.engine.spark.plan_terms import common_term
+from mergeplan.planner.engine.spark.sessions import wrap_query
+from mergeplan.planner.errors import QueryError
+from mergeplan.planner.model.model import Column
+from mergeplan.planner.naming import quote_column
+
+CATALYST = "org.apache.spark.sql.catalyst.optimizer"
+EXCLUDED = ",".join(f"{CATALYST}.{rule}" for rule in ("PropagateEmptyRelation", "ConvertToLocalRelation"))
+SETTINGS = {
+    "spark.sql.optimizer.excludedRules": EXCLUDED,  # they fold the plan of an empty table away
+    "spark.sql.optimizer.collapseProjectAlwaysInline": "true",  # an alias is what it stands for
+}
+LEAF = "LogicalRDD ["
+TRIED = re.compile(r"\btry_", re.IGNORECASE)
+CLOCK = re.compile(r"\b(current_|now\b|local|curdate|unix_timestamp)", re.IGNORECASE)
+_SEEDED = re.compile(
+    r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\n]*|/\*.*?\*/|\b(rand|random|randn|uuid)\s*\(\s*\)""",
+    re.IGNORECASE | re.DOTALL,
+)
+_ONE_SIDED = re.compile(rf"\w+(?:{OLD}|{NEW})(?=#)")
+
+
+class PlanComparing:
+    """Comparisons of plans in a session of a Spark whose JVM is at hand; one at a time.
+
+    The tables are RDDs without rows: Spark knows one from the other, and of none how many rows it has.
+    """
+
+    def __init__(self, spark: Any) -> None:
+        self._java = spark._jsparkSession
+        self._jvm = spark._jvm
+        self._context = spark.sparkContext._jsc
+        self._optimizer: Any = None
+        self._explains = True
+        for key, value in SETTINGS.items():
+            spark.conf.set(key, value)
+        self._other: Any = self._build_frame("x INT")
+
+    def compare(self, analysis: Analysis) -> tuple[PairResult, ...]:
+        """Return what Spark says of each pair; QueryError when a table or a view cannot be made."""
+        names: list[str] = []
+        self._optimizer = self._java.sessionState().optimizer()
+        broken: dict[str, str] = {}
+        try:
+            for table in analysis.tables:
+                named = (f"{quote_column(column.name)} {column.type}" for column in table.columns)
+                schema = ", ".join((f"{table.name} INT", *named))  # a column that nothing reads says which table it is
+                with _as_query_error(""):
+                    self._build_frame(schema).createOrReplaceGlobalTempView(table.name)
+                names.append(table.name)
+            for view in analysis.views:
+                try:
+                    with _as_query_error(view.sql):
+                        self._frame(view.sql).createOrReplaceGlobalTempView(view.name)
+                    names.append(view.name)
+                except QueryError as error:  # what reads it says so
+                    broken[view.name] = error.message
+            self._explains = not any(TRIED.search(view.sql) for view in analysis.views)
+            return tuple(self._answer(pair, broken) for pair in analysis.pairs)
+        finally:
+            for name in names:
+                self._java.catalog().dropGlobalTempView(name)
+
+    def _build_frame(self, schema: str) -> Any:
+        fields = self._jvm.org.apache.spark.sql.types.StructType.fromDDL(schema)
+        return self._java.createDataFrame(self._context.emptyRDD(), fields)
+
+    def _frame(self, sql: str) -> Any:
+        return self._java.sql(wrap_query(_SEEDED.sub(_seed_call, sql)))
+
+    def _answer(self, pair: QueryPair, broken: dict[str, str]) -> PairResult:
+        try:
+            with _as_query_error(pair.first):
+                first = self._frame(pair.first) if pair.first else None
+            with _as_query_error(pair.second):
+                second = self._frame(pair.second)
+            return self._compare_frames(first, second, pair)
+        except QueryError as error:
+            of_view = next((why for name, why in broken.items() if name in pair.first + pair.second), "")
+            return PairResult(error=of_view or error.message)
+
+    def _compare_frames(self, first: Any, second: Any, pair: QueryPair) -> PairResult:
+        new = _columns(second)
+        if first is None:
+            return PairResult(second=new)
+        old = _columns(first)
+        sides = _types(old, pair.columns), _types(new, pair.columns)
+        if None in sides or sides[0] != sides[1]:
+            return PairResult(first=old, second=new)
+        with _as_query_error(pair.second):
+            frames = [self._select(frame, pair) for frame in (first, second)]
+            plans = [self._optimizer.execute(frame.queryExecution().analyzed()) for frame in frames]
+            same = plans[0].sameResult(plans[1])
+            if not same and CLOCK.search(pair.first) and CLOCK.search(pair.second):
+                same = self._are_same_at_one_moment(frames)
+            if same:
+                return PairResult(True, old, new)
+            if rules := self._explain(plans, pair):
+                return PairResult(True, old, new, rules=rules)
+        return PairResult(False, old, new, "", *(_find_one_sided(str(plan.toString())) for plan in plans))
+
+    def _select(self, frame: Any, pair: QueryPair) -> Any:
+        """Return the frame of the outputs that count; joined, so that Spark takes away what sorts its rows, unless
+        their order counts."""
+        if pair.columns is not None:
+            functions = self._jvm.org.apache.spark.sql.functions
+            picked = [functions.col(quote_column(name)) for name in pair.columns]
+            frame = frame.select(self._jvm.org.apache.spark.api.python.PythonUtils.toSeq(picked))
+        return frame if pair.ordered else frame.crossJoin(self._other)
+
+    def _explain(self, plans: Sequence[Any], pair: QueryPair) -> tuple[str, ...]:
+        """Return the rules of ours by which two plans are the same; () where none are."""
+        if pair.ordered and any("Sort [" in str(plan.toString()) for plan in plans):
+            return ()
+        if not self._explains or TRIED.search(pair.first) or TRIED.search(pair.second):
+            return ()  # Spark's JSON does not tell `try_sum` from `sum`
+        return common_term(*(str(plan.toJSON()) for plan in plans)) or ()
+
+    def _are_same_at_one_moment(self, frames: Sequence[Any]) -> bool:
+        """Return True if both are one plan when the clock shows the same to both."""
+        catalyst = self._jvm.org.apache.spark.sql.catalyst
+        both = _singleton(catalyst.plans.logical, "Union").apply(*(f.queryExecution().analyzed() for f in frames))
+        timed = _singleton(catalyst.optimizer, "ComputeCurrentTime").apply(both).children()
+        one, other = (self._optimizer.execute(timed.apply(index)) for index in (0, 1))
+        return bool(one.sameResult(other))
+
+
+@contextmanager
+def _as_query_error(sql: str) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        if not is_spark(error):
+            raise
+        raise translate_error(error, sql) from None
+
+
+def _singleton(package: Any, name: str) -> Any:
+    """Return the object of Scala of this name."""
+    return getattr(getattr(package, f"{name}$"), "MODULE$")
+
+
+def _seed_call(match: re.Match[str]) -> str:
+    """Return the call with a seed: Spark takes another one for each text."""
+    return f"{match[1]}(0)" if match[1] else match[0]
+
+
+def _columns(frame: Any) -> tuple[Column, ...]:
+    schema = frame.schema()
+    fields = (schema.apply(index) for index in range(schema.length()))
+    return tuple(Column(field.name().lower(), field.dataType().simpleString()) for field in fields)
+
+
+def _types(columns: tuple[Column, ...], names: tuple[str, ...] | None) -> list[tuple[str, str]] | None:
+    """Return the outputs that count with their types, None where one of them is not there."""
+    listed = [(column.name, column.type) for column in columns]
+    if names is None:
+        return listed
+    by_name = dict(listed)
+    return None if set(names) - by_name.keys() else [(name, by_name[name]) for name in names]
+
+
+def _find_one_sided(plan: str) -> tuple[str, ...]:
+    """Return the columns in a plan that one side alone has, but for the list of what a table has."""
+    lines = [line for line in plan.splitlines() if LEAF not in line]
+    return tuple(sorted({name for line in lines for name in _ONE_SIDED.findall(line)}))

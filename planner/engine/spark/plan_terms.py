@@ -1,0 +1,327 @@
+"""An optimised plan of Spark's as one term, in which what may change places is sorted: named rules, each one proved.
+
+A term names every column by what it is computed of, down to the columns of empty tables. A plan with anything that is
+not listed here has no term: then only Spark's own comparison counts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from mergeplan.planner.fingerprint import digest
+
+RULES = (
+    "projection", "join-order", "outer-join-sides", "group-order", "union-order", "in-as-ors", "if-as-case",
+    "null-filters", "constant-keys", "distribution",
+)  # fmt: skip
+Term = tuple[Any, ...]
+NONE = frozenset[Term]()
+_SKIPPED = frozenset(
+    ("class", "num-children", "exprId", "resultId", "qualifier", "nonInheritableMetadataKeys", "metadata", "nullable")
+)
+_MAY_BE_NULL = frozenset(("filter", "timeZoneId", "elseValue", "evalContext"))
+_SORTED = frozenset(("EqualTo", "EqualNullSafe", "Add", "Multiply", "BitwiseAnd", "BitwiseOr"))
+_TURNED = {"GreaterThan": "LessThan", "GreaterThanOrEqual": "LessThanOrEqual"}
+# What comes out otherwise when rows come in another order, or each time.
+_BY_ORDER = frozenset(
+    "First Last CollectList CollectSet ListAgg AnyValue Nondeterministic Rand Randn Uuid Shuffle "
+    "MonotonicallyIncreasingID SparkPartitionID ScalaUDF PythonUDF".split()
+)
+
+
+class NoTermError(Exception):
+    """A plan has something that no rule speaks of."""
+
+
+UNREADABLE = (NoTermError, KeyError, IndexError, TypeError, ValueError, RecursionError)
+
+
+def common_term(first: str, second: str, allowed: Sequence[str] = RULES) -> tuple[str, ...] | None:
+    """Return the rules by which two plans (Spark's JSON) are one, as few as do; None where they are not."""
+    with suppress(*UNREADABLE):
+        plans = [_read_tree(json.loads(text)) for text in (first, second)]
+        if not _are_one(plans, frozenset(allowed)):
+            return None
+        needed = set(allowed)
+        for rule in allowed:
+            if _are_one(plans, frozenset(needed - {rule})):
+                needed.discard(rule)
+        return tuple(rule for rule in RULES if rule in needed)
+    return None
+
+
+def _are_one(plans: Sequence[Node], rules: frozenset[str]) -> bool:
+    """Return True if both plans have one term under these rules."""
+    with suppress(*UNREADABLE):
+        one, two = (_Reader(rules).plan_term(plan) for plan in plans)
+        return one == two
+    return False
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node of a plan or an expression, with the nodes below it."""
+
+    name: str
+    fields: Mapping[str, Any]
+    children: tuple[Node, ...]
+
+
+def _read_tree(listed: Sequence[Mapping[str, Any]]) -> Node:
+    """Return the tree that Spark lists in the order in which it is written, parents first."""
+    nodes = iter(listed)
+
+    def read() -> Node:
+        fields = next(nodes)
+        children = tuple(read() for _ in range(fields["num-children"]))
+        return Node(fields["class"].rpartition(".")[2], fields, children)
+
+    return read()
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Rows: of factors that are multiplied, held to conditions. `values` are columns by id, `outputs` their order, None
+    where Spark's JSON does not tell which of the columns there are go on."""
+
+    factors: tuple[Term, ...]
+    conditions: frozenset[Term]
+    values: Mapping[int, Term] = field(default_factory=dict)
+    outputs: tuple[int, ...] | None = ()
+
+    @property
+    def columns(self) -> tuple[Term, ...]:
+        """The values of the outputs; NoTermError where they are not told."""
+        if self.outputs is None:
+            raise NoTermError
+        return tuple(self.values[output] for output in self.outputs)
+
+
+class _Reader:
+    """Reads one plan under some rules; tables are numbered as they are met."""
+
+    def __init__(self, rules: frozenset[str]) -> None:
+        self._rules = rules
+        self._met: dict[str, int] = {}
+
+    def plan_term(self, plan: Node) -> Term:
+        """Return the term of a plan with its outputs."""
+        block = self._block(plan)
+        return (*self._rows(block), *block.columns)
+
+    def _rows(self, block: _Block) -> Term:
+        """Return the term of a block's rows."""
+        factors = sorted(block.factors, key=repr) if "join-order" in self._rules else block.factors
+        if len(set(block.factors)) < len(block.factors):
+            raise NoTermError  # one could be taken for the other
+        return ("rows", *factors, "where", *sorted(self._without_implied(block.conditions), key=repr))
+
+    def _without_implied(self, conditions: frozenset[Term], further: frozenset[Term] = NONE) -> frozenset[Term]:
+        """Return the conditions but for those that ask for no NULL where another one has none in any case."""
+        if "null-filters" not in self._rules:
+            return conditions
+        refused = {operand for condition in conditions | further for operand in _refuses_null(condition)}
+        return frozenset(c for c in conditions if not (c[0] == "IsNotNull" and c[2] in refused))
+
+    def _block(self, plan: Node) -> _Block:
+        reader: Callable[[Node], _Block] | None = getattr(self, f"_read_{plan.name.lower()}", None)
+        if reader is None:
+            raise NoTermError(plan.name)
+        return reader(plan)
+
+    def _read_logicalrdd(self, plan: Node) -> _Block:
+        output = [_read_tree(column).fields for column in plan.fields["output"]]
+        table = str(output[0]["name"])
+        number = self._met[table] = self._met.get(table, 0) + 1
+        values = {_id(column): ("column", table, number, column["name"]) for column in output}
+        return _Block((("table", table, number),), frozenset(), values, tuple(values))
+
+    def _read_project(self, plan: Node) -> _Block:
+        below = self._block(plan.children[0])
+        values, outputs = self._outputs(plan.fields["projectList"], below)
+        if "projection" not in self._rules:
+            rows = self._factor(("project", self._rows(below), *(values[output] for output in outputs)))
+            return _Block((rows,), frozenset(), values, outputs)
+        return _Block(below.factors, below.conditions, values, outputs)
+
+    def _read_filter(self, plan: Node) -> _Block:
+        below = self._block(plan.children[0])
+        conditions = below.conditions | self._conjuncts(plan.fields["condition"], below.values)
+        return _Block(below.factors, conditions, below.values, below.outputs)
+
+    def _read_join(self, plan: Node) -> _Block:
+        left, right = map(self._block, plan.children)
+        kind = plan.fields["joinType"]["object"].rpartition(".")[2].rstrip("$")
+        values = {**left.values, **right.values}
+        condition = plan.fields.get("condition")
+        on = self._conjuncts(condition, values) if condition else frozenset()
+        both = None if left.outputs is None or right.outputs is None else (*left.outputs, *right.outputs)
+        if kind in ("Inner", "Cross"):
+            conditions = left.conditions | right.conditions | on
+            return _Block((*left.factors, *right.factors), conditions, values, both)
+        if kind in ("LeftSemi", "LeftAnti"):
+            matched = replace(right, conditions=self._without_implied(right.conditions, on))
+            held = (kind, self._rows(matched), *sorted(on, key=repr))
+            mine = self._without_implied(left.conditions, on) if kind == "LeftSemi" else left.conditions
+            return _Block(left.factors, mine | {held}, left.values, left.outputs)
+        return self._outer_join(kind, (left, right), on, both)
+
+    def _outer_join(
+        self, kind: str, sides: tuple[_Block, _Block], on: frozenset[Term], outputs: tuple[int, ...] | None
+    ) -> _Block:
+        turned = "outer-join-sides" in self._rules
+        one, two = map(self._rows, sides)
+        if kind == "RightOuter" and turned:
+            kind, one, two, sides = "LeftOuter", two, one, (sides[1], sides[0])
+        if kind == "FullOuter" and turned:
+            one, two = sorted((one, two), key=repr)
+        if kind not in ("LeftOuter", "RightOuter", "FullOuter"):
+            raise NoTermError(kind)
+        factor = self._factor((kind, one, two, *sorted(on, key=repr)))
+        may_be_null = {"LeftOuter": (1,), "RightOuter": (0,), "FullOuter": (0, 1)}[kind]
+        values = {
+            id_: ("or null", factor[1], value) if side in may_be_null else ("of", factor[1], value)
+            for side, block in enumerate(sides)
+            for id_, value in block.values.items()
+        }
+        return _Block((factor,), frozenset(), values, outputs)
+
+    def _read_aggregate(self, plan: Node) -> _Block:
+        below = self._block(plan.children[0])
+        keys = [self._value(listed, below.values) for listed in plan.fields["groupingExpressions"]]
+        keys = sorted(set(keys), key=repr) if "group-order" in self._rules else keys
+        if "constant-keys" in self._rules:
+            keys = [key for key in keys if key[0] != "Literal"] or keys
+        factor = self._factor(("groups", self._rows(below), *keys))
+        values, outputs = self._outputs(plan.fields["aggregateExpressions"], below)
+        return _Block((factor,), frozenset(), {i: ("of group", factor[1], v) for i, v in values.items()}, outputs)
+
+    def _read_repartitionbyexpression(self, plan: Node) -> _Block:
+        if "distribution" not in self._rules:
+            raise NoTermError
+        return self._block(plan.children[0])
+
+    def _read_union(self, plan: Node) -> _Block:
+        if plan.fields.get("byName"):
+            raise NoTermError
+        branches = [_Reader(self._rules)._block(child) for child in plan.children]
+        terms = [(self._rows(branch), branch.columns) for branch in branches]
+        order = sorted(terms, key=lambda term: repr(term)) if "union-order" in self._rules else terms
+        factor = self._factor(("union", *(rows for rows, _ in order), *(values for _, values in order)))
+        columns = zip(*(values for _, values in order), strict=True)
+        outputs = branches[0].outputs or ()
+        values = {i: ("of union", factor[1], *column) for i, column in zip(outputs, columns, strict=True)}
+        return _Block((factor,), frozenset(), values, outputs)
+
+    def _read_window(self, plan: Node) -> _Block:
+        below = self._block(plan.children[0])
+        values, outputs = self._outputs(plan.fields["windowExpressions"], below)
+        rows = self._rows(below)
+        windows = {id_: ("over", digest(repr(rows)), value) for id_, value in values.items()}
+        every = None if below.outputs is None else (*below.outputs, *outputs)
+        return _Block(below.factors, below.conditions | {("window over", rows)}, {**below.values, **windows}, every)
+
+    def _read_generate(self, plan: Node) -> _Block:
+        below = self._block(plan.children[0])
+        generator = self._value(plan.fields["generator"], below.values)
+        factor = self._factor(("generate", self._rows(below), generator, plan.fields["outer"]))
+        made = [_id(_read_tree(column).fields) for column in plan.fields["generatorOutput"]]
+        values: dict[int, Term] = {id_: ("of", factor[1], value) for id_, value in below.values.items()}
+        values |= {id_: ("made", factor[1], number) for number, id_ in enumerate(made)}
+        return _Block((factor,), frozenset(), values, None)
+
+    def _factor(self, term: Term) -> Term:
+        return (term[0], digest(repr(term)), term)
+
+    def _outputs(self, listed: Sequence[Any], below: _Block) -> tuple[dict[int, Term], tuple[int, ...]]:
+        nodes = [_read_tree(expression) for expression in listed]
+        ids = tuple(_id(node.fields) for node in nodes)
+        return {id_: self._expression(node, below.values, {}) for id_, node in zip(ids, nodes, strict=True)}, ids
+
+    def _value(self, listed: Any, values: Mapping[int, Term]) -> Term:
+        return self._expression(_read_tree(listed), values, {})
+
+    def _conjuncts(self, listed: Any, values: Mapping[int, Term]) -> frozenset[Term]:
+        term = self._value(listed, values)
+        return frozenset(term[1:]) if term[0] == "And" else frozenset((term,))
+
+    def _expression(self, node: Node, values: Mapping[int, Term], variables: dict[int, int]) -> Term:
+        if node.name in _BY_ORDER:
+            raise NoTermError(node.name)
+        if node.name == "AttributeReference":
+            return values[_id(node.fields)]
+        if node.name == "NamedLambdaVariable":
+            return ("variable", variables.setdefault(_id(node.fields), len(variables)))
+        if node.name == "ScalarSubquery" and not node.children:
+            return ("scalar", _Reader(self._rules).plan_term(_read_tree(node.fields["plan"])))
+        parts = tuple(self._expression(child, values, variables) for child in node.children)
+        if node.name == "Alias":
+            return parts[0]
+        return self._combine(node, parts)
+
+    def _combine(self, node: Node, parts: tuple[Term, ...]) -> Term:
+        name = node.name
+        if name in ("And", "Or"):
+            return _flatten(name, parts)
+        if name in _TURNED:
+            name, parts = _TURNED[name], (parts[1], parts[0])
+            return (name, *parts)
+        if name in ("LessThan", "LessThanOrEqual"):
+            return (name, *parts)
+        if name == "In" and "in-as-ors" in self._rules and len(parts) > 1:
+            equal = [("EqualTo", (), *sorted((parts[0], item), key=repr)) for item in parts[1:]]
+            return _flatten("Or", tuple(equal))
+        if name == "Not" and parts[0][0] == "Or" and "in-as-ors" in self._rules:
+            return _flatten("And", tuple(("Not", (), part) for part in parts[0][1:]))
+        if name in ("If", "CaseWhen") and "if-as-case" in self._rules:
+            return _case(name, node, parts)
+        if name == "WindowSpecDefinition" and "group-order" in self._rules:
+            number = len(node.fields["partitionSpec"])
+            parts = (*sorted(parts[:number], key=repr), *parts[number:])
+        if name in _SORTED:
+            parts = tuple(sorted(parts, key=repr))
+        return (name, _own_fields(node), *parts)
+
+
+def _flatten(name: str, parts: tuple[Term, ...]) -> Term:
+    """Return an AND or an OR of all that stands in it, each once."""
+    every = {inner for part in parts for inner in (part[1:] if part[0] == name else (part,))}
+    return (name, *sorted(every, key=repr)) if len(every) > 1 else next(iter(every))
+
+
+def _refuses_null(condition: Term) -> Iterator[Term]:
+    """What is no NULL wherever the condition holds."""
+    if condition[0] in ("EqualTo", "LessThan", "LessThanOrEqual"):
+        yield from (part for part in condition[1:] if part and part[0] != "Literal")
+    elif condition[0] == "Not" and condition[-1][0] in ("EqualTo", "LessThan", "LessThanOrEqual"):
+        yield from _refuses_null(condition[-1])
+    elif condition[0] == "Or":
+        refused = [set(_refuses_null(part)) for part in condition[1:]]
+        yield from set.intersection(*refused)
+
+
+def _case(name: str, node: Node, parts: tuple[Term, ...]) -> Term:
+    """Return an IF or a CASE as its branches; no ELSE and ELSE NULL are one."""
+    if name == "CaseWhen" and node.fields.get("elseValue") is None:
+        return ("case", *parts, "else null")
+    last = parts[-1]
+    if last[0] == "Literal" and last[1][-1][1] == "None":
+        return ("case", *parts[:-1], "else null")
+    return ("case", *parts)
+
+
+def _own_fields(node: Node) -> tuple[tuple[str, str], ...]:
+    """Return what a node says besides its children; NoTermError where Spark's JSON leaves something out."""
+    skipped = _SKIPPED | {"left", "right", "child"}  # the children stand in that order
+    fields = [(key, value) for key, value in sorted(node.fields.items()) if key not in skipped]
+    if any(value is None and key not in _MAY_BE_NULL and node.name != "Literal" for key, value in fields):
+        raise NoTermError(node.name)
+    return tuple((key, repr(value)) for key, value in fields)
+
+
+def _id(fields: Mapping[str, Any]) -> int:
+    return int(fields["exprId"]["id"])

@@ -1,0 +1,23 @@
+"""What became of a claim: Spark's analyzer agrees, a rule explains the difference, or nobody could ask it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class CheckState(StrEnum):
+    """What Spark's analyzer says of a model that keeps rows."""
+
+    AGREES = "agrees"
+    EXPLAINED = "explained"  # its plans differ by what a named rule says is the same
+    UNCHECKED = "unchecked"
+    DISAGREES = "disagrees"  # the model is computed anew
+
+
+@dataclass(frozen=True)
+class Check:
+    """The check of one claim; `detail` is the rule that explains it, why it was not checked, or what Spark sees."""
+
+    state: CheckState
+    detail: str = ""

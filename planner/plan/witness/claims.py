@@ -1,0 +1,65 @@
+"""Which models of a plan keep rows by the rules, although they or something that they read was edited."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.plan.change import Category, Change, ChangeKind, Columns
+
+KEEPS = (Category.EQUIVALENT, Category.METADATA, Category.INDIRECT_NON_BREAKING)
+UNTOUCHED = Columns()
+EDITED = (ChangeKind.DIRECT, ChangeKind.METADATA)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What the rules say of a changed model: its rows are the old ones, in all columns or in these."""
+
+    change: Change
+    columns: tuple[str, ...] | None = None  # None: in all, and no other comes or goes
+
+    @property
+    def model(self) -> str:
+        return self.change.name
+
+    @property
+    def key(self) -> str:
+        return self.change.claim
+
+
+def claims_of(plan: Plan) -> tuple[Claim, ...]:
+    """The claims of a plan, parents first. A person's category is that person's word, and no claim of ours."""
+    changes = {change.name: change for change in plan.changes}
+    readers = {parent for name in changes for parent in plan.parents.get(name, ())}
+    claims = (_claim_of(plan, changes, change, change.name in readers) for change in plan.changes)
+    return tuple(claim for claim in claims if claim is not None)
+
+
+def _claim_of(plan: Plan, changes: Mapping[str, Change], change: Change, is_read: bool) -> Claim | None:
+    old, new = change.old, change.new
+    if old is None or new is None or change.override or not (old.kind.has_query and change.claim):
+        return None
+    if not _is_touched(plan, changes, change):
+        return None
+    if change.category in KEEPS or (change.rule == "layout-changed" and change.category is Category.NON_BREAKING):
+        return Claim(change)
+    effect = change.effect
+    if effect.every or not is_read or change.category is Category.FORWARD_ONLY or old.columns is None:
+        return None
+    same = tuple(name for name in old.columns if name not in effect.altered | effect.removed)
+    own = {column.name for column in new.model.history_columns}
+    return Claim(change, tuple(name for name in same if name not in own))
+
+
+def _is_touched(plan: Plan, changes: Mapping[str, Change], change: Change) -> bool:
+    """True when the model was edited, or what it reads was, or may look otherwise to it."""
+    if change.change in EDITED:
+        return True
+    read = {*plan.parents.get(change.name, ()), *(change.old.model.depends_on if change.old else ())}
+    return any(_is_felt(changes[name]) for name in read if name in changes)
+
+
+def _is_felt(parent: Change) -> bool:
+    return parent.change is not ChangeKind.INDIRECT or parent.effect != UNTOUCHED or parent.kind.is_embedded

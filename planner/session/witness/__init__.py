@@ -1,0 +1,1 @@
+"""A plan checked by the Spark of a workspace."""

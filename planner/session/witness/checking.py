@@ -1,0 +1,139 @@
+"""The second witness of a plan: Spark's analyzer is asked about what the rules keep, and what it denies is computed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from mergeplan.planner.apply.events import ClaimRefuted
+from mergeplan.planner.apply.witness.lying_columns import external_columns, order_as_stored
+from mergeplan.planner.apply.witness.questions import Questions
+from mergeplan.planner.apply.witness.stand_ins import Lying, StandIns
+from mergeplan.planner.checks.remembered_tests import spark_settings
+from mergeplan.planner.engine.analysis import Analysis, PairResult
+from mergeplan.planner.fingerprint import digest
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.plan.witness.check import Check, CheckState
+from mergeplan.planner.plan.witness.claims import Claim, claims_of
+from mergeplan.planner.serial import decode_json, encode_json
+from mergeplan.planner.session.options import PlanOptions
+from mergeplan.planner.session.use_cases.planning import make_plan
+from mergeplan.planner.session.workspace import Workspace
+from mergeplan.planner.snapshot.snapshot import Snapshot
+
+NO_SPARK = "no Spark was running"
+NO_PLANS = "a Spark Connect server shows no plans"
+
+
+class PlansNotShownError(Exception):
+    """The Spark does not show its plans."""
+
+
+def make_checked_plan(work: Workspace, options: PlanOptions, models: Mapping[str, Model]) -> Plan:
+    """The plan for what was asked, in which nothing is kept with which Spark's analyzer disagrees."""
+    while True:
+        plan = make_plan(work, options, models)
+        plan, agreed = check_plan(work, plan)
+        if agreed:
+            return plan
+
+
+def add_checks(work: Workspace, options: PlanOptions, plan: Plan) -> Plan:
+    """The plan, checked by a Spark that runs already; made again where that disagrees with the rules."""
+    if not (work.has_engine or work.is_warm):
+        return mark_unchecked(plan)
+    checked, agreed = check_plan(work, plan)
+    return checked if agreed else make_checked_plan(work, options, work.models)
+
+
+def check_plan(work: Workspace, plan: Plan) -> tuple[Plan, bool]:
+    """The plan with what Spark says of each model that it keeps, and False where it must be made again by that."""
+    claims = claims_of(plan)
+    if not claims:
+        return plan, True
+    try:
+        checks = Inquiry(work, plan).check_claims(claims)
+    except PlansNotShownError:
+        return replace(plan, checks={claim.model: Check(CheckState.UNCHECKED, NO_PLANS) for claim in claims}), True
+    denied = {claim.key: (claim.model, _refutation(checks[claim.model])) for claim in claims}
+    denied = {key: (model, reason) for key, (model, reason) in denied.items() if reason}
+    if denied:
+        work.store.refuted_claims.record(denied)
+        for model, reason in denied.values():
+            work.on_event(ClaimRefuted(model, reason))
+    return replace(plan, checks=checks), not denied
+
+
+def mark_unchecked(plan: Plan) -> Plan:
+    """The plan, of whose kept models it says that nobody asked Spark yet."""
+    return replace(plan, checks={claim.model: Check(CheckState.UNCHECKED, NO_SPARK) for claim in claims_of(plan)})
+
+
+def _refutation(check: Check) -> str:
+    """Why a model may not be kept; '' where it may."""
+    return check.detail if check.state is CheckState.DISAGREES else ""
+
+
+class Inquiry:
+    """What is asked of a workspace's Spark about a plan; an answer is remembered by all that it follows from."""
+
+    def __init__(self, work: Workspace, plan: Plan) -> None:
+        self._work, self._plan = work, plan
+        self._settings = spark_settings(work.connection)
+        snapshots = [s for c in plan.changes for s in (c.old, c.new) if s] + [*plan.new.snapshots.values()]
+        self._known = work.store.tables.all()
+        outside = {s.table: s for s in snapshots if s.kind.is_external and s.name in self._read_names()}
+        self._external = external_columns(work.engine, outside.values())
+
+    def check_claims(self, claims: Sequence[Claim]) -> Mapping[str, Check]:
+        """Return the check of each claim, by model."""
+        checks = Questions(StandIns(self._plan, self._lying), self._ask).check_claims(claims)
+        self._work.lookups.keep()
+        return checks
+
+    def _read_names(self) -> frozenset[str]:
+        changes = {change.name for change in self._plan.changes}
+        old = {p for c in self._plan.changes if c.old for p in c.old.model.depends_on}
+        return frozenset(parent for name in changes for parent in self._plan.parents.get(name, ())) | old | changes
+
+    def _lying(self, snapshot: Snapshot) -> Lying | None:
+        """The columns of a table that is there, as Spark sees them; None for one that is still to be created."""
+        if snapshot.kind.is_external:
+            return self._external.get(snapshot.table) or snapshot.model.columns
+        known = self._known.get(snapshot.table)
+        if known is None or known.garbage or not known.columns:
+            return None
+        return order_as_stored(snapshot, known.columns)
+
+    def _ask(self, analysis: Analysis) -> Sequence[PairResult]:
+        keys = {pair: self._key(analysis, index) for index, pair in enumerate(analysis.pairs)}
+        remembered = {pair: known for pair, key in keys.items() if (known := self._recall(key)) is not None}
+        fresh = tuple(pair for pair in keys if pair not in remembered)
+        if fresh:
+            answers = self._work.engine.compare_queries(replace(analysis, pairs=fresh))
+            if answers is None:
+                raise PlansNotShownError
+            for pair, answer in zip(fresh, answers, strict=True):
+                remembered[pair] = answer
+                self._remember(keys[pair], answer)
+        return [remembered[pair] for pair in analysis.pairs]
+
+    def _key(self, analysis: Analysis, index: int) -> str:
+        """Names of stand-ins are digests of what they are, so that the texts of a pair say all."""
+        if self._settings is None:
+            return ""
+        return digest("compared plans", self._settings, repr(analysis.pairs[index]))
+
+    def _recall(self, key: str) -> PairResult | None:
+        text = self._work.lookups.get(key) if key else None
+        if text is not None:
+            with suppress(ValueError, TypeError, KeyError, AttributeError):
+                return decode_json(PairResult, json.loads(text))
+        return None
+
+    def _remember(self, key: str, answer: PairResult) -> None:
+        if key and not answer.error:
+            self._work.lookups.put(key, json.dumps(encode_json(answer)))

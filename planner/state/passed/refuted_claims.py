@@ -1,0 +1,27 @@
+"""What the rules said of models and Spark's analyzer did not agree with: such a table is never kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mergeplan.planner.state import tables as t
+from mergeplan.planner.state.transaction import Database
+
+
+class RefutedClaims:
+    """The refuted claims of one project. None is dropped: a plan that was made by one must come out the same again."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def all(self) -> Mapping[str, str]:
+        """Claim -> what Spark's analyzer sees differently."""
+        with self._database.reading() as tx:
+            return {row.claim: row.reason for row in tx.execute(tx.select(t.refuted_claims))}
+
+    def record(self, refuted: Mapping[str, tuple[str, str]]) -> None:
+        """Keep that these claims, each with its model and the reason, do not hold."""
+        with self._database.writing() as tx:
+            now = tx.now()
+            rows = [{"claim": c, "model": m, "reason": why, "at": now} for c, (m, why) in sorted(refuted.items())]
+            tx.put(t.refuted_claims, rows)

@@ -1,0 +1,71 @@
+"""How often Spark's analyzer agrees with the rules, and that it denies what is not so."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.errors import ProjectErrors
+from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.plan.change import Category, Columns
+from mergeplan.planner.plan.witness.check import CheckState
+
+from .building import model, project
+from .casebook import cases, external_models
+from .witnessing import Models, witness
+
+DISAGREEMENTS_MAX = 40  # of about a thousand claims of the case book: edits that are computed needlessly
+BASE = "SELECT id, item, price FROM src.orders"
+# What somebody might take for the same, and is not: the text before and the text after.
+WRONG = [
+    ("SELECT id, item, count(*) AS n FROM src.orders GROUP BY id, item GROUPING SETS ((id), (item))",
+     "SELECT id, item, count(*) AS n FROM src.orders GROUP BY id, item, GROUPING SETS ((id), (item))"),
+    ("SELECT id FROM src.orders WHERE id NOT IN (SELECT id FROM src.returns)",
+     "SELECT id FROM src.orders WHERE id NOT IN ((SELECT max(id) FROM src.returns))"),
+    (BASE, f"{BASE} WHERE price > 0"),
+    (BASE, "SELECT id, item, price + 1 AS price FROM src.orders"),
+    (BASE, "SELECT DISTINCT id, item, price FROM src.orders"),
+    ("SELECT id, rank() OVER (ORDER BY price) AS r FROM src.orders",
+     "SELECT id, dense_rank() OVER (ORDER BY price) AS r FROM src.orders"),
+]  # fmt: skip
+
+
+def call_equivalent(plan: Plan) -> Plan:
+    """The plan as rules would make it that call every change equivalent."""
+    changes = tuple(
+        replace(change, category=Category.EQUIVALENT, recomputed=False, columns=Columns(), effect=Columns())
+        for change in plan.changes
+    )
+    return replace(plan, changes=changes)
+
+
+def write_project(text: str) -> Models:
+    return {**external_models(), **project(model("m.base", text))}
+
+
+@pytest.mark.parametrize(("before", "after"), WRONG)
+def test_a_wrong_claim_is_denied(engine: SparkEngine, before: str, after: str) -> None:
+    checks = witness(engine, write_project(before), write_project(after), call_equivalent).checks
+
+    assert checks["m.base"].state is CheckState.DISAGREES
+
+
+@pytest.mark.prove
+def test_the_witnesses_agree_on_the_case_book(
+    engine: SparkEngine, record_property: Callable[[str, object], None]
+) -> None:
+    states = Counter[str]()
+    for case in cases():
+        try:
+            checks = witness(engine, case.before, case.after).checks
+        except ProjectErrors:
+            continue
+        states.update(check.state if check.state != "explained" else check.detail for check in checks.values())
+
+    record_property("checks", dict(states))
+    assert states[CheckState.AGREES] > 900
+    assert states[CheckState.DISAGREES] <= DISAGREEMENTS_MAX, states
