@@ -45,6 +45,26 @@ class PythonRows(Protocol):
         """End what runs now; whoever waits for it hears Cancelled."""
 
 
+def reads_projections(model: Model, embedded: Mapping[str, Model]) -> bool:
+    """Return True for a model whose texts may mean columns that they do not name: it reads just the judged columns."""
+    texts = [model.sql, *(statement.query for statement in (*model.pre_statements, *model.post_statements))]
+    texts += [embedded[name].sql for name in _list_embedded(model, embedded)]
+    is_named = not model.misread and all(not traits_of(text, NO_MEMORY).unnamed for text in texts if text)
+    return not is_named and not any(map(_TABLE_ONLY.search, texts))
+
+
+def projected_columns(snapshot: Snapshot) -> tuple[str, ...] | None:
+    """Return the columns of a table as such a model reads them; None where it reads the table as it is."""
+    is_table = snapshot.kind.is_stored or (snapshot.kind.is_external and not snapshot.model.open_columns)
+    return (snapshot.table_columns or None) if is_table else None
+
+
+def _list_embedded(model: Model, embedded: Mapping[str, Model]) -> frozenset[str]:
+    """Return the embedded models whose queries stand in a model's, also through others."""
+    direct = frozenset(model.depends_on) & embedded.keys()
+    return direct.union(*(_list_embedded(embedded[name], embedded) for name in direct))
+
+
 @dataclass(frozen=True)
 class Layout:
     """Which physical table each model of an environment reads and writes; `now` is what its queries take for now."""
@@ -76,10 +96,7 @@ class Layout:
     def _tables_read_by(self, model: Model) -> Mapping[str, str]:
         """Return the tables as a model's texts read them: those that may mean columns which they do not name see just
         the columns by which they were judged, in that order, whatever else the table has and wherever."""
-        texts = [model.sql, *(statement.query for statement in (*model.pre_statements, *model.post_statements))]
-        texts += [self.models_to_embed[name].sql for name in self._list_embedded(model)]
-        is_named = not model.misread and all(not traits_of(text, NO_MEMORY).unnamed for text in texts if text)
-        return self.tables if is_named or any(map(_TABLE_ONLY.search, texts)) else self._projections
+        return self._projections if reads_projections(model, self.models_to_embed) else self.tables
 
     @cached_property
     def _projections(self) -> Mapping[str, str]:
@@ -87,16 +104,10 @@ class Layout:
         known."""
         projections = dict(self.tables)
         for name, snapshot in self.snapshots.items():
-            is_table = snapshot.kind.is_stored or (snapshot.kind.is_external and not snapshot.model.open_columns)
-            if is_table and (columns := snapshot.table_columns):
+            if columns := projected_columns(snapshot):
                 table = ".".join(map(quote_column, snapshot.table.split(".")))
                 projections[name] = f"(SELECT {', '.join(map(quote_column, columns))} FROM {table})"
         return projections
-
-    def _list_embedded(self, model: Model) -> frozenset[str]:
-        """Return the embedded models whose queries stand in a model's, also through others."""
-        own = frozenset(model.depends_on) & self.models_to_embed.keys()
-        return own.union(*(self._list_embedded(self.models_to_embed[name]) for name in own))
 
     def locate_error(self, model: Model, error: QueryError) -> Place | None:
         """Where in the model's file stands what Spark refuses in its query; None when that is not known."""

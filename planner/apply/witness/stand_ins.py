@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from mergeplan.planner.apply.backfill.layout import projected_columns, reads_projections
 from mergeplan.planner.engine.analysis import NEW, OLD, SCHEMA, Analysis, EmptyTable, QueryPair, TableView
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.intervals import Interval
@@ -61,9 +62,9 @@ class StandIns:
         hold what they held."""
         model = snapshot.model
         embedded = {name: one.model for name, one in self.sides[side].items() if one.kind.is_embedded}
-        tables = {
-            name: self._view_of(name, side, same) for name in sorted(_names_read(model, embedded, self.sides[side]))
-        }
+        projected = reads_projections(model, embedded)
+        names = sorted(_names_read(model, embedded, self.sides[side]))
+        tables = {name: self._view_of(name, side, same, projected) for name in names}
         if model.reads_itself:
             tables[model.name] = self._own_rows(snapshot)
         return render(model, tables, embedded, _interval_of(model), MOMENT)
@@ -72,15 +73,16 @@ class StandIns:
         """The pairs with all stand-ins so far."""
         return Analysis(tuple(self.tables.values()), tuple(self.views.values()), tuple(pairs))
 
-    def _view_of(self, name: str, side: int, same: Mapping[str, tuple[str, ...]]) -> str:
-        """The view under which one side reads a model's table."""
+    def _view_of(self, name: str, side: int, same: Mapping[str, tuple[str, ...]], projected: bool) -> str:
+        """Return the view under which one side reads a model's table, with just the judged columns if `projected`."""
         snapshot, change = self.sides[side][name], self.changes.get(name)
         if change is None or change.old is None or change.new is None:
-            columns = self._columns(snapshot, planned=change is not None and side == 1)
+            columns = self._columns(snapshot, projected, planned=change is not None and side == 1)
             return self._project(name, columns, {c.name: c for c in columns}, f"{name} {side if change else ''}")
         if snapshot.kind.is_view and name not in same and snapshot.model.sql:
             return self._add_view(self.query(snapshot, side, {}))
-        old, new = self._columns(change.old, planned=False), self._columns(change.new, planned=True)
+        old = self._columns(change.old, projected, planned=False)
+        new = self._columns(change.new, projected, planned=True)
         return self._share(change, old, new, side, same.get(name))
 
     def _share(self, change: Change, old: Lying, new: Lying, side: int, same: tuple[str, ...] | None) -> str:
@@ -114,15 +116,17 @@ class StandIns:
         return f"{SCHEMA}.{name}"
 
     def _own_rows(self, snapshot: Snapshot) -> str:
-        columns = self._columns(snapshot, planned=False)
+        columns = self._columns(snapshot, False, planned=False)
         return self._project(snapshot.name, columns, {c.name: c for c in columns}, f"{snapshot.name} itself")
 
-    def _columns(self, snapshot: Snapshot, *, planned: bool) -> Lying:
+    def _columns(self, snapshot: Snapshot, projected: bool, *, planned: bool) -> Lying:
         columns = self.planned.get(snapshot.name) if planned else None
         columns = columns or self.lying(snapshot)
         if not columns:
             raise ColumnsUnknown(snapshot.name)
-        return columns
+        by_name = {column.name: column for column in columns}
+        judged = projected_columns(snapshot) if projected else None
+        return tuple(by_name[name] for name in judged) if judged and by_name.keys() >= {*judged} else columns
 
 
 def _effect_columns(effect: Columns) -> frozenset[str]:
