@@ -12,9 +12,9 @@ from sqlglot.tokenizer_core import TokenType
 
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.intervals import Cron, cron_error
+from mergeplan.planner.model.csv_nulls import DBT_NULLS, PANDAS_NULLS
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model, Seed
-from mergeplan.planner.parsing.definitions.csv_nulls import DBT_NULLS, PANDAS_NULLS
 from mergeplan.planner.parsing.definitions.custom_kind import CUSTOM, custom
 from mergeplan.planner.parsing.definitions.incremental import (
     BOTH,
