@@ -47,7 +47,7 @@ def test_a_node_has_its_parents_columns_query_and_owner(shop: Catalog) -> None:
     assert (odd["schema"], odd["alias"], odd["relation_name"]) == ("shop", "odd", "shop.odd")
     assert odd["compiled_code"].startswith("SELECT x.a, t.total")
     assert (odd["meta"]["owner"], odd["tags"], odd["original_file_path"]) == ("ann", ["fine"], "models/odd.sql")
-    assert list(made["nodes"]["model.p.daily"]["columns"]) == ["id", "day", "price"]
+    assert list(made["nodes"]["model.p.daily"]["columns"]) == ["id", "price", "day"]
 
 
 def test_parents_and_children_mirror_each_other(shop: Catalog) -> None:
@@ -80,7 +80,7 @@ def test_an_exposure_names_what_it_uses(shop: Catalog) -> None:
 def test_the_catalog_has_columns_with_types_where_they_are_known(shop: Catalog) -> None:
     nodes = dbt_catalog(shop)["nodes"]
 
-    assert nodes["model.p.daily"]["columns"]["day"] == {"type": "date", "index": 2, "name": "day", "comment": None}
+    assert nodes["model.p.daily"]["columns"]["day"] == {"type": "date", "index": 3, "name": "day", "comment": None}
     assert nodes["model.p.odd"]["columns"]["a"]["type"] == "unknown"
     assert nodes["model.p.shown"]["columns"]["total"]["type"] in ("bigint", "unknown")
     assert nodes.keys() == {uid for uid in dbt_manifest(shop)["nodes"] if not uid.startswith("test.")}
