@@ -4,6 +4,7 @@ from mergeplan.planner.apply.events import AuditRan as AuditRan
 from mergeplan.planner.apply.events import BatchAwaited as BatchAwaited
 from mergeplan.planner.apply.events import BatchDone as BatchDone
 from mergeplan.planner.apply.events import BatchRepeated as BatchRepeated
+from mergeplan.planner.apply.events import ClaimRefuted as ClaimRefuted
 from mergeplan.planner.apply.events import Compared as Compared
 from mergeplan.planner.apply.events import EnvironmentAwaited as EnvironmentAwaited
 from mergeplan.planner.apply.events import EnvironmentTouched as EnvironmentTouched

@@ -51,7 +51,7 @@ def test_models_are_found_described_and_followed(tmp_path: Path) -> None:
 
     assert [row["name"] for row in found["models"]] == ["shop.daily"]
     assert (page["total"], [row["name"] for row in page["models"]]) == (3, ["shop.total"])
-    assert [column["name"] for column in model["columns"]] == ["id", "day", "price"]
+    assert [column["name"] for column in model["columns"]] == ["id", "price", "day"]
     assert {edge["to"]["model"] for edge in lineage["edges"]} == {"shop.daily", "shop.total", "shop.shown"}
     assert environments == {"environments": []}
 

@@ -38,7 +38,8 @@ def files_of(models: Mapping[str, Model]) -> dict[str, str]:
     for name, model in models.items():
         if model.kind.is_external:
             columns = "".join(f"    {column.name}: {column.type}\n" for column in model.columns)
-            outer.append(f"- name: {name}\n  columns:\n{columns}")
+            partial = "  partial_columns: true\n" if model.open_columns else ""
+            outer.append(f"- name: {name}\n{partial}  columns:\n{columns}")
         else:
             time = f" (time_column {model.time_column})" if model.time_column else ""
             texts[f"models/{name.partition('.')[2]}.sql"] = (
