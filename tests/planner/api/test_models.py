@@ -143,7 +143,7 @@ def test_a_models_page_has_all_that_is_known_of_it(tmp_path: Path) -> None:
         model = client.get("/api/v1/models/shop.daily").json()
         missing = client.get("/api/v1/models/shop.dayly").json()
 
-    assert model["columns"][2]["made_from"] == [{"model": "shop.items", "column": "price"}]
+    assert model["columns"][1]["made_from"] == [{"model": "shop.items", "column": "price"}]
     assert model["row_deciders"] and model["audits"][0]["name"] == "not_null" and "BETWEEN" in model["query"]
     assert (model["readers"], model["deployed"], model["versions"]) == (["shop.total"], None, [])
     assert "Did you mean `shop.daily`?" in missing["detail"]
