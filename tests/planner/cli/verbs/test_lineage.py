@@ -62,7 +62,7 @@ def test_a_models_lineage_has_a_branch_for_each_column_and_one_for_its_rows(shop
     lines = shop("lineage", "SHOP.daily").out.splitlines()
 
     assert lines[0] == "shop.daily (INCREMENTAL_BY_TIME_RANGE)"
-    assert [line[4:] for line in lines if line[:3] in ("├──", "└──")] == ["id", "day", "price", "its rows"]
+    assert [line[4:] for line in lines if line[:3] in ("├──", "└──")] == ["id", "price", "day", "its rows"]
 
 
 def test_downstream_is_a_tree_of_what_is_reached(shop: CommandLine) -> None:
