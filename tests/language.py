@@ -108,17 +108,18 @@ def variable_names(packages: tuple[str, ...] = PACKAGES) -> Measure:
     return Measure(sum(name in VAGUE for name in names), len(names))
 
 
+@cache
 def docstrings() -> list[tuple[bool, str]]:
     """Every function of the product but properties: whether it has no docstring, and the docstring."""
-    found = []
+    rows = []
     for path in (path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 names = {ast.unparse(decorator) for decorator in node.decorator_list}
                 if not names & {"property", "cached_property"}:
                     text = ast.get_docstring(node)
-                    found.append((text is None, text or ""))
-    return found
+                    rows.append((text is None, text or ""))
+    return rows
 
 
 def clause_docstrings() -> Measure:
