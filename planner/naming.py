@@ -23,6 +23,7 @@ _PLAIN = re.compile(r"\w*[^\W\d]\w*")  # a word, and no number
 _BARE_FIELD = re.compile(r"`(?:[^`]|``)*`|([<,]\s*)(\w+)\s*:")
 _FIELD_WORD = re.compile(r"(?!\d+(e\d+)?(l|s|y|f|d|bd)?$)\w+", re.ASCII | re.IGNORECASE)  # a word, and no number
 _FIELD = re.compile(r"`((?:[^`]|``)*)`\s*:")
+_WORDS = re.compile(r"[a-z_]\w*(?: [a-z_]\w*)+")  # nor of one: its keywords are in capitals
 _HYPHENED = re.compile(r"\w[\w-]*")  # no text of an expression, which has spaces around a minus
 _QUOTED = re.compile(r"`((?:[^`]|``)+)`")
 
@@ -89,7 +90,7 @@ def partition_column(key: str) -> str | None:
     ('a-b', 'a-b', None, None)
     """
     name = ColumnName.parse(key)
-    return key if name is None and _HYPHENED.fullmatch(key) else name
+    return key if name is None and (_HYPHENED.fullmatch(key) or _WORDS.fullmatch(key)) else name
 
 
 def quote_name(name: str) -> str:

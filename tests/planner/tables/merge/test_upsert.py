@@ -92,7 +92,7 @@ def test_a_merge_may_be_one_statement_over_columns_of_both_sides() -> None:
     found = upsert_into(batch, when, "target.n > 10", {})
 
     assert found is not None
-    keys = "(COALESCE(target.ID, -1)) = (COALESCE(source.ID, -1)) AND (target.name) = (source.name)"
+    keys = "(COALESCE(target.ID, -1)) = (COALESCE(source.ID, -1)) AND (target.`name`) = (source.`name`)"
     assert found.on.startswith(f"{keys} AND (target.n > 10 OR CRC32(")  # no condition on the target alone
     first, second = found.matched
     assert first == "WHEN MATCHED AND (source.n > target.n) THEN UPDATE SET n = source.n + 1"
