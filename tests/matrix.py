@@ -19,7 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / ".venv-matrix"
 UV = FOLDER / "uv" / "bin" / "uv"
-PYTHONS, SPARKS = ("3.11", "3.12", "3.13", "3.14"), ("4.1", "4.2", "4.3")
+PYTHONS, SPARKS = ("3.11", "3.12", "3.13"), ("4.1", "4.2", "4.3")
 LOCKED, LOWEST, NEWEST = "locked", "lowest", "newest"
 IMPORTS = """import importlib, pkgutil, mergeplan
 away = ("mergeplan.airflow", "mergeplan.dagster", "migrations", "__main__")
