@@ -137,8 +137,8 @@ def change_of(
         "name": name, "kind": "FULL", "path": "", "line": 1, "owner": "", "change": change, "category": category,
         "tags": knobs().get("tags", {}).get(name, []),
         "rule": "text", "reason": reason, "columns": {"added": [], "altered": [], "removed": [], "every": False},
-        "recomputed": False, "checked": None, "skipped": False, "table": "", "shares": None, "intervals": [], "copies": [],
-        "needed": [], "recorded": [],
+        "recomputed": False, "checked": None, "skipped": False, "table": "", "shares": None, "intervals": [],
+        "copies": [], "needed": [], "recorded": [],
         "preview": False, "keeps": [], "estimate": estimate(change), "parents": [], "diff": "",
         "override": override,
     }  # fmt: skip
