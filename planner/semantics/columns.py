@@ -208,12 +208,12 @@ def follow_itself(shape: Shape, name: str) -> Shape:
 def _expand_reads(read: Reads, own: Reads, rows: frozenset[str]) -> Reads:
     """Return what is read of a parent, also through columns of the model's own table."""
 
-    def of_columns(columns: Iterable[str]) -> frozenset[str]:
+    def join_reads(columns: Iterable[str]) -> frozenset[str]:
         return frozenset[str]().union(*(read.outputs.get(column, frozenset()) for column in columns))
 
     names = read.outputs.keys() | own.outputs.keys()
-    outputs = {name: of_columns(expand_own_columns(own, frozenset((name,)))) for name in sorted(names)}
-    return Reads(read.rows | of_columns(rows), {name: columns for name, columns in outputs.items() if columns})
+    outputs = {name: join_reads(expand_own_columns(own, frozenset((name,)))) for name in sorted(names)}
+    return Reads(read.rows | join_reads(rows), {name: columns for name, columns in outputs.items() if columns})
 
 
 def tables_of(tree: exp.Expr) -> frozenset[str]:

@@ -53,7 +53,7 @@ def reads_projections(model: Model, embedded: Mapping[str, Model]) -> bool:
     return not is_named and not any(map(_TABLE_ONLY.search, texts))
 
 
-def projected_columns(snapshot: Snapshot) -> tuple[str, ...] | None:
+def find_projection(snapshot: Snapshot) -> tuple[str, ...] | None:
     """Return the columns of a table as such a model reads them; None where it reads the table as it is."""
     is_table = snapshot.kind.is_stored or (snapshot.kind.is_external and not snapshot.model.open_columns)
     return (snapshot.table_columns or None) if is_table else None
@@ -104,7 +104,7 @@ class Layout:
         known."""
         projections = dict(self.tables)
         for name, snapshot in self.snapshots.items():
-            if columns := projected_columns(snapshot):
+            if columns := find_projection(snapshot):
                 table = ".".join(map(quote_column, snapshot.table.split(".")))
                 projections[name] = f"(SELECT {', '.join(map(quote_column, columns))} FROM {table})"
         return projections

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from mergeplan.planner.apply.backfill.layout import projected_columns, reads_projections
+from mergeplan.planner.apply.backfill.layout import find_projection, reads_projections
 from mergeplan.planner.engine.analysis import NEW, OLD, SCHEMA, Analysis, EmptyTable, QueryPair, TableView
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.intervals import Interval
@@ -125,7 +125,7 @@ class StandIns:
         if not columns:
             raise ColumnsUnknown(snapshot.name)
         by_name = {column.name: column for column in columns}
-        judged = projected_columns(snapshot) if projected else None
+        judged = find_projection(snapshot) if projected else None
         return tuple(by_name[name] for name in judged) if judged and by_name.keys() >= {*judged} else columns
 
 

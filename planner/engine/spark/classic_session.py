@@ -17,7 +17,7 @@ from mergeplan.planner.engine.analysis import Analysis, PairResult
 from mergeplan.planner.engine.protocol import Connection, Server
 from mergeplan.planner.engine.spark.catalog import CatalogLock, session_conf, spark_folder
 from mergeplan.planner.engine.spark.errors import translate_error
-from mergeplan.planner.engine.spark.plan_comparing import PlanComparing
+from mergeplan.planner.engine.spark.plans.comparing import PlanComparing
 from mergeplan.planner.engine.spark.process.connect_server import ConnectServer, local_url, serving_conf
 from mergeplan.planner.engine.spark.process.format_settings import needs_open_metastore, remember_formats, starting_conf
 from mergeplan.planner.engine.spark.process.installed import spark_home

@@ -9,7 +9,7 @@ import pytest
 
 from mergeplan.planner.engine.analysis import SCHEMA, Analysis, EmptyTable, PairResult, QueryPair
 from mergeplan.planner.engine.spark.engine import SparkEngine
-from mergeplan.planner.engine.spark.plan_terms import RULES
+from mergeplan.planner.engine.spark.plans.terms import RULES
 from mergeplan.planner.model.model import Column
 
 TABLES = (

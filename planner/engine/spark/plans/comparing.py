@@ -9,7 +9,7 @@ from typing import Any
 
 from mergeplan.planner.engine.analysis import NEW, OLD, Analysis, PairResult, QueryPair
 from mergeplan.planner.engine.spark.errors import is_spark, translate_error
-from mergeplan.planner.engine.spark.plan_terms import common_term
+from mergeplan.planner.engine.spark.plans.terms import common_term
 from mergeplan.planner.engine.spark.sessions import wrap_query
 from mergeplan.planner.errors import QueryError
 from mergeplan.planner.model.model import Column

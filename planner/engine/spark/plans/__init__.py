@@ -1,0 +1,1 @@
+"""Plans of Spark's as data: two that mean the same in one form, and what differs between others."""
