@@ -66,7 +66,11 @@ def run_days(daily: Daily, models: list[str]) -> None:
         assert not daily.run(day, *models).failures
 
 
-@pytest.mark.parametrize("edit", EDITS)
+KEPT = ("a column that is read by nobody", "the same in other words")  # a wrong verdict would show in these
+PROVED = [edit if edit in KEPT else pytest.param(edit, marks=pytest.mark.prove) for edit in EDITS]
+
+
+@pytest.mark.parametrize("edit", PROVED)
 @pytest.mark.parametrize("later", [LATER, pytest.param(CARRIED, marks=pytest.mark.prove)], ids=["chosen", "carried"])
 def test_an_edit_leaves_what_all_runs_of_the_edited_project_make(
     tmp_path: Path, engine: SparkEngine, stores: list[StateStore], edit: str, later: str
