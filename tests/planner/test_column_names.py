@@ -23,8 +23,8 @@ PLAIN = "plain"
 # Beside columns a, b, x, y and c, which an expression would mean; these of `make test`.
 NAMES = ["a-b"]
 MORE = [
-    "x`.y", "a.b", "x`y", "a - b", "c d", "select", "Ünï", "n" * 200, "UPPER", "it's", 'say "x"', "order", "current_date", "1",
-    "f(a)", "a,b", "a/b=c%d",
+    "x`.y", "a.b", "x`y", "a - b", "c d", "select", "Ünï", "n" * 200, "UPPER", "it's", 'say "x"', "order",
+    "current_date", "1", "f(a)", "a,b", "a/b=c%d",
 ]  # fmt: skip
 TEXTS = st.text(
     st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"], exclude_characters="@"), min_size=1, max_size=12

@@ -300,8 +300,8 @@ FIELDS: dict[str, object] = {
 }
 # Where it stands and what its text was; what a query reads, and whether that is itself, is in its text; `start_moves`
 # says that there is a `start_text`; the linter's own; of a custom materialization, the kind says all. The text that
-# runs is judged by `sql`, and by `misread` where that does not say all of it. Whether a declaration of an external table
-# is whole decides how its readers are judged: over the columns of Spark's catalog, where they need them.
+# runs is judged by `sql`, and by `misread` where that does not say all of it. Whether an external table is declared in
+# whole decides how its readers are judged: over the columns of Spark's catalog, where they need them.
 NOT_ITSELF = set(
     """name path line source text text_line dialect depends_on reads_itself start_moves ignored_rules
     materialization open_columns""".split()
