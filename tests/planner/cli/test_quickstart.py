@@ -179,6 +179,7 @@ Directly Modified: sqlmesh_example__dev.incremental_model (Non-breaking)
 └── Indirectly Modified Children:
     └── sqlmesh_example__dev.full_model (Indirect Non-breaking)
         └── Reads only `id` and `item_id` of `sqlmesh_example.incremental_model`, which adds `new_column`.
+Checked by Spark: 2 models keep rows.
 Models needing backfill:
 └── sqlmesh_example__dev.incremental_model: [2020-01-01 - YESTERDAY]
 Apply - Backfill Tables """
