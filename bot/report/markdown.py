@@ -126,7 +126,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a table; a column that is empty in every row is left out.
 
     >>> table(("Model", "By column"), [("`a`", "")])
-    '| Model |\n| --- |\n| `a` |'
+    '| Model |\\n| --- |\\n| `a` |'
     """
     rows = list(rows)
     shown = [n for n in range(len(head)) if not rows or any(row[n] for row in rows)]
