@@ -45,6 +45,8 @@ APP_ID = 1001
 APP_SLUG = "mergeplan"
 KEY_FILE = "app.private-key.pem"
 STOP_SECONDS = 5
+# An accepted connection is a task of asyncio's in the loop's first round and known to uvicorn in its second.
+ACCEPT_ROUNDS = 4
 
 
 class QuickServer(uvicorn.Server):
@@ -74,7 +76,8 @@ class QuickServer(uvicorn.Server):
         for listening in sockets or []:
             listening.close()
         state, deadline = self.server_state, self._loop.time() + STOP_SECONDS
-        await asyncio.sleep(0.002)  # connections that were accepted become known to uvicorn in the loop's next rounds
+        for _ in range(ACCEPT_ROUNDS):
+            await asyncio.sleep(0)
         for connection in list(state.connections):
             connection.shutdown()
         while (state.connections or state.tasks) and self._loop.time() < deadline:
