@@ -77,38 +77,43 @@ class StandIns:
         """Return the view under which one side reads a model's table, with just the judged columns if `projected`."""
         snapshot, change = self.sides[side][name], self.changes.get(name)
         if change is None or change.old is None or change.new is None:
-            columns = self._columns(snapshot, projected, planned=change is not None and side == 1)
-            return self._project(name, columns, {c.name: c for c in columns}, f"{name} {side if change else ''}")
+            columns = self._columns(snapshot, planned=change is not None and side == 1)
+            outputs = _select_outputs(snapshot, columns, projected)
+            return self._project(
+                name, columns, {c.name: c for c in columns}, f"{name} {side if change else ''}", outputs
+            )
         if snapshot.kind.is_view and name not in same and snapshot.model.sql:
             return self._add_view(self.query(snapshot, side, {}))
-        old = self._columns(change.old, projected, planned=False)
-        new = self._columns(change.new, projected, planned=True)
-        return self._share(change, old, new, side, same.get(name))
+        columns = self._columns(change.old, planned=False), self._columns(change.new, planned=True)
+        return self._share(change, columns, side, same.get(name), _select_outputs(snapshot, columns[side], projected))
 
-    def _share(self, change: Change, old: Lying, new: Lying, side: int, same: tuple[str, ...] | None) -> str:
-        """The view of a changed table, over an empty one that holds the columns of both sides."""
+    def _share(
+        self, change: Change, columns: tuple[Lying, Lying], side: int, same: tuple[str, ...] | None, outputs: Lying
+    ) -> str:
+        """Return the view of a changed table, over an empty one that holds the columns of both sides."""
+        old, new = columns
         types = {column.name: normalize_type(column.type) for column in new}
         shared = {c.name for c in old if types.get(c.name) == normalize_type(c.type)} - _effect_columns(change.effect)
         if same is not None:
             shared = {*same}
         elif change.effect.every:
-            columns = (old, new)[side]
-            return self._project(change.name, columns, {c.name: c for c in columns}, f"{change.name} {side} every")
+            names = {c.name: c for c in columns[side]}
+            return self._project(change.name, columns[side], names, f"{change.name} {side} every", outputs)
         both = [column for column in old if column.name in shared]
         one_sided = [(c, OLD) for c in old if c.name not in shared] + [(c, NEW) for c in new if c.name not in shared]
         kept = (*both, *(Column(f"{column.name}{end}", column.type) for column, end in one_sided))
         end = (OLD, NEW)[side]
         names = {c.name: c if c.name in shared else Column(f"{c.name}{end}", c.type) for c in (old, new)[side]}
-        return self._project(change.name, kept, names, change.name, (old, new)[side])
+        return self._project(change.name, kept, names, change.name, outputs)
 
     def _project(
-        self, name: str, kept: Lying, named: Mapping[str, Column], identity: str, order: Lying | None = None
+        self, name: str, kept: Lying, named: Mapping[str, Column], identity: str, outputs: Lying | None = None
     ) -> str:
-        """The view with these columns over the empty table that has all of them."""
+        """Return the view with these outputs over the empty table that has all kept columns."""
         table = f"mergeplan_table_{digest(identity, repr([(c.name, c.type) for c in kept]))[:20]}"
         self.tables.setdefault(table, EmptyTable(table, kept))
-        outputs = (f"{quote_column(named[c.name].name)} AS {quote_column(c.name)}" for c in order or kept)
-        return self._add_view(f"SELECT {', '.join(outputs)} FROM {SCHEMA}.{table}")
+        selected = (f"{quote_column(named[c.name].name)} AS {quote_column(c.name)}" for c in outputs or kept)
+        return self._add_view(f"SELECT {', '.join(selected)} FROM {SCHEMA}.{table}")
 
     def _add_view(self, sql: str) -> str:
         name = f"mergeplan_view_{digest(sql)[:20]}"
@@ -116,17 +121,22 @@ class StandIns:
         return f"{SCHEMA}.{name}"
 
     def _own_rows(self, snapshot: Snapshot) -> str:
-        columns = self._columns(snapshot, False, planned=False)
+        columns = self._columns(snapshot, planned=False)
         return self._project(snapshot.name, columns, {c.name: c for c in columns}, f"{snapshot.name} itself")
 
-    def _columns(self, snapshot: Snapshot, projected: bool, *, planned: bool) -> Lying:
+    def _columns(self, snapshot: Snapshot, *, planned: bool) -> Lying:
         columns = self.planned.get(snapshot.name) if planned else None
         columns = columns or self.lying(snapshot)
         if not columns:
             raise ColumnsUnknown(snapshot.name)
-        by_name = {column.name: column for column in columns}
-        judged = find_projection(snapshot) if projected else None
-        return tuple(by_name[name] for name in judged) if judged and by_name.keys() >= {*judged} else columns
+        return columns
+
+
+def _select_outputs(snapshot: Snapshot, columns: Lying, projected: bool) -> Lying:
+    """Return the columns under which a query finds a table: the judged ones if it reads a projection, else all."""
+    by_name = {column.name: column for column in columns}
+    judged = find_projection(snapshot) if projected else None
+    return tuple(by_name[name] for name in judged) if judged and by_name.keys() >= {*judged} else columns
 
 
 def _effect_columns(effect: Columns) -> frozenset[str]:
