@@ -84,8 +84,8 @@ class StandIns:
             )
         if snapshot.kind.is_view and name not in same and snapshot.model.sql:
             return self._add_view(self.query(snapshot, side, {}))
-        columns = self._columns(change.old, planned=False), self._columns(change.new, planned=True)
-        return self._share(change, columns, side, same.get(name), _select_outputs(snapshot, columns[side], projected))
+        sides = self._columns(change.old, planned=False), self._columns(change.new, planned=True)
+        return self._share(change, sides, side, same.get(name), _select_outputs(snapshot, sides[side], projected))
 
     def _share(
         self, change: Change, columns: tuple[Lying, Lying], side: int, same: tuple[str, ...] | None, outputs: Lying
