@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from mergeplan.planner.errors import Place
@@ -80,13 +80,7 @@ class History:
     columns: tuple[str, ...] = ()
     invalidates_deleted: bool = False  # a key that the query no longer returns is closed
     begins_when_seen: bool = False  # a new key is valid since its update or the run, not since 1970
-
     dbt: DbtVersions | None = None  # versions are those that `dbt snapshot` would make
-
-    def __repr__(self) -> str:
-        """As without what it has not: a fingerprint is made of this text."""
-        shown = (field.name for field in fields(self) if field.name != "dbt" or self.dbt)
-        return f"History({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
 
     @property
     def added_columns(self) -> tuple[Column, ...]:

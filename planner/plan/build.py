@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from mergeplan.planner.errors import ProjectError, RequestError
-from mergeplan.planner.fingerprint import digest
+from mergeplan.planner.fingerprint import digest, encode_text
 from mergeplan.planner.intervals import Timeline, build_timeline, intersection, merge, subtract
 from mergeplan.planner.model.graph import Graph, graph_of
 from mergeplan.planner.model.model import Model
@@ -415,21 +415,15 @@ def identity(swaps: str, environment: str, base: str, changes: tuple[Change, ...
     time = [
         f"{change.name} {[str(i) for i in change.needed]} {change.category}" for change in sorted(changes, key=_name)
     ]
-    asked = f"{request.skip_backfill} {request.window.start} {request.window.end}{_more(request)}"
-    if request.naming != DEFAULT:
-        asked += f" {request.naming}"
-    if request.forward != NOT_ASKED:
-        asked += f" {request.forward}"
-    return digest(swaps, environment, base, asked, *time)[:12]
-
-
-def _more(request: Request) -> str:
-    """The options that are rarely given, so that a plan without them keeps its id."""
-    some = {"empty": request.empty_backfill, "all views": request.include_unmodified}
-    only = sorted(request.backfill) if request.backfill is not None else None
-    return "".join(f" {name}" for name, is_set in some.items() if is_set) + (
-        f" only {only}" if only is not None else ""
+    options = (
+        f"{request.skip_backfill} {request.window.start} {request.window.end}",
+        "empty" if request.empty_backfill else "",
+        "all views" if request.include_unmodified else "",
+        f"only {encode_text(sorted(request.backfill))}" if request.backfill is not None else "",
+        encode_text(request.naming) if request.naming != DEFAULT else "",
+        encode_text(request.forward) if request.forward != NOT_ASKED else "",
     )
+    return digest(swaps, environment, base, " ".join(filter(None, options)), *time)[:12]
 
 
 def _mark(snapshot: Snapshot | None) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from mergeplan.planner.errors import RequestError
-from mergeplan.planner.fingerprint import digest
+from mergeplan.planner.fingerprint import digest, encode_text
 from mergeplan.planner.intervals import Interval, Timeline, subtract
 from mergeplan.planner.model.graph import Graph
 from mergeplan.planner.model.model import Column, Model
@@ -78,7 +78,7 @@ def why_not(old: Model, new: Model) -> str:
         return f"its kind changed from {old.kind} to {new.kind}"
     if old.history and new.history:  # from now on, other columns or deletions begin and end a version
         judged = replace(old.history, columns=new.history.columns, invalidates_deleted=new.history.invalidates_deleted)
-        before = {**before, "history": repr(judged)}
+        before = {**before, "history": encode_text(judged)}
     if changed := [name for name in CUT if before[name] != after[name]]:
         return f"its `{changed[0]}` changed, and with it how the table is cut"
     one, two = layout(old), layout(new)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from mergeplan.planner.fingerprint import digest
+from mergeplan.planner.fingerprint import digest, encode_text
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.naming import ColumnName, partition_text
 from mergeplan.planner.semantics.audited_keys import Keys
@@ -114,7 +114,7 @@ def _add_history_columns(model: Model, meaning: Meaning) -> Meaning:
 def _merging(model: Model) -> tuple[str, ...]:
     """How a batch is brought together with what the table held before."""
     partitions = map(partition_text, model.partitioned_by) if model.replaces_partitions else ()
-    said = (*model.unique_key, "matched", model.when_matched, model.merge_filter, repr(model.history or ""))
+    said = (*model.unique_key, "matched", model.when_matched, model.merge_filter, encode_text(model.history or ""))
     said += ("delete and insert",) if model.delete_insert else ("null-safe",) if model.null_safe_key else ()
     return (*said, "partitions", *partitions, str(model.insert_overwrite))
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mergeplan.planner.errors import ProjectError
-from mergeplan.planner.fingerprint import digest
+from mergeplan.planner.fingerprint import digest, encode_text
 from mergeplan.planner.intervals import Cron
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import (
@@ -155,7 +155,7 @@ def make_pins() -> dict[str, str]:
     """Return a line's name -> its hashes, as this code computes them."""
     blocks = {block: block_hashes(block) for block in dict.fromkeys(written_blocks())}
     calls = [call for calls in (properties.FIELDS["audits"], *VALUES["audits"]) for call in calls]
-    audits = {f"audit {number}": digest(repr(call)) for number, call in enumerate(calls)}
+    audits = {f"audit {number}": digest(encode_text(call)) for number, call in enumerate(calls)}
     plans = {f"plan {number}": text for number, text in enumerate(plan_ids())}
     return blocks | {f"field {name}": field_hashes(fields) for name, fields in field_models()} | audits | plans
 

@@ -10,7 +10,7 @@ from mergeplan.planner.apply.backfill.work import Failure, audit_failure
 from mergeplan.planner.apply.context import ApplyContext
 from mergeplan.planner.apply.events import AuditRan
 from mergeplan.planner.checks.audits import AuditContext, is_enabled, run_audit
-from mergeplan.planner.fingerprint import digest
+from mergeplan.planner.fingerprint import digest, encode_text
 from mergeplan.planner.intervals import Interval, subtract
 from mergeplan.planner.model.model import AuditCall
 from mergeplan.planner.plan.build import Change, Plan
@@ -31,7 +31,9 @@ def ask_new_audits(plan: Plan, layout: Layout, context: ApplyContext) -> tuple[F
         snapshot = change.new
         for call in _newly_asked(change, store) if snapshot else ():
             assert snapshot is not None
-            if not is_enabled(call, audits) or digest(repr(call)) in store.passed_audits.names_for(snapshot.table):
+            if not is_enabled(call, audits) or digest(encode_text(call)) in store.passed_audits.names_for(
+                snapshot.table
+            ):
                 continue
             with locate_query_errors(snapshot.model):
                 held = _whole(store, snapshot)
@@ -40,7 +42,7 @@ def ask_new_audits(plan: Plan, layout: Layout, context: ApplyContext) -> tuple[F
             if not result.ok and result.blocking:
                 failures.append(audit_failure(snapshot.model, result))
             else:
-                store.passed_audits.record(snapshot.table, digest(repr(call)))
+                store.passed_audits.record(snapshot.table, digest(encode_text(call)))
     return tuple(failures)
 
 
@@ -51,7 +53,7 @@ def remember_asked(plan: Plan, store: StateStore) -> None:
             continue
         calls = key_audits(change.new.model)
         for call in calls if calls and _is_whole(change, store) else ():
-            store.passed_audits.record(change.new.table, digest(repr(call)))
+            store.passed_audits.record(change.new.table, digest(encode_text(call)))
 
 
 def _newly_asked(change: Change, store: StateStore) -> tuple[AuditCall, ...]:

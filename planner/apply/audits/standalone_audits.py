@@ -15,7 +15,7 @@ from mergeplan.planner.apply.events import AuditRan
 from mergeplan.planner.checks.audits import AuditContext, AuditResult
 from mergeplan.planner.checks.standalone import dates_interval, due, read_by, run_standalone
 from mergeplan.planner.errors import AuditFailed, ProjectError, QueryError
-from mergeplan.planner.fingerprint import digest
+from mergeplan.planner.fingerprint import digest, encode_text
 from mergeplan.planner.intervals import Timeline, merge
 from mergeplan.planner.model.model import Audit
 from mergeplan.planner.plan.build import Plan
@@ -100,7 +100,7 @@ def _is_called_for(audit: Audit, plan: Plan, written_time: Timeline, store: Stat
 
 
 def _question(audit: Audit, tables: list[str]) -> str:
-    return digest("standalone", audit.sql + audit.misread, repr(audit.defaults), str(audit.blocking), *tables)
+    return digest("standalone", audit.sql + audit.misread, encode_text(audit.defaults), str(audit.blocking), *tables)
 
 
 def _standalone_failure(audit: Audit, result: AuditResult) -> Failure:

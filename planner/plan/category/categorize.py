@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from mergeplan.planner.fingerprint import Fingerprint, digest
+from mergeplan.planner.fingerprint import Fingerprint, digest, encode_text
 from mergeplan.planner.model.kind import Fill
 from mergeplan.planner.model.model import Model, PythonCode, Seed, Statement
 from mergeplan.planner.naming import partition_text
@@ -386,25 +386,25 @@ def row_settings(model: Model) -> dict[str, str]:
     """What besides the query decides a model's rows and how its table is cut."""
     return {
         "kind": str(model.kind),
-        "columns": repr([(column.name, column.type) for column in model.columns]),
+        "columns": encode_text([(column.name, column.type) for column in model.columns]),
         "time_column": f"{model.time_column} {model.time_format}".strip(),
         # when a cron ticks within its unit decides on no row; the unit is the size of what a batch computes
         "interval_unit": model.cron.unit if decides("interval_unit", model) is Decides.ALWAYS else "",
         "start": _start_text(model) if decides("start", model) is Decides.ALWAYS else "",
         "end": str(model.end or ""),
-        "seed": repr((model.seed.digest, model.seed.header)) if model.seed else "",
+        "seed": encode_text((model.seed.digest, model.seed.header)) if model.seed else "",
         "stamp": model.stamp,
         # a batch that reads what its table held before sees other rows when batches are larger
         "batch_size": str(model.batch_size) if model.reads_itself else "",
-        "unique_key": repr(model.unique_key),
+        "unique_key": encode_text(model.unique_key),
         "when_matched": model.when_matched,
         "merge_filter": model.merge_filter,
         "null_safe_key": "true" if model.null_safe_key else "",
         "delete_insert": "true" if model.delete_insert else "",
-        "history": repr(model.history or ""),
+        "history": encode_text(model.history or ""),
         "insert_overwrite": str(model.insert_overwrite),
         "partitioned_by": _partitions(model) if model.replaces_partitions else "",
-        "pre_statements": repr(listed) if (listed := model.shaping) else "",
+        "pre_statements": encode_text(listed) if (listed := model.shaping) else "",
     }
 
 
@@ -413,7 +413,7 @@ def _start_text(model: Model) -> str:
 
 
 def _partitions(model: Model) -> str:
-    return repr(tuple(map(partition_text, model.partitioned_by)))
+    return encode_text(tuple(map(partition_text, model.partitioned_by)))
 
 
 def layout(model: Model) -> dict[str, str]:
@@ -423,9 +423,9 @@ def layout(model: Model) -> dict[str, str]:
     return {
         "storage_format": model.storage_format,
         "table_format": model.table_format,
-        "physical_properties": repr(model.physical_properties),
+        "physical_properties": encode_text(model.physical_properties),
         "partitioned_by": "" if model.replaces_partitions else _partitions(model),
-        "clustered_by": repr(model.clustered_by),
+        "clustered_by": encode_text(model.clustered_by),
         "partition_by_time_column": str(model.partition_by_time_column),
     }
 
@@ -440,16 +440,16 @@ def _metadata_settings(model: Model) -> dict[str, str]:
     """What is said of a model without changing a row."""
     return {
         "description": model.description,
-        "column_descriptions": repr(model.column_descriptions),
+        "column_descriptions": encode_text(model.column_descriptions),
         "gateway": model.gateway,
-        "virtual_properties": repr(model.virtual_properties) if model.virtual_properties else "",
+        "virtual_properties": encode_text(model.virtual_properties) if model.virtual_properties else "",
         "owner": model.owner,
-        "tags": repr(model.tags),
-        "grain": repr(model.grain),
-        "audits": repr(model.audits),
+        "tags": encode_text(model.tags),
+        "grain": encode_text(model.grain),
+        "audits": encode_text(model.audits),
         "cron": f"{model.cron.text} {model.cron.tz}".strip(),
         "allow_partials": str(model.allow_partials or ""),
-        "signals": repr(model.signals) if model.signals else "",
+        "signals": encode_text(model.signals) if model.signals else "",
         "start": _start_text(model),
         "lookback": str(model.lookback),
         "batch_size": f"{model.batch_size} {model.batch_concurrency}",
@@ -457,8 +457,8 @@ def _metadata_settings(model: Model) -> dict[str, str]:
         "disable_restatement": str(model.disable_restatement),
         "on_destructive_change": model.on_destructive_change,
         "on_additive_change": model.on_additive_change,
-        "auto_restatement": f"{model.auto_restatement_cron} {model.auto_restatement_intervals}",
-        "statements": repr(listed) if any(listed := _harmless(model)) else "",
-        CONTRACT: repr(model.columns) if model.contract else "",
+        "auto_restatement": encode_text(model.auto_restatement_cron) + f" {model.auto_restatement_intervals}",
+        "statements": encode_text(listed) if any(listed := _harmless(model)) else "",
+        CONTRACT: encode_text(model.columns) if model.contract else "",
         WHOLE_UNIT: model.cron.given_unit if model.kind.fill is Fill.WHOLE else "",
     }

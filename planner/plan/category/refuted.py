@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mergeplan.planner.fingerprint import digest
+from mergeplan.planner.fingerprint import digest, encode_text
 from mergeplan.planner.plan.category.categorize import EVERY, Verdict
 from mergeplan.planner.plan.category.decision import Candidate, Decision
 from mergeplan.planner.plan.category.parent_effects import OverParents
@@ -16,7 +16,7 @@ def claim_of(candidate: Candidate, seen_parents: OverParents) -> str:
     parents = [f"{name} {_effect_text(parent)}" for name, parent in sorted(candidate.parents.items())]
     same = [f"{comparison.model} {comparison.columns}" for comparison in seen_parents.unchanged]
     old, new = candidate.old, candidate.fresh
-    sides = (old.fingerprint.text, old.version, repr(old.model.settings), new.fingerprint.text)
+    sides = (old.fingerprint.text, old.version, encode_text(old.model.settings), new.fingerprint.text)
     return digest("claim", new.name, *sides, "over", *parents, "same", *same)[:32]
 
 
