@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 
 from mergeplan.planner.errors import Place
+from mergeplan.planner.fingerprint import encode_text
 from mergeplan.planner.intervals import Cron
 from mergeplan.planner.model.kind import Fill, Kind
 from mergeplan.planner.model.locator import Locator
+from mergeplan.planner.model.property import Facet, Property, declare
 
+ROWS, LAYOUT, METADATA = Facet.ROWS, Facet.LAYOUT, Facet.METADATA
 DAILY = Cron("@daily")
 
 
@@ -186,8 +189,12 @@ class Model:
     unique_key: tuple[str, ...] = ()  # columns and expressions over them, in Spark SQL
     when_matched: str = ""  # WHEN MATCHED ... of a MERGE, in Spark SQL over `source` and `target`
     merge_filter: str = ""  # a condition over `source` and `target`, in Spark SQL
-    null_safe_key: bool = False  # rows whose key is NULL have the same key
-    delete_insert: bool = False  # a key may have several rows: a batch's take the place of all of theirs
+    null_safe_key: bool = declare(
+        False, ROWS, "rows whose key is NULL have the same key", Kind.INCREMENTAL_BY_UNIQUE_KEY
+    )
+    delete_insert: bool = declare(
+        False, ROWS, "a batch replaces all rows of its keys, which may have several", Kind.INCREMENTAL_BY_UNIQUE_KEY
+    )
     history: History | None = None
     insert_overwrite: bool = False  # of INCREMENTAL_UNMANAGED: a batch takes the place of what it writes to
     forward_only: bool = False
@@ -254,6 +261,15 @@ class Model:
     def history_columns(self) -> tuple[Column, ...]:
         """The columns that its kind adds to those of the query: since when and until when a version is in force."""
         return self.history.added_columns if self.history else ()
+
+    def encode_properties(self, facet: Facet) -> dict[str, str]:
+        """Return key -> text in hashes of the properties of a facet that are not at their defaults."""
+        values = {key: getattr(self, key) for key, row in PROPERTIES.items() if row.facet is facet}
+        texts = {key: encode_text(value) for key, value in values.items() if value != PROPERTIES[key].default}
+        return {key: key if text == "True" else f"{key}={text}" for key, text in texts.items()}
+
+
+PROPERTIES = {row.name: Property(row.name, row.default, **row.metadata) for row in fields(Model) if row.metadata}
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from mergeplan.planner.intervals import Interval, Timeline, subtract
 from mergeplan.planner.model.graph import Graph
 from mergeplan.planner.model.model import Column, Model
 from mergeplan.planner.model.selection import select
-from mergeplan.planner.plan.category.categorize import Verdict, layout, row_settings
+from mergeplan.planner.plan.category.categorize import Verdict, changed_settings, layout, row_settings
 from mergeplan.planner.plan.change import Blocker, Category, Change, Forward
 from mergeplan.planner.plan.schedule import Loaded
 from mergeplan.planner.semantics.digests import TableDigest
@@ -81,8 +81,7 @@ def why_not(old: Model, new: Model) -> str:
         before = {**before, "history": encode_text(judged)}
     if changed := [name for name in CUT if before[name] != after[name]]:
         return f"its `{changed[0]}` changed, and with it how the table is cut"
-    one, two = layout(old), layout(new)
-    if changed := [name for name in two if name != "physical_properties" and one.get(name) != two[name]]:
+    if changed := [name for name in changed_settings(layout(old), layout(new)) if name != "physical_properties"]:
         return f"its `{changed[0]}` changed, and with it its files"
     return ""
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from mergeplan.planner.fingerprint import digest, encode_text
 from mergeplan.planner.model.model import Model
+from mergeplan.planner.model.property import Facet
 from mergeplan.planner.naming import ColumnName, partition_text
 from mergeplan.planner.semantics.audited_keys import Keys
 from mergeplan.planner.semantics.columns import names_with_capitals
@@ -17,6 +18,7 @@ from mergeplan.planner.semantics.types import normalize_type
 from mergeplan.planner.snapshot.schedule_rows import batch_decides
 from mergeplan.planner.snapshot.snapshot import Meaning
 
+MERGING = ("null_safe_key", "delete_insert")  # what they do to rows is in `_merging`
 NOTHING_STATED: Mapping[str, str] = {}
 
 
@@ -29,16 +31,22 @@ def meaning_of(model: Model, shape: Shape | None, parents: Mapping[str, TableDig
     if model.kind.is_external:
         return _external(model)
     if model.kind.is_seed:
-        return _apply_declared_types(model, _seed(model))
+        return _apply_properties(model, _apply_declared_types(model, _seed(model)))
     assert shape is not None
     seen = shape.compute_digest(parents)
     meaning = Meaning(seen.rows, tuple(seen.columns.items()), shape.volatile, shape.volatile_rows, shape.types)
     meaning = replace(meaning, keys=_keys(model, shape), relies=shape.relies)
     meaning = meaning if model.kind.is_stored else replace(meaning, order=seen.order)
     meaning = _keep_spelling(model, meaning) if model.kind.is_embedded else meaning
-    return _add_history_columns(
-        model, _apply_declared_types(model, _apply_kind(model, meaning, began, shape), dict(shape.stated))
-    )
+    meaning = _apply_declared_types(model, _apply_kind(model, meaning, began, shape), dict(shape.stated))
+    return _apply_properties(model, _add_history_columns(model, meaning))
+
+
+def _apply_properties(model: Model, meaning: Meaning) -> Meaning:
+    """Return a meaning with other rows, of which no more is known, where a property says what rows there are."""
+    texts = [text for key, text in model.encode_properties(Facet.ROWS).items() if key not in MERGING]
+    rows = _mark(meaning.rows, "properties", *texts)
+    return replace(meaning, rows=rows, keys=(), types=()) if texts else meaning
 
 
 def _keep_spelling(model: Model, meaning: Meaning) -> Meaning:

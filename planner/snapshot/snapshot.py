@@ -10,6 +10,7 @@ from typing import cast
 from mergeplan.planner.fingerprint import Fingerprint, digest
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model
+from mergeplan.planner.model.property import Facet
 from mergeplan.planner.model.table_order import order_columns
 from mergeplan.planner.naming import DEFAULT, Naming, partition_text
 from mergeplan.planner.semantics.audited_keys import Keys, keys_from_audits
@@ -17,6 +18,7 @@ from mergeplan.planner.semantics.digests import TableDigest
 from mergeplan.planner.semantics.parent import Parent
 from mergeplan.planner.semantics.types import certain_types
 
+UNCUT = ("clustered", "format", "", "True")  # a table without partitions and the like, of which versions say nothing
 PREVIEW = "preview_"  # how the version of a table begins that holds some days only, and is never promoted
 
 
@@ -189,17 +191,12 @@ def version_of(model: Model, meaning: Meaning, parents: dict[str, str]) -> str:
     """
     columns = (part for pair in meaning.columns for part in pair)
     named = (f"{name}={version}" for name, version in sorted(parents.items()))
+    partitions = tuple(map(partition_text, model.partitioned_by))
+    cut = (*partitions, "clustered", *model.clustered_by, "format", model.table_format)
+    cut = (*cut, str(model.partition_by_time_column))
     layout = [model.storage_format, *(part for pair in model.physical_properties for part in pair)]
-    if model.partitioned_by or model.clustered_by or model.table_format or not model.partition_by_time_column:
-        layout += [
-            "by",
-            *map(partition_text, model.partitioned_by),
-            "clustered",
-            *model.clustered_by,
-            "format",
-            model.table_format,
-        ]
-        layout.append(str(model.partition_by_time_column))
+    layout += ["by", *cut] if cut != UNCUT else []
+    layout += model.encode_properties(Facet.LAYOUT).values() if model.kind.is_stored else ()
     if model.kind.is_view:  # a view's columns are commented when it is made, and never again
         layout += [part for pair in model.column_descriptions for part in pair]
     order = ["in order", meaning.order] if meaning.order else []

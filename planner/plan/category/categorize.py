@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from mergeplan.planner.fingerprint import Fingerprint, digest, encode_text
 from mergeplan.planner.model.kind import Fill
 from mergeplan.planner.model.model import Model, PythonCode, Seed, Statement
+from mergeplan.planner.model.property import Facet
 from mergeplan.planner.naming import partition_text
 from mergeplan.planner.plan.category.reasons import (
     SAME_QUERY,
@@ -29,9 +30,6 @@ from mergeplan.planner.semantics.shape import Shape
 from mergeplan.planner.semantics.spark.spark_settings import default_of
 from mergeplan.planner.snapshot.schedule_rows import Decides, batch_decides, decides
 
-CONTRACT = "contract"
-WHOLE_UNIT = "interval_unit"  # of a model that is computed whole
-LATER_METADATA = (CONTRACT, WHOLE_UNIT)  # without one of these, the fingerprints of before it came hold
 UNTOUCHED = Columns()
 EVERY = Columns(every=True)
 
@@ -62,24 +60,17 @@ class Side:
         return self.shape is None or self.shape.known
 
 
-# Settings that came after tables were built: without one of these, the fingerprints of before hold.
-LATER_SETTINGS = ("null_safe_key", "delete_insert")
-
-
 def fingerprint_of(
     model: Model, text: str, order: str, parents: Mapping[str, Fingerprint], began: str = ""
 ) -> Fingerprint:
     """The canonical query (its shape's text and order) and what else shapes rows; what is only said of the model; what
     it reads."""
     under = [part for pair in model.settings for part in pair]
-    rows = row_settings(model)
-    later = [name for name in LATER_SETTINGS if rows.pop(name)]
-    said = (*rows.values(), *layout(model).values(), began, *under, *later)
+    later = (*model.encode_properties(Facet.ROWS).values(), *_later_layout(model).values())
+    said = (*_first_rows(model).values(), *_first_layout(model).values(), began, *under, *later)
     # a table's rows have no order; that of a view is part of what its readers get
     ordered = [order] if order and not model.kind.is_stored else []
-    stated = _metadata_settings(model)
-    kept = [value for name, value in stated.items() if value or name not in LATER_METADATA]
-    metadata = digest(model.sql, *kept)
+    metadata = digest(model.sql, *_metadata_settings(model).values())
     return Fingerprint(digest(text, *said, *ordered), metadata, digest_parents(parents))
 
 
@@ -210,8 +201,7 @@ def _order_verdict(touched_columns: Columns, causes: Causes, *, was_edited: bool
 
 def _own_change(old: Side, new: Side) -> Verdict:
     """The edit itself; `BREAKING` stands for whatever the rows will say."""
-    settings = [name for name, value in row_settings(new.model).items() if row_settings(old.model)[name] != value]
-    settings += _schedule_changes(old, new)
+    settings = changed_settings(row_settings(old.model), row_settings(new.model)) + _schedule_changes(old, new)
     if "kind" in settings:
         reason = f"The kind changed from {old.model.kind} to {new.model.kind}"
         return Verdict(Category.BREAKING, "kind-changed", reason)
@@ -227,14 +217,8 @@ def _own_change(old: Side, new: Side) -> Verdict:
     if layout(old.model) != layout(new.model) and same_query:
         return _layout_changed(old, new)
     if body(old.model) == body(new.model):
-        about = [
-            name
-            for name, value in _metadata_settings(new.model).items()
-            if _metadata_settings(old.model)[name] != value
-        ]
-        return Verdict(
-            Category.METADATA, "metadata-only", f"Only {names(about)} changed; the rows come from the same query."
-        )
+        about = names(changed_settings(_metadata_settings(old.model), _metadata_settings(new.model)))
+        return Verdict(Category.METADATA, "metadata-only", f"Only {about} changed; the rows come from the same query.")
     if same_query:
         return Verdict(Category.EQUIVALENT, "same-query", SAME_QUERY)
     return Verdict(Category.BREAKING, "query", "")
@@ -278,8 +262,7 @@ def _layout_changed(old: Side, new: Side) -> Verdict:
 
 
 def _layout_words(old: Side, new: Side) -> str:
-    before = layout(old.model)
-    return f"{names(name for name, value in layout(new.model).items() if before.get(name) != value)} changed"
+    return f"{names(changed_settings(layout(old.model), layout(new.model)))} changed"
 
 
 def _spark_setting_changes(old: Model, new: Model) -> list[str]:
@@ -382,8 +365,18 @@ def body(model: Model) -> str:
     return model.python.digest if model.python else model.sql + model.misread
 
 
+def changed_settings(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
+    """Return the names of the settings that differ."""
+    return [name for name in {**before, **after} if before.get(name) != after.get(name)]
+
+
 def row_settings(model: Model) -> dict[str, str]:
     """What besides the query decides a model's rows and how its table is cut."""
+    return _first_rows(model) | model.encode_properties(Facet.ROWS)
+
+
+def _first_rows(model: Model) -> dict[str, str]:
+    """Return the settings that are in every fingerprint, set or not, in their order there."""
     return {
         "kind": str(model.kind),
         "columns": encode_text([(column.name, column.type) for column in model.columns]),
@@ -399,8 +392,6 @@ def row_settings(model: Model) -> dict[str, str]:
         "unique_key": encode_text(model.unique_key),
         "when_matched": model.when_matched,
         "merge_filter": model.merge_filter,
-        "null_safe_key": "true" if model.null_safe_key else "",
-        "delete_insert": "true" if model.delete_insert else "",
         "history": encode_text(model.history or ""),
         "insert_overwrite": str(model.insert_overwrite),
         "partitioned_by": _partitions(model) if model.replaces_partitions else "",
@@ -418,6 +409,14 @@ def _partitions(model: Model) -> str:
 
 def layout(model: Model) -> dict[str, str]:
     """How the rows are kept, whichever they are."""
+    return _first_layout(model) | _later_layout(model)
+
+
+def _later_layout(model: Model) -> dict[str, str]:
+    return model.encode_properties(Facet.LAYOUT) if model.kind.is_stored else {}
+
+
+def _first_layout(model: Model) -> dict[str, str]:
     if not model.kind.is_stored:
         return {}  # a view has no files
     return {
@@ -438,7 +437,7 @@ def _harmless(model: Model) -> tuple[tuple[Statement, ...], ...]:
 
 def _metadata_settings(model: Model) -> dict[str, str]:
     """What is said of a model without changing a row."""
-    return {
+    first = {
         "description": model.description,
         "column_descriptions": encode_text(model.column_descriptions),
         "gateway": model.gateway,
@@ -459,6 +458,10 @@ def _metadata_settings(model: Model) -> dict[str, str]:
         "on_additive_change": model.on_additive_change,
         "auto_restatement": encode_text(model.auto_restatement_cron) + f" {model.auto_restatement_intervals}",
         "statements": encode_text(listed) if any(listed := _harmless(model)) else "",
-        CONTRACT: encode_text(model.columns) if model.contract else "",
-        WHOLE_UNIT: model.cron.given_unit if model.kind.fill is Fill.WHOLE else "",
     }
+    later = {
+        "contract": encode_text(model.columns) if model.contract else "",
+        "interval_unit": model.cron.given_unit if model.kind.fill is Fill.WHOLE else "",
+        **model.encode_properties(Facet.METADATA),
+    }
+    return first | {name: text for name, text in later.items() if text}

@@ -1,0 +1,40 @@
+"""A property of models as a row: its default, what an edit of it changes, the kinds that take it, and its description.
+
+The row stands at the field of `Model` that holds the value. The parser, fingerprints, versions, meanings, the editor
+and the reference page read it there: a new property is that row, and the code that uses it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TypeVar
+
+from mergeplan.planner.model.kind import Kind
+
+T = TypeVar("T")
+
+
+class Facet(StrEnum):
+    """What an edit of a property changes."""
+
+    ROWS = "rows"  # its table is another one
+    LAYOUT = "layout"  # its files, in which the same rows are
+    METADATA = "metadata"  # nothing that is computed
+    NONE = "none"  # nothing: it is in no fingerprint
+
+
+@dataclass(frozen=True)
+class Property:
+    """A row: `default` is of the type that its text is read as; `kinds` () makes it a property of MODEL."""
+
+    key: str
+    default: object
+    facet: Facet
+    doc: str
+    kinds: tuple[Kind, ...] = ()
+
+
+def declare(default: T, facet: Facet, doc: str, *kinds: Kind) -> T:
+    """Return a field of `Model` with the row of its property."""
+    return field(default=default, metadata={"facet": facet, "doc": doc, "kinds": kinds})
