@@ -13,6 +13,7 @@ from mergeplan.planner.model.locator import Locator
 from mergeplan.planner.model.property import Facet, Property, declare
 
 ROWS, LAYOUT, METADATA = Facet.ROWS, Facet.LAYOUT, Facet.METADATA
+TIMED, KEYED, UNMANAGED = Kind.INCREMENTAL_BY_TIME_RANGE, Kind.INCREMENTAL_BY_UNIQUE_KEY, Kind.INCREMENTAL_UNMANAGED
 DAILY = Cron("@daily")
 
 
@@ -157,46 +158,46 @@ class Model:
     dialect: str = "spark"
     columns: tuple[Column, ...] = ()  # declared ones; () when the query decides
     open_columns: bool = False  # of an external table, which may have others besides the declared ones
-    contract: bool = False  # the query returns just the declared columns, of just these types
+    contract: bool = declare(False, METADATA, "the query must return just the columns of `columns`", pinned=True)
     depends_on: tuple[str, ...] = ()  # every table the query or `depends_on` names, sorted; never itself
     reads_itself: bool = False  # its query reads what its table held before the batch
     cron: Cron = DAILY
-    allow_partials: bool = False  # a run computes the unit that is not over yet too, again and again
+    allow_partials: bool = declare(False, METADATA, "a run computes the unit that is not over yet too", pinned=True)
     start: datetime | None = None  # UTC
     start_moves: bool = False  # written as `2 days ago`: it is another moment each day, and that is no edit
     start_text: str = ""  # as it is written when it moves: another text is an edit
     end: datetime | None = None  # UTC, exclusive
     time_column: str = ""
     time_format: str = ""  # Spark datetime pattern when the time column is text, e.g. yyyy-MM-dd; '' otherwise
-    lookback: int = 0  # intervals
+    lookback: int = declare(0, METADATA, "units that are computed again", TIMED, KEYED, pinned=True)
     batch_size: int | None = None  # intervals per batch; None: all in one
     batch_concurrency: int | None = None
     seed: Seed | None = None
     audits: tuple[AuditCall, ...] = ()
     description: str = ""
     column_descriptions: tuple[tuple[str, str], ...] = ()
-    owner: str = ""
-    tags: tuple[str, ...] = ()
+    owner: str = declare("", METADATA, "who answers for it", pinned=True)
+    tags: tuple[str, ...] = declare((), METADATA, "words by which it is selected", pinned=True)
     grain: tuple[str, ...] = ()
-    stamp: str = ""
+    stamp: str = declare("", ROWS, "a new value makes the model count as changed", pinned=True)
     gateway: str = ""  # that it names; '' for the project's own
     storage_format: str = "parquet"
     physical_properties: tuple[tuple[str, str], ...] = ()  # how files are written: (key, text), sorted
     table_format: str = ""
     partitioned_by: tuple[str, ...] = ()  # columns and expressions over them, in Spark SQL
     clustered_by: tuple[str, ...] = ()  # columns that rows are sorted by within files
-    partition_by_time_column: bool = True
+    partition_by_time_column: bool = declare(
+        True, LAYOUT, "its partitions are those of its time column", TIMED, pinned=True
+    )
     unique_key: tuple[str, ...] = ()  # columns and expressions over them, in Spark SQL
     when_matched: str = ""  # WHEN MATCHED ... of a MERGE, in Spark SQL over `source` and `target`
     merge_filter: str = ""  # a condition over `source` and `target`, in Spark SQL
-    null_safe_key: bool = declare(
-        False, ROWS, "rows whose key is NULL have the same key", Kind.INCREMENTAL_BY_UNIQUE_KEY
-    )
-    delete_insert: bool = declare(
-        False, ROWS, "a batch replaces all rows of its keys, which may have several", Kind.INCREMENTAL_BY_UNIQUE_KEY
-    )
+    null_safe_key: bool = declare(False, ROWS, "rows whose key is NULL have the same key", KEYED)
+    delete_insert: bool = declare(False, ROWS, "a key may have several rows", KEYED)
     history: History | None = None
-    insert_overwrite: bool = False  # of INCREMENTAL_UNMANAGED: a batch takes the place of what it writes to
+    insert_overwrite: bool = declare(
+        False, ROWS, "a batch takes the place of what it writes to", UNMANAGED, pinned=True
+    )
     forward_only: bool = False
     disable_restatement: bool = False
     on_destructive_change: str = "error"  # of a forward-only change: error, warn, allow or ignore
@@ -264,7 +265,9 @@ class Model:
 
     def encode_properties(self, facet: Facet) -> dict[str, str]:
         """Return key -> text in hashes of the properties of a facet that are not at their defaults."""
-        values = {key: getattr(self, key) for key, row in PROPERTIES.items() if row.facet is facet}
+        if facet is LAYOUT and not self.kind.is_stored:
+            return {}  # it has no files
+        values = {key: getattr(self, key) for key, row in PROPERTIES.items() if row.facet is facet and not row.pinned}
         texts = {key: encode_text(value) for key, value in values.items() if value != PROPERTIES[key].default}
         return {key: key if text == "True" else f"{key}={text}" for key, text in texts.items()}
 

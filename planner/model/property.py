@@ -26,15 +26,19 @@ class Facet(StrEnum):
 
 @dataclass(frozen=True)
 class Property:
-    """A row: `default` is of the type that its text is read as; `kinds` () makes it a property of MODEL."""
+    """A row: `default` is of the type that its text is read as; `kinds` () makes it a property of MODEL.
+
+    The text of a `pinned` one has a place of its own in fingerprints and versions, which never changes.
+    """
 
     key: str
     default: object
     facet: Facet
     doc: str
     kinds: tuple[Kind, ...] = ()
+    pinned: bool = False
 
 
-def declare(default: T, facet: Facet, doc: str, *kinds: Kind) -> T:
+def declare(default: T, facet: Facet, doc: str, *kinds: Kind, pinned: bool = False) -> T:
     """Return a field of `Model` with the row of its property."""
-    return field(default=default, metadata={"facet": facet, "doc": doc, "kinds": kinds})
+    return field(default=default, metadata={"facet": facet, "doc": doc, "kinds": kinds, "pinned": pinned})

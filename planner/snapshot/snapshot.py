@@ -196,7 +196,7 @@ def version_of(model: Model, meaning: Meaning, parents: dict[str, str]) -> str:
     cut = (*cut, str(model.partition_by_time_column))
     layout = [model.storage_format, *(part for pair in model.physical_properties for part in pair)]
     layout += ["by", *cut] if cut != UNCUT else []
-    layout += model.encode_properties(Facet.LAYOUT).values() if model.kind.is_stored else ()
+    layout += model.encode_properties(Facet.LAYOUT).values()
     if model.kind.is_view:  # a view's columns are commented when it is made, and never again
         layout += [part for pair in model.column_descriptions for part in pair]
     order = ["in order", meaning.order] if meaning.order else []

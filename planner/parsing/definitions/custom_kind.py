@@ -29,7 +29,7 @@ from mergeplan.planner.parsing.definitions.properties import Property, inside, i
 from mergeplan.planner.parsing.sql.tokens import SourceText, Tokens, tokenize
 
 CUSTOM = "CUSTOM"
-KEYS = ("materialization", "materialization_properties", *BOTH, *ORDER_KEYS, "auto_restatement_cron",
+KEYS = ("materialization", "materialization_properties", *BOTH, *ORDER_KEYS, "lookback", "auto_restatement_cron",
         "auto_restatement_intervals")  # fmt: skip
 HELP = (
     "Only what mergeplan writes itself can be planned, promoted and rolled back: docs/tutorials/moving.md says what it "

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
@@ -24,7 +26,7 @@ from mergeplan.planner.parsing.sql.tokens import SourceText, Tokens, closing, di
 
 CHANGES = ("error", "warn", "allow", "ignore")
 POLICY_KEYS = ("on_destructive_change", "on_additive_change", "auto_restatement_cron")
-ORDER_KEYS = ("batch_size", "batch_concurrency", "lookback")
+ORDER_KEYS = ("batch_size", "batch_concurrency")
 BOTH = ("forward_only", "disable_restatement")
 _SCD_KEYS = (
     "unique_key", "valid_from_name", "valid_to_name", "invalidate_hard_deletes", "time_data_type", "batch_size",
@@ -32,11 +34,10 @@ _SCD_KEYS = (
 )  # fmt: skip
 KEYS: dict[Kind, tuple[str, ...]] = {
     Kind.INCREMENTAL_BY_UNIQUE_KEY: (
-        "unique_key", "when_matched", "merge_filter", "null_safe_key", "delete_insert", *ORDER_KEYS, *BOTH,
-        *POLICY_KEYS,
+        "unique_key", "when_matched", "merge_filter", *ORDER_KEYS, *BOTH, *POLICY_KEYS,
     ),
     Kind.INCREMENTAL_BY_PARTITION: (*BOTH, *POLICY_KEYS),
-    Kind.INCREMENTAL_UNMANAGED: ("insert_overwrite", *BOTH, *POLICY_KEYS),
+    Kind.INCREMENTAL_UNMANAGED: (*BOTH, *POLICY_KEYS),
     Kind.SCD_TYPE_2_BY_TIME: ("updated_at_name", "updated_at_as_valid_from", *_SCD_KEYS),
     Kind.SCD_TYPE_2_BY_COLUMN: ("columns", "execution_time_as_valid_from", *_SCD_KEYS),
 }  # fmt: skip
@@ -58,34 +59,10 @@ def reading_itself(model: Model, place: Located) -> Model:
     return replace(model, reads_itself=True, batch_size=model.batch_size or 1, batch_concurrency=1)
 
 
-def apply_policies(model: Model, options: dict[str, Property]) -> Model:
-    """The model with the settings of all incremental kinds: for changes, restatements and batches."""
-    model = replace(
-        model,
-        forward_only=boolean(options["forward_only"]) if "forward_only" in options else _forward_only(model.kind),
-        disable_restatement=boolean(options["disable_restatement"])
-        if "disable_restatement" in options
-        else model.kind.keeps_history,
-        lookback=integer(options["lookback"], 0) if "lookback" in options else 0,
-        batch_size=integer(options["batch_size"], 1) if "batch_size" in options else None,
-        batch_concurrency=integer(options["batch_concurrency"], 1) if "batch_concurrency" in options else None,
-    )
-    if "on_destructive_change" in options:
-        model = replace(model, on_destructive_change=_choice(options["on_destructive_change"], CHANGES))
-    if "on_additive_change" in options:
-        model = replace(model, on_additive_change=_choice(options["on_additive_change"], CHANGES))
-    if "auto_restatement_intervals" in options:
-        model = replace(model, auto_restatement_intervals=integer(options["auto_restatement_intervals"], 1))
-    return model
-
-
 def apply_settings(model: Model, kind_prop: Property, options: dict[str, Property]) -> Model:
     """The model with the settings of its kind; ProjectError for wrong, missing or contradictory settings."""
-    model = apply_policies(model, options)
     if model.kind.traits.always_forward_only and not model.forward_only:
         raise options["forward_only"].error(f"{model.kind} is always forward-only.", "Remove `forward_only`.")
-    if "insert_overwrite" in options:
-        return replace(model, insert_overwrite=boolean(options["insert_overwrite"]))
     if model.kind.fill in (Fill.PARTITION, Fill.APPEND):
         return model
     if "unique_key" not in options:
@@ -93,20 +70,13 @@ def apply_settings(model: Model, kind_prop: Property, options: dict[str, Propert
     if model.batch_concurrency not in (None, 1):
         message = f"`batch_concurrency` of {model.kind} can only be 1: each batch builds on the one before."
         raise options["batch_concurrency"].error(message)
-    model = replace(model, unique_key=expressions(options["unique_key"]))
     if model.kind.fill is Fill.HISTORY:
         return replace(model, history=_history(model.kind, kind_prop, options))
-    if "delete_insert" in options and boolean(options["delete_insert"]):
+    if model.delete_insert:
         others = ("when_matched", "merge_filter", "null_safe_key")
         if other := next((options[key] for key in others if key in options), None):
             raise other.error(f"`{other.key}` does not go with `delete_insert`: no row of the table is updated.")
-        return replace(model, delete_insert=True)
-    return replace(
-        model,
-        when_matched=_when_matched(options["when_matched"]) if "when_matched" in options else "",
-        merge_filter=_merge_filter(options["merge_filter"]) if "merge_filter" in options else "",
-        null_safe_key="null_safe_key" in options and boolean(options["null_safe_key"]),
-    )
+    return model
 
 
 def remove_when_commas(tokens: Tokens) -> Tokens:
@@ -123,14 +93,10 @@ def remove_when_commas(tokens: Tokens) -> Tokens:
     ]
 
 
-def _forward_only(kind: Kind) -> bool:
-    return kind.keeps_history or kind.traits.always_forward_only
-
-
-def _choice(prop: Property, choices: tuple[str, ...]) -> str:
+def _change(prop: Property) -> str:
     text = word(prop).lower()
-    if text not in choices:
-        raise prop.error(f"`{prop.key} {prop.text}` is unknown.", did_you_mean(text, choices))
+    if text not in CHANGES:
+        raise prop.error(f"`{prop.key} {prop.text}` is unknown.", did_you_mean(text, CHANGES))
     return text
 
 
@@ -229,3 +195,13 @@ def _is_set(column: exp.Column) -> bool:
     """True for the column on the left of `SET x = ...`."""
     parent = column.parent
     return isinstance(parent, exp.EQ) and column.arg_key == "this" and isinstance(parent.parent, exp.Update)
+
+
+_COUNT = partial(integer, least=1)
+# The settings that are fields of a model as they are read.
+READERS: Mapping[str, Callable[[Property], object]] = {
+    "forward_only": boolean, "disable_restatement": boolean, "on_destructive_change": _change,
+    "on_additive_change": _change, "batch_size": _COUNT, "batch_concurrency": _COUNT,
+    "auto_restatement_intervals": _COUNT, "unique_key": expressions, "when_matched": _when_matched,
+    "merge_filter": _merge_filter,
+}  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.time import format_time
@@ -14,14 +15,14 @@ from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.intervals import Cron, cron_error
 from mergeplan.planner.model.csv_nulls import DBT_NULLS, PANDAS_NULLS
 from mergeplan.planner.model.kind import Kind
-from mergeplan.planner.model.model import Model, Seed
+from mergeplan.planner.model.model import PROPERTIES, Model, Seed
 from mergeplan.planner.parsing.definitions.custom_kind import CUSTOM, custom
 from mergeplan.planner.parsing.definitions.incremental import (
     BOTH,
     KEYS,
     ORDER_KEYS,
     POLICY_KEYS,
-    apply_policies,
+    READERS,
     apply_settings,
     remove_when_commas,
 )
@@ -31,6 +32,7 @@ from mergeplan.planner.parsing.definitions.properties import (
     boolean,
     inside,
     properties,
+    read_value,
     settings,
     word,
     words,
@@ -40,7 +42,7 @@ from mergeplan.planner.parsing.sql.tokens import SourceText, closing, did_you_me
 LATER = frozenset(("MANAGED", "INCREMENTAL"))
 ALIASES = {"SCD_TYPE_2": Kind.SCD_TYPE_2_BY_TIME}
 _TIME_RANGE_KEYS = (
-    "time_column", "partition_by_time_column", "auto_restatement_intervals", *ORDER_KEYS, *BOTH, *POLICY_KEYS,
+    "time_column", "auto_restatement_intervals", *ORDER_KEYS, *BOTH, *POLICY_KEYS,
 )  # fmt: skip
 _SEED_KEYS = ("path", "csv_settings", "batch_size", "dbt_seed")
 _CSV_KEYS = ("delimiter", "quotechar", "encoding", "na_values", "keep_default_na")
@@ -84,9 +86,19 @@ def apply_kind(model: Model, kind_prop: Property, find_materializations: Callabl
 
 
 def _apply_kind_settings(model: Model, kind: Kind, kind_prop: Property, options: dict[str, Property]) -> Model:
-    if "auto_restatement_cron" in options:
-        model = replace(model, auto_restatement_cron=cron(options["auto_restatement_cron"]))
-    return SETTINGS[kind][1](replace(model, kind=kind), kind_prop, options)
+    defaults = {
+        "forward_only": kind.keeps_history or kind.traits.always_forward_only,
+        "disable_restatement": kind.keeps_history,
+    }
+    readers = {key: partial(read_value, default=row.default) for key, row in PROPERTIES.items() if kind in row.kinds}
+    if kind.is_incremental:
+        readers |= {**READERS, "auto_restatement_cron": cron}
+    values = {key: readers[key](prop) for key, prop in options.items() if key in readers}
+    return SETTINGS[kind][1](replace(model, kind=kind, **defaults | values), kind_prop, options)
+
+
+def _keys(kind: Kind, *others: str) -> tuple[str, ...]:
+    return *others, *(row.key for row in PROPERTIES.values() if kind in row.kinds)
 
 
 def _without_settings(model: Model, kind_prop: Property, options: dict[str, Property]) -> Model:
@@ -104,18 +116,11 @@ def _apply_seed(model: Model, kind_prop: Property, options: dict[str, Property])
 
 
 def _time_range(model: Model, kind_prop: Property, options: dict[str, Property]) -> Model:
-    model = apply_policies(model, options)
     if "time_column" not in options:
         hint = "Write `kind INCREMENTAL_BY_TIME_RANGE (time_column event_date)`."
         raise kind_prop.error("INCREMENTAL_BY_TIME_RANGE needs a `time_column`.", hint)
     column, time_format = _time_column(options["time_column"])
-    return replace(
-        model,
-        time_column=column,
-        time_format=time_format,
-        partition_by_time_column="partition_by_time_column" not in options
-        or boolean(options["partition_by_time_column"]),
-    )
+    return replace(model, time_column=column, time_format=time_format)
 
 
 def cron(prop: Property) -> Cron:
@@ -195,11 +200,9 @@ def _seed_path(prop: Property, source: SourceText) -> str:
 
 # The settings that each kind takes, and what makes a model of them.
 SETTINGS: Mapping[Kind, tuple[tuple[str, ...], Callable[[Model, Property, dict[str, Property]], Model]]] = {
-    Kind.SEED: (_SEED_KEYS, _apply_seed),
-    Kind.VIEW: (("materialized",), _view),
-    Kind.FULL: ((), _without_settings),
-    Kind.EMBEDDED: ((), _without_settings),
-    Kind.EXTERNAL: ((), _without_settings),
-    Kind.INCREMENTAL_BY_TIME_RANGE: (_TIME_RANGE_KEYS, _time_range),
-    **{kind: (keys, apply_settings) for kind, keys in KEYS.items()},
+    Kind.SEED: (_keys(Kind.SEED, *_SEED_KEYS), _apply_seed),
+    Kind.VIEW: (_keys(Kind.VIEW, "materialized"), _view),
+    **{kind: (_keys(kind), _without_settings) for kind in (Kind.FULL, Kind.EMBEDDED, Kind.EXTERNAL)},
+    Kind.INCREMENTAL_BY_TIME_RANGE: (_keys(Kind.INCREMENTAL_BY_TIME_RANGE, *_TIME_RANGE_KEYS), _time_range),
+    **{kind: (_keys(kind, *keys), apply_settings) for kind, keys in KEYS.items()},
 }

@@ -168,6 +168,15 @@ def boolean(prop: Property) -> bool:
     raise prop.error(f"`{prop.key}` must be true or false, not `{prop.text}`.")
 
 
+def read_value(prop: Property, default: object) -> object:
+    """Return the value of a property whose row has this default, as the type of that says."""
+    if isinstance(default, bool):
+        return boolean(prop)
+    if isinstance(default, int):
+        return integer(prop, default)
+    return word(prop) if isinstance(default, str) else words(prop)
+
+
 def columns(prop: Property) -> tuple[Column, ...]:
     """`(id INT, price DECIMAL(10, 2))` as columns with Spark types; ProjectError at an unknown type."""
     columns_by_name: dict[str, Column] = {}

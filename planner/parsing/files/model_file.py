@@ -18,7 +18,7 @@ from sqlglot.tokenizer_core import Token
 from mergeplan.planner.errors import Place, ProjectError, ProjectErrors
 from mergeplan.planner.intervals import Cron
 from mergeplan.planner.model.kind import Fill, Kind
-from mergeplan.planner.model.model import Audit, Model, Statement
+from mergeplan.planner.model.model import PROPERTIES, Audit, Model, Statement
 from mergeplan.planner.model.table_format import FILE_FORMATS, FORMATS, TABLE_FORMATS
 from mergeplan.planner.parsing.definitions.audits.audits import read_audits
 from mergeplan.planner.parsing.definitions.blueprints import blueprints, split_header
@@ -48,6 +48,7 @@ from mergeplan.planner.parsing.definitions.properties import (
     expressions,
     grains,
     name,
+    read_value,
     rule_name,
     table_properties,
     view_properties,
@@ -381,6 +382,10 @@ def _apply_start(model: Model, prop: Property, defaults: Defaults) -> Model:
     return replace(model, start=property_date(prop, defaults), start_moves=bool(text), start_text=text)
 
 
+def _read_row(model: Model, prop: Property, _: Defaults) -> Model:
+    return replace(model, **{prop.key: read_value(prop, PROPERTIES[prop.key].default)})
+
+
 def _only(*harmless_values: str) -> _Reader:
     """A key whose only values so far are those that change nothing."""
 
@@ -423,6 +428,7 @@ def _table_format(prop: Property) -> str:
 _Reader = Callable[[Model, Property, Defaults], Model]
 
 _READERS: dict[str, _Reader] = {
+    **{key: _read_row for key, row in PROPERTIES.items() if not row.kinds},
     "name": lambda model, prop, _: replace(model, name=_read_model_name(prop)),
     "kind": lambda model, prop, defaults: apply_kind(model, prop, defaults.custom),
     "dialect": _harmless,  # `opened` has read it
@@ -436,16 +442,11 @@ _READERS: dict[str, _Reader] = {
     "grains": lambda model, prop, _: replace(model, grain=grains(prop)),
     "references": _harmless,
     "audits": lambda model, prop, _: replace(model, audits=(*model.audits, *audit_calls(prop))),
-    "tags": lambda model, prop, _: replace(model, tags=words(prop)),
-    "owner": lambda model, prop, _: replace(model, owner=word(prop)),
     "description": lambda model, prop, _: replace(model, description=prop.text),
     "column_descriptions": lambda model, prop, _: replace(model, column_descriptions=descriptions(prop)),
     "signals": lambda model, prop, _: replace(model, signals=signal_calls(prop)),
-    "stamp": lambda model, prop, _: replace(model, stamp=word(prop)),
-    "contract": lambda model, prop, _: replace(model, contract=boolean(prop)),
     "enabled": _only("true", "false"),  # a model that is not enabled is left out
     "depends_on": lambda model, prop, _: replace(model, depends_on=table_names(prop)),
-    "allow_partials": lambda model, prop, _: replace(model, allow_partials=boolean(prop)),
     "storage_format": lambda model, prop, _: replace(model, storage_format=_format(prop)),
     "physical_properties": lambda model, prop, _: replace(model, physical_properties=table_properties(prop)),
     "table_format": lambda model, prop, _: replace(model, table_format=_table_format(prop)),

@@ -66,7 +66,7 @@ def fingerprint_of(
     """The canonical query (its shape's text and order) and what else shapes rows; what is only said of the model; what
     it reads."""
     under = [part for pair in model.settings for part in pair]
-    later = (*model.encode_properties(Facet.ROWS).values(), *_later_layout(model).values())
+    later = (text for facet in (Facet.ROWS, Facet.LAYOUT) for text in model.encode_properties(facet).values())
     said = (*_first_rows(model).values(), *_first_layout(model).values(), began, *under, *later)
     # a table's rows have no order; that of a view is part of what its readers get
     ordered = [order] if order and not model.kind.is_stored else []
@@ -409,11 +409,7 @@ def _partitions(model: Model) -> str:
 
 def layout(model: Model) -> dict[str, str]:
     """How the rows are kept, whichever they are."""
-    return _first_layout(model) | _later_layout(model)
-
-
-def _later_layout(model: Model) -> dict[str, str]:
-    return model.encode_properties(Facet.LAYOUT) if model.kind.is_stored else {}
+    return _first_layout(model) | model.encode_properties(Facet.LAYOUT)
 
 
 def _first_layout(model: Model) -> dict[str, str]:
