@@ -8,11 +8,11 @@ from sqlglot import exp
 
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.model.model import DbtVersions, History
-from mergeplan.planner.parsing.definitions.properties import Property, inside, properties, settings, word
+from mergeplan.planner.parsing.definitions.properties import Property, inside, properties, read_names, settings
 from mergeplan.planner.parsing.sql.spark_text import spark_text
 from mergeplan.planner.parsing.sql.tokens import SourceText, parse_tokens, tokenize
 
-KEYS = ("since", "scd_id_name", "updated_at_name", "is_deleted_name", "valid_to_current")
+NAMES = {"since": "since", "scd_id_name": "scd_id", "updated_at_name": "updated", "is_deleted_name": "is_deleted"}
 TIMES = {exp.DType.DATE: "date", exp.DType.TIMESTAMP: "timestamp", exp.DType.TIMESTAMPNTZ: "timestamp_ntz"}
 TIMES |= {exp.DType.TIMESTAMPTZ: "timestamp", exp.DType.TIMESTAMPLTZ: "timestamp"}
 CALLS: dict[type[exp.Expr], str] = {exp.TsOrDsToDate: "date", exp.Date: "date", exp.StrToTime: "timestamp"}
@@ -20,24 +20,10 @@ CALLS: dict[type[exp.Expr], str] = {exp.TsOrDsToDate: "date", exp.Date: "date", 
 
 def dbt_history(prop: Property, history: History) -> History:
     """The history with what dbt adds to it; ProjectError for two columns of one name."""
-    options = settings(properties(prop.source, inside(prop)), KEYS, (), "dbt_snapshot")
-    names = {
-        key: word(options[key]).lower() if key in options else default
-        for key, default in (
-            ("since", history.updated_at),
-            ("scd_id_name", "dbt_scd_id"),
-            ("updated_at_name", "dbt_updated_at"),
-            ("is_deleted_name", ""),
-        )
-    }
+    options = settings(properties(prop.source, inside(prop)), (*NAMES, "valid_to_current"), (), "dbt_snapshot")
     current = options.get("valid_to_current")
-    dbt = DbtVersions(
-        since=names["since"],
-        scd_id=names["scd_id_name"],
-        updated=names["updated_at_name"],
-        is_deleted=names["is_deleted_name"],
-        valid_to_current=_moment(current, history.type) if current else "",
-    )
+    dbt = DbtVersions(history.updated_at, valid_to_current=_moment(current, history.type) if current else "")
+    dbt = replace(dbt, **read_names(options, NAMES))
     made = replace(history, dbt=dbt)
     added = [column.name for column in made.added_columns]
     if len({*added}) < len(added):

@@ -18,6 +18,7 @@ from mergeplan.planner.parsing.definitions.properties import (
     boolean,
     expressions,
     integer,
+    read_names,
     spark_type,
     word,
     words,
@@ -25,21 +26,20 @@ from mergeplan.planner.parsing.definitions.properties import (
 from mergeplan.planner.parsing.sql.tokens import SourceText, Tokens, closing, did_you_mean, parse_tokens, tokenize
 
 CHANGES = ("error", "warn", "allow", "ignore")
-POLICY_KEYS = ("on_destructive_change", "on_additive_change", "auto_restatement_cron")
-ORDER_KEYS = ("batch_size", "batch_concurrency")
 BOTH = ("forward_only", "disable_restatement")
-_SCD_KEYS = (
-    "unique_key", "valid_from_name", "valid_to_name", "invalidate_hard_deletes", "time_data_type", "batch_size",
-    "dbt_snapshot", *BOTH, *POLICY_KEYS,
-)  # fmt: skip
+POLICY_KEYS = (*BOTH, "on_destructive_change", "on_additive_change", "auto_restatement_cron")  # of all of them
+ORDER_KEYS = ("batch_size", "batch_concurrency")
+_HISTORY_NAMES = {"valid_from_name": "valid_from", "valid_to_name": "valid_to", "updated_at_name": "updated_at"}
+_HISTORY_KEYS = ("valid_from_name", "valid_to_name", "invalidate_hard_deletes", "time_data_type", "dbt_snapshot")
 KEYS: dict[Kind, tuple[str, ...]] = {
-    Kind.INCREMENTAL_BY_UNIQUE_KEY: (
-        "unique_key", "when_matched", "merge_filter", *ORDER_KEYS, *BOTH, *POLICY_KEYS,
+    Kind.INCREMENTAL_BY_TIME_RANGE: ("time_column", "auto_restatement_intervals", *ORDER_KEYS),
+    Kind.INCREMENTAL_BY_UNIQUE_KEY: ("unique_key", "when_matched", "merge_filter", *ORDER_KEYS),
+    Kind.SCD_TYPE_2_BY_TIME: (
+        "unique_key", "batch_size", "updated_at_name", "updated_at_as_valid_from", *_HISTORY_KEYS,
     ),
-    Kind.INCREMENTAL_BY_PARTITION: (*BOTH, *POLICY_KEYS),
-    Kind.INCREMENTAL_UNMANAGED: (*BOTH, *POLICY_KEYS),
-    Kind.SCD_TYPE_2_BY_TIME: ("updated_at_name", "updated_at_as_valid_from", *_SCD_KEYS),
-    Kind.SCD_TYPE_2_BY_COLUMN: ("columns", "execution_time_as_valid_from", *_SCD_KEYS),
+    Kind.SCD_TYPE_2_BY_COLUMN: ("unique_key", "batch_size", "columns", "execution_time_as_valid_from", *_HISTORY_KEYS),
+    Kind.SEED: ("path", "csv_settings", "batch_size", "dbt_seed"),
+    Kind.VIEW: ("materialized",),
 }  # fmt: skip
 _MATCHED_HINT = "Write `when_matched (WHEN MATCHED THEN UPDATE SET target.x = source.x)`."
 _SIDES = {
@@ -108,23 +108,16 @@ def _history(kind: Kind, kind_prop: Property, options: dict[str, Property]) -> H
         )
     began = options.get("updated_at_as_valid_from" if by_time else "execution_time_as_valid_from")
     history = History(
-        valid_from=_column(options, "valid_from_name", "valid_from"),
-        valid_to=_column(options, "valid_to_name", "valid_to"),
+        updated_at="updated_at" if by_time else "",
+        columns=() if by_time or options["columns"].text == "*" else tuple(map(str.lower, words(options["columns"]))),
         type=_time_type(options["time_data_type"]) if "time_data_type" in options else "timestamp",
-        updated_at=_column(options, "updated_at_name", "updated_at") if by_time else "",
-        columns=()
-        if by_time or options["columns"].text == "*"
-        else tuple(w.lower() for w in words(options["columns"])),
         invalidates_deleted="invalidate_hard_deletes" in options and boolean(options["invalidate_hard_deletes"]),
         begins_when_seen=began is not None and boolean(began),
     )
+    history = replace(history, **read_names(options, _HISTORY_NAMES))
     if history.valid_from == history.valid_to:
         raise options["valid_to_name"].error("`valid_from_name` and `valid_to_name` must differ.")
     return dbt_history(options["dbt_snapshot"], history) if "dbt_snapshot" in options else history
-
-
-def _column(options: dict[str, Property], key: str, default: str) -> str:
-    return word(options[key]).lower() if key in options else default
 
 
 def _time_type(prop: Property) -> str:

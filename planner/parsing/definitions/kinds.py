@@ -18,9 +18,7 @@ from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import PROPERTIES, Model, Seed
 from mergeplan.planner.parsing.definitions.custom_kind import CUSTOM, custom
 from mergeplan.planner.parsing.definitions.incremental import (
-    BOTH,
     KEYS,
-    ORDER_KEYS,
     POLICY_KEYS,
     READERS,
     apply_settings,
@@ -41,10 +39,6 @@ from mergeplan.planner.parsing.sql.tokens import SourceText, closing, did_you_me
 
 LATER = frozenset(("MANAGED", "INCREMENTAL"))
 ALIASES = {"SCD_TYPE_2": Kind.SCD_TYPE_2_BY_TIME}
-_TIME_RANGE_KEYS = (
-    "time_column", "auto_restatement_intervals", *ORDER_KEYS, *BOTH, *POLICY_KEYS,
-)  # fmt: skip
-_SEED_KEYS = ("path", "csv_settings", "batch_size", "dbt_seed")
 _CSV_KEYS = ("delimiter", "quotechar", "encoding", "na_values", "keep_default_na")
 _CSV_LATER = ("doublequote", "escapechar", "skipinitialspace", "lineterminator")
 
@@ -97,8 +91,9 @@ def _apply_kind_settings(model: Model, kind: Kind, kind_prop: Property, options:
     return SETTINGS[kind][1](replace(model, kind=kind, **defaults | values), kind_prop, options)
 
 
-def _keys(kind: Kind, *others: str) -> tuple[str, ...]:
-    return *others, *(row.key for row in PROPERTIES.values() if kind in row.kinds)
+def _keys(kind: Kind) -> tuple[str, ...]:
+    rows = (row.key for row in PROPERTIES.values() if kind in row.kinds)
+    return *KEYS.get(kind, ()), *rows, *(POLICY_KEYS if kind.is_incremental else ())
 
 
 def _without_settings(model: Model, kind_prop: Property, options: dict[str, Property]) -> Model:
@@ -198,11 +193,9 @@ def _seed_path(prop: Property, source: SourceText) -> str:
     return path
 
 
+_MAKERS = {Kind.SEED: _apply_seed, Kind.VIEW: _view, Kind.INCREMENTAL_BY_TIME_RANGE: _time_range}
 # The settings that each kind takes, and what makes a model of them.
 SETTINGS: Mapping[Kind, tuple[tuple[str, ...], Callable[[Model, Property, dict[str, Property]], Model]]] = {
-    Kind.SEED: (_keys(Kind.SEED, *_SEED_KEYS), _apply_seed),
-    Kind.VIEW: (_keys(Kind.VIEW, "materialized"), _view),
-    **{kind: (_keys(kind), _without_settings) for kind in (Kind.FULL, Kind.EMBEDDED, Kind.EXTERNAL)},
-    Kind.INCREMENTAL_BY_TIME_RANGE: (_keys(Kind.INCREMENTAL_BY_TIME_RANGE, *_TIME_RANGE_KEYS), _time_range),
-    **{kind: (_keys(kind, *keys), apply_settings) for kind, keys in KEYS.items()},
+    kind: (_keys(kind), _MAKERS.get(kind, apply_settings if kind.is_incremental else _without_settings))
+    for kind in Kind
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -166,6 +166,11 @@ def boolean(prop: Property) -> bool:
     if prop.text.lower() in ("true", "false"):
         return prop.text.lower() == "true"
     raise prop.error(f"`{prop.key}` must be true or false, not `{prop.text}`.")
+
+
+def read_names(options: Mapping[str, Property], fields: Mapping[str, str]) -> dict[str, str]:
+    """Return field -> name of a column in lower case, for each key of `fields` that is set."""
+    return {field: word(options[key]).lower() for key, field in fields.items() if key in options}
 
 
 def read_value(prop: Property, default: object) -> object:

@@ -382,8 +382,9 @@ def _apply_start(model: Model, prop: Property, defaults: Defaults) -> Model:
     return replace(model, start=property_date(prop, defaults), start_moves=bool(text), start_text=text)
 
 
-def _read_row(model: Model, prop: Property, _: Defaults) -> Model:
-    return replace(model, **{prop.key: read_value(prop, PROPERTIES[prop.key].default)})
+def _read_field(model: Model, prop: Property, _: Defaults) -> Model:
+    row = PROPERTIES.get(prop.key)
+    return replace(model, **{prop.key: read_value(prop, row.default) if row else _FIELDS[prop.key](prop)})
 
 
 def _only(*harmless_values: str) -> _Reader:
@@ -427,36 +428,26 @@ def _table_format(prop: Property) -> str:
 
 _Reader = Callable[[Model, Property, Defaults], Model]
 
+# The properties that are a field of the model as they are read, besides those that their rows say how to read.
+_FIELDS: Mapping[str, Callable[[Property], object]] = {
+    "name": _read_model_name, "columns": columns, "grain": grains, "description": lambda prop: prop.text,
+    "column_descriptions": descriptions, "signals": signal_calls, "depends_on": table_names,
+    "storage_format": _format, "table_format": _table_format, "physical_properties": table_properties,
+    "partitioned_by": expressions, "clustered_by": column_names, "virtual_properties": view_properties,
+    "ignored_rules": lambda prop: tuple(map(rule_name, words(prop))),
+}  # fmt: skip
 _READERS: dict[str, _Reader] = {
-    **{key: _read_row for key, row in PROPERTIES.items() if not row.kinds},
-    "name": lambda model, prop, _: replace(model, name=_read_model_name(prop)),
+    **dict.fromkeys((*_FIELDS, *(key for key, row in PROPERTIES.items() if not row.kinds)), _read_field),
+    **dict.fromkeys(("dialect", "references", "formatting", "optimize_query", "validate_query"), _harmless),
     "kind": lambda model, prop, defaults: apply_kind(model, prop, defaults.custom),
-    "dialect": _harmless,  # `opened` has read it
-    "columns": lambda model, prop, _: replace(model, columns=columns(prop)),
     "cron": lambda model, prop, _: replace(model, cron=replace(model.cron, text=cron(prop).text)),
     "cron_tz": lambda model, prop, _: replace(model, cron=replace(model.cron, tz=zone(prop))),
     "start": _apply_start,
     "end": lambda model, prop, defaults: replace(model, end=property_date(prop, defaults, end=True)),
     "interval_unit": lambda model, prop, _: replace(model, cron=replace(model.cron, given_unit=unit(prop))),
-    "grain": lambda model, prop, _: replace(model, grain=grains(prop)),
     "grains": lambda model, prop, _: replace(model, grain=grains(prop)),
-    "references": _harmless,
     "audits": lambda model, prop, _: replace(model, audits=(*model.audits, *audit_calls(prop))),
-    "description": lambda model, prop, _: replace(model, description=prop.text),
-    "column_descriptions": lambda model, prop, _: replace(model, column_descriptions=descriptions(prop)),
-    "signals": lambda model, prop, _: replace(model, signals=signal_calls(prop)),
     "enabled": _only("true", "false"),  # a model that is not enabled is left out
-    "depends_on": lambda model, prop, _: replace(model, depends_on=table_names(prop)),
-    "storage_format": lambda model, prop, _: replace(model, storage_format=_format(prop)),
-    "physical_properties": lambda model, prop, _: replace(model, physical_properties=table_properties(prop)),
-    "table_format": lambda model, prop, _: replace(model, table_format=_table_format(prop)),
-    "partitioned_by": lambda model, prop, _: replace(model, partitioned_by=expressions(prop)),
-    "clustered_by": lambda model, prop, _: replace(model, clustered_by=column_names(prop)),
-    "virtual_properties": lambda model, prop, _: replace(model, virtual_properties=view_properties(prop)),
     "session_properties": _session,  # of SQL models they are statements: see `_around`
     "gateway": _gateway,
-    "formatting": _harmless,
-    "optimize_query": _harmless,
-    "validate_query": _harmless,
-    "ignored_rules": lambda model, prop, _: replace(model, ignored_rules=tuple(rule_name(w) for w in words(prop))),
 }
