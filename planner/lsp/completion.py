@@ -16,6 +16,7 @@ from mergeplan.planner.lsp.project_view import ProjectView
 from mergeplan.planner.lsp.sql_file import SqlFile, read_sql_file
 from mergeplan.planner.lsp.texts import Span
 from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import PROPERTIES
 from mergeplan.planner.model.table_format import FILE_FORMATS, TABLE_FORMATS
 from mergeplan.planner.parsing.definitions.audits.audits import property_names as audit_property_names
 from mergeplan.planner.parsing.definitions.audits.builtin_audits import BUILT_IN as AUDITS
@@ -42,10 +43,8 @@ VALUES = {
     "table_format": tuple(TABLE_FORMATS),
     "audits": tuple(sorted(AUDITS)),
     "ignored_rules": tuple(sorted(RULES)),
-    **dict.fromkeys(
-        ("allow_partials", "blocking", "contract", "enabled", "formatting", "optimize_query", "skip", "standalone"),
-        ("true", "false"),
-    ),
+    **dict.fromkeys(("blocking", "enabled", "formatting", "optimize_query", "skip", "standalone"), ("true", "false")),
+    **{key: ("true", "false") for key, row in PROPERTIES.items() if isinstance(row.default, bool)},
 }
 
 

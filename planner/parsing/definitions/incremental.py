@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
@@ -23,6 +24,7 @@ from mergeplan.planner.parsing.definitions.properties import (
     word,
     words,
 )
+from mergeplan.planner.parsing.definitions.schedules import cron
 from mergeplan.planner.parsing.sql.tokens import SourceText, Tokens, closing, did_you_mean, parse_tokens, tokenize
 
 CHANGES = ("error", "warn", "allow", "ignore")
@@ -63,7 +65,7 @@ def apply_settings(model: Model, kind_prop: Property, options: dict[str, Propert
     """The model with the settings of its kind; ProjectError for wrong, missing or contradictory settings."""
     if model.kind.traits.always_forward_only and not model.forward_only:
         raise options["forward_only"].error(f"{model.kind} is always forward-only.", "Remove `forward_only`.")
-    if model.kind.fill in (Fill.PARTITION, Fill.APPEND):
+    if model.kind.fill not in (Fill.KEY, Fill.HISTORY):
         return model
     if "unique_key" not in options:
         raise kind_prop.error(f"{model.kind} needs a `unique_key`.", f"Write `kind {model.kind} (unique_key id)`.")
@@ -192,9 +194,9 @@ def _is_set(column: exp.Column) -> bool:
 
 _COUNT = partial(integer, least=1)
 # The settings that are fields of a model as they are read.
-READERS: Mapping[str, Callable[[Property], object]] = {
+READERS: Mapping[str, Callable[[Property], Any]] = {
     "forward_only": boolean, "disable_restatement": boolean, "on_destructive_change": _change,
-    "on_additive_change": _change, "batch_size": _COUNT, "batch_concurrency": _COUNT,
+    "on_additive_change": _change, "auto_restatement_cron": cron, "batch_size": _COUNT, "batch_concurrency": _COUNT,
     "auto_restatement_intervals": _COUNT, "unique_key": expressions, "when_matched": _when_matched,
     "merge_filter": _merge_filter,
 }  # fmt: skip

@@ -6,13 +6,13 @@ import posixpath
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.time import format_time
 from sqlglot.tokenizer_core import TokenType
 
 from mergeplan.planner.errors import Place, ProjectError
-from mergeplan.planner.intervals import Cron, cron_error
 from mergeplan.planner.model.csv_nulls import DBT_NULLS, PANDAS_NULLS
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import PROPERTIES, Model, Seed
@@ -80,24 +80,17 @@ def apply_kind(model: Model, kind_prop: Property, find_materializations: Callabl
 
 
 def _apply_kind_settings(model: Model, kind: Kind, kind_prop: Property, options: dict[str, Property]) -> Model:
-    defaults = {
-        "forward_only": kind.keeps_history or kind.traits.always_forward_only,
-        "disable_restatement": kind.keeps_history,
-    }
-    readers = {key: partial(read_value, default=row.default) for key, row in PROPERTIES.items() if kind in row.kinds}
-    if kind.is_incremental:
-        readers |= {**READERS, "auto_restatement_cron": cron}
+    rows = {key: partial(read_value, default=row.default) for key, row in PROPERTIES.items() if kind in row.kinds}
+    readers: dict[str, Callable[[Property], Any]] = {**(READERS if kind.is_incremental else {}), **rows}
     values = {key: readers[key](prop) for key, prop in options.items() if key in readers}
-    return SETTINGS[kind][1](replace(model, kind=kind, **defaults | values), kind_prop, options)
+    keeps = kind.keeps_history
+    values = {"forward_only": keeps or kind.traits.always_forward_only, "disable_restatement": keeps, **values}
+    return SETTINGS[kind][1](replace(model, kind=kind, **values), kind_prop, options)
 
 
 def _keys(kind: Kind) -> tuple[str, ...]:
     rows = (row.key for row in PROPERTIES.values() if kind in row.kinds)
     return *KEYS.get(kind, ()), *rows, *(POLICY_KEYS if kind.is_incremental else ())
-
-
-def _without_settings(model: Model, kind_prop: Property, options: dict[str, Property]) -> Model:
-    return model
 
 
 def _view(model: Model, kind_prop: Property, options: dict[str, Property]) -> Model:
@@ -106,24 +99,12 @@ def _view(model: Model, kind_prop: Property, options: dict[str, Property]) -> Mo
     return model
 
 
-def _apply_seed(model: Model, kind_prop: Property, options: dict[str, Property]) -> Model:
-    return replace(model, seed=_seed(kind_prop, options))
-
-
 def _time_range(model: Model, kind_prop: Property, options: dict[str, Property]) -> Model:
     if "time_column" not in options:
         hint = "Write `kind INCREMENTAL_BY_TIME_RANGE (time_column event_date)`."
         raise kind_prop.error("INCREMENTAL_BY_TIME_RANGE needs a `time_column`.", hint)
     column, time_format = _time_column(options["time_column"])
     return replace(model, time_column=column, time_format=time_format)
-
-
-def cron(prop: Property) -> Cron:
-    """A cron; ProjectError for an invalid expression."""
-    if why := cron_error(prop.text):
-        hint = "Use five fields like `0 6 * * *`, or @hourly, @daily, @weekly, @monthly."
-        raise prop.error(f"`{prop.text}` is not a cron expression ({why.rstrip('.')}).", hint)
-    return Cron(prop.text)
 
 
 def _time_column(prop: Property) -> tuple[str, str]:
@@ -149,8 +130,8 @@ def spark_pattern(text: str, dialect: str) -> str:
     return format_time(python, spark.INVERSE_TIME_MAPPING, spark.INVERSE_TIME_TRIE) or python
 
 
-def _seed(kind_prop: Property, options: dict[str, Property]) -> Seed:
-    """The seed without its content, which is read later: this stage does no I/O."""
+def _seed(model: Model, kind_prop: Property, options: dict[str, Property]) -> Model:
+    """The model with its seed without content, which is read later: this stage does no I/O."""
     if "path" not in options:
         raise kind_prop.error("SEED needs a `path`.", "Write `kind SEED (path '../seeds/data.csv')`.")
     csv = options.get("csv_settings")
@@ -159,16 +140,14 @@ def _seed(kind_prop: Property, options: dict[str, Property]) -> Seed:
         if key in csv_settings and len(_character(csv_settings[key])) != 1:
             raise csv_settings[key].error(f"`{key}` must be a single character.")
     is_dbt = "dbt_seed" in options and boolean(options["dbt_seed"])
-    return Seed(
-        path=_seed_path(options["path"], kind_prop.source),
-        digest="",
-        header=(),
-        delimiter=_character(csv_settings["delimiter"]) if "delimiter" in csv_settings else ",",
-        quotechar=_character(csv_settings["quotechar"]) if "quotechar" in csv_settings else '"',
-        encoding=csv_settings["encoding"].text if "encoding" in csv_settings else "utf-8",
-        na_values=DBT_NULLS if is_dbt else _nulls(csv_settings),
-        is_dbt=is_dbt,
-    )
+
+    def character(key: str, default: str) -> str:
+        return _character(csv_settings[key]) if key in csv_settings else default
+
+    texts = character("delimiter", ","), character("quotechar", '"'), character("encoding", "utf-8")
+    nulls = DBT_NULLS if is_dbt else _nulls(csv_settings)
+    path = _seed_path(options["path"], kind_prop.source)
+    return replace(model, seed=Seed(path, "", (), *texts, nulls, is_dbt=is_dbt))
 
 
 def _character(prop: Property) -> str:
@@ -193,9 +172,9 @@ def _seed_path(prop: Property, source: SourceText) -> str:
     return path
 
 
-_MAKERS = {Kind.SEED: _apply_seed, Kind.VIEW: _view, Kind.INCREMENTAL_BY_TIME_RANGE: _time_range}
+_Maker = Callable[[Model, Property, dict[str, Property]], Model]
+_MAKERS: dict[Kind, _Maker] = {Kind.SEED: _seed, Kind.VIEW: _view, Kind.INCREMENTAL_BY_TIME_RANGE: _time_range}
 # The settings that each kind takes, and what makes a model of them.
-SETTINGS: Mapping[Kind, tuple[tuple[str, ...], Callable[[Model, Property, dict[str, Property]], Model]]] = {
-    kind: (_keys(kind), _MAKERS.get(kind, apply_settings if kind.is_incremental else _without_settings))
-    for kind in Kind
+SETTINGS: Mapping[Kind, tuple[tuple[str, ...], _Maker]] = {
+    kind: (_keys(kind), _MAKERS.get(kind, apply_settings)) for kind in Kind
 }

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from sqlglot import exp
 from sqlglot.errors import ParseError
@@ -168,12 +169,12 @@ def boolean(prop: Property) -> bool:
     raise prop.error(f"`{prop.key}` must be true or false, not `{prop.text}`.")
 
 
-def read_names(options: Mapping[str, Property], fields: Mapping[str, str]) -> dict[str, str]:
+def read_names(options: Mapping[str, Property], fields: Mapping[str, str]) -> dict[str, Any]:
     """Return field -> name of a column in lower case, for each key of `fields` that is set."""
     return {field: word(options[key]).lower() for key, field in fields.items() if key in options}
 
 
-def read_value(prop: Property, default: object) -> object:
+def read_value(prop: Property, default: object) -> Any:  # of the field's type, which mypy cannot see by name
     """Return the value of a property whose row has this default, as the type of that says."""
     if isinstance(default, bool):
         return boolean(prop)

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mergeplan.planner.intervals import UNITS, Cron, is_zone
+from mergeplan.planner.intervals import UNITS, Cron, cron_error, is_zone
 from mergeplan.planner.parsing.definitions.properties import Property, word
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
+
+
+def cron(prop: Property) -> Cron:
+    """A cron; ProjectError for an invalid expression."""
+    if why := cron_error(prop.text):
+        hint = "Use five fields like `0 6 * * *`, or @hourly, @daily, @weekly, @monthly."
+        raise prop.error(f"`{prop.text}` is not a cron expression ({why.rstrip('.')}).", hint)
+    return Cron(prop.text)
 
 
 def zone(prop: Property) -> str:

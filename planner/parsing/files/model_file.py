@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import PurePosixPath
+from typing import Any
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
@@ -33,7 +34,7 @@ from mergeplan.planner.parsing.definitions.body import (
 from mergeplan.planner.parsing.definitions.common_blocks import begins, block_statements, property_date, table_names
 from mergeplan.planner.parsing.definitions.custom_kind import check_interval
 from mergeplan.planner.parsing.definitions.incremental import reading_itself
-from mergeplan.planner.parsing.definitions.kinds import apply_kind, cron
+from mergeplan.planner.parsing.definitions.kinds import apply_kind
 from mergeplan.planner.parsing.definitions.model_defaults import MERGED, applying, merge_properties
 from mergeplan.planner.parsing.definitions.project_defaults import Defaults as Defaults
 from mergeplan.planner.parsing.definitions.properties import (
@@ -55,7 +56,7 @@ from mergeplan.planner.parsing.definitions.properties import (
     word,
     words,
 )
-from mergeplan.planner.parsing.definitions.schedules import unit, unit_error, zone
+from mergeplan.planner.parsing.definitions.schedules import cron, unit, unit_error, zone
 from mergeplan.planner.parsing.definitions.sessions import session_statements
 from mergeplan.planner.parsing.definitions.signals import signal_calls
 from mergeplan.planner.parsing.macros.expand import MacroScope, check_places, expand_block, spark_tree
@@ -248,11 +249,9 @@ def _model(source: SourceText, header: Tokens, defaults: Defaults, scope: MacroS
         audits=defaults.audits,
         owner=defaults.owner,
         description="\n".join(line.strip() for line in header[0].comments),
+        on_destructive_change=defaults.on_destructive_change or Model.on_destructive_change,
+        on_additive_change=defaults.on_additive_change or Model.on_additive_change,
     )
-    if defaults.on_destructive_change:
-        model = replace(model, on_destructive_change=defaults.on_destructive_change)
-    if defaults.on_additive_change:
-        model = replace(model, on_additive_change=defaults.on_additive_change)
     own = block(source, expand_block(source, header, scope))
     properties = [*applying(defaults.properties, (prop.key for prop in own)), *own]
     errors: list[ProjectError] = []
@@ -387,17 +386,6 @@ def _read_field(model: Model, prop: Property, _: Defaults) -> Model:
     return replace(model, **{prop.key: read_value(prop, row.default) if row else _FIELDS[prop.key](prop)})
 
 
-def _only(*harmless_values: str) -> _Reader:
-    """A key whose only values so far are those that change nothing."""
-
-    def read(model: Model, prop: Property, _: Defaults) -> Model:
-        if prop.text.lower() in harmless_values:
-            return model
-        raise prop.error(f"`{prop.key} {prop.text}` is not supported yet.")
-
-    return read
-
-
 def _harmless(model: Model, prop: Property, _: Defaults) -> Model:
     """A key that is accepted without effect: see the module's docstring."""
     return model
@@ -429,7 +417,7 @@ def _table_format(prop: Property) -> str:
 _Reader = Callable[[Model, Property, Defaults], Model]
 
 # The properties that are a field of the model as they are read, besides those that their rows say how to read.
-_FIELDS: Mapping[str, Callable[[Property], object]] = {
+_FIELDS: Mapping[str, Callable[[Property], Any]] = {
     "name": _read_model_name, "columns": columns, "grain": grains, "description": lambda prop: prop.text,
     "column_descriptions": descriptions, "signals": signal_calls, "depends_on": table_names,
     "storage_format": _format, "table_format": _table_format, "physical_properties": table_properties,
@@ -438,7 +426,7 @@ _FIELDS: Mapping[str, Callable[[Property], object]] = {
 }  # fmt: skip
 _READERS: dict[str, _Reader] = {
     **dict.fromkeys((*_FIELDS, *(key for key, row in PROPERTIES.items() if not row.kinds)), _read_field),
-    **dict.fromkeys(("dialect", "references", "formatting", "optimize_query", "validate_query"), _harmless),
+    **dict.fromkeys(("dialect", "references", "formatting", "optimize_query", "validate_query", "enabled"), _harmless),
     "kind": lambda model, prop, defaults: apply_kind(model, prop, defaults.custom),
     "cron": lambda model, prop, _: replace(model, cron=replace(model.cron, text=cron(prop).text)),
     "cron_tz": lambda model, prop, _: replace(model, cron=replace(model.cron, tz=zone(prop))),
@@ -447,7 +435,6 @@ _READERS: dict[str, _Reader] = {
     "interval_unit": lambda model, prop, _: replace(model, cron=replace(model.cron, given_unit=unit(prop))),
     "grains": lambda model, prop, _: replace(model, grain=grains(prop)),
     "audits": lambda model, prop, _: replace(model, audits=(*model.audits, *audit_calls(prop))),
-    "enabled": _only("true", "false"),  # a model that is not enabled is left out
     "session_properties": _session,  # of SQL models they are statements: see `_around`
     "gateway": _gateway,
 }

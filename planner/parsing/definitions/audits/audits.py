@@ -15,7 +15,6 @@ from mergeplan.planner.model.model import Audit, AuditCall
 from mergeplan.planner.parsing.definitions.audits.audit_calls import parameters
 from mergeplan.planner.parsing.definitions.body import is_jinja
 from mergeplan.planner.parsing.definitions.common_blocks import begins, block_statements, property_date, table_names
-from mergeplan.planner.parsing.definitions.kinds import cron
 from mergeplan.planner.parsing.definitions.project_defaults import Defaults
 from mergeplan.planner.parsing.definitions.properties import (
     Property,
@@ -27,6 +26,7 @@ from mergeplan.planner.parsing.definitions.properties import (
     settings,
     word,
 )
+from mergeplan.planner.parsing.definitions.schedules import cron
 from mergeplan.planner.parsing.macros.expand import check_places, expand, expand_block
 from mergeplan.planner.parsing.macros.splicing import is_placed, reads_as
 from mergeplan.planner.parsing.sql.misreading import misread
