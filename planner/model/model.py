@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from mergeplan.planner.errors import Place
@@ -10,7 +10,7 @@ from mergeplan.planner.fingerprint import encode_text
 from mergeplan.planner.intervals import Cron
 from mergeplan.planner.model.kind import Fill, Kind
 from mergeplan.planner.model.locator import Locator
-from mergeplan.planner.model.property import Facet, Property, declare
+from mergeplan.planner.model.property import Facet, declare, properties_of
 
 ROWS, LAYOUT, METADATA = Facet.ROWS, Facet.LAYOUT, Facet.METADATA
 TIMED, KEYED, UNMANAGED = Kind.INCREMENTAL_BY_TIME_RANGE, Kind.INCREMENTAL_BY_UNIQUE_KEY, Kind.INCREMENTAL_UNMANAGED
@@ -187,7 +187,7 @@ class Model:
     partitioned_by: tuple[str, ...] = ()  # columns and expressions over them, in Spark SQL
     clustered_by: tuple[str, ...] = ()  # columns that rows are sorted by within files
     partition_by_time_column: bool = declare(
-        True, LAYOUT, "its partitions are those of its time column", TIMED, pinned=True
+        True, LAYOUT, "`false` partitions a time-range table by a hidden column", TIMED, pinned=True
     )
     unique_key: tuple[str, ...] = ()  # columns and expressions over them, in Spark SQL
     when_matched: str = ""  # WHEN MATCHED ... of a MERGE, in Spark SQL over `source` and `target`
@@ -267,12 +267,13 @@ class Model:
         """Return key -> text in hashes of the properties of a facet that are not at their defaults."""
         if facet is LAYOUT and not self.kind.is_stored:
             return {}  # it has no files
-        values = {key: getattr(self, key) for key, row in PROPERTIES.items() if row.facet is facet and not row.pinned}
-        texts = {key: encode_text(value) for key, value in values.items() if value != PROPERTIES[key].default}
-        return {key: key if text == "True" else f"{key}={text}" for key, text in texts.items()}
+        properties = properties_of(type(self))  # type: ignore[arg-type]  # mypy takes the hash of its objects for it
+        rows = [row for row in properties.values() if row.facet is facet and not row.pinned]
+        values = {row.key: getattr(self, row.key) for row in rows if getattr(self, row.key) != row.default}
+        return {key: key if value is True else f"{key}={encode_text(value)}" for key, value in values.items()}
 
 
-PROPERTIES = {row.name: Property(row.name, row.default, **row.metadata) for row in fields(Model) if row.metadata}
+PROPERTIES = properties_of(Model)
 
 
 @dataclass(frozen=True)

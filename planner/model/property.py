@@ -6,9 +6,10 @@ and the reference page read it there: a new property is that row, and the code t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from typing import TypeVar
+from functools import cache
+from typing import Any, TypeVar
 
 from mergeplan.planner.model.kind import Kind
 
@@ -42,3 +43,9 @@ class Property:
 def declare(default: T, facet: Facet, doc: str, *kinds: Kind, pinned: bool = False) -> T:
     """Return a field of `Model` with the row of its property."""
     return field(default=default, metadata={"facet": facet, "doc": doc, "kinds": kinds, "pinned": pinned})
+
+
+@cache
+def properties_of(model: type[Any]) -> dict[str, Property]:
+    """Return key -> row of the properties of a class of models."""
+    return {row.name: Property(row.name, row.default, **row.metadata) for row in fields(model) if row.metadata}

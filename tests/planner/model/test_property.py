@@ -1,0 +1,113 @@
+"""A property that comes later needs no more than its row: what an edit of it does follows from that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import PROPERTIES, Model
+from mergeplan.planner.model.property import Facet, declare
+from mergeplan.planner.plan.change import Category, Change
+from tests.planner import test_every_property as properties
+from tests.planner.building import change_of, external, model, project, promote
+
+DOCS = Path(__file__).parents[3] / "docs" / "reference"
+RULES = {Facet.ROWS: "settings-changed", Facet.LAYOUT: "layout-changed", Facet.METADATA: "metadata-only"}
+
+
+@dataclass(frozen=True)
+class LaterModel(Model):
+    """A model of a later version."""
+
+    sampled: bool = declare(False, Facet.ROWS, "a part of the rows")
+    bloom_filter: tuple[str, ...] = declare((), Facet.LAYOUT, "columns with a filter")
+    contact: str = declare("", Facet.METADATA, "whom to ask")
+    color: int = declare(0, Facet.NONE, "its color")
+
+
+STORED = [kind for kind in properties.KIND if kind.is_stored]
+
+
+def later_model(kind: Kind, **values: Any) -> LaterModel:
+    parts = {"partitioned_by": "(n)"} if kind is Kind.INCREMENTAL_BY_PARTITION else {}
+    made = properties.read(properties.KIND[kind], **parts)
+    return LaterModel(**{field.name: getattr(made, field.name) for field in fields(Model)}, **values)
+
+
+def edit(kind: Kind, **values: Any) -> dict[str, Change]:
+    raw, reader = external("s.raw", "id n d e"), model("s.reader", "SELECT id FROM s.t")
+    before, after = later_model(kind), later_model(kind, **values)
+    return change_of(project(raw, before, reader), project(raw, after, reader))
+
+
+@pytest.mark.parametrize("kind", properties.KIND)
+def test_a_property_at_its_default_leaves_the_fingerprint_and_the_version(kind: Kind) -> None:
+    later = later_model(kind)
+    today = Model(**{field.name: getattr(later, field.name) for field in fields(Model)})
+    raw = external("s.raw", "id n d e")
+    old, new = (promote(project(raw, made))[0].snapshots["s.t"] for made in (today, later))
+
+    assert (old.fingerprint, old.version, old.meaning) == (new.fingerprint, new.version, new.meaning)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in properties.KIND if not kind.traits.always_forward_only])
+def test_an_edit_of_rows_makes_another_table_and_another_of_what_reads_it(kind: Kind) -> None:
+    changes = edit(kind, sampled=True)
+
+    assert (changes["s.t"].category, changes["s.t"].rule) == (Category.BREAKING, "settings-changed")
+    assert "`sampled` changed" in changes["s.t"].reason
+    assert changes["s.reader"].category is Category.INDIRECT_BREAKING
+    for change in (changes["s.t"], changes["s.reader"]):
+        assert change.old
+        assert change.new
+        assert change.old.version != change.new.version
+
+
+@pytest.mark.parametrize("kind", STORED)
+def test_an_edit_of_the_layout_makes_a_table_of_the_same_rows(kind: Kind) -> None:
+    change = edit(kind, bloom_filter=("id",))["s.t"]
+
+    assert (change.category, change.rule) == (Category.NON_BREAKING, "layout-changed")
+    assert change.old
+    assert change.new
+    assert change.old.version != change.new.version
+    assert change.old.meaning == change.new.meaning
+
+
+@pytest.mark.parametrize("kind", properties.KIND)
+def test_an_edit_of_metadata_keeps_the_table(kind: Kind) -> None:
+    change = edit(kind, contact="ann")["s.t"]
+
+    assert (change.category, change.rule) == (Category.METADATA, "metadata-only")
+    assert change.old
+    assert change.new
+    assert change.old.version == change.new.version
+
+
+@pytest.mark.parametrize("kind", properties.KIND)
+def test_an_edit_of_what_is_in_no_fingerprint_is_no_change(kind: Kind) -> None:
+    assert edit(kind, color=3) == {}
+
+
+@pytest.mark.parametrize("key", PROPERTIES)
+def test_a_row_says_what_an_edit_is_seen_to_be(key: str) -> None:
+    names = {properties.ROWS: Facet.ROWS, properties.LAYOUT: Facet.LAYOUT, properties.SAID: Facet.METADATA}
+    effects = {effect for _, _, by_kind in properties.PROPERTIES.get(key, ()) for effect in by_kind.values()}
+    effects |= {effect for _, name, _, _, effect in properties.kind_settings() if name == key}
+
+    assert {names[effect] for effect in effects} == {PROPERTIES[key].facet}
+
+
+@pytest.mark.parametrize("key", PROPERTIES)
+def test_the_reference_says_of_a_property_what_its_row_says(key: str) -> None:
+    row = PROPERTIES[key]
+    page = (DOCS / ("kinds.md" if row.kinds else "projects.md")).read_text()
+    lines = [line for line in page.splitlines() if line.startswith("| ") and f"`{key}" in line.split(" | ")[0]]
+    rules = (DOCS / "categories.md").read_text().splitlines()
+
+    assert any(row.doc in line for line in lines), f"no row of the page says of `{key}`: {row.doc}"
+    assert any(f"`{key}`" in line for line in rules if line.startswith(f"| `{RULES[row.facet]}`"))
