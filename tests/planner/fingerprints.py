@@ -109,15 +109,37 @@ def written_blocks() -> Iterator[str]:
 def block_hashes(block: str) -> str:
     """Return the hashes of a model that a text describes, and of a view that reads it."""
     try:
-        written = properties.read(block)
+        return model_hashes(properties.read(block))
     except ProjectError:
         return "refused"
+
+
+def model_hashes(made: Model) -> str:
+    """Return the hashes of a model, and of a view that reads it."""
     raw, other = external("s.raw", "id n d e"), external("s.other", "id")
     reader = model("s.reader", "SELECT id FROM s.t", Kind.VIEW)
-    snapshots = promote(project(raw, other, written, reader))[0].snapshots
-    made, read = snapshots["s.t"], snapshots["s.reader"]
-    prints = made.fingerprint
-    return " ".join((prints.data[:12], prints.metadata[:12], made.version, read.fingerprint.text, read.version))
+    snapshots = promote(project(raw, other, made, reader))[0].snapshots
+    there, read = snapshots["s.t"], snapshots["s.reader"]
+    prints = there.fingerprint
+    return " ".join((prints.data[:12], prints.metadata[:12], there.version, read.fingerprint.text, read.version))
+
+
+def judged_models() -> Iterator[tuple[str, Model]]:
+    """Yield models whose query is not judged by its meaning alone: what else is written decides."""
+    fields: list[dict[str, Any]] = [
+        *({"pre_statements": statements} for statements in VALUES["pre_statements"]),
+        {"settings": VALUES["settings"][0]},
+        {"settings": (("spark.sql.caseSensitive", "true"),)},
+        {"misread": "json path $.a"},
+        {"sql": "SELECT id, n FROM s.raw ORDER BY n"},
+        {"sql": "SELECT RAND() AS id"},
+        {"sql": "SELECT id FROM (SELECT TRANSFORM (id) USING 'cat' AS (id) FROM s.raw)"},
+        {"sql": "SELECT id FROM s.raw WHERE d < @end_ds"},
+        {"python": VALUES["python"][0], "sql": "", "columns": VALUES["columns"][0]},
+    ]
+    for block in ("FULL", "VIEW", "EMBEDDED", properties.KIND[Kind.INCREMENTAL_BY_TIME_RANGE]):
+        for number, values in enumerate(fields):
+            yield f"judged {number} {block}", replace(properties.read(block), **values)
 
 
 def field_models() -> Iterator[tuple[str, dict[str, Any]]]:
@@ -167,7 +189,8 @@ def make_pins() -> dict[str, str]:
     calls = [call for calls in (properties.FIELDS["audits"], *VALUES["audits"]) for call in calls]
     audits = {f"audit {number}": digest(encode_text(call)) for number, call in enumerate(calls)}
     plans = {f"plan {number}": text for number, text in enumerate(plan_ids())}
-    return blocks | {f"field {name}": field_hashes(fields) for name, fields in field_models()} | audits | plans
+    judged = {name: model_hashes(made) for name, made in judged_models()}
+    return blocks | {f"field {name}": field_hashes(fields) for name, fields in field_models()} | audits | plans | judged
 
 
 def read_pins() -> dict[str, str]:
