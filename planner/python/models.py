@@ -15,7 +15,7 @@ from typing import Any
 from sqlglot import exp
 
 from mergeplan.planner.errors import Place, ProjectError, ProjectErrors
-from mergeplan.planner.fingerprint import digest
+from mergeplan.planner.fingerprint import digest, encode_text
 from mergeplan.planner.model.kind import Fill, Kind
 from mergeplan.planner.model.model import Model, PythonCode
 from mergeplan.planner.naming import ColumnName
@@ -121,7 +121,7 @@ def _model(
     values = tuple(sorted((name, json.dumps(value, default=str)) for name, value in variables.items()))
     gateway = (model.gateway or defaults.gateway) if any("gateway" in files[path] for path in code.files) else ""
     read = reader.queried(model.name, code, [str(value) for value in variables.values()])
-    parts = (code.digest, repr(values), gateway)
+    parts = (code.digest, encode_text(values), gateway)
     whole = digest(*parts, *([read] if read else []))[:32]
     any_file = next((str(access) for access in code.reads.unknown), "")
     python = PythonCode(registration.path, registration.name, whole, values, digest(*parts)[:32], any_file)

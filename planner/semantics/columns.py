@@ -10,6 +10,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.qualify import qualify
 
+from mergeplan.planner.fingerprint import encode_text
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.model.table_order import order_columns
 from mergeplan.planner.semantics.dependencies import depends_on, source_columns
@@ -122,7 +123,8 @@ def model_shape(model: Model, parents: Mapping[str, Parent], memory: ShapeMemory
     by_rules = not model.shaping and all(key in RULED for key, _ in model.settings)
     if by_rules and not model.misread and (not own or shape.own is not None):
         return follow_itself(shape, model.name) if own else shape
-    text = shape.text if by_rules else Digests().hash_texts("as written", repr(model.shaping), _as_written(model.sql))
+    text, before = shape.text, encode_text(model.shaping)
+    text = text if by_rules else Digests().hash_texts("as written", before, _as_written(model.sql))
     text = Digests().hash_texts("as written", model.misread, text) if model.misread else text
     every = {name: Reads(every=True) for name in parents}
     unresolved = shape.unresolved if by_rules else None

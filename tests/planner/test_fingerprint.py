@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import field, make_dataclass
+from dataclasses import field, make_dataclass, replace
 from typing import Any
 
 import pytest
 
 from mergeplan.planner.fingerprint import encode_text
+from mergeplan.planner.intervals import Cron
 from mergeplan.planner.model.kind import Kind
-from mergeplan.planner.model.model import AuditCall, Column, DbtVersions, History, SignalCall, Statement
+from mergeplan.planner.model.model import (
+    AuditCall,
+    Column,
+    DbtVersions,
+    History,
+    Model,
+    PythonCode,
+    Seed,
+    SignalCall,
+    Statement,
+)
 
-from .fingerprints import make_pins, read_pins
+from .fingerprints import QUERY, make_pins, model_hashes, read_pins
 
 PINS = read_pins()
 
@@ -33,6 +44,20 @@ VALUES = [
     SignalCall("a"),
     Statement("a"),
 ]
+FIELDS: list[tuple[str, Any]] = [
+    ("audits", AuditCall("a")),
+    ("columns", Column("id", "int", "x")),
+    ("history", History(dbt=DbtVersions())),
+    ("pre_statements", Statement("SET VAR x = 1")),
+    ("post_statements", Statement("ANALYZE TABLE a", harmless=True)),
+    ("on_virtual_update", Statement("GRANT a", harmless=True)),
+    ("signals", SignalCall("a")),
+    ("seed", Seed("s.csv", "1", ("id",))),
+    ("python", PythonCode("a.py", "execute", "2")),
+    ("cron", Cron("@daily")),
+    ("auto_restatement_cron", Cron("@daily")),
+]
+KINDS = {"history": Kind.SCD_TYPE_2_BY_COLUMN, "seed": Kind.SEED}
 
 
 def extend(value: Any) -> type[Any]:
@@ -47,6 +72,18 @@ def test_a_field_that_a_class_gets_later_is_written_only_where_it_is_set(value: 
 
     assert encode_text(later(**vars(value))) == encode_text(value) == repr(value).replace(", dbt=None", "")
     assert encode_text(later(**vars(value), later="yes")) == f"{encode_text(value)[:-1]}, later='yes')"
+
+
+@pytest.mark.parametrize(("name", "value"), FIELDS)
+def test_a_field_that_a_class_gets_later_leaves_fingerprints_and_versions(name: str, value: Any) -> None:
+    made = Model("s.t", KINDS.get(name, Kind.FULL), "", 1, "", "" if name in ("seed", "python") else QUERY)
+    made = replace(made, unique_key=("id",) if name == "history" else (), columns=(Column("id", "int"),))
+    several = isinstance(getattr(made, name), tuple)
+    sides: list[dict[str, Any]] = [{name: (one,) if several else one} for one in (value, extend(value)(**vars(value)))]
+
+    today, later = (model_hashes(replace(made, **side)) for side in sides)
+
+    assert today == later
 
 
 @pytest.mark.parametrize("value", [1.5, {"a": 1}, {1}, object(), Kind])
