@@ -71,13 +71,12 @@ class QuickServer(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Close what listens, then idle connections; open requests have STOP_SECONDS, and no connection stays open."""
+        await self._stop_accepting()
         for server in self.servers:
             server.close()
         for listening in sockets or []:
             listening.close()
         state, deadline = self.server_state, self._loop.time() + STOP_SECONDS
-        for _ in range(ACCEPT_ROUNDS):
-            await asyncio.sleep(0)
         for connection in list(state.connections):
             connection.shutdown()
         while (state.connections or state.tasks) and self._loop.time() < deadline:
@@ -88,6 +87,14 @@ class QuickServer(uvicorn.Server):
             connection.transport.abort()
         await asyncio.sleep(0.002)
         await self.lifespan.shutdown()
+
+    async def _stop_accepting(self) -> None:
+        """Accept nothing more, and let each accepted connection become known: asyncio loses it once the server is
+        closed."""
+        for listening in (one for server in self.servers for one in server.sockets):
+            self._loop.remove_reader(listening.fileno())
+        for _ in range(ACCEPT_ROUNDS):
+            await asyncio.sleep(0)
 
 
 class Sandbox(Stage):
