@@ -150,7 +150,7 @@ def _clause_of(node: exp.Expr, select: exp.Select) -> exp.Expr:
 
 
 def _items(select: exp.Select, clause: exp.Expr | None) -> list[exp.Expr]:
-    """Return the tables that names of a clause may refer to: in ON, only those before it."""
+    """Return the tables that names of a clause may refer to: in ON, only those up to its join."""
     first = select.args.get("from_")
     items = [first.this] if first and clause is not first else []
     for join in select.args.get("joins") or ():

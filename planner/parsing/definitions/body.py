@@ -115,7 +115,6 @@ class _Reader:
         self.functions: frozenset[str] = frozenset()  # temporary ones, made so far
 
     def add_statement(self, part: StatementTokens, *, views: bool) -> None:
-        """Add one statement: a `@DEF`, the query, or a statement before or after it."""
         if self.scope.kind == "SEED" and "".join(token.text for token in part.tokens[:2]).upper() == SEED_ROWS:
             self.after_query = True
             return

@@ -132,7 +132,6 @@ def _without_followers(error: ValidationError) -> list[Mapping[str, Any]]:
 def _sentence(
     document: Document, key_path: tuple[str | int, ...], kind: type[BaseModel], error: Mapping[str, Any]
 ) -> tuple[tuple[str | int, ...], str, str]:
-    """Return the place, message and hint of one pydantic error."""
     own = tuple(error["loc"])
     path = (*key_path, *(part if isinstance(part, int) else str(part) for part in own))
     key = str(own[-1]) if own else ""
@@ -164,7 +163,6 @@ def _display_value(value: object) -> str:
 
 
 def _keys(kind: type[BaseModel], path: tuple[str | int, ...]) -> list[str]:
-    """Return the keys that are known at a path below a section."""
     section: Any = kind
     for part in path:
         fields = getattr(section, "model_fields", {})

@@ -92,7 +92,6 @@ def _model(document: Document, text: str, defaults: Defaults, index: int, name: 
 
 
 def _is_partial(document: Document, index: int, value: object) -> bool:
-    """Return True if the table may have other columns than the listed ones."""
     if value not in (None, True, False):
         raise document.error((index, "partial_columns"), "`partial_columns` must be true or false.")
     return bool(value)

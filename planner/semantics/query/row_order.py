@@ -221,7 +221,6 @@ class _Writer:
         return f"[{', '.join((*texts, *star))}]"
 
     def _outputs_by_name(self, node: exp.Expr, named: _Named, ctes: With) -> dict[str, str]:
-        """Return the outputs by name, which a bare name in ORDER BY refers to."""
         outputs = node.args.get("expressions") or ()
         return {output.alias_or_name.lower(): self._any(output.unalias(), named, ctes) for output in outputs}
 

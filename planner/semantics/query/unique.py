@@ -140,7 +140,6 @@ def _without_way(term: Term) -> Term:
 
 
 def _name(relation: Relation, value: Value) -> str | None:
-    """Return the column in which a relation shows a value, or None."""
     return next((name for name, shown in relation.columns.items() if _same(shown, value)), None)
 
 

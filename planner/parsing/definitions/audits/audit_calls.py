@@ -63,7 +63,6 @@ def check_call(call: AuditCall, audits: Mapping[str, Audit], place: Located) -> 
 
 
 def _wrong(call: AuditCall, audits: Mapping[str, Audit]) -> tuple[str, str] | None:
-    """Return what is wrong with a call and a hint, or None."""
     own, known = audits.get(call.name), BUILT_IN.get(_builtin_name(call.name))
     if own is not None:
         if own.standalone:

@@ -206,8 +206,6 @@ def _matching(operator: str, *, requires_match: bool) -> Callable[[Arguments], s
 
 
 def _statistic(function: str, name: str) -> Callable[[Arguments], str]:
-    """Return the builder of an audit whose aggregate over all rows must be within a range."""
-
     def query(arguments: Arguments) -> str:
         value = f"{function}({_column(arguments)})"
         outside = _outside(value, arguments)

@@ -122,7 +122,7 @@ def _classes(path: str, tree: ast.Module) -> Iterator[Materialization]:
 
 
 def _is_one(node: ast.ClassDef, names: Names) -> bool:
-    """Return True for a class that SQLMesh finds, or a base class with an `insert`."""
+    """Return True for a class that SQLMesh finds: a direct subclass, or any class with an `insert`."""
     return any(import_path(base, names).endswith(f".{BASE}") for base in map(_base, node.bases)) or any(
         isinstance(statement, ast.FunctionDef) and statement.name == "insert" for statement in node.body
     )

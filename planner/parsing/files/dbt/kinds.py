@@ -78,7 +78,6 @@ def _seed(node: DbtNode) -> DbtKind:
 
 
 def _snapshot(node: DbtNode) -> DbtKind:
-    """Return the kind of a snapshot: the history of rows, with dbt's columns."""
     strategy = str(node.settings.get("strategy") or "")
     read = SNAPSHOTS.get(strategy)
     if read is None:

@@ -199,7 +199,6 @@ def _skip_words(tokens: Sequence[Token], words: int) -> int:
 
 
 def _properties(statement: _Statement, at: int) -> Iterator[str]:
-    """Yield the properties in parentheses, with keys as MODEL has them."""
     _read_parentheses(statement, at)
     tokens = statement.tokens[at + 1 : _closing(statement.tokens, at)]
     starts = [-1, *(index for index, token in enumerate(tokens) if token.text == ","), len(tokens)]
