@@ -19,7 +19,7 @@ CALLS: dict[type[exp.Expr], str] = {exp.TsOrDsToDate: "date", exp.Date: "date", 
 
 
 def dbt_history(prop: Property, history: History) -> History:
-    """The history with what dbt adds to it; ProjectError for two columns of one name."""
+    """Return the history with the columns that dbt adds; raise ProjectError for two columns of one name."""
     options = settings(properties(prop.source, inside(prop)), KEYS, (), "dbt_snapshot")
     names = {
         key: word(options[key]).lower() if key in options else default
@@ -46,7 +46,7 @@ def dbt_history(prop: Property, history: History) -> History:
 
 
 def _moment(prop: Property, type_: str) -> str:
-    """A constant time, as Spark SQL; ProjectError for one that would give dbt's column another type."""
+    """Return a constant time as Spark SQL; raise ProjectError for one that would give dbt's column another type."""
     source = SourceText(prop.source.path, prop.text, "spark")
     tree = parse_tokens(source, list(tokenize(source)), "`valid_to_current`")
     kind = _time_type(tree)
