@@ -39,7 +39,7 @@ class AllowedAddress:
 
 
 def parse_addresses(text: str, variable: str) -> tuple[AllowedAddress, ...]:
-    """Return the addresses of a comma-separated list; RequestError names the variable and the entry.
+    """Return the addresses of a comma-separated list; raise RequestError, which names the variable and the entry.
 
     >>> parse_addresses("db.internal:5432, 10.1.0.0/16, [fd00::1]:443", "X")[:2]
     (AllowedAddress(host='db.internal', port=5432), AllowedAddress(host='10.1.0.0/16', port=0))

@@ -139,7 +139,6 @@ def _open_files(process: int) -> set[str]:
 
 
 def _family(process: int) -> Iterator[int]:
-    """Yield a process and its descendants."""
     yield process
     with suppress(OSError):
         for task in os.listdir(f"/proc/{process}/task"):

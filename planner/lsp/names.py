@@ -210,7 +210,6 @@ class _Reader:
                 yield span, tuple((name, owner, columns) for name, (owner, columns) in meant.items())
 
     def _sources(self, scope: Scope) -> dict[str, tuple[Owner, tuple[str, ...] | None]]:
-        """Return alias -> owner and columns of the sources after FROM."""
         sources: dict[str, tuple[Owner, tuple[str, ...] | None]] = {}
         for alias, (_, source) in scope.selected_sources.items():
             if isinstance(source, exp.Table):
@@ -305,7 +304,6 @@ def _start(table: exp.Table) -> int:
 
 
 def _span_of(select: exp.Expr) -> Span | None:
-    """Return the span from the first identifier of an expression to the last."""
     places = [node.meta for node in select.find_all(exp.Identifier) if "start" in node.meta]
     if not places:
         return None
@@ -333,5 +331,4 @@ def _star_span(file: SqlFile, select: exp.Expr, item: exp.Expr) -> Span | None:
 
 
 def _branches(scope: Scope) -> list[Scope]:
-    """Return the branches of a UNION; none for any other query."""
     return list(scope.set_operation_scopes)

@@ -174,7 +174,6 @@ def _moment(value: Any) -> str:
 
 
 def _call_entry(entry: Callable[..., Any], context: Context, moments: Mapping[str, datetime]) -> Any:
-    """Call a function with the arguments that it accepts."""
     wanted = inspect.signature(entry).parameters
     takes_all = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in wanted.values())
     return entry(context, **{name: at for name, at in moments.items() if takes_all or name in wanted})

@@ -185,7 +185,6 @@ def _variables(code: Reached, files: Mapping[str, str], variables: Mapping[str, 
 
 
 def _lines(module: Module, registration: RegisteredModel) -> dict[str, int]:
-    """Return the line of each argument of @model."""
     lines: dict[str, int] = {}
     for node in module.defined.get(registration.name, ()):
         for decorator in getattr(node, "decorator_list", ()):
@@ -315,7 +314,6 @@ def _column_name(name: Any, dialect: str) -> str:
 
 
 def _column(name: Any, dialect: str) -> str:
-    """Return the name of a property, quoted if necessary."""
     text = str(name)
     if re.fullmatch(r"[A-Za-z_][\w.]*", text, re.ASCII):
         return text

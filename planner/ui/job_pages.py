@@ -181,7 +181,6 @@ def _choosable(plan: PlanView) -> Collection[str]:
 
 
 def _costs(plan: PlanView) -> str:
-    """Return the cost of computing the plan, as far as it is known."""
     read = sum(model.estimate.bytes for model in plan.models)
     seconds = sum(model.estimate.seconds for model in plan.models)
     parts = [f"about {size_text(read)} read" if read else "", f"about {duration_text(seconds)}" if seconds else ""]

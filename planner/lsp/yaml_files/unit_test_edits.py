@@ -75,7 +75,6 @@ def _edit(path: str, node: yaml.Node, text: str) -> Edit:
 
 
 def _text(view: ProjectView, path: str) -> str:
-    """Return the test's file, as it is open or on the disk."""
     if path in view.texts:
         return view.texts[path]
     try:
