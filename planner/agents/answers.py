@@ -14,7 +14,7 @@ from mergeplan.planner.contract.lines import ErrorLine
 Json = dict[str, Any]
 T = TypeVar("T")
 MOST = 200  # of a list in one answer
-# Jobs that read rows: what Spark says of a query that failed may quote values.
+# Jobs that read rows: Spark's message about a failed query may quote values.
 READS_ROWS = frozenset({JobKind.APPLY, JobKind.AUDIT, JobKind.DATA_DIFF, JobKind.PHYSICAL_PLAN})
 OURS = frozenset(
     """ProjectError RuleBroken RequestError Refused TooCostly AuditFailed PlanMoved LeaseHeld CatalogBusy Cancelled
@@ -41,7 +41,7 @@ def job_answer(view: JobView, checks: Sequence[CheckResult], limit: int, offset:
     data["errors"] = [dump(hide_rows(error, view.kind)) for error in view.errors]
     data["checks"] = [dump(check) for check in checks]
     if view.result is not None:
-        data["result"].pop("plan", None)  # it stands in `plan`
+        data["result"].pop("plan", None)  # it is in `plan`
         for audit in data["result"].get("audits") or ():
             audit.pop("sample", None)  # the project may have these rows shown as they are
     totals: dict[str, int] = {}

@@ -22,14 +22,14 @@ DEFAULT: Mapping[ToolGroup, Decision] = {
     **dict.fromkeys(ToolGroup, Decision.ALLOW),
     ToolGroup.APPLY: Decision.ASK,
 }
-MOST_TABLES = 20  # that a plan may compute which an agent applies, where the operator says nothing else
+MOST_TABLES = 20  # that a plan applied by an agent may compute, unless the operator sets another limit
 SCOPES: Mapping[ToolGroup, Scope] = {
     ToolGroup.READ: Scope.READ,
     ToolGroup.PLAN: Scope.PLAN,
     ToolGroup.CHECK: Scope.PLAN,
     ToolGroup.APPLY: Scope.APPLY,
 }
-LOCAL = Principal("local", Scope.APPLY)  # who starts the server on standard input and output
+LOCAL = Principal("local", Scope.APPLY)  # the user who starts the server on standard input and output
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from mergeplan.planner.model.model import Column
 
-SCHEMA = "global_temp"  # in which stand-ins are, as temporary views
+SCHEMA = "global_temp"  # the schema of the stand-ins, which are temporary views
 OLD, NEW = "__as_before", "__as_planned"  # how the names end of an empty table's columns that one side alone reads
 
 

@@ -60,7 +60,7 @@ class Connection:
     apart: tuple[str, ...] = ()
     jars_dir: str | None = None
     comments: bool = True  # tables, views and columns are commented
-    serves: bool = False  # a Spark of our own lets other processes of this machine in, who know its token
+    serves: bool = False  # our own Spark admits other processes of this machine that know its token
     functions: tuple[str, ...] = ()
 
 

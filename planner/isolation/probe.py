@@ -20,7 +20,7 @@ from mergeplan.planner.isolation.seccomp import Network
 
 PYTHON = (sys.executable, "-I", "-S")
 SOUND = "sound"
-# What is `allowed` must work, and every one of `attacks` fail; else it says which, by sign and number.
+# All of `allowed` must work, and all of `attacks` fail; else it prints which did not, by sign and number.
 PROBE = """
 import os, socket, sys
 secret, scratch, port = sys.argv[1:]

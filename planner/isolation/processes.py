@@ -13,7 +13,7 @@ from pathlib import Path
 
 POLL_SECONDS = 0.05
 CANCEL = signal.SIGTERM  # the planner ends what it has begun on Spark
-LEAVE = signal.SIGUSR1  # it leaves what a Spark Connect server goes on with: the next one waits for that
+LEAVE = signal.SIGUSR1  # it leaves what a Spark Connect server continues: the next planner waits for that
 
 
 def birth(pid: int) -> str:

@@ -24,7 +24,7 @@ from mergeplan.planner.parsing.files.model_file import property_names
 from mergeplan.planner.parsing.macros.expand import BUILT_IN, DATES
 from mergeplan.planner.parsing.sql.spark_registry import OPEN, OPERATORS
 
-CURSOR = "mergeplan_cursor"  # stands in the text where something is to be written, so that it can be parsed
+CURSOR = "mergeplan_cursor"  # marks the place of the cursor, so that an unfinished text can be parsed
 _WORD = re.compile(r"(?<![\w@])[\w@]*\Z")
 _TABLE_WORD = re.compile(r"\b(FROM|JOIN)\s+([\w.`]*)\Z", re.IGNORECASE)
 _QUALIFIED = re.compile(r"(?<!\w)(\w+)\.\w*\Z")

@@ -22,7 +22,7 @@ class GraphWish:
     up: int = 2  # steps towards what the focus reads
     down: int = 2
     selector: str = ""  # `+shop.orders+`, `tag:x`
-    fold: str = "auto"  # auto: only where there is too much, all, none
+    fold: str = "auto"  # auto: only if there are too many boxes, all, none
     opened: tuple[str, ...] = ()  # schemas that stay unfolded
 
 

@@ -37,7 +37,7 @@ TABS = (
 )
 CATALOG_TABS = TABS[:4]  # of a server that makes no plans
 CATEGORY_NAMES = {"non_breaking": "Non-breaking", "forward_only": "Forward-only"}
-# Everything is loaded from this server and nothing is run that stands in a page.
+# Everything is loaded from this server, and no script in a page is run.
 POLICY = "; ".join(
     (
         "default-src 'none'",

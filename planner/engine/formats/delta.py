@@ -29,9 +29,9 @@ from mergeplan.planner.engine.table_files import TableFiles
 from mergeplan.planner.intervals import Timeline
 from mergeplan.planner.naming import quote_column
 
-OURS = "mergeplan"  # what every commit of ours says of itself, a merge also which one it is
+OURS = "mergeplan"  # in the metadata of each of our commits; a merge adds its batch
 MARK = re.compile(rf"{OURS} batch ([0-9a-f]{{16}}) after version (\d+)")
-METADATA = "spark.databricks.delta.commitInfo.userMetadata"  # what the commit of a statement says of itself
+METADATA = "spark.databricks.delta.commitInfo.userMetadata"  # sets the metadata of a statement's commit
 RECENT = 20  # commits among which the last merge is looked for first
 READER = "delta.minReaderVersion"
 PLAIN = "1"  # a reader that knows files and the columns in them by their names, and nothing more
@@ -57,7 +57,7 @@ class Delta(CommittedTables):
         """Create the schema and the empty table unless they exist; return True if the table was missing."""
         is_new = create_table(self._sessions, table, table.options, comments=self._comments)
         if is_new and table.partitioning and self._history(table.name, 1)[0]["version"]:
-            # A drop that was cut off left its files there, and Delta takes them for the table's.
+            # An interrupted drop left its files there, and Delta takes them for the table's.
             self._run(f"DELETE FROM {quote_name(table.name)}")
         return is_new
 

@@ -16,7 +16,7 @@ RETENTION, LOG, OURS = "delta.deletedFileRetentionDuration", "delta.logRetention
 WEEK = timedelta(days=7)  # Delta's default, and the shortest that it calls safe
 LOG_DEFAULT = timedelta(days=30)
 LONGEST = timedelta(days=36_500)
-MARGIN = timedelta(days=1)  # between the clocks of those who write files, those who keep them and ours
+MARGIN = timedelta(days=1)  # between the clocks of writers, of the storage and ours
 HOUR = timedelta(hours=1)
 _UNITS = {"minute": timedelta(minutes=1), "hour": HOUR, "day": timedelta(days=1), "week": WEEK}
 _INTERVAL = re.compile(r"(?:interval\s+)?(\d{1,7})\s+(minute|hour|day|week)s?")

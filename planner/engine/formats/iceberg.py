@@ -29,10 +29,10 @@ from mergeplan.planner.errors import QueryError
 from mergeplan.planner.intervals import Timeline
 from mergeplan.planner.naming import field_names, parts_of, quote_column
 
-KEY = "mergeplan"  # what every snapshot of ours says of itself, a merge also which one it is
+KEY = "mergeplan"  # in the summary of each of our snapshots; a merge adds its batch
 OURS = "written"
 MARK = re.compile(r"batch ([0-9a-f]{16}) after (\d+)")
-METADATA = f"spark.sql.iceberg.snapshot-property.{KEY}"  # what the snapshot of a statement says of itself
+METADATA = f"spark.sql.iceberg.snapshot-property.{KEY}"  # sets the summary of a statement's snapshot
 MAX_AGE = "history.expire.max-snapshot-age-ms"
 FOR_EVER = 3_155_760_000_000  # milliseconds: a hundred years
 IN_HIVE = re.compile(r"[\w .$]+")  # the names of fields that Hive's metastore reads in the text of a type

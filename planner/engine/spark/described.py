@@ -9,7 +9,7 @@ from mergeplan.planner.engine.spark.quoting import quote_name
 from mergeplan.planner.engine.spark.sessions import Sessions
 from mergeplan.planner.model.table_format import FILE_FORMATS
 
-# How a catalog of its own describes a view, and how everything else is described.
+# The heading of everything but a view of another catalog, and that of such a view.
 DETAILED = ("# Detailed Table Information", "# Detailed View Information")
 NO_OBJECT = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
 
@@ -22,7 +22,7 @@ class Described:
     comments: dict[str, str]  # of the columns
     partitions: tuple[str, ...] = ()  # the columns that it is partitioned by
     is_view: bool = False
-    has_policy: bool = False  # who reads it sees other rows or values than it holds, by functions of the catalog
+    has_policy: bool = False  # functions of the catalog show its readers other rows or values than it holds
 
     @property
     def properties(self) -> str:
@@ -111,4 +111,4 @@ def has_schema(sessions: Sessions, schema: str) -> bool:
     except Exception as error:
         if not is_spark(error):
             raise
-        return True  # the statement says what is wrong
+        return True  # the statement reports the error

@@ -9,7 +9,7 @@ from typing import Any
 from mergeplan.planner.errors import Cancelled, MergeplanError, QueryError, SparkUnavailable
 
 CANCELLED = ("OPERATION_CANCELED", "OPERATION_CANCELLED", "SPARK_JOB_CANCELLED")
-WRAPPER = "SELECT * FROM (\n"  # what stands before a query that must not be a command: a line of its own
+WRAPPER = "SELECT * FROM (\n"  # precedes a query that must not be a command: a separate line
 # How Java reports a class that is nowhere on its path: by the name of the error, or by the class's path alone.
 _CLASS_LACKED = re.compile(
     r"(?:NoClassDefFoundError:|ClassNotFoundException:|details = \"|^)\s*(?:Could not initialize class )?"
@@ -99,7 +99,7 @@ def sentences(text: str) -> tuple[str, str]:
             "`spark.jars.packages`, or leave out the setting that asks for it, and start Spark again."
         )
         return f"{LACKS} `{lacked[1].replace('/', '.')}` among its jars.", hint
-    if unreachable := re.search(r'details = "([^"]+)"', text):  # how gRPC tells of a server that is not there
+    if unreachable := re.search(r'details = "([^"]+)"', text):  # gRPC's message for an unreachable server
         text = f"Spark does not answer: {unreachable[1]}."
     text = re.sub(r"^\s*(\([\w.$]+\)\s*)?(\[[A-Z][A-Z0-9_.]+\]\s*)?", "", text)
     text = re.sub(r"^((\w+\.)+[A-Z]\w+: )+|MetaException\(message:(?=.*\))", "", text)  # Java's names of its errors

@@ -9,7 +9,7 @@ from pathlib import Path
 from mergeplan.planner.engine.formats.tested_pairs import PACKAGES, how_to_bring
 from mergeplan.planner.errors import RequestError
 
-FETCHING = 600.0  # seconds for the first start; afterwards they lie in the folder that Spark keeps them in
+FETCHING = 600.0  # seconds for the first start; afterwards they are in Spark's folder of fetched jars
 UNRESOLVED = re.compile(r"unresolved dependency: ([\w.-]+)#([\w.-]+);([\w.-]+)")
 
 

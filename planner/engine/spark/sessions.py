@@ -30,7 +30,7 @@ class Sessions:
         self._lock = threading.RLock()  # a signal's handler may come in on top of a statement
         self._era = 0  # counts the calls of cancel()
         self._under_way: dict[int, int] = {}
-        self.operations = 0  # writes under way that go on without us
+        self.operations = 0  # running writes that continue without us
         self.new_schemas = FirstAlone()  # by name: in which something is created
         self.is_lost = False  # Spark ended, ran out of memory or stopped answering
 

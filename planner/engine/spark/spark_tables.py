@@ -178,7 +178,7 @@ class SparkTables:
             version = self._format(known.format).version(name, known)
             if not version:
                 return ""
-            # All that the catalog says counts: not every change of what is read is a commit of the table.
+            # The whole description in the catalog counts: not every change of what is read is a commit of the table.
             return digest(version, repr(sorted(known.details.items())), repr(table_columns(self._sessions, name)))
 
     def refresh(self, name: str) -> None:

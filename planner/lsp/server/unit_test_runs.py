@@ -20,7 +20,7 @@ def run_unit_test(root: Path, path: str, name: str, children: Children) -> dict[
 
     The file is read as it is on the disk. The process is among `children` while it runs.
     """
-    # `-P`: no module of the folder that the editor stands in takes the place of one of ours
+    # `-P`: no module of the editor's working folder replaces one of ours
     command = [sys.executable, "-P", "-m", "mergeplan", "test", f"{path}::{name}", "-p", str(root)]
     environ = {VARIABLE: REQUIRED, **os.environ}
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}

@@ -52,7 +52,7 @@ class _Rewriter(ast.NodeTransformer):
         return ast.copy_location(ast.UnaryOp(ast.Not(), test) if negated else test, node)
 
     def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.AST:
-        node.value = self.visit(node.value)  # what stands behind the colon remains a part of the text
+        node.value = self.visit(node.value)  # the format after the colon remains a part of the text
         return node
 
 

@@ -23,7 +23,7 @@ TYPES = {
     "GCPPostgresConnectionConfig": "gcp_postgres",
     "GithubCICDBotConfig": "github",
     "MWAASchedulerConfig": "mwaa",
-}  # of the others the name says it: `SparkConnectionConfig` is `spark`
+}  # the others follow from the name: `SparkConnectionConfig` is `spark`
 MODES = {"all_full": "full", "all_semi": "semi", "all_off": "off"}  # of `CategorizerConfig`
 CATEGORIZED = ("external", "python", "sql", "seed")
 _TYPED = re.compile(r"(\w+)(?:Connection|Scheduler)Config")

@@ -45,7 +45,7 @@ from mergeplan.planner.python.dbt_code.yaml_limit import limit_yaml
 from mergeplan.planner.python.serving import run
 
 VERSIONS = "dbt-core 1.7 or newer, below 2, with dbt-spark or dbt-databricks"
-KIND_OF_ERROR = re.compile(r"^\w+ Error( in \w+ [\w.]+ \([^)]*\))?:? ?")  # what dbt says before what is wrong
+KIND_OF_ERROR = re.compile(r"^\w+ Error( in \w+ [\w.]+ \([^)]*\))?:? ?")  # dbt's words before the error itself
 EXCERPT = re.compile(r" -{10,} .* Raw Error: -{10,}")  # of a YAML file, on several lines
 NO_ADAPTER = re.compile(r"Could not find adapter type (\w+)!")
 EDGES = ("\ue000start\ue001", "\ue000end\ue001")  # of a batch in a compiled text: `files/dbt/kinds.py` knows them
@@ -115,7 +115,7 @@ class DbtWork:
         refuse_settings(Path(self.root), ("http_path",) if has_path else ())
         home = Path(request["home"])
         (home / "profiles.yml").write_text(request["profiles"], encoding="utf-8")
-        tempfile.tempdir = str(home)  # no variable says it any more
+        tempfile.tempdir = str(home)  # no variable names it any more
         os.environ.clear()  # of templates, which read only what the operator lets them
         own = {"HOME": "/nonexistent", "DBT_SEND_ANONYMOUS_USAGE_STATS": "false", **stand_ins(Path(self.root))}
         os.environ.update({**own, **request["environment"]})
@@ -232,7 +232,7 @@ class Compiling:
 
         if not text.lstrip().upper().startswith(("{", "ALTER", "SET")):
             return text
-        with suppress(Exception), self.questions.answering(node, is_later=None):  # it is refused as it stands
+        with suppress(Exception), self.questions.answering(node, is_later=None):  # it is refused unrendered
             context = self.compiler._create_node_context(node, self.manifest, fixed_context(self.config))
             return str(get_rendered(text, context, node))
         return text
@@ -251,7 +251,7 @@ class Compiling:
             rendered = str(get_rendered(text, context, node)).strip()
             if not any(SHOWN in statement or MARKED.search(statement) for statement in (*sent, rendered)):
                 return [*sent, *([rendered] if rendered else [])]
-        return [text]  # which is refused as it stands
+        return [text]  # which is refused unrendered
 
     def texts(self, node: Any, kind: str, config: Mapping[str, Any]) -> dict[str, Any]:
         """Return the compiled texts of a node, or the types of a seed."""

@@ -38,7 +38,7 @@ def refuse_settings(root: Path, known: Collection[str]) -> None:
         try:
             settings = yaml.safe_load(text)
         except yaml.YAMLError:
-            continue  # which dbt says
+            continue  # which dbt reports
         sections = settings if isinstance(settings, dict) else {}
         for value in _texts({name: sections.get(name) for name in SECTIONS}):
             read, timed = _READ.search(value), _TIME.search(value)

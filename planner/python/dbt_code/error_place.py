@@ -9,7 +9,7 @@ from glob import escape, glob
 
 HEADER = re.compile(r"^\w+ Error in \w+ [\w.]+ \(([^)]*)\)")
 NAMED_FILE = re.compile(r"(?<![\w./-])([\w./-]+\.(?:sql|ya?ml|csv|md))\b")
-OWN_CODE = "top-level template code"  # how Jinja calls what stands in no macro, in a traceback
+OWN_CODE = "top-level template code"  # Jinja's name for code outside of macros, in a traceback
 SECRET = re.compile(r"Secret env vars are allowed only in .*Found '(\w+)'", re.DOTALL)  # the files it names are right
 
 MISSING = re.compile(r"Env var required but not provided: '(\w+)'")  # which names no file, or that of a model

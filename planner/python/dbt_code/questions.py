@@ -36,7 +36,7 @@ class Questions:
         self._tables = tables
         self.answers: Mapping[str, Any] = {}
         self._node = ""  # the id of the one that is compiled
-        self._is_later: bool | None = False  # its table is there; None where no run is a later one
+        self._is_later: bool | None = False  # its table exists; None if no run is a later one
         self.asked: list[dict[str, str]] = []
         self._sent: list[str] | None = None  # statements of a hook
         self._own_columns: list[tuple[str, str]] = []

@@ -24,7 +24,7 @@ class Item:
     at: int = -1
 
 
-Value = ast.expr | Item | None  # None: bound to something that no expression says
+Value = ast.expr | Item | None  # None: bound to a value without an expression
 Bindings = Mapping[str, tuple[Value, ...]]
 
 

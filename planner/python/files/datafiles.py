@@ -11,7 +11,7 @@ from pathlib import Path
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.python.files.filereads import FileNames, FileReads
 
-# What lies inside a project's folder and does not belong to it: what tools keep there.
+# Files and folders of tools in a project's folder, which do not belong to the project.
 _LEFT_OUT = frozenset(
     """__pycache__ node_modules spark-warehouse metastore_db derby.log .git .hg .svn .mergeplan .cache .venv .tox .nox
     .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage .ipynb_checkpoints .idea .vscode .DS_Store""".split()

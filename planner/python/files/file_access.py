@@ -24,7 +24,7 @@ _TEXT_OF_PATH = frozenset(
     write_text write_bytes unlink rmdir touch""".split()
 )
 _READ_OF_PATH = frozenset("read_text read_bytes open exists is_file is_dir stat lstat".split())
-# Methods that open files, of objects of which the code does not say what they are.
+# Methods that open files, of objects whose type the code does not show.
 _OPENING = frozenset(
     """read_text read_bytes iterdir rglob glob scandir listdir fwalk system popen is_file is_dir stat lstat extractall
     from_custom_template textFile wholeTextFiles binaryFiles""".split()

@@ -144,7 +144,7 @@ class PathNames:
             case ast.Call(func=ast.Attribute(attr="with_suffix"), args=[ast.Constant(value=str() as suffix)]):
                 return frozenset((f"*{_escape_glob(suffix)}",)) if suffix else None
             case ast.Call(func=ast.Attribute(attr="open")):
-                return NO_FILE  # which is looked at where it stands
+                return NO_FILE  # which is checked where it occurs
             case ast.Call(func=ast.Attribute(value=ast.Constant(value=str() as form), attr="format")):
                 return _tail_ends(form, re.split(r"\{[^{}]*\}", form)[-1])
             case ast.Call(func=ast.Attribute(attr="var" | "blueprint_var"), args=[ast.Constant(), *default]):

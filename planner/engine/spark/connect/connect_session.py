@@ -263,7 +263,7 @@ class ConnectSession:
 
     def close(self) -> None:
         with suppress(Exception):  # a server that has gone has also let go
-            # What else the one who began the operation left in its session may be waited for too.
+            # Other operations of the session's first client may be waited for too.
             if not self.attached:
                 self.spark.stop()
             close_channel(self.spark)

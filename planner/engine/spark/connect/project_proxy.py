@@ -63,7 +63,7 @@ class ProjectProxy:
             maximum_concurrent_rpcs=THREADS,
         )
         self._server.add_insecure_port(f"unix:{path}")
-        os.chmod(path, 0o666)  # noqa: S103  # the child may have a user of its own; who knows no session gets nothing
+        os.chmod(path, 0o666)  # noqa: S103  # the child may have a user of its own; a client without a session gets nothing
         self._server.start()
 
     def admit(self, reading: Reading) -> None:

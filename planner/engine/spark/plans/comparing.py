@@ -55,7 +55,7 @@ class PlanComparing:
         try:
             for table in analysis.tables:
                 named = (f"{quote_column(column.name)} {column.type}" for column in table.columns)
-                schema = ", ".join((f"{table.name} INT", *named))  # a column that nothing reads says which table it is
+                schema = ", ".join((f"{table.name} INT", *named))  # a column that nothing reads identifies the table
                 with _as_query_error(""):
                     self._build_frame(schema).createOrReplaceGlobalTempView(table.name)
                 names.append(table.name)
@@ -126,7 +126,7 @@ class PlanComparing:
         if pair.ordered and any("Sort [" in str(plan.toString()) for plan in plans):
             return ()
         if not self._explains or TRIED.search(pair.first) or TRIED.search(pair.second):
-            return ()  # Spark's JSON does not tell `try_sum` from `sum`
+            return ()  # Spark's JSON does not distinguish `try_sum` from `sum`
         return common_term(*(str(plan.toJSON()) for plan in plans)) or ()
 
     def _are_same_at_one_moment(self, frames: Sequence[Any]) -> bool:

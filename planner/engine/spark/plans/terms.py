@@ -26,7 +26,7 @@ _SKIPPED = frozenset(
 _MAY_BE_NULL = frozenset(("filter", "timeZoneId", "elseValue", "evalContext"))
 _SORTED = frozenset(("EqualTo", "EqualNullSafe", "Add", "Multiply", "BitwiseAnd", "BitwiseOr"))
 _TURNED = {"GreaterThan": "LessThan", "GreaterThanOrEqual": "LessThanOrEqual"}
-# What comes out otherwise when rows come in another order, or each time.
+# Functions whose result depends on the order of rows, or differs each time.
 _BY_ORDER = frozenset(
     "First Last CollectList CollectSet ListAgg AnyValue Nondeterministic Rand Randn Uuid Shuffle "
     "MonotonicallyIncreasingID SparkPartitionID ScalaUDF PythonUDF".split()

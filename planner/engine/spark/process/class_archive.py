@@ -90,7 +90,7 @@ class ClassArchive:
         child_environment = {**environment, VARIABLE: str(self.path.parent), "JAVA_HOME": str(self.java.parent.parent)}
         with suppress(OSError):
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            subprocess.run(  # a shell that ends at once: who starts it has no child to wait for
+            subprocess.run(  # a shell that ends immediately, so that its caller has no child to wait for
                 ["/bin/sh", "-c", '"$@" &', "sh", sys.executable, "-P", "-s", "-m", MAKER],
                 env=child_environment, cwd=self.path.parent, start_new_session=True, check=False,
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

@@ -20,7 +20,7 @@ from mergeplan.planner.engine.spark.catalog import WARM_WAIT, Owner, alive, writ
 from mergeplan.planner.errors import CatalogBusy, RequestError
 from mergeplan.planner.fingerprint import digest
 
-# What says where jars come from; all else of a connection is set in each session.
+# The settings for the origin of jars; all others of a connection are set in each session.
 JAR_SETTINGS = ("spark.jars", "spark.sql.extensions", "spark.driver.extraJavaOptions")
 Conf = tuple[tuple[str, str], ...]
 

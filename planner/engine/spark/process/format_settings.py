@@ -17,7 +17,7 @@ from mergeplan.planner.model.table_format import CATALOG, FORMATS, TABLE_FORMATS
 from mergeplan.planner.versions import pyspark_version
 
 REMEMBERED = "table_formats"
-SIGNS = (EXTENSIONS, CATALOG)  # by which a Spark tells which formats it knows
+SIGNS = (EXTENSIONS, CATALOG)  # they show which formats a Spark knows
 
 
 def starting_conf(connection: Connection, home: Path) -> dict[str, str]:
