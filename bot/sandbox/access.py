@@ -68,7 +68,7 @@ def issue_token(
     repositories: frozenset[str] | None = None,
     permissions: dict[str, str] | None = None,
 ) -> Token:
-    """Makes a token with GitHub's prefix for its kind; Apps' tokens live for one hour."""
+    """Create a token with GitHub's prefix for its kind; a token of an App lives for one hour."""
     prefix = {"user": "ghp", "installation": "ghs", "actions": "ghs"}[kind]
     expires = None if kind == "user" else now() + timedelta(seconds=TOKEN_LIFETIME_SECONDS)
     rights = tuple(sorted((permissions or {}).items()))
@@ -95,7 +95,7 @@ def caller_of(state: State, authorization: str | None) -> Caller:
 
 
 def check_installation(item: Installation | None, gone_status: int) -> Installation:
-    """An installation that works; `gone_status` is the answer where it was removed, and 403 where it is suspended."""
+    """Return the installation if it works; answer `gone_status` if it was removed and 403 if it is suspended."""
     if item is None:
         raise ApiError(gone_status, "Bad credentials" if gone_status == 401 else "Not Found")
     if item.suspended_at:
@@ -126,7 +126,7 @@ def _app(state: State, value: str) -> Caller:
 
 
 def door(state: State, caller: Caller, full_name: str, need: Need) -> Repository:
-    """The repository, if the caller may see it (else 404) and may do there what is needed (else 403)."""
+    """Return the repository if the caller may see it (else 404) and has the needed permission (else 403)."""
     repo = state.repositories.get(full_name)
     if repo is None:
         raise not_found()
@@ -164,7 +164,7 @@ def has_permission(token: Token, need: Need) -> bool:
 
 
 def narrow_permissions(permissions: Json | None) -> dict[str, str]:
-    """The permissions that a token asked for; more than the App has is refused."""
+    """Return the permissions that a token requests; refuse more than the App has."""
     if not permissions:
         return dict(APP_PERMISSIONS)
     for area, level in permissions.items():

@@ -35,12 +35,12 @@ class Attempt:
 
 
 def signature(secret: str, body: bytes) -> str:
-    """What `X-Hub-Signature-256` must say for this body."""
+    """Return the value of `X-Hub-Signature-256` for this body."""
     return "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
 
 
 def headers(hook: Hook, app_id: int, parcel: Parcel, body: bytes) -> dict[str, str]:
-    """The headers that GitHub sends with a webhook of an App."""
+    """Return the headers that GitHub sends with a webhook of an App."""
     return {
         "Accept": "*/*",
         "Content-Type": "application/json",
@@ -72,7 +72,7 @@ class Courier:
         self._thread.start()
 
     def stop(self) -> None:
-        """Ends the thread; what waits is not sent any more."""
+        """End the thread; webhooks that wait are not sent."""
         with self._wake:
             self._stopped = True
             self._wake.notify_all()
@@ -98,7 +98,7 @@ class Courier:
             self._hold(parcel, last=fault.times == 0)
 
     def redeliver(self, delivery: Delivery) -> None:
-        """Sends a logged webhook again with its old GUID; no fault touches it."""
+        """Send a logged webhook again with its old GUID; no fault applies to it."""
         self._enqueue(
             Parcel(
                 delivery.guid,
@@ -190,7 +190,7 @@ class Courier:
 
 
 def post(url: str, body: bytes, fields: dict[str, str]) -> int:
-    """Posts the body and returns the answer's status; redirects are not followed."""
+    """Post the body and return the answer's status; follow no redirect."""
     parts = urllib.parse.urlsplit(url)
     kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
     connection = kind(parts.hostname or "", parts.port, timeout=WEBHOOK_TIMEOUT_SECONDS)

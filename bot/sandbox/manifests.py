@@ -12,7 +12,7 @@ LEVELS = ("read", "write")
 
 
 def take(state: State, text: str) -> tuple[str, str]:
-    """The address that the browser is sent to, with a code; or what is wrong with the manifest."""
+    """Return the address to redirect the browser to, with a code, or the error in the manifest."""
     try:
         manifest = json.loads(text)
         problem = _problem(manifest)
@@ -39,7 +39,7 @@ def _problem(manifest: Json) -> str:
 
 
 def convert(state: State, code: str) -> Json:
-    """The App with its key and secrets; 404 for a code that was used already or never given."""
+    """Return the App with its key and secrets; answer 404 for a code that was used already or never issued."""
     manifest = state.app.codes.pop(code, None)
     if manifest is None:
         raise not_found()

@@ -66,14 +66,14 @@ class Stage:
     # --- setting the scene ---
 
     def add_user(self, login: str, *, name: str = "", email: str = "", organization: bool = False) -> str:
-        """Adds a user and returns a personal token of theirs; adding one again returns another token."""
+        """Add a user and return a personal token of theirs; adding one again returns another token."""
         with self.state.lock:
             if login not in self.state.users:
                 self._new_user(login, name, email, "Organization" if organization else "User")
             return issue_token(self.state, login, "user").value
 
     def delete_user(self, login: str) -> None:
-        """Deletes an account: it may do nothing more, and GitHub shows nobody as the author of what it wrote."""
+        """Delete an account: it may do nothing more, and GitHub shows no author for its comments."""
         with self.state.lock:
             self._user(login)
             self.state.gone.add(login)
@@ -84,7 +84,7 @@ class Stage:
     def create_repository(
         self, full_name: str, files: Mapping[str, str] | Path, *, default_branch: str = "main", private: bool = False
     ) -> None:
-        """Creates `owner/name` with one commit of those files; the owner is added when missing and is its admin."""
+        """Create `owner/name` with one commit of those files; add a missing owner, who becomes its admin."""
         with self.state.lock:
             repo = self._new_repository(full_name, default_branch, private=private)
             folder = self.state.git(full_name)
@@ -95,7 +95,7 @@ class Stage:
             )
 
     def adopt_repositories(self) -> None:
-        """Takes up the repositories that an earlier sandbox left in the folder; only git was kept of them."""
+        """Load the repositories that an earlier sandbox left in the folder; only their git data was stored."""
         with self.state.lock:
             for folder in sorted(self.state.folder.glob("*/*.git")):
                 branch = repos.git(folder, "symbolic-ref", "--short", "HEAD").strip()
@@ -144,7 +144,7 @@ class Stage:
             return item.id
 
     def installation_token(self, repository: str) -> str:
-        """A token as the App would get from its installation on that repository."""
+        """Return a token as the App would get from its installation on that repository."""
         with self.state.lock:
             item = self.state.installation_of(self.state.repositories[repository])
             assert item is not None, f"the App is not installed on {repository}"
@@ -159,13 +159,13 @@ class Stage:
             webhooks.installation_changed(self.site, item, "suspend" if is_suspended else "unsuspend")
 
     def uninstall_app(self, owner: str) -> None:
-        """Removes the App from an account: its tokens end; `install_app` makes an installation with another id."""
+        """Remove the App from an account and end its tokens; `install_app` creates an installation with another id."""
         with self.state.lock:
             item = self.state.installations.pop(owner)
             webhooks.installation_changed(self.site, item, "deleted")
 
     def remove_from_app(self, repository: str) -> None:
-        """Takes one repository out of its owner's installation."""
+        """Remove one repository from its owner's installation."""
         with self.state.lock:
             repo = self.state.repositories[repository]
             item = self.state.installations[repo.owner]
@@ -173,14 +173,14 @@ class Stage:
             webhooks.repository_removed(self.site, item, repo)
 
     def delete_repository(self, repository: str) -> None:
-        """Deletes a repository: the API knows it no longer, and no webhook tells."""
+        """Delete a repository from the API without any webhook."""
         with self.state.lock:
             repo = self.state.repositories.pop(repository)
             if item := self.state.installations.get(repo.owner):
                 item.repositories.discard(repository)
 
     def actions_token(self, repository: str, *, read_only: bool = False) -> str:
-        """A token as a workflow gets it: login github-actions[bot], this repository only; may write checks.
+        """Return a token as a workflow gets it: login github-actions[bot], this repository only; may write checks.
 
         On a fork's pull request GitHub gives the event `pull_request` one that only reads.
         """
@@ -210,18 +210,18 @@ class Stage:
             return pushes.commit(self.site, repo, branch, pushes.Change(files, message, author))
 
     def force_push(self, repository: str, branch: str, change: pushes.Change) -> str:
-        """Makes a branch one commit on the default branch's tip, whatever it was, and returns its SHA."""
+        """Replace a branch by one commit on the default branch's tip and return its SHA."""
         with self.state.lock:
             repo = self._repo(repository, change.author, PUSH)
             return pushes.commit(self.site, repo, branch, change, force=True)
 
     def delete_branch(self, repository: str, branch: str, *, author: str) -> None:
-        """Deletes the branch as a push; open pull requests from or into it are closed."""
+        """Delete the branch as a push does; open pull requests from or into it are closed."""
         with self.state.lock:
             pushes.point(self.site, self._repo(repository, author, PUSH), branch, None, author)
 
     def open_issue(self, repository: str, title: str, body: str = "", *, author: str) -> int:
-        """Opens a plain issue; comments on it go through `comment` as well."""
+        """Open a plain issue; comments on it go through `comment` as well."""
         with self.state.lock:
             repo = self._repo(repository, author, COMMENT)
             return talk.open_issue(self.site, repo, author, {"title": title, "body": body}).number
@@ -235,9 +235,9 @@ class Stage:
         *,
         author: str,
     ) -> int:
-        """Opens a pull request from `head` (`branch` or `owner:branch`) and returns its number.
+        """Open a pull request from `head` (`branch` or `owner:branch`) and return its number.
 
-        As in a commit's message, what follows the title after an empty line is its text.
+        As in a commit's message, the text after the title and an empty line is its body.
         """
         with self.state.lock:
             repo = self._repo(repository, author, OPEN_PULL)
@@ -253,7 +253,7 @@ class Stage:
         author: str,
         **changes: Unpack[PullChanges],
     ) -> None:
-        """Changes title, body or base branch of a pull request, one's own or anybody's with write permission."""
+        """Change title, body or base branch of a pull request: one's own, or any with write permission."""
         if unknown := changes.keys() - PullChanges.__optional_keys__:
             raise TypeError(f"A pull request has no {min(unknown)!r} to edit.")
         with self.state.lock:
@@ -261,7 +261,6 @@ class Stage:
             pulls.edit(self.site, repo, item, author, dict(changes))
 
     def label(self, repository: str, number: int, name: str, *, author: str, remove: bool = False) -> None:
-        """Adds or removes a label."""
         with self.state.lock:
             repo = self._repo(repository, author, LABEL)
             change = pulls.unlabel if remove else pulls.label
@@ -280,19 +279,18 @@ class Stage:
             talk.edit_comment(self.site, repo, item, author, {"body": body})
 
     def delete_comment(self, repository: str, comment_id: int, *, author: str) -> None:
-        """Deletes a comment."""
         with self.state.lock:
             repo, item = self._own_comment(repository, comment_id, author)
             talk.delete_comment(self.site, repo, item, author)
 
     def react(self, repository: str, comment_id: int, content: str, *, author: str) -> None:
-        """Adds a reaction (`+1`, `eyes`, `rocket`, `confused`, ...) to a comment."""
+        """Add a reaction (`+1`, `eyes`, `rocket`, `confused`, ...) to a comment."""
         with self.state.lock:
             repo = self._repo(repository, author, COMMENT)
             talk.react(self.state, find_or_404(repo.comments, str(comment_id)).reactions, author, content)
 
     def review(self, repository: str, number: int, state: ReviewState, *, author: str, body: str = "") -> int:
-        """Submits a review of the present head and returns its id."""
+        """Submit a review of the present head and return its id."""
         with self.state.lock:
             repo = self._repo(repository, author, OPEN_PULL)
             asked = {"event": REVIEW_WORDS.get(state), "body": body or state}
@@ -305,24 +303,24 @@ class Stage:
             talk.dismiss(self.site, repo, self._pull(repository, number), review_id, author)
 
     def merge(self, repository: str, number: int, *, author: str, method: MergeMethod = "merge") -> str:
-        """Merges a pull request with the button and returns the SHA that the base branch has now."""
+        """Merge a pull request as the button does and return the new SHA of the base branch."""
         with self.state.lock:
             repo, pull = self._repo(repository, author, PUSH), self._pull(repository, number)
             return pulls.merge(self.site, repo, pull, author, {"merge_method": method})
 
     def enqueue(self, repository: str, number: int, *, author: str) -> str:
-        """Puts a pull request into the merge queue and returns its group's head."""
+        """Put a pull request into the merge queue and return its group's head."""
         with self.state.lock:
             repo = self._repo(repository, author, PUSH)
             return queue.enqueue(self.site, repo, self._pull(repository, number), author).head_sha
 
     def advance_queue(self, repository: str, *, author: str) -> list[int]:
-        """Merges what the queue's checks let through, and returns the numbers; what failed leaves the queue."""
+        """Merge the groups whose checks passed and return the numbers; a group that failed leaves the queue."""
         with self.state.lock:
             return queue.advance(self.site, self._repo(repository, author, PUSH), author)
 
     def close(self, repository: str, number: int, *, author: str) -> None:
-        """Closes a pull request or issue, one's own or anybody's with write permission."""
+        """Close a pull request or issue: one's own, or any with write permission."""
         with self.state.lock:
             pulls.close(self.site, *self._own_issue(repository, number, author), author)
 
@@ -353,28 +351,28 @@ class Stage:
     # --- looking: what is returned is a copy of that moment ---
 
     def pull_request(self, repository: str, number: int) -> PullRequest:
-        """The pull request as it is now."""
+        """Return a copy of the pull request."""
         with self.state.lock:
             return copy.deepcopy(self._pull(repository, number))
 
     def comments(self, repository: str, number: int) -> list[Comment]:
-        """The comments of an issue or pull request, oldest first, with their reactions."""
+        """Return the comments of an issue or pull request, oldest first, with their reactions."""
         with self.state.lock:
             said = self.state.repositories[repository].comments.values()
             return copy.deepcopy([item for item in said if item.number == number])
 
     def checks(self, repository: str, sha: str) -> dict[str, CheckRun]:
-        """The latest run of each check name on that commit."""
+        """Return the latest run of each check name on that commit."""
         with self.state.lock:
             runs = self.state.repositories[repository].checks.values()
             return copy.deepcopy(latest([run for run in runs if run.head_sha == sha]))
 
     def head(self, repository: str, branch: str = "main") -> str:
-        """The SHA of a branch."""
+        """Return the SHA of a branch."""
         return repos.refs(self.state.git(repository))[f"refs/heads/{branch}"]
 
     def read(self, repository: str, path: str, ref: str = "main") -> str:
-        """A file's text at a ref."""
+        """Return a file's text at a ref."""
         entry = repos.blob(self.state.git(repository), ref, path)
         assert entry is not None, f"{repository} has no {path} at {ref}"
         return entry[1].decode()
@@ -392,13 +390,13 @@ class Stage:
             return list(self.state.deliveries)
 
     def redeliver(self, delivery_id: int) -> None:
-        """Sends a logged webhook again, with the same GUID."""
+        """Send a logged webhook again, with the same GUID."""
         with self.state.lock:
             chosen = next(item for item in self.state.deliveries if item.id == delivery_id)
             self.site.courier.redeliver(chosen)
 
     def wait_idle(self, timeout: float = 10.0) -> None:
-        """Returns when no webhook waits or is being sent (held ones are released); TimeoutError after `timeout`."""
+        """Wait until no webhook is pending, after releasing held ones; raise TimeoutError after `timeout` seconds."""
         self.site.courier.wait_idle(timeout)
 
     # --- who and where ---

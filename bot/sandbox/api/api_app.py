@@ -34,14 +34,14 @@ def _installation(call: Call) -> Installation:
 
 @route(router, "GET", "/rate_limit")
 def rate_limit(call: Call) -> Any:
-    """The budget; the live numbers are in every answer's headers."""
+    """Return a full budget; the live numbers are in every answer's headers."""
     core = {"limit": REQUESTS_PER_HOUR, "remaining": REQUESTS_PER_HOUR, "used": 0, "reset": 0}
     return {"resources": {"core": core, "search": core}, "rate": core}
 
 
 @route(router, "GET", "/user")
 def user(call: Call) -> Any:
-    """The person whose token it is; an App has no user of its own."""
+    """Return the person who owns the token; refuse an App, which has no user."""
     if call.caller.kind != "user":
         raise ApiError(403, "Resource not accessible by integration")
     return shapes.full_user(call.state, call.caller.login)
@@ -58,7 +58,6 @@ def other_user(call: Call) -> Any:
 
 @route(router, "GET", "/app")
 def app(call: Call) -> Any:
-    """The App itself."""
     _app_only(call)
     return shapes.app(call.state) | {"installations_count": len(call.state.installations)}
 
@@ -79,7 +78,7 @@ def installation(call: Call) -> Any:
 
 @route(router, "POST", "/app/installations/{installation_id}/access_tokens", 201)
 def access_token(call: Call) -> Any:
-    """A token for one hour, narrowed to repositories and permissions when asked."""
+    """Create a token for one hour, narrowed to the requested repositories and permissions."""
     _app_only(call)
     item = check_installation(_installation(call), gone_status=404)
     names = call.body.get("repositories")
@@ -104,7 +103,7 @@ def access_token(call: Call) -> Any:
 
 @route(router, "GET", "/installation/repositories")
 def repositories(call: Call) -> Any:
-    """What the installation's token covers."""
+    """Return the repositories that the installation's token covers."""
     token = call.caller.token
     if token is None or token.kind == "user":
         raise ApiError(403, "You must authenticate with an installation access token.")
@@ -114,7 +113,7 @@ def repositories(call: Call) -> Any:
 
 @route(router, "GET", "/repos/{owner}/{name}/installation")
 def repository_installation(call: Call) -> Any:
-    """The installation that covers a repository, or 404."""
+    """Return the installation that covers a repository, or 404."""
     _app_only(call)
     repo = call.state.repositories.get("{owner}/{name}".format(**call.request.path_params))
     item = call.state.installation_of(repo) if repo else None
@@ -125,7 +124,10 @@ def repository_installation(call: Call) -> Any:
 
 @route(router, "POST", "/app-manifests/{code}/conversions", 201, is_open=True)
 def convert(call: Call) -> Any:
-    """The App that a manifest made, with its key and secrets: by the code alone, once, without a token."""
+    """Return the App that a manifest created, with its key and secrets.
+
+    The code alone is enough, works once, and needs no token.
+    """
     return manifests.convert(call.state, call.request.path_params["code"])
 
 
@@ -187,7 +189,7 @@ def delivery(call: Call) -> Any:
 
 @route(router, "POST", "/app/hook/deliveries/{delivery_id}/attempts", 202)
 def redeliver(call: Call) -> Any:
-    """Sends a webhook again under its old GUID."""
+    """Send a webhook again under its old GUID."""
     _app_only(call)
     call.site.courier.redeliver(_delivery(call))
     return {}
@@ -195,13 +197,13 @@ def redeliver(call: Call) -> Any:
 
 @route(router, "GET", "/repos/{owner}/{name}")
 def repository(call: Call) -> Any:
-    """A repository, and what the caller may do in it."""
+    """Return a repository with the caller's permissions in it."""
     return shapes.full_repository(call.state, call.repo(READ), call.caller.login)
 
 
 @route(router, "GET", "/repos/{owner}/{name}/collaborators/{login}/permission")
 def permission(call: Call) -> Any:
-    """What a person may do there now."""
+    """Return the present permission of a person in a repository."""
     repo, login = call.repo(READ_ROLES), call.request.path_params["login"]
     if login not in call.state.users:
         raise not_found()

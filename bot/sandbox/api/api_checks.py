@@ -14,7 +14,7 @@ router = Router("/repos/{owner}/{name}")
 
 @route(router, "POST", "/check-runs", 201)
 def create_run(call: Call) -> Any:
-    """Creates a check run; Apps only."""
+    """Create a check run; only Apps may."""
     repo = call.repo(WRITE_CHECKS)
     run = check_runs.create(call.site, repo, call.caller.login, call.body)
     return shapes_checks.check_run(call.state, repo, run)
@@ -29,7 +29,7 @@ def get_run(call: Call) -> Any:
 
 @route(router, "PATCH", "/check-runs/{run_id}")
 def update_run(call: Call) -> Any:
-    """Changes a check run of the caller's own."""
+    """Change a check run that the caller created."""
     repo = call.repo(WRITE_CHECKS)
     run = call.run(repo)
     if run.author != call.caller.login:
@@ -40,7 +40,6 @@ def update_run(call: Call) -> Any:
 
 @route(router, "GET", "/check-runs/{run_id}/annotations")
 def annotations(call: Call) -> Any:
-    """What a check run says of lines."""
     repo = call.repo(READ_CHECKS)
     run = call.run(repo)
     return call.page([shapes_checks.annotation(call.state, repo, run, item) for item in run.annotations])
@@ -65,7 +64,7 @@ def _runs(call: Call, repo: Repository, runs: list[CheckRun]) -> Any:
 
 @route(router, "GET", "/commits/{ref:path}/check-runs")
 def runs_of_commit(call: Call) -> Any:
-    """The check runs on a commit, the latest of each name unless all are asked for."""
+    """Return the check runs on a commit, only the latest of each name unless the query requests all."""
     repo = call.repo(READ_CHECKS)
     sha = call.commit(repo, call.request.path_params["ref"])
     return _runs(call, repo, [run for run in repo.checks.values() if run.head_sha == sha])
@@ -73,7 +72,6 @@ def runs_of_commit(call: Call) -> Any:
 
 @route(router, "GET", "/commits/{ref:path}/check-suites")
 def suites_of_commit(call: Call) -> Any:
-    """The check suites on a commit."""
     repo = call.repo(READ_CHECKS)
     sha = call.commit(repo, call.request.path_params["ref"])
     suites = [suite for suite in repo.suites.values() if suite.head_sha == sha]
@@ -89,7 +87,6 @@ def get_suite(call: Call) -> Any:
 
 @route(router, "GET", "/check-suites/{suite_id}/check-runs")
 def runs_of_suite(call: Call) -> Any:
-    """The check runs of a suite."""
     repo = call.repo(READ_CHECKS)
     suite = find_or_404(repo.suites, call.request.path_params["suite_id"])
     return _runs(call, repo, [run for run in repo.checks.values() if run.suite_id == suite.id])
@@ -106,7 +103,6 @@ def rerequest_suite(call: Call) -> Any:
 
 @route(router, "POST", "/statuses/{sha}", 201)
 def create_status(call: Call) -> Any:
-    """Adds a commit status."""
     repo = call.repo(WRITE_STATUS)
     sha = call.commit(repo, call.request.path_params["sha"])
     return shapes_checks.status(call.state, repo, check_runs.status(call.site, repo, sha, call.caller.login, call.body))
@@ -114,7 +110,7 @@ def create_status(call: Call) -> Any:
 
 @route(router, "GET", "/commits/{ref:path}/statuses")
 def statuses(call: Call) -> Any:
-    """The commit statuses, newest first."""
+    """Return the commit statuses, newest first."""
     repo = call.repo(READ)
     sha = call.commit(repo, call.request.path_params["ref"])
     items = [item for item in repo.statuses if item.sha == sha]
@@ -123,7 +119,7 @@ def statuses(call: Call) -> Any:
 
 @route(router, "GET", "/commits/{ref:path}/status")
 def combined_status(call: Call) -> Any:
-    """The newest status of each context, and one word for all."""
+    """Return the newest status of each context, and one state for all."""
     repo = call.repo(READ)
     return shapes_checks.status_summary(call.state, repo, call.commit(repo, call.request.path_params["ref"]))
 
@@ -143,7 +139,6 @@ def deployments(call: Call) -> Any:
 
 @route(router, "POST", "/deployments", 201)
 def create_deployment(call: Call) -> Any:
-    """Creates a deployment."""
     repo = call.repo(DEPLOY)
     item = check_runs.deploy(call.site, repo, call.caller.login, call.body)
     return shapes_checks.deployment(call.state, repo, item)

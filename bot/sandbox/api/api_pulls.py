@@ -15,7 +15,7 @@ router = Router("/repos/{owner}/{name}/pulls")
 
 
 def full(call: Call, repo: Repository, pull: PullRequest) -> Json:
-    """The pull request by itself, its mergeability hidden when that switch is on."""
+    """Return the whole pull request; hide its mergeability when that switch is on."""
     shape = shapes_pulls.full_pull(call.state, repo, pull)
     if pull.state == "open" and call.site.faults.hides_mergeability():
         shape |= {"mergeable": None, "rebaseable": None, "mergeable_state": "unknown"}
@@ -42,7 +42,6 @@ def list_pulls(call: Call) -> Any:
 
 @route(router, "POST", "", 201)
 def open_pull(call: Call) -> Any:
-    """Opens a pull request."""
     repo = call.repo(OPEN_PULL)
     return full(call, repo, pulls.open_pull(call.site, repo, call.caller.login, call.body))
 
@@ -56,7 +55,7 @@ def get_pull(call: Call) -> Any:
 
 @route(router, "PATCH", "/{number}")
 def edit_pull(call: Call) -> Any:
-    """Changes title, body, base or state."""
+    """Change the title, body, base or state."""
     repo = call.repo(OPEN_PULL)
     pull = call.pull(repo)
     if not may_edit(call.state, repo, call.caller, pull.author):
@@ -72,7 +71,6 @@ def _span(call: Call, repo: Repository, pull: PullRequest) -> tuple[str, str]:
 
 @route(router, "GET", "/{number}/files")
 def files(call: Call) -> Any:
-    """The changed files."""
     repo = call.repo(READ)
     start, head = _span(call, repo, call.pull(repo))
     changes = diff_files(call.state.git(repo.full_name), start, head)
@@ -81,7 +79,7 @@ def files(call: Call) -> Any:
 
 @route(router, "GET", "/{number}/commits")
 def commits(call: Call) -> Any:
-    """The commits, oldest first."""
+    """Return the commits, oldest first."""
     repo = call.repo(READ)
     start, head = _span(call, repo, call.pull(repo))
     log = repos.log(call.state.git(repo.full_name), "--reverse", f"{start}..{head}")
@@ -99,7 +97,6 @@ def is_merged(call: Call) -> Any:
 
 @route(router, "PUT", "/{number}/merge")
 def merge(call: Call) -> Any:
-    """Merges it."""
     repo = call.repo(PUSH)
     sha = pulls.merge(call.site, repo, call.pull(repo), call.caller.login, call.body)
     return {"sha": sha, "merged": True, "message": "Pull Request successfully merged"}
@@ -107,7 +104,7 @@ def merge(call: Call) -> Any:
 
 @route(router, "PUT", "/{number}/update-branch", 202)
 def update_branch(call: Call) -> Any:
-    """Merges the base into the head."""
+    """Merge the base into the head."""
     repo = call.repo(PUSH)
     pull = call.pull(repo)
     pulls.update_branch(call.site, repo, pull, call.caller.login, call.body.get("expected_head_sha"))
@@ -116,14 +113,13 @@ def update_branch(call: Call) -> Any:
 
 @route(router, "GET", "/{number}/reviews")
 def reviews(call: Call) -> Any:
-    """The reviews, oldest first."""
+    """Return the reviews, oldest first."""
     repo = call.repo(READ)
     return call.page([shapes_pulls.review(call.state, repo, item) for item in call.pull(repo).reviews])
 
 
 @route(router, "POST", "/{number}/reviews")
 def create_review(call: Call) -> Any:
-    """Submits a review."""
     repo = call.repo(OPEN_PULL)
     item = talk.review(call.site, repo, call.pull(repo), call.caller.login, call.body)
     return shapes_pulls.review(call.state, repo, item)

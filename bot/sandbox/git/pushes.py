@@ -42,7 +42,7 @@ def commit(site: Site, repo: Repository, branch: str, change: Change, *, force: 
 
 
 def point(site: Site, repo: Repository, branch: str, sha: str | None, pusher: str) -> None:
-    """Creates, moves or deletes a branch."""
+    """Create, move or delete a branch."""
     folder = site.state.git(repo.full_name)
     before = repos.refs(folder).get(f"refs/heads/{branch}")
     if before != sha:
@@ -51,7 +51,7 @@ def point(site: Site, repo: Repository, branch: str, sha: str | None, pusher: st
 
 
 def receive_push(site: Site, repo: Repository, before: Mapping[str, str], pusher: str) -> None:
-    """Compares the branches with what they were before somebody pushed with git."""
+    """Compare the branches with their state before a push by git, and announce each difference."""
     after = repos.refs(site.state.git(repo.full_name))
     for ref in sorted(before.keys() | after.keys()):
         if before.get(ref) != after.get(ref):
@@ -116,6 +116,6 @@ def refresh(site: Site, repo: Repository, pull: PullRequest) -> None:
 
 
 def close(site: Site, repo: Repository, pull: PullRequest, sender: str) -> None:
-    """Closes the pull request, merged or not."""
+    """Close the pull request, merged or not."""
     pull.state, pull.closed_at, pull.updated_at = "closed", now(), now()
     webhooks.pull_request(site, repo, pull, "closed", sender)

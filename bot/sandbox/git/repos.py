@@ -62,7 +62,7 @@ class FileChange:
 
 
 def git(repo: Path, *argv: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None) -> str:
-    """Runs one git command in the repository and returns what it printed."""
+    """Run one git command in the repository and return its output."""
     return run(repo, *argv, stdin=stdin, env=env).decode("utf-8", "replace")
 
 
@@ -103,7 +103,7 @@ def environment() -> dict[str, str]:
 
 
 def create(repo: Path, default_branch: str) -> None:
-    """Makes an empty bare repository that may be fetched by SHA and whose pull-request refs are GitHub's own."""
+    """Create an empty bare repository that serves fetches by SHA and whose pull-request refs are GitHub's own."""
     repo.mkdir(parents=True)
     git(repo, "init", "--quiet", "--bare", "--template=", f"--initial-branch={default_branch}", ".")
     with (repo / "config").open("a") as config:
@@ -111,13 +111,13 @@ def create(repo: Path, default_branch: str) -> None:
 
 
 def clone(source: Path, target: Path, default_branch: str) -> None:
-    """Makes a fork: the branches of the source in a repository of its own."""
+    """Create a fork: a repository with the branches of the source."""
     create(target, default_branch)
     git(target, "fetch", "--quiet", str(source), "+refs/heads/*:refs/heads/*")
 
 
 def tip(repo: Path, ref: str) -> str | None:
-    """The commit that a ref, branch name or SHA stands for, or None."""
+    """Return the commit that a ref, branch name or SHA points to, or None."""
     if ref.startswith("-"):
         return None
     if not SHAS.fullmatch(ref) and (branch := refs(repo).get(f"refs/heads/{ref}")):
@@ -133,7 +133,10 @@ def tip(repo: Path, ref: str) -> str | None:
 
 
 def refs(repo: Path, prefix: str = "refs/heads/") -> dict[str, str]:
-    """The refs under a prefix and their objects, as they lie in files: they are asked for too often to start git."""
+    """Return the refs under a prefix and their objects.
+
+    They are read from files because they are read too often to start git.
+    """
     names: dict[str, str] = {}
     with suppress(FileNotFoundError):
         lines = (repo / "packed-refs").read_text().splitlines()
@@ -165,7 +168,7 @@ def valid_branch(name: str) -> bool:
 def commit_files(
     repo: Path, branch: str, files: Mapping[str, str | bytes | None], message: str, author: Person, parent: str | None
 ) -> str:
-    """Puts one commit of those files (None deletes) on top of `parent` and points the branch at it."""
+    """Add one commit of those files (None deletes) on top of `parent` and point the branch at it."""
     stamp = f"{_format_person(author)} {int(datetime.now(UTC).timestamp())} +0000"
     text = message.encode()
     stream = [
@@ -204,13 +207,13 @@ def _identity(person: Person) -> dict[str, str]:
 
 
 def commit_tree(repo: Path, tree: str, parents: tuple[str, ...], message: str, author: Person) -> str:
-    """Makes a commit of a tree without moving any ref."""
+    """Create a commit of a tree without moving any ref."""
     flags = [flag for parent in parents for flag in ("-p", parent)]
     return git(repo, "commit-tree", tree, *flags, stdin=message.encode(), env=_identity(author)).strip()
 
 
 def merge_trees(repo: Path, base: str, head: str) -> str | None:
-    """The tree of both merged, or None when they conflict."""
+    """Return the tree of both merged, or None if they conflict."""
     try:
         return git(repo, "merge-tree", "--write-tree", base, head).splitlines()[0]
     except GitError:
@@ -218,7 +221,7 @@ def merge_trees(repo: Path, base: str, head: str) -> str | None:
 
 
 def rebase_commits(repo: Path, base: str, head: str, committer: Person) -> str:
-    """The head's commits put one by one on top of the base; git needs a work tree for it."""
+    """Put the head's commits one by one on top of the base; git needs a work tree for it."""
     with tempfile.TemporaryDirectory(prefix="rebase-") as folder:
         work = Path(folder) / "work"
         git(repo, "worktree", "add", "--quiet", "--detach", str(work), head)
@@ -235,7 +238,7 @@ def fetch(repo: Path, source: Path, sha: str, ref: str) -> None:
 
 
 def merge_base(repo: Path, one: str, other: str) -> str | None:
-    """The last commit both have in common."""
+    """Return the last common commit of both."""
     try:
         return git_of_shas(repo, "merge-base", one, other, revisions=[one, other]).strip()
     except GitError:
@@ -252,12 +255,11 @@ def is_ancestor(repo: Path, ancestor: str, sha: str) -> bool:
 
 
 def commit(repo: Path, sha: str) -> Commit:
-    """Reads one commit."""
     return log(repo, "-1", sha)[0]
 
 
 def log(repo: Path, *revisions: str) -> list[Commit]:
-    """Reads commits, newest first, as `git log` selects them."""
+    """Read commits, newest first, as `git log` selects them."""
     fields = FIELD.join(["%H", "%T", "%P", "%an", "%ae", "%aI", "%cn", "%ce", "%cI", "%B"])
     shas = [revision for revision in revisions if not revision.startswith("-")]
     out = git_of_shas(repo, "log", f"--format={fields}{RECORD}", *revisions, "--", revisions=shas)
@@ -279,7 +281,7 @@ def _parse_commit(record: str) -> Commit:
 
 
 def blob(repo: Path, ref: str, path: str) -> tuple[str, bytes] | None:
-    """A file's blob SHA and content at a commit, or None."""
+    """Return a file's blob SHA and content at a commit, or None."""
     entry = git(repo, "ls-tree", ref, "--", path).strip()
     if not entry or " blob " not in entry:
         return None
@@ -297,7 +299,7 @@ class TreeEntry:
 
 
 def tree(repo: Path, ref: str, path: str = "", *, recursive: bool = False) -> list[TreeEntry]:
-    """The entries of a folder at a commit."""
+    """Return the entries of a folder at a commit."""
     flags = ["-r", "-t"] if recursive else []
     where = f"{ref}:{path}" if path else ref
     out = git(repo, "ls-tree", "-l", "-z", *flags, where)
