@@ -1,5 +1,6 @@
-"""Branches that have an environment of their own, by the rules of the prod branch: what is sound, and what is known of
-each. Pure.
+"""Hold the records and rules of branches that have an environment, as the prod branch defines them.
+
+All functions are pure.
 """
 
 from __future__ import annotations

@@ -194,7 +194,7 @@ class _Install:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """The regular files below a folder; no link is followed."""
+    """Yield the regular files below a folder; follow no link and skip `.git`."""
     for inside, names, files in os.walk(folder):
         names[:] = sorted(name for name in names if name != ".git")
         for name in sorted(files):

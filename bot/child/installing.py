@@ -124,7 +124,7 @@ class Installer:
 
 
 def make_home(work: Path, *folders: str) -> Path:
-    """The one folder that the program may write to, below `work`, with folders in it."""
+    """Create `work`/home, the one folder that the program may write to, with the given folders in it."""
     home = work / "home"
     for folder in (home, *(home / name for name in folders)):
         folder.mkdir(parents=True)
@@ -135,7 +135,7 @@ def make_home(work: Path, *folders: str) -> Path:
 
 
 def plain_environment(home: Path) -> dict[str, str]:
-    """What any program needs, with `home` as its HOME and its place for temporary files."""
+    """Return the variables that any program needs, with `home` as HOME and as the folder for temporary files."""
     kept = {name: os.environ[name] for name in PLAIN if name in os.environ}
     return {**kept, "HOME": str(home), "TMPDIR": str(home), "PYTHONNOUSERSITE": "1"}
 

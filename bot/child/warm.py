@@ -51,7 +51,6 @@ class Warmth:
                 self._kept[repository] = self._start(repository)
 
     def stop(self) -> None:
-        """Ends all of them."""
         self._closing.set()
         self._thread.join(timeout=WATCH_SECONDS + 1)
         with self._lock:

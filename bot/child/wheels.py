@@ -85,7 +85,6 @@ class _Unpacked:
                     self.metadata = copy.read(BLOCK)
 
     def index_entry(self, wheel: str) -> dict[str, Any]:
-        """The entry of the index."""
         said = BytesParser().parsebytes(self.metadata, headersonly=True)
         name = normal(str(said.get("Name") or wheel.partition("-")[0]))
         required = (NAME.match(str(requirement)) for requirement in said.get_all("Requires-Dist", ()))

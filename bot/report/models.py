@@ -168,7 +168,7 @@ def why_words(model: ModelChange) -> str:
 
 
 def reason_words(model: ModelChange) -> str:
-    """Return the reason as it follows the model's name: `It is not in prod yet.`"""
+    """Return the reason as it follows the model's name, such as `It is not in prod yet`."""
     own = f"`{model.name}` is "
     return inert(f"It is {model.reason.removeprefix(own)}" if model.reason.startswith(own) else model.reason)
 

@@ -110,7 +110,7 @@ def skip_summary(plan: PlanView) -> str:
 
 
 def check_words(plan: PlanView | None) -> str:
-    """What Spark's analyzer says of the models that keep rows; '' where there is none.
+    """Return the sentence with the results of Spark's analyzer for models that keep rows; '' if there are none.
 
     `Checked by Spark: 3 models keep rows. Not checked: 1 (a Python model has no query).`
     """
@@ -189,7 +189,10 @@ def actual_words(outcome: PlannerOutcome) -> str:
 
 
 def cheaper_words(plan: PlanView) -> str:
-    """Return what another category would save: `As non-breaking it would compute 1 table instead of 14.`"""
+    """Return how many tables the category non-breaking would save; '' if it would save none.
+
+    `If a.b were non-breaking, 1 table instead of 14 would be computed.`
+    """
     edited = [model for model in plan.models if model.change == "direct" and model.category == "breaking"]
     todo = sum(bool(model.intervals) for model in plan.models)
     below = sum(bool(m.intervals) and m.category == "indirect_breaking" for m in plan.models)
@@ -283,7 +286,10 @@ def promotion_status(record: PullRecord) -> str:
 
 
 def view_words(promotion: PromotionRow) -> str:
-    """`2 views re-pointed, 1 added, 5 unchanged.`"""
+    """Return the sentence that counts the changed views.
+
+    `2 views re-pointed, 1 added, 5 unchanged.`
+    """
     named = (
         (promotion.views.swapped, "re-pointed"),
         (promotion.views.added, "added"),

@@ -51,7 +51,10 @@ class Registration:
 
 
 def register(registration: Registration, port: int, open_page: Callable[[str], None], seconds: float) -> Registered:
-    """Serves the page until GitHub has sent the code back and the App is on disk; RequestError when nobody does."""
+    """Serve the page until GitHub has sent the code and the App is stored on disk.
+
+    Raise RequestError if this does not happen in time.
+    """
     for file in (registration.key_file, registration.variables_file):
         if file.exists():
             raise RequestError(f"`{file}` exists.", hint="Move it away, or name another: a key is never written over.")
@@ -85,7 +88,7 @@ class _Server(ThreadingHTTPServer):
         self._taking = threading.Lock()
 
     def form(self) -> str:
-        """The page with the button that sends the manifest."""
+        """Return the page with the button that sends the manifest."""
         wanted = self.registration
         target = form_address(wanted.api_url, wanted.organization, wanted.state)
         made = manifest(wanted.name, wanted.webhook_url, f"{self.address}/callback", public=wanted.public)
@@ -140,7 +143,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def exchange_code(registration: Registration, code: str) -> Registered:
-    """The App for a code, kept in files of mode 0600; the files are there before the code is spent."""
+    """Exchange a code for the App and write files of mode 0600; create them before the code is spent."""
     made: list[Path] = []
     try:
         for file in (registration.key_file, registration.variables_file):
@@ -157,7 +160,7 @@ def exchange_code(registration: Registration, code: str) -> Registered:
 
 
 def variables(app: Registered, registration: Registration) -> str:
-    """What the service is started with, a line each."""
+    """Return the variables that the service needs, one a line."""
     settings = {
         "MERGEPLAN_GITHUB_APP_ID": str(app.app_id),
         "MERGEPLAN_GITHUB_PRIVATE_KEY_PATH": str(registration.key_file.resolve()),
