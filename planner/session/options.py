@@ -130,7 +130,7 @@ class TestOptions:
 
 
 def details(texts: Iterable[str]) -> tuple[tuple[str, Detail], ...]:
-    """`counts` or SELECTOR=counts as rules in order; RequestError for what is no detail."""
+    """Parse `counts` or SELECTOR=counts as rules in order; raise RequestError for an unknown detail."""
     details_by_selector: list[tuple[str, Detail]] = []
     for text in texts:
         selector, _, word = text.rpartition("=")
@@ -153,5 +153,5 @@ def categories(texts: Iterable[str]) -> dict[str, str]:
 
 
 def category_resets(options: PlanOptions) -> frozenset[str]:
-    """The models whose category a person no longer chooses."""
+    """Return the models whose chosen category is reset."""
     return frozenset(model for model, category in options.categories.items() if category == RESET)

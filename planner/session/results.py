@@ -60,7 +60,7 @@ class SessionPlan:
         return self.decision.is_empty
 
     def apply(self, *, note: str = "", check: bool = True, on_event: Emit = silent) -> Outcome:
-        """The same as `Session.apply` with this plan."""
+        """Apply this plan, as `Session.apply` does."""
         return self._apply(self, note=note, check=check, on_event=on_event)
 
     def __repr__(self) -> str:

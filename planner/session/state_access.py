@@ -14,7 +14,7 @@ from mergeplan.planner.state.store import StateStore
 
 @contextmanager
 def open_state(settings: SessionSettings, project: str | None = None) -> Iterator[StateStore]:
-    """The state store of a project; RequestError when there is no state yet.
+    """Open the state store of a project; raise RequestError if there is no state yet.
 
     With `state_url` and the project's name in the state (`project`, or that of the settings) no file is read at all.
     """

@@ -42,7 +42,7 @@ def finish(
 
 
 def _is_left(store: StateStore) -> bool:
-    """True when no living process is adopting tables."""
+    """Return True if no living process is adopting tables."""
     return store.leases.holder(PROD) is None
 
 

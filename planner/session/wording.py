@@ -23,7 +23,7 @@ TITLES = {
 
 
 def headline(plan: Plan) -> str:
-    """What the plan would do to its environment, in a line."""
+    """Return what the plan would do to its environment, in one line."""
     if plan.is_empty:
         return f"No changes to plan: the project matches the `{plan.environment}` environment."
     if plan.environment == PROD and not plan.old.exists:
@@ -43,7 +43,7 @@ def differences_text(plan: Plan) -> str:
 
 
 def display_name(plan: Plan, name: str) -> str:
-    """The model as it is called in the plan's environment."""
+    """Return the model's name in the plan's environment."""
     return plan.new.naming.view(name, plan.environment)
 
 
@@ -60,7 +60,7 @@ def _sum(values: Sequence[float | None], text: Callable[[float], str]) -> str:
 
 
 def days_text(change: Change) -> str:
-    """The time that is computed."""
+    """Return the time that is computed."""
     if change.kind.is_incremental:
         return f"[{', '.join(str(interval) for interval in change.missing)}]"
     return "[full refresh]"

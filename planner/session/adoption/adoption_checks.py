@@ -77,9 +77,9 @@ class Checked:
 def columns_over(
     plan: Plan, sources: Mapping[str, str], engine: Engine, snapshot: Snapshot, now: datetime
 ) -> tuple[Column, ...]:
-    """The columns that a model's query returns over the declared tables, before there is any table of ours.
+    """Return the columns that a model's query returns over the declared tables, before any table of mergeplan exists.
 
-    What has no table yet is there as its query, or as its columns without rows.
+    A model without a table is inlined as its query, or as its columns without rows.
     """
 
     def standing_in(plan_snapshot: Snapshot) -> Snapshot:
@@ -109,7 +109,7 @@ def check_table(
     *,
     only_columns: bool = False,
 ) -> Checked:
-    """The table beside what its model asks for."""
+    """Compare the table with what its model requires."""
     name = check.declared.table
     there = engine.catalog.standing(name)
     if there is None:
@@ -188,7 +188,7 @@ def _rows_checked(engine: Engine, check: Checked, query_columns: tuple[Column, .
 
 
 def _time_checked(engine: Engine, check: Checked, query_columns: tuple[Column, ...], now: datetime) -> Checked:
-    """The time that the table holds, by what was declared and by its rows."""
+    """Resolve the time that the table holds, by its declaration and its rows."""
     model, declared = check.model, check.declared
     snapshots = check.plan.new.snapshots
     graph = graph_of({name: snapshot_.model for name, snapshot_ in snapshots.items()})

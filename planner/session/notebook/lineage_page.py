@@ -50,7 +50,10 @@ class LineageBox:
 
 
 def lineage_html(lineage: Lineage, models: Mapping[str, Model]) -> str:
-    """The lineage as a page; a dotted line decides rows, a thick one leads from a query that is not followed."""
+    """Render the lineage as a page.
+
+    A dotted line means that a column decides rows; a thick one starts at a query that is not analysed.
+    """
     title = escape(_title(lineage))
     head = f'<meta charset="utf-8"><title>{title}</title><style>{STYLE}{PAGE}</style>'
     body = f"<h1>{title}</h1>{_body(lineage, models)}"
@@ -58,7 +61,7 @@ def lineage_html(lineage: Lineage, models: Mapping[str, Model]) -> str:
 
 
 def lineage_fragment(lineage: Lineage, models: Mapping[str, Model]) -> str:
-    """The same as a part of another page, whose own style stays as it is."""
+    """Render the lineage as a part of another page, whose own style does not change."""
     title = escape(_title(lineage))
     return f'<div class="mergeplan"><style>{STYLE}</style><h1>{title}</h1>{_body(lineage, models)}</div>'
 

@@ -149,7 +149,7 @@ def samples_html(diff: TableDiff) -> list[str]:
 
 
 def _side(name: str, diff: TableDiff) -> str:
-    """The column of a changed row, with the table that it comes from: `prod: amount`."""
+    """Return the column of a changed row with its table: `prod: amount`."""
     for prefix, table in zip(("s__", "t__"), diff.names, strict=True):
         if name.startswith(prefix) and name not in diff.key:
             return f"{table}: {name.removeprefix(prefix)}"

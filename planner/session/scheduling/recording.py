@@ -147,7 +147,10 @@ def restate_recorded(work: Workspace, id: str, models: Collection[str], environm
 
 
 def _conclude(model: ModelRun, held: Timeline | None) -> ModelRun:
-    """A model that is not due any more: done, where its table holds the time by now (None: it has another table)."""
+    """Conclude a model that is no longer due: it is done if its table holds the time by now, else it has failed.
+
+    `held` is None if a promotion gave the model another table; then it is done.
+    """
     if held is None:
         message = "A promotion gave it another table, in which nothing of it is due."
         return replace(model, status=RunStatus.DONE, message=message)

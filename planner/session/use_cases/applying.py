@@ -33,7 +33,7 @@ def execute_plan(
     complete: bool = True,
     replan: Callable[[], Plan] | None = None,
 ) -> Outcome:
-    """The plan made true, and reported to OpenLineage; see `mergeplan.planner.apply.executor.apply`."""
+    """Execute the plan and report it to OpenLineage; see `mergeplan.planner.apply.executor.apply`."""
     with openlineage(work, plan) as reported:
         reported.outcome = apply_plan(
             plan, work.project, work.engine, work.store, lease,

@@ -22,7 +22,7 @@ from mergeplan.planner.session.events import Due, Emit, Event, Linted, Tested
 
 
 def is_between(event: Event) -> bool:
-    """True for an event after which nothing is half done."""
+    """Return True for an event after which nothing is half done."""
     match event:
         case StageStarted(stage) | StageSkipped(stage):
             return stage is not Stage.PROMOTE  # a promotion that has begun comes to its end
@@ -48,12 +48,12 @@ class Cancellation:
         self._asked = False
 
     def check(self) -> None:
-        """Cancelled when somebody asked for it."""
+        """Raise Cancelled if a cancellation was requested."""
         if self._asked:
             raise Cancelled("the run was cancelled.")
 
     def checking(self, emit: Emit) -> Emit:
-        """The same events; between two steps it may raise Cancelled."""
+        """Return a listener that forwards events and, between two steps, may raise Cancelled."""
 
         def emit_and_check(event: Event) -> None:
             emit(event)

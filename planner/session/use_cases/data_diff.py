@@ -37,12 +37,15 @@ Pair = tuple[Snapshot, Snapshot]  # a model as it is in prod, and in the environ
 
 
 def pairs_of_plan(plan: Plan) -> tuple[Pair, ...]:
-    """The models of a plan that have another table than before."""
+    """Return the models of a plan that get another table."""
     return _select_rebuilt_pairs((change.old, change.new) for change in plan.changes)
 
 
 def pairs_of_environment(work: Workspace, name: str) -> tuple[Pair, ...]:
-    """The models that show another table in an environment than in prod; RequestError when either is not there."""
+    """Return the models that show another table in an environment than in prod.
+
+    Raise RequestError if either does not exist.
+    """
     here, prod = work.environment(parse_environment_name(name)), work.environment(PROD)
     return _select_rebuilt_pairs((prod.snapshots.get(model), snapshot) for model, snapshot in here.snapshots.items())
 
@@ -149,7 +152,7 @@ def _load_contents(work: Workspace, pairs: Sequence[Pair]) -> _Held:
 
 
 def _reading_less(pairs: Sequence[Pair], timelines: Mapping[str, Timeline]) -> frozenset[str]:
-    """The models whose rows come of fewer days here than in prod, though they are not cut by these days."""
+    """Return the models whose rows come from fewer days here than in prod without being partitioned by them."""
     shorter = {n.name for o, n in pairs if n.kind.is_by_time and subtract(timelines[o.table], timelines[n.table])}
     models = {new.name: new.model for _, new in pairs}
     names = frozenset[str]()
@@ -163,7 +166,7 @@ def _reading_less(pairs: Sequence[Pair], timelines: Mapping[str, Timeline]) -> f
 
 
 def _restrict_to_common_time(pair: Pair, question: Question, held_state: _Held) -> Question:
-    """What of both tables is compared: the time that both hold, less what is known to hold the same rows."""
+    """Restrict the comparison to the time that both tables hold, less the time that is known to hold the same rows."""
     first, second = (side.table for side in question.sides)
     timelines = held_state.loaded[first.name], held_state.loaded[second.name]
     by, unit = second.partitioning, first.partitioning and first.partitioning.unit_seconds

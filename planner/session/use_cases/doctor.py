@@ -71,7 +71,7 @@ def run_checks(work: Workspace, *, connect: bool = True) -> Iterator[Finding]:
 
 
 def _dbt(root: Path) -> Iterator[Finding]:
-    """The dbt that compiles a dbt project, with its versions."""
+    """Yield the dbt that compiles a dbt project, with its versions."""
     if not is_dbt_project(root):
         return
     try:
@@ -105,7 +105,7 @@ def _java(connection: ConnectionConfig | None) -> Iterator[Finding]:
 
 
 def _jars(connection: ConnectionConfig) -> Finding:
-    """The jars that `spark.jars` names on this machine; packages are fetched by Spark when it starts."""
+    """Check the jars that `spark.jars` names on this machine; Spark fetches packages when it starts."""
     named = [jar.strip() for jar in str(connection.config.get("spark.jars", "")).split(",") if jar.strip()]
     packages = str(connection.config.get("spark.jars.packages", ""))
     local = [jar.removeprefix("file:") for jar in named if ":" not in jar.removeprefix("file:")]
@@ -202,7 +202,7 @@ def _line(error: MergeplanError) -> str:
 
 
 def _without_secrets(text: str, work: Workspace) -> str:
-    """The text without the passwords and keys that this process was given."""
+    """Return the text without the passwords and keys that this process was given."""
     states = [gateway.state_connection for gateway in work.project.config.gateways.values()]
     urls = [work.settings.state_url, *(state_url.url or "" for state_url in states if state_url)]
     secrets = [state_url.password or "" for state_url in states if state_url] + [_password(url) for url in urls]

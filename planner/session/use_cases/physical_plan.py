@@ -45,8 +45,10 @@ def physical_diffs_of_plan(work: Workspace, plan: Plan) -> Iterator[PhysicalDiff
 
 
 def physical_diffs_of_environment(work: Workspace, name: str) -> Iterator[PhysicalDiff]:
-    """One model after another that has another query in an environment than in prod; RequestError when either is not
-    there."""
+    """Yield a diff for each model whose query differs between an environment and prod.
+
+    Raise RequestError if either does not exist.
+    """
     here, prod = work.environment(parse_environment_name(name)), work.environment(PROD)
     return physical_diffs(work, prod.snapshots, here.snapshots)
 
@@ -96,7 +98,7 @@ class _Sides:
     new: Snapshots
 
     def edits(self) -> list[_Edit]:
-        """The models whose query runs otherwise than before, by name."""
+        """Return the models whose query runs differently than before, by name."""
         edited = [(self.old[name], self.new[name]) for name in sorted(filter(self._is_edited, self.new))]
         loaded = self.work.store.intervals.load_timelines({snapshot.table for pair in edited for snapshot in pair})
         edits = []
@@ -125,7 +127,7 @@ class _Sides:
         return {snapshot.table.lower(): snapshot for snapshot in (*gone, *self.new.values())}
 
     def _is_edited(self, name: str) -> bool:
-        """True for a model with a query on both sides whose text differs, or that of one that stands inside it."""
+        """Return True for a model with a query on both sides if its text, or that of an inlined model, differs."""
         old, new = self.old.get(name), self.new[name]
         if old is None or (_is_same(old, new) and self._inline_model_edits.isdisjoint(new.model.depends_on)):
             return False
@@ -176,13 +178,19 @@ class _Sides:
         return tables, inside
 
     def _read(self, name: str, side: int) -> Snapshot | None:
-        """What a name stands for: a table is that of the new side for both, a model inside others is as it was."""
+        """Return the snapshot that a name refers to on one side.
+
+        A table is that of the new side for both; an inlined model is that of its own side.
+        """
         new = self.new.get(name)
         return new if side or (new and not _stands_inside(new)) else self.old.get(name)
 
 
 def _interval(new: Snapshot, held_time: Timeline) -> Interval | None:
-    """What both are explained for: the last unit of time that the table holds, or all of it for a whole table."""
+    """Return the interval to explain both for: the last unit of time that the table holds.
+
+    For a table that is computed whole it is all of its time.
+    """
     if not held_time:
         return None
     whole = Interval(held_time[0].start, held_time[-1].end)
@@ -201,7 +209,7 @@ def _inside(snapshot: Snapshot | None) -> Snapshot | None:
 
 
 def _is_same(old: Snapshot | None, new: Snapshot | None) -> bool:
-    """True for one text on both sides, and for none on either."""
+    """Return True if both sides have the same text, or neither has one."""
     return old is new or _words(old) == _words(new)
 
 
@@ -223,7 +231,10 @@ def _diff(question: _Edit, engine: Engine, known_tables: KnownTables, budget: Bu
 
 
 def _plan(query: _Query, which: str, engine: Engine, known_tables: KnownTables, budget: Budget) -> PhysicalPlan | str:
-    """What is compared of the old or the new query's plan, or why it is not; Cancelled when somebody ends the run."""
+    """Read the plan of the old or the new query, or return why it is not compared.
+
+    Raise Cancelled if the run is ended.
+    """
     late = f"the {SECONDS:g} seconds for it were over"
     if budget.is_spent:
         return late

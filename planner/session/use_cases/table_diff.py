@@ -101,7 +101,7 @@ def _diff_models(
 def _select_models(
     work: Workspace, first: Environment, second: Environment, model: str | None, selectors: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """The models to compare: the one that is named, those that are selected, or all that differ."""
+    """Return the models to compare: the named one, the selected ones, or all that differ."""
     here, there = _tables(first), _tables(second)
     if model is not None:
         for environment, known in ((first, here), (second, there)):
