@@ -39,10 +39,10 @@ def check_configuration_is_data(reading: Folder) -> None:
 def read_code(
     reading: Folder, refusing: Refusing, config: Config, defaults: Defaults, isolation: Isolation, *, runs: bool = True
 ) -> ProjectCode:
-    """The project's Python, with what it registers; nothing is started where there is none, or unless it `runs`.
+    """Load the project's Python and what it registers; start nothing if there is none, or unless it `runs`.
 
-    A file of models that fails is refused. One of macros or signals closes the project: without its macro, a built-in
-    one of the same name would be called.
+    A file of models that fails is refused. One of macros or signals makes the project fail: without its macro, a
+    built-in one of the same name would be called.
     """
     code = ProjectCode(reading.root, {}, defaults.variables, defaults.gateway, isolation, catalog=defaults.catalog)
     paths = [
@@ -70,7 +70,7 @@ def read_code(
 
 
 def read_materializations(reading: Folder, config: Config) -> Materializations:
-    """The texts of the project's custom materializations, which are never run."""
+    """Return the texts of the project's custom materializations, which are never run."""
     texts: dict[str, str] = {}
 
     def read(name: str) -> None:
@@ -81,7 +81,7 @@ def read_materializations(reading: Folder, config: Config) -> Materializations:
 
 
 def read_own_rules(reading: Folder, config: Config) -> dict[str, OwnRule]:
-    """The linter's rules that the project defines in linter/, by name; they are not run here."""
+    """Return the linter's rules that the project defines in linter/, by name; they are not run here."""
     rules: dict[str, OwnRule] = {}
     if config.linter.enabled:
         for name in reading.files("linter", config.ignore_patterns, ".py"):

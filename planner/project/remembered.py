@@ -47,15 +47,15 @@ class Remembered:
         self._found |= self.cache.get([self._key(path, hashed) for path, hashed in files])
 
     def is_cheap(self, path: str, file_hash: str) -> bool:
-        """True when what a file says is remembered, and names no other file that has to be read."""
+        """Return True if a file's content is cached and names no other file that has to be read."""
         text = self._found.get(self._key(path, file_hash))
         return text is not None and '"seed"' not in text
 
     def load_entry(self, file: File, defaults: Defaults, holds: Callable[[Json], bool] = bool) -> Said | None:
-        """What the file of this hash says, as long as everything that it rests on is as it was; else None. `holds` says
-        so of what else was kept.
+        """Return the cached content of the file with this hash if all that it depends on is unchanged; else None.
 
-        Raises what asking for columns raises: NotRead while the model of a table is still to be read.
+        `holds` checks what else was stored with the entry. Raise what a look-up of columns raises: NotRead while the
+        model of a table is still to be read.
         """
         text = self._found.get(self._key(*file))
         if text is None:
@@ -74,8 +74,7 @@ class Remembered:
         read: Callable[[Defaults], Said],
         rest: Callable[[], Json] = bool,
     ) -> Said:
-        """What the file of this hash and text says, read anew and remembered; with the `rest` of what that follows
-        from, if there is any."""
+        """Parse the file of this hash and text and cache the result, with the `rest` of its dependencies, if any."""
         noting = defaults.noting()
         models, audits = said = read(noting)
         asked = self._entry_dependencies(text, noting.noted)
@@ -107,7 +106,7 @@ class Remembered:
         return known
 
     def _entry_dependencies(self, text: str, notes: Noted) -> Json | None:
-        """What an entry rests on, with the answers; None for what cannot be asked again."""
+        """Return what an entry depends on, with the answers; None if these cannot be looked up again."""
         if notes.called:
             return None
         asked: dict[str, Any] = {}
@@ -133,8 +132,10 @@ class Remembered:
 
 
 def open_file_cache(cache: Cache, defaults: Defaults, shared_settings: str) -> Remembered:
-    """The entries for files that are read with these defaults; `shared_settings` is what config.yaml gives every model,
-    as text, with its environment variables filled in."""
+    """Return the entries for files that are read with these defaults.
+
+    `shared_settings` is what config.yaml gives every model, as text, with its environment variables filled in.
+    """
     inputs = (
         defaults.infer_names,
         defaults.variables,
@@ -165,7 +166,7 @@ def foresee(reading: Folder, file_cache: Remembered, names: Sequence[str]) -> No
 
 
 def load_file(reading: Folder, file_cache: Remembered, defaults: Defaults, name: str, parse: Parse) -> Said:
-    """What a file says: as it is remembered, or read anew."""
+    """Return the content of a file, from the cache or parsed."""
     if name in reading.hashes and (said := file_cache.load_entry((name, reading.hashes[name]), defaults)) is not None:
         return said
     text = reading.text(name)

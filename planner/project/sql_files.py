@@ -48,7 +48,7 @@ class SqlFiles:
         self._folder, self._cache, self.names = folder, cache, tuple(names)
 
     def read(self, names: Iterable[str]) -> Iterator[SqlFile]:
-        """These files; ProjectErrors for all that cannot be read."""
+        """Yield these files; raise ProjectErrors for all that cannot be read."""
         for name in names:
             try:
                 text = self._folder.text(name)
@@ -104,7 +104,10 @@ class SqlFiles:
 
 
 def open_sql_files(root: Path, isolation: Isolation, cache: Cache) -> tuple[Config, Document, SqlFiles]:
-    """The configuration with its document, and the SQL files of a folder; ProjectError for a name that is no text."""
+    """Return the configuration, its document, and the SQL files of a folder.
+
+    Raise ProjectError for a name that is not UTF-8, and RequestError for a project of another tool.
+    """
     reading = Folder(root.resolve(), cache)
     if is_dbt_project(reading.root):
         hint = "sqlfluff and others know dbt's templates."

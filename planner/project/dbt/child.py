@@ -32,7 +32,7 @@ class DbtChild:
             self._child.stop()
 
     def compile(self, answers: Mapping[str, Mapping[str, object]]) -> str:
-        """The compiled project as JSON, by these answers to the questions of its templates; ProjectError."""
+        """Compile the project to JSON with these answers to its templates' questions; raise ProjectError."""
         try:
             if self._child is None:
                 self._child = Child(self._root, {}, self._isolation, PROGRAM, self._python)
