@@ -38,7 +38,7 @@ BEARER = HTTPBearer(auto_error=False, description="A token of the server; none i
 
 
 def create_app(context: ApiContext, pages: APIRouter | None = None) -> ASGIApp:
-    """The application over an open context; `pages` are routes of HTML beside `/api/v1`."""
+    """Return the application over an open context; `pages` are routes of HTML beside `/api/v1`."""
     app = make_api(context)
     if pages is not None:
         app.include_router(pages, include_in_schema=False)
@@ -46,7 +46,7 @@ def create_app(context: ApiContext, pages: APIRouter | None = None) -> ASGIApp:
 
 
 def make_api(context: ApiContext | None = None) -> FastAPI:
-    """The endpoints alone; without a context they can be described, and not called."""
+    """Return the endpoints alone; without a context they can be described, but not called."""
 
     @asynccontextmanager
     async def closing(_: FastAPI) -> AsyncIterator[None]:
@@ -87,7 +87,7 @@ def _endpoints() -> tuple[BaseRoute, ...]:
 
 @cache
 def _describe(app: FastAPI) -> dict[str, Any]:
-    """The OpenAPI document, with the schema of problems, which no endpoint returns by itself."""
+    """Return the OpenAPI document, with the schema of problems, which no endpoint returns by itself."""
     document = FastAPI.openapi(app)
     problem = Problem.model_json_schema(mode="serialization", ref_template="#/components/schemas/{model}")
     document["components"]["schemas"] |= {**problem.pop("$defs"), "Problem": problem}

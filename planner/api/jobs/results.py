@@ -58,7 +58,7 @@ class CheckHistory:
 
 
 def read_results(jobs: JobStore, record: JobRecord) -> Iterator[CheckResult]:
-    """The results in the journal of a job."""
+    """Yield the results in the journal of a job."""
     at, job = record.ended_at or record.created_at, record.id
     for text in jobs.journal(record.id).lines():
         if not any(mark in text for mark in MARKS):

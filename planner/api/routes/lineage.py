@@ -122,7 +122,7 @@ def follow_column(
 
 
 def neighbours(models: Mapping[str, CatalogModelRow], name: str, direction: Direction) -> Names:
-    """What a model reads, or what reads it; of a table that no file declares nothing is known but its readers."""
+    """Return what a model reads, or what reads it; () for a table that no file declares."""
     if name in models:
         return models[name].parents if direction == "upstream" else models[name].readers
     return ()
