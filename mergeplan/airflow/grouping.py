@@ -20,10 +20,10 @@ class TaskModels:
 
 
 def group_models(graph: ScheduleGraph, groups: Mapping[str, str]) -> tuple[TaskModels, ...]:
-    """The tasks of a schedule, parents first: one for each group, `{name: selector}`, and for each other model.
+    """Return the tasks of a schedule, parents first: one for each group `{name: selector}` and for each other model.
 
-    A model of several groups is in the first one. A task cannot wait for itself: a model that reads a group and is
-    read by it belongs to it too, and of two groups that read each other the first one has the models of both.
+    A model of several groups is in the first one. A task cannot wait for itself: a model that reads a group and is read
+    by it belongs to it too, and of two groups that read each other the first one has the models of both.
     """
     home = {model.name: model.name for model in graph.computed}
     for name, selector in groups.items():

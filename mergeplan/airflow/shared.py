@@ -20,7 +20,7 @@ class Shared(Generic[T]):
         self._answer: T | None = None
 
     async def get(self) -> T | None:
-        """The answer, no older than `seconds`."""
+        """Return the answer, no older than `seconds`."""
         async with self._lock:
             if time.monotonic() - self._asked_at >= self._seconds:
                 self._answer = await self._ask()

@@ -94,7 +94,7 @@ class Progress:
         return not any(error.kind in lasting and not error.retry for error in self.errors)
 
     def read(self, line: Line) -> Report | None:
-        """What a line says of models; None for a line that is of no interest."""
+        """Return what a line reports of models; None for a line without such a report."""
         match line:
             case lines.PlanLine(plan=plan):
                 self.plan_id = plan.id
@@ -145,7 +145,7 @@ class Progress:
 
 
 def describe_error(line: lines.ErrorLine) -> str:
-    """An error with its file and line, and with what to do about it."""
+    """Return an error with its file, line and hint."""
     place = f"{line.path}:{line.line}: " if line.path and line.line else f"{line.path}: " if line.path else ""
     return f"{place}{line.message} {line.hint}".strip()
 
