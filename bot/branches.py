@@ -46,7 +46,7 @@ class BranchRecord:
 
 
 def normalize_branches(environments: Mapping[str, str] | None) -> dict[str, str]:
-    """Branch -> environment, in lower case; ValueError or RequestError for what cannot be."""
+    """Return the environment of each branch, in lower case; raise ValueError or RequestError for an invalid one."""
     named = {branch: parse_environment_name(name) for branch, name in (environments or {}).items()}
     if len(named) > BRANCHES_MOST:
         raise ValueError(f"it names more than {BRANCHES_MOST} branches")

@@ -28,7 +28,7 @@ class CicdSection:
     files: Sequence[str] = ()  # of the project: those that code read, its own among them
 
     def place(self, key: str) -> Place:
-        """Return the place of a key, `rules.0.models`; of the nearest one above it without a line of its own."""
+        """Return the place of a key such as `rules.0.models`, or that of the nearest key above it with a line."""
         while key and key not in self.lines:
             key = key.rpartition(".")[0]
         return Place(self.path, self.lines.get(key, 0))

@@ -127,7 +127,7 @@ class BotContext:
         return None if section is None else config_of(section, default_branch)
 
     def section(self, checkout: Checkout, commit: str) -> CicdSection | None:
-        """`cicd_bot` at a commit, which anybody may have written; None when there is no project, ProjectError."""
+        """Return `cicd_bot` at a commit, which may have any author; None if there is no project. Raise ProjectError."""
         source = the_one(self.configurations(checkout, commit))
         if source is None:
             return None
@@ -228,12 +228,12 @@ class BotContext:
         return self._raise_if_shutdown(call, finished)
 
     def _prepare_next(self) -> None:
-        """From now on a child waits for the next plan."""
+        """Have a child wait for the next plan."""
         if self.standby and not self.closing.is_set():
             self.standby.prepare()
 
     def _raise_if_shutdown(self, call: PlannerCall, finished_run: Finished) -> Finished:
-        """How it ended; ShuttingDown where the service ends, or another one has taken the job over."""
+        """Return the finished run; raise ShuttingDown if the service ends or another worker has taken the job over."""
         if finished_run.stopped == SHUTDOWN or (call.job.worker and not self.inbox.queue.holds(call.job)):
             raise ShuttingDown
         return finished_run
@@ -248,7 +248,7 @@ class BotContext:
         return packages_folder(self.settings, home, wanted, os.environ, should_stop)
 
     def _lay_dbt_packages(self, call: PlannerCall, should_stop: Callable[[], str]) -> None:
-        """Put the packages into a dbt project, which opens only with them, whatever the command."""
+        """Put the packages into a dbt project, which opens only with them, for any command."""
         if not is_dbt_project(call.folder):
             return
         home = project_home(self.settings, call.job.repository)

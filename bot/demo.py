@@ -114,7 +114,7 @@ def run_planner(folder: Path, home: Path, verb: str, *arguments: str) -> subproc
 
 
 def run_demo(folder: Path, *, keep: bool, spark: str = "") -> int:
-    """Run the whole story and return the exit code; everything lives in `folder`, which is made anew.
+    """Run the whole story and return the exit code; everything is in `folder`, which is created again.
 
     `spark` is a setting of the project's connection, such as `table_format: delta`.
     """

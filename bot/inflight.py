@@ -45,7 +45,7 @@ class Move:
 
 
 def meeting(number: int, mine: PlanView, other: PlanView) -> Meeting | None:
-    """Where two plans meet; None when they change no model in common."""
+    """Return where two plans meet; None if they change no model in common."""
     theirs = {model.name: model for model in other.models if _counts(model)}
     both = [(model, theirs[model.name]) for model in mine.models if _counts(model) and model.name in theirs]
     if not both:

@@ -116,9 +116,9 @@ def pack_outcome(lines: Iterable[Kept], exit_code: int) -> str:
 
 @lru_cache(maxsize=REMEMBERED)
 def unpack_outcome(text: str) -> PlannerOutcome | None:
-    """Return the outcome of a `packed` text; None when there is none, or one of another version.
+    """Return the outcome of a `packed` text; None if there is none, or one of another version.
 
-    Records that are read anew hold equal texts: a comment and its checks parse theirs once.
+    Records that are read again have equal texts, so a comment and its checks parse theirs once.
     """
     if not text:
         return None

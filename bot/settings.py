@@ -148,7 +148,7 @@ class Settings(BaseSettings):
         return {name: value for name, value in variables.items() if value or (name == ADDRESSES and value is not None)}
 
     def secrets(self) -> tuple[str, ...]:
-        """Every text that must never leave this process."""
+        """Return every text that must never leave this process."""
         url = self.state_url.get_secret_value()
         values = (
             self.webhook_secret,

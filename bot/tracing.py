@@ -38,7 +38,7 @@ class Tracing:
         """Record a finished step of the current one that took so long."""
 
     def note(self, **attributes: object) -> None:
-        """More about the current step."""
+        """Add attributes to the current step."""
 
     def close(self) -> None:
         """Send the waiting spans, for a few seconds."""
@@ -106,7 +106,7 @@ class RunTrace:
         self._stage, self._since = "", 0.0
 
     def trace_line(self, line: Line) -> None:
-        """One more line of the run."""
+        """Record a line of the run as a span."""
         if isinstance(line, StageLine | ResultLine):
             if self._stage:
                 self._tracing.record_span(f"stage {self._stage}", time.monotonic() - self._since)
@@ -135,7 +135,7 @@ def open_tracing(environ: Mapping[str, str]) -> Tracing:
 
 
 def _span_attributes(attributes: Mapping[str, object]) -> dict[str, Any]:
-    """Attributes under names of ours, of sorts that every backend takes."""
+    """Return attributes under mergeplan's names, with types that every backend accepts."""
     return {
         f"mergeplan.{name}": value if isinstance(value, (bool, int, float)) else str(value)
         for name, value in attributes.items()

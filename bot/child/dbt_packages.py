@@ -86,9 +86,9 @@ def lay_dbt_packages(
     environ: Mapping[str, str],
     should_stop: Callable[[], str],
 ) -> None:
-    """Put the packages that a project asks for into its folder, unless the repository holds them.
+    """Put the packages that a project requires into its folder, unless the repository contains them.
 
-    ProjectError with what dbt said; RequestError without a dbt; Cancelled.
+    Raise ProjectError with dbt's message, RequestError without a dbt, and Cancelled if the run is stopped.
     """
     if wanted is None or os.path.lexists(project / wanted.install_path):
         return

@@ -37,7 +37,7 @@ Texts = Callable[[str], str | None]
 
 @dataclass(frozen=True)
 class NotTaken:
-    """Why a package is not fetched, and where it is asked for: no error where the repository holds the packages."""
+    """The reason why a package is not fetched, with its place; no error if the repository contains the packages."""
 
     message: str
     path: str
@@ -46,9 +46,9 @@ class NotTaken:
 
 @dataclass(frozen=True)
 class DbtRequirements:
-    """What a dbt project asks for: the file that does, where it wants the packages, and its own folders among them.
+    """The packages that a dbt project requires: the file that names them, their folder, and local ones among them.
 
-    `files` are the texts that `dbt deps` gets, by their paths; `unread` are folders whose files nobody gave.
+    `files` are the texts that `dbt deps` gets, by their paths; `unread` are folders whose files were not given.
     """
 
     path: str
@@ -201,7 +201,7 @@ def _local_folder(document: Document, at: KeyPath, value: object) -> str:
 
 
 def _project_name(document: Document) -> str:
-    """Return the name of a package in a folder, which dbt takes as it stands."""
+    """Return the name of a package in a folder, which dbt uses unchanged."""
     name = _mapping(document).get("name")
     if not isinstance(name, str) or not PROJECT_NAME.fullmatch(name):
         raise document.error(("name",), f"`{str(name)[:80]}` is no name of a dbt project.", COMMIT)
@@ -209,7 +209,7 @@ def _project_name(document: Document) -> str:
 
 
 def _install_path(document: Document) -> str:
-    """Return the folder of the project that its packages lie in."""
+    """Return the folder of the project that contains its packages."""
     folder = PurePosixPath(str(_mapping(document).get(INSTALL_PATH) or PATHS[INSTALL_PATH][0]))
     template = TEMPLATE.search(str(folder))
     if folder.is_absolute() or not folder.parts or template or {"..", ".git"} & set(folder.parts):

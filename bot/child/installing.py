@@ -43,7 +43,7 @@ class InstallFailed(Exception):
 
 @dataclass(frozen=True)
 class Installer:
-    """How installers run: their limits, where they may fetch from, and what the operator says of the way there."""
+    """The settings of installers: their limits, the addresses to fetch from, and the operator's variables for these."""
 
     settings: Settings
     origins: tuple[Origin, ...]  # without one there is no network

@@ -43,7 +43,7 @@ def isolation_words(settings: Settings) -> str:
 
 
 def confinement_words(settings: Settings) -> str:
-    """`confined`, or why no Spark that a planner starts is."""
+    """Return `confined`, or the reason why a Spark that a planner starts is not."""
     if settings.isolation == NONE or settings.isolation_spark == NONE:
         variable = SPARK if settings.isolation_spark == NONE else VARIABLE
         return f"none: Spark's Java may do what this user may ({variable}=none)"

@@ -193,7 +193,7 @@ def _words(output: str) -> str:
 
 
 def _constraints() -> str:
-    """mergeplan's own libraries at their versions: project code runs with them, whatever it asks for."""
+    """Return the versions of mergeplan's own libraries, with which project code runs in any case."""
     versions = {
         normal(distribution.name): distribution.version
         for distribution in distributions()

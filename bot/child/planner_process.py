@@ -68,7 +68,7 @@ LINES_MOST = 20_000  # lines beyond this are not kept, the result excepted
 
 @dataclass(frozen=True)
 class Finished:
-    """How a child ended: its kept lines and exit code, and why it was stopped if it was."""
+    """The end of a child: its stored lines, its exit code, and the reason if it was stopped."""
 
     lines: tuple[Kept, ...]
     exit_code: int
@@ -108,23 +108,23 @@ def planner_argv(settings: Settings) -> tuple[str, ...]:
 
 
 def project_home(settings: Settings, repository: str) -> Path:
-    """Where a repository's catalog, mirror and logs are."""
+    """Return the folder of a repository's catalog, mirror and logs."""
     owner, _, name = repository.partition("/")
     return settings.home.resolve() / owner / name
 
 
 def child_environment(settings: Settings, repository: str, environ: Mapping[str, str]) -> dict[str, str]:
-    """All that a planner child sees of the world: no token, no key, no webhook secret, no password.
+    """Return the environment of a planner child: no token, no key, no webhook secret, no password.
 
     `-` says that the state database's address, or OpenLineage's key, comes on standard input: an environment can be
-    read by whatever runs as the same user, Spark included.
+    read by any process of the same user, Spark included.
     """
     own = {"MERGEPLAN_HOME": str(project_home(settings, repository)), "MERGEPLAN_PROJECT": repository}
     return {**bare_environment(settings, environ), **own, **dict.fromkeys(stdin_secrets(settings), "-")}
 
 
 def bare_environment(settings: Settings, environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that every planner child gets, whatever its repository."""
+    """Return the variables that every planner child gets, for any repository."""
     kept = {name: environ[name] for name in (*ALLOWED, *settings.planner_environment) if name in environ}
     return {**kept, "HOME": kept.get("HOME", NO_HOME), **ISOLATED_PYTHON, "PYTHONUNBUFFERED": "1"}
 
@@ -204,7 +204,7 @@ def start_child(
     standby: Standby | None = None,
     note: Path | None = None,
 ) -> subprocess.Popen[bytes]:
-    """Start a planner in a session of its own; log its standard error, and its output too if `quiet`."""
+    """Start a planner in a new session; log its standard error, and its output too if `quiet`."""
     logs = project_home(settings, task.repository) / "logs"
     logs.mkdir(parents=True, exist_ok=True)
     file = logs / f"{log_name}.log"

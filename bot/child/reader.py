@@ -58,7 +58,7 @@ class RepositoryReader:
         self._lock = threading.Lock()
 
     def section(self, path: str, text: str, folder: CodeFolder | None = None) -> CicdSection:
-        """`cicd_bot` of a configuration; ProjectError. A config.py has a folder."""
+        """Return `cicd_bot` of a configuration; raise ProjectError. A config.py needs its `folder`."""
         return CicdSection(**self._read("section", path, {"path": path, "text": text}, folder))
 
     def requirements(self, texts: Mapping[str, str]) -> Requirements | None:
@@ -76,7 +76,7 @@ class RepositoryReader:
         return DBT_REQUIREMENTS.validate_python(answer)
 
     def owners(self, path: str, text: str, files: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """Who owns these files by the text of CODEOWNERS, each by its path; ProjectError."""
+        """Return the owners of each of these files by the text of CODEOWNERS; raise ProjectError."""
         answer = self._read("owners", path, {"text": text, "paths": files})
         return {file: tuple(owners) for file, owners in answer.items()}
 

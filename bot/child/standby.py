@@ -1,4 +1,4 @@
-"""A planner child kept ready: started before it is needed, so that its imports are done when it is."""
+"""A planner child that is started before it is needed, so that its imports are done by then."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ END_SECONDS = 5.0
 
 
 class Standby:
-    """One child that waits; it is handed out once, and another is started when somebody says that there is time."""
+    """One child that waits; it is handed out once, and `prepare` starts the next."""
 
     def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
         self._folder = folder

@@ -113,7 +113,7 @@ def _check_directory(file: BinaryIO) -> None:
 
 
 def _place(name: str) -> PurePosixPath | None:
-    """Where a member goes; None for what is left out. BadWheel for a path that leaves the folder."""
+    """Return the path of a member, or None if it is left out; raise BadWheel if it leaves the folder."""
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or "\\" in name or "\0" in name or not path.parts:
         raise BadWheel(f"`{name[:80]}` is no path in a wheel")

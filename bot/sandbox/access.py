@@ -78,7 +78,7 @@ def issue_token(
 
 
 def caller_of(state: State, authorization: str | None) -> Caller:
-    """Who an `Authorization` header stands for; without one, or with a wrong or old one, 401."""
+    """Return the caller of an `Authorization` header; answer 401 if it is missing, wrong or expired."""
     scheme, _, value = (authorization or "").partition(" ")
     if scheme.lower() not in ("token", "bearer", "basic") or not value:
         raise ApiError(401, "Requires authentication")
@@ -157,7 +157,7 @@ def _check_app(state: State, caller: Caller, repo: Repository, need: Need) -> No
 
 
 def has_permission(token: Token, need: Need) -> bool:
-    """Every App reads metadata; write includes read."""
+    """Return True if a token has the permission; every App reads metadata, and write includes read."""
     rights = dict(token.permissions)
     enough = ("write",) if need.level == "write" else ("read", "write")
     return need == READ or any(rights.get(area) in enough for area in need.areas)
@@ -174,5 +174,5 @@ def narrow_permissions(permissions: Json | None) -> dict[str, str]:
 
 
 def may_edit(state: State, repo: Repository, caller: Caller, author: str) -> bool:
-    """One's own words, or anybody's with write permission; an App only its own and with its permission others'."""
+    """Return True for the author, a person with write permission, or an App, whose permission was checked before."""
     return caller.login == author or caller.kind != "user" or includes_role(state.role(repo, caller.login), "write")

@@ -106,13 +106,13 @@ def version(request: Request) -> Any:
 
 @router.post("/faults/{name}")
 async def arm(request: Request, name: str) -> Any:
-    """Arms a fault: the body has the arguments of the method of that name in `faults.py`."""
+    """Arm a fault; the body has the arguments of the method of that name in `faults.py`."""
     return await _apply(request, FAULTS, name, request.app.state.stage.faults)
 
 
 @router.delete("/faults")
 def clear(request: Request) -> Any:
-    """Everything works again."""
+    """Remove all faults."""
     stage: Stage = request.app.state.stage
     stage.faults.clear()
     return {"result": None}
@@ -120,7 +120,7 @@ def clear(request: Request) -> Any:
 
 @router.post("/{name}")
 async def act(request: Request, name: str) -> Any:
-    """Acts as a person: the body has the arguments of the method of that name in `stage.py`."""
+    """Act as a person; the body has the arguments of the method of that name in `stage.py`."""
     return await _apply(request, ACTS, name, request.app.state.stage)
 
 

@@ -104,17 +104,17 @@ def annotation(item: Json) -> Annotation:
 
 
 def rerequest(site: Site, repo: Repository, run: CheckRun, sender: str) -> None:
-    """Asks for the check again: the App is told, and it is the App that makes a new run or updates this one."""
+    """Request the check again: the App gets a webhook, and itself creates a new run or updates this one."""
     webhooks.check_run(site, repo, run, "rerequested", sender)
 
 
 def rerequest_suite(site: Site, repo: Repository, suite: CheckSuite, sender: str) -> None:
-    """Asks for all checks of the commit again."""
+    """Request all checks of the commit again."""
     webhooks.check_suite(site, repo, suite, "rerequested", sender)
 
 
 def click(site: Site, repo: Repository, run: CheckRun, identifier: str, sender: str) -> None:
-    """Presses a button of a completed check."""
+    """Press a button of a completed check."""
     if run.status != "completed" or identifier not in [action.identifier for action in run.actions]:
         raise ApiError(422, f"This check has no button {identifier!r}")
     webhooks.check_run(site, repo, run, "requested_action", sender, identifier)
@@ -153,7 +153,7 @@ def deploy(site: Site, repo: Repository, author: str, body: Json) -> Deployment:
 
 
 def deployment_status(site: Site, deployment: Deployment, author: str, body: Json) -> DeploymentStatus:
-    """Says how a deployment fares."""
+    """Add a status to a deployment."""
     one_of("DeploymentStatus", "state", body.get("state"), DEPLOYMENT_STATES)
     check_length("DeploymentStatus", "description", body.get("description"), STATUS_DESCRIPTION)
     item = DeploymentStatus(

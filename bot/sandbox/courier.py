@@ -68,7 +68,7 @@ class Courier:
         self._thread = threading.Thread(target=self._work, name="sandbox-courier", daemon=True)
 
     def start(self) -> None:
-        """Begins to send."""
+        """Start the thread that sends."""
         self._thread.start()
 
     def stop(self) -> None:
@@ -82,7 +82,7 @@ class Courier:
     def send(
         self, event: str, payload: Json, *, installation_id: int | None = None, repository_id: int | None = None
     ) -> None:
-        """Queues a webhook under a new GUID, or does with it what a fault says."""
+        """Queue a webhook under a new GUID, or treat it as a fault says."""
         frozen = json.loads(json.dumps(payload))
         parcel = Parcel(str(uuid.uuid4()), event, frozen.get("action"), installation_id, repository_id, frozen)
         fault = self._faults.take_webhook_fault(event, parcel.action)
@@ -112,7 +112,7 @@ class Courier:
         )
 
     def wait_idle(self, timeout: float) -> None:
-        """Releases what is held and returns when nothing waits or is being sent."""
+        """Release held webhooks and wait until none is pending; raise TimeoutError after `timeout` seconds."""
         self._release()
         with self._wake:
             if not self._wake.wait_for(lambda: not self._queue and not self._sending, timeout):

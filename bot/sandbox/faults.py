@@ -17,7 +17,7 @@ class WebhookFault:
     seconds: float = 0.0
 
     def matches(self, event: str, action: str | None) -> bool:
-        """`*` matches all, `issue_comment` an event, `issue_comment.created` one action of it."""
+        """Return True if it matches `*` (all), `issue_comment` (an event) or `issue_comment.created` (an action)."""
         return self.event in ("*", event, f"{event}.{action}")
 
 
@@ -108,7 +108,7 @@ class Faults:
             self._unknown_mergeability += times
 
     def clear(self) -> None:
-        """Everything works again."""
+        """Remove all faults."""
         with self._lock:
             self._webhooks.clear()
             self._calls.clear()

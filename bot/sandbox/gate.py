@@ -1,4 +1,4 @@
-"""What stands before the API: the log of calls, faults, rate-limit headers, ETags."""
+"""The gate before the API: the log of calls, faults, rate-limit headers, ETags."""
 
 import asyncio
 import hashlib

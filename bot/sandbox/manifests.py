@@ -27,7 +27,7 @@ def take(state: State, text: str) -> tuple[str, str]:
 
 
 def _problem(manifest: Json) -> str:
-    """Why GitHub would make no App of it; '' when it would."""
+    """Return the reason why GitHub would reject the manifest; '' if it would not."""
     hook = manifest.get("hook_attributes", {})
     addresses = (manifest["url"], hook["url"], manifest["redirect_url"]) if "redirect_url" in manifest else ()
     if not addresses or any(urlsplit(address).scheme not in ("http", "https") for address in addresses):

@@ -1,4 +1,4 @@
-"""Comments as GitHub shows them: its Markdown made HTML, cleaned of whatever could run or leave the page."""
+"""Render comments as GitHub shows them: Markdown as HTML, without anything that could run or leave the page."""
 
 import re
 from html import unescape

@@ -94,7 +94,7 @@ def _page(path: str, template: str) -> Callable[[Callable[..., dict[str, Any]]],
 
 @_page("/", "home.html")
 def home(view: View) -> dict[str, Any]:
-    """All repositories that the person may see."""
+    """Show all repositories that the person may see."""
     roles = {name: view.state.role(repo, view.person) for name, repo in view.state.repositories.items()}
     return {"repositories": [view.state.repositories[name] for name, role in roles.items() if role != "none"]}
 
@@ -171,7 +171,7 @@ def files(view: View, owner: str, name: str, number: str) -> dict[str, Any]:
 
 @_page("/{owner}/{name}/runs/{run_id}", "checks.html")
 def check(view: View, owner: str, name: str, run_id: str) -> dict[str, Any]:
-    """One check run by itself."""
+    """Show one check run by itself."""
     repo = view.repo(f"{owner}/{name}")
     run = repo.checks.get(int(run_id)) if run_id.isdecimal() else None
     if run is None:
@@ -287,7 +287,7 @@ async def new_app(request: Request) -> Response:
 
 @router.post("/person")
 async def become(request: Request) -> Response:
-    """Chooses who acts from now on."""
+    """Choose the person who acts from now on."""
     if not same_origin(request):
         return Response("Forms of other sites are not taken.", 403)
     form = await request.form()

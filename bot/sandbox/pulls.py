@@ -50,7 +50,7 @@ def open_pull(site: Site, repo: Repository, author: str, body: Json) -> PullRequ
 
 
 def next_number(repo: Repository) -> int:
-    """Issues and pull requests are numbered together."""
+    """Return the next number; issues and pull requests share one sequence."""
     return max(repo.issues, default=0) + 1
 
 
@@ -112,7 +112,7 @@ def close(site: Site, repo: Repository, item: Issue, sender: str) -> None:
 
 
 def reopen(site: Site, repo: Repository, item: Issue, sender: str) -> None:
-    """Reopens what was closed and not merged, if its branch is still there."""
+    """Reopen an issue, or a pull request that is not merged and whose branch still exists."""
     if isinstance(item, PullRequest):
         branches = repos.refs(site.state.git(item.head_repository))
         head = branches.get(f"refs/heads/{item.head_ref}")

@@ -50,7 +50,7 @@ ACCEPT_ROUNDS = 4
 
 
 class QuickServer(uvicorn.Server):
-    """A uvicorn that ends as soon as it is asked to: its own looks ten times a second, and tests start many."""
+    """A uvicorn that ends at once; its own loop looks ten times a second, and tests start many servers."""
 
     def end(self) -> None:
         """End the server from another thread."""
@@ -102,7 +102,7 @@ class Sandbox(Stage):
         webhook_url: str | None = None,
         secret: str = "sandbox-secret",  # noqa: S107 - a laptop's default, shown to whoever asks
     ) -> None:
-        """Git repositories are kept under `folder`, or in a temporary one that ends with the sandbox."""
+        """Create a server with git repositories under `folder`, or in a temporary one that ends with the sandbox."""
         self._temporary = folder is None
         self._host, self._port = host, port
         self.app_private_key, public_key = _keys()

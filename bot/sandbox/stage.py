@@ -102,7 +102,7 @@ class Stage:
                 self._new_repository(f"{folder.parent.name}/{folder.stem}", branch, private=False)
 
     def fork(self, repository: str, login: str) -> str:
-        """Forks the repository to the login and returns the fork's full name; commit to it as to any other."""
+        """Fork the repository to the login and return the fork's full name; commit to it as to any other."""
         with self.state.lock:
             source = self._repo(repository, login, READ)
             fork = self._new_repository(f"{login}/{source.name}", source.default_branch, private=source.private)
@@ -111,23 +111,23 @@ class Stage:
             return fork.full_name
 
     def set_permission(self, repository: str, login: str, role: Role) -> None:
-        """Says what the login may do there, from the next call on."""
+        """Set the login's permission, valid from the next call on."""
         with self.state.lock:
             self._user(login)
             self.state.repositories[repository].permissions[login] = role
 
     def set_team(self, team: str, members: list[str]) -> None:
-        """Says who is in a team, `org/team`."""
+        """Set the members of a team, `org/team`."""
         with self.state.lock:
             self.state.teams[team] = {self._user(login).login for login in members}
 
     def require_checks(self, repository: str, branch: str, names: list[str]) -> None:
-        """Protects a branch: a pull request into it merges only when these checks have succeeded on its head."""
+        """Protect a branch: a pull request into it merges only when these checks have succeeded on its head."""
         with self.state.lock:
             self.state.repositories[repository].required_checks[branch] = list(names)
 
     def install_app(self, repository: str, *, webhook_url: str | None = None, secret: str | None = None) -> int:
-        """Installs the App there and returns the installation's id; URL and secret replace the App's own."""
+        """Install the App there and return the installation's id; URL and secret replace the App's own."""
         with self.state.lock:
             hook, repo = self.state.hook, self.state.repositories[repository]
             hook.secret = secret or hook.secret
@@ -152,7 +152,7 @@ class Stage:
             return issue_token(self.state, login, "installation", installation_id=item.id, permissions=rights).value
 
     def suspend_app(self, owner: str, *, is_suspended: bool = True) -> None:
-        """Suspends the App's installation on an account, or lets it in again."""
+        """Suspend the App's installation on an account, or unsuspend it."""
         with self.state.lock:
             item = self.state.installations[owner]
             item.suspended_at = now() if is_suspended else None
@@ -190,7 +190,7 @@ class Stage:
             return issue_token(self.state, ACTIONS_LOGIN, "actions", repositories=covered, permissions=rights).value
 
     def clone_url(self, repository: str) -> str:
-        """`http://HOST/owner/name.git`; private repositories and pushes need basic auth x-access-token:TOKEN."""
+        """Return `http://HOST/owner/name.git`; private repositories and pushes need basic auth x-access-token:TOKEN."""
         return f"{self.state.base_url}/{repository}.git"
 
     # --- acting as a person ---
@@ -204,7 +204,7 @@ class Stage:
         *,
         author: str,
     ) -> str:
-        """Pushes one commit (None deletes a file) and returns its SHA."""
+        """Push one commit (None deletes a file) and return its SHA."""
         with self.state.lock:
             repo = self._repo(repository, author, PUSH)
             return pushes.commit(self.site, repo, branch, pushes.Change(files, message, author))
@@ -267,13 +267,13 @@ class Stage:
             change(self.site, repo, self._issue(repo, number), name, author)
 
     def comment(self, repository: str, number: int, body: str, *, author: str) -> int:
-        """Comments on an issue or pull request and returns the comment's id."""
+        """Comment on an issue or pull request and return the comment's id."""
         with self.state.lock:
             repo = self._repo(repository, author, COMMENT)
             return talk.comment(self.site, repo, self._issue(repo, number).number, author, {"body": body}).id
 
     def edit_comment(self, repository: str, comment_id: int, body: str, *, author: str) -> None:
-        """Edits a comment, one's own or anybody's with write permission (that is how a task-list box is ticked)."""
+        """Edit a comment: one's own, or any with write permission (a task-list box is ticked this way)."""
         with self.state.lock:
             repo, item = self._own_comment(repository, comment_id, author)
             talk.edit_comment(self.site, repo, item, author, {"body": body})
@@ -297,7 +297,6 @@ class Stage:
             return talk.review(self.site, repo, self._pull(repository, number), author, asked).id
 
     def dismiss_review(self, repository: str, number: int, review_id: int, *, author: str) -> None:
-        """Dismisses a review."""
         with self.state.lock:
             repo = self._repo(repository, author, PUSH)
             talk.dismiss(self.site, repo, self._pull(repository, number), review_id, author)
@@ -325,25 +324,24 @@ class Stage:
             pulls.close(self.site, *self._own_issue(repository, number, author), author)
 
     def reopen(self, repository: str, number: int, *, author: str) -> None:
-        """Reopens a pull request or issue."""
         with self.state.lock:
             pulls.reopen(self.site, *self._own_issue(repository, number, author), author)
 
     def rerequest(self, repository: str, check_run_id: int, *, author: str) -> None:
-        """Presses *Re-run* of a check."""
+        """Press *Re-run* of a check."""
         with self.state.lock:
             repo = self._repo(repository, author, PUSH)
             check_runs.rerequest(self.site, repo, find_or_404(repo.checks, str(check_run_id)), author)
 
     def rerequest_suite(self, repository: str, sha: str, *, author: str) -> None:
-        """Presses *Re-run all checks* of a commit."""
+        """Press *Re-run all checks* of a commit."""
         with self.state.lock:
             repo = self._repo(repository, author, PUSH)
             for suite in [suite for suite in repo.suites.values() if suite.head_sha == sha]:
                 check_runs.rerequest_suite(self.site, repo, suite, author)
 
     def click(self, repository: str, check_run_id: int, identifier: str, *, author: str) -> None:
-        """Presses a check's own button."""
+        """Press a button of a check."""
         with self.state.lock:
             repo = self._repo(repository, author, PUSH)
             check_runs.click(self.site, repo, find_or_404(repo.checks, str(check_run_id)), identifier, author)

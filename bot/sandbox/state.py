@@ -330,7 +330,7 @@ class Delivery:
 
 @dataclass
 class State:
-    """Everything but git and faults; whoever reads or changes it holds `lock`."""
+    """The state of the sandbox except git and faults; hold `lock` to read or change it."""
 
     folder: Path
     base_url: str
@@ -353,7 +353,7 @@ class State:
         return next(self.ids)
 
     def git(self, full_name: str) -> Path:
-        """Where the bare repository of that name lies."""
+        """Return the folder of the bare repository of that name."""
         return self.folder / f"{full_name}.git"
 
     def role(self, repository: Repository, login: str) -> Role:

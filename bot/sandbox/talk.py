@@ -45,7 +45,7 @@ def open_issue(site: Site, repo: Repository, author: str, body: Json) -> Issue:
 
 
 def comment(site: Site, repo: Repository, number: int, author: str, body: Json, *, by_app: bool = False) -> Comment:
-    """Comments on an issue or pull request."""
+    """Comment on an issue or pull request."""
     item = Comment(site.state.next_id(), number, author, check_comment(body), now(), now(), by_app=by_app)
     repo.comments[item.id] = item
     repo.issues[number].updated_at = now()

@@ -67,7 +67,7 @@ def organization(state: State, login: str) -> Json:
 
 
 def ping(site: Site) -> None:
-    """Greets a new webhook address."""
+    """Send a ping to a new webhook address."""
     hook = site.state.hook
     config = {"content_type": "json", "insecure_ssl": "0", "url": hook.url or "", "secret": "********"}
     created = shapes.time(site.state.app.created_at)
@@ -132,7 +132,7 @@ def _short_repository(repo: Repository) -> Json:
 def pull_request(
     site: Site, repo: Repository, pull: PullRequest, action: str, sender: str, extra: Json | None = None
 ) -> None:
-    """Something happened to a pull request."""
+    """Announce an action on a pull request."""
     shape = shapes_pulls.full_pull(site.state, repo, pull)
     payload = {"action": action, "number": pull.number, "pull_request": shape} | (extra or {})
     announce(site, repo, "pull_request", sender, payload)
@@ -187,7 +187,7 @@ def check_run(site: Site, repo: Repository, run: CheckRun, action: str, sender: 
 
 
 def check_suite(site: Site, repo: Repository, suite: CheckSuite, action: str, sender: str) -> None:
-    """All checks of a commit were asked for again."""
+    """Announce that all checks of a commit were requested again."""
     payload = {"action": action, "check_suite": shapes_checks.webhook_suite(site.state, repo, suite)}
     announce(site, repo, "check_suite", sender, payload)
 

@@ -110,7 +110,7 @@ def _conclude(context: BotContext, event: Event, environ: Mapping[str, str], und
 
 @dataclass(frozen=True)
 class _End:
-    """Where one project of the repository stands at a run's end; its pull request is None for a push."""
+    """The state of one project of the repository at a run's end; its pull request is None for a push."""
 
     record: PullRecord | None
     prod: ProdRecord

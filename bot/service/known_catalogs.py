@@ -74,7 +74,7 @@ class KnownCatalogs:
         return self.context.inbox.pulls.get(repository, number)
 
     def progress(self, repository: str, number: int) -> RunProgress | None:
-        """How far its newest run is."""
+        """Return the progress of the newest run."""
         return self.context.inbox.progress.get(repository, number)
 
     def list_plans(self, repository: str) -> tuple[PullPlan, ...]:
@@ -107,7 +107,7 @@ class KnownCatalogs:
         return self._known[repository]
 
     def _ask(self, repository: str) -> None:
-        """Have it read by a planner child, at most once in a while."""
+        """Wake the job that reads the catalog in a planner child, but not too often."""
         now = time.time()
         if now - self._asked.get(repository, 0.0) > OLDEST / 12:
             self._asked[repository] = now

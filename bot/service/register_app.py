@@ -37,7 +37,7 @@ EXCHANGE_SECONDS = 30
 
 @dataclass(frozen=True)
 class Registration:
-    """The App that is to be made, and where what GitHub gives is kept."""
+    """The App to register, and the files for what GitHub returns."""
 
     name: str
     webhook_url: str
@@ -95,7 +95,7 @@ class _Server(ThreadingHTTPServer):
         return register_form(target, json.dumps(made, indent=2), web_address(wanted.api_url))
 
     def take(self, code: str) -> tuple[int, str]:
-        """Exchanges the code, the first one only; what the browser is shown."""
+        """Exchange the code, only the first one, and return the status and the page for the browser."""
         with self._taking:
             if self.outcome is None:
                 try:
@@ -108,7 +108,7 @@ class _Server(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Two addresses: the page that nobody can guess, and the callback that only GitHub's answer opens."""
+    """A handler of two addresses: a page that cannot be guessed, and the callback that only GitHub's answer opens."""
 
     server: _Server
 
@@ -139,7 +139,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing: the addresses are secrets."""
+        """Log nothing, because the addresses are secrets."""
 
 
 def exchange_code(registration: Registration, code: str) -> Registered:
@@ -178,7 +178,7 @@ def _create(file: Path) -> None:
 
 
 def _convert_code(api_url: str, code: str) -> Mapping[str, Any]:
-    """GitHub's answer to the code; RequestError, without the code, when it gives none."""
+    """Return GitHub's answer to the code; raise RequestError, without the code, if it gives none."""
     headers = {"Accept": "application/vnd.github+json"}
     try:
         answer = requests.post(

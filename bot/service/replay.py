@@ -47,7 +47,7 @@ SEND_SECONDS = 30
 
 @dataclass(frozen=True)
 class Stored:
-    """A delivery as it was kept: GitHub's name of the event, and its payload."""
+    """A stored delivery: GitHub's name of the event, and its payload."""
 
     guid: str
     name: str

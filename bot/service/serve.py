@@ -53,7 +53,7 @@ def build_context(settings: Settings, worker: str | None = None) -> BotContext:
 
 
 class Server(uvicorn.Server):
-    """The HTTP server, which tells the workers at once when it is asked to end: its open requests may take seconds."""
+    """An HTTP server that tells the workers at once when it ends, because its open requests may take seconds."""
 
     def __init__(self, config: uvicorn.Config, context: BotContext) -> None:
         super().__init__(config)

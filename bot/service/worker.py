@@ -118,7 +118,7 @@ class Worker:
                 self.context.inbox.queue.wake(repository, 0)
 
     def drain(self, projects: Sequence[str], seconds: float) -> str:
-        """Works on the jobs of these projects until none is due or put off; else why not, in a sentence."""
+        """Work on the jobs of these projects until none is due or postponed; else return why, in a sentence."""
         deadline = time.monotonic() + seconds
         threading.Thread(target=self._living, name="life", daemon=True).start()
         while time.monotonic() < deadline:
@@ -224,7 +224,7 @@ class Worker:
             self._safely(self.recover)
 
     def _renew(self) -> None:
-        """Claims last on; of what another worker has taken over meanwhile (this one stood still) the run is ended."""
+        """Renew the claims; end the run of a job that another worker has taken over while this one was suspended."""
         for key in self.context.inbox.queue.renew(self.context.worker, tuple(self._held)):
             if key in self._held:
                 log.warning("job_lost", key=key)
@@ -268,7 +268,7 @@ class Worker:
         self._apart.run(jobs, EYES_SECONDS)
 
     def _show_eyes(self, rows: Sequence[CommandRow]) -> None:
-        """One owner's comments; a pause, or an owner that is not there, leaves them for later."""
+        """React to one owner's comments; a pause, or an owner that is unavailable, leaves them for later."""
         for row in rows:
             try:
                 self.context.github.repository(row.repository).comments.react(row.number, row.comment_id, "eyes")
@@ -299,7 +299,7 @@ class Worker:
         return tuple(dict.fromkeys(known))
 
     def _sweep_owner(self, owner: str) -> None:
-        """One owner's repositories, no faster than GitHub likes; what would fail for all of them ends it."""
+        """Compare one owner's repositories no faster than GitHub allows; stop at an error that all of them share."""
         pace = self._paces.setdefault(owner, Pace(self.context.settings.polls_per_minute))
         try:
             names = self._names(owner)

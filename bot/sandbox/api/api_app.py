@@ -49,7 +49,6 @@ def user(call: Call) -> Any:
 
 @route(router, "GET", "/users/{login}")
 def other_user(call: Call) -> Any:
-    """Anybody, by login."""
     login = call.request.path_params["login"]
     if login not in call.state.users:
         raise not_found()
@@ -64,14 +63,13 @@ def app(call: Call) -> Any:
 
 @route(router, "GET", "/app/installations")
 def installations(call: Call) -> Any:
-    """Where the App is installed."""
+    """Return the installations of the App."""
     _app_only(call)
     return call.page([shapes.installation(call.state, item) for item in call.state.installations.values()])
 
 
 @route(router, "GET", "/app/installations/{installation_id}")
 def installation(call: Call) -> Any:
-    """One installation."""
     _app_only(call)
     return shapes.installation(call.state, _installation(call))
 
@@ -133,7 +131,7 @@ def convert(call: Call) -> Any:
 
 @route(router, "GET", "/orgs/{org}/teams/{team}/memberships/{login}")
 def membership(call: Call) -> Any:
-    """Whether a person is in a team; 404 for who is not."""
+    """Return the membership of a person in a team, or 404."""
     path = call.request.path_params
     if call.caller.token is None or (
         call.caller.kind != "user" and not has_permission(call.caller.token, READ_MEMBERS)
@@ -171,7 +169,7 @@ def _delivery_shape(item: Delivery) -> Json:
 
 @route(router, "GET", "/app/hook/deliveries")
 def deliveries(call: Call) -> Any:
-    """Webhook attempts, newest first."""
+    """Return the webhook attempts, newest first."""
     _app_only(call)
     # GitHub pages these by a cursor; `page` is what the sandbox has, and PyGithub follows either.
     return call.page([_delivery_shape(item) for item in reversed(call.state.deliveries)])
@@ -179,7 +177,7 @@ def deliveries(call: Call) -> Any:
 
 @route(router, "GET", "/app/hook/deliveries/{delivery_id}")
 def delivery(call: Call) -> Any:
-    """One webhook attempt with its payload."""
+    """Return one webhook attempt with its payload."""
     _app_only(call)
     item = _delivery(call)
     answer: Json = {"headers": {}, "payload": None}

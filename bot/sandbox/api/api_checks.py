@@ -22,7 +22,6 @@ def create_run(call: Call) -> Any:
 
 @route(router, "GET", "/check-runs/{run_id}")
 def get_run(call: Call) -> Any:
-    """One check run."""
     repo = call.repo(READ_CHECKS)
     return shapes_checks.check_run(call.state, repo, call.run(repo))
 
@@ -47,7 +46,6 @@ def annotations(call: Call) -> Any:
 
 @route(router, "POST", "/check-runs/{run_id}/rerequest", 201)
 def rerequest_run(call: Call) -> Any:
-    """Asks for a check run again."""
     repo = call.repo(PUSH)
     check_runs.rerequest(call.site, repo, call.run(repo), call.caller.login)
     return {}
@@ -80,7 +78,6 @@ def suites_of_commit(call: Call) -> Any:
 
 @route(router, "GET", "/check-suites/{suite_id}")
 def get_suite(call: Call) -> Any:
-    """One check suite."""
     repo = call.repo(READ_CHECKS)
     return shapes_checks.check_suite(call.state, repo, find_or_404(repo.suites, call.request.path_params["suite_id"]))
 
@@ -94,7 +91,6 @@ def runs_of_suite(call: Call) -> Any:
 
 @route(router, "POST", "/check-suites/{suite_id}/rerequest", 201)
 def rerequest_suite(call: Call) -> Any:
-    """Asks for all checks of a suite again."""
     repo = call.repo(PUSH)
     suite = find_or_404(repo.suites, call.request.path_params["suite_id"])
     check_runs.rerequest_suite(call.site, repo, suite, call.caller.login)
@@ -126,7 +122,7 @@ def combined_status(call: Call) -> Any:
 
 @route(router, "GET", "/deployments")
 def deployments(call: Call) -> Any:
-    """Deployments by sha, ref, task and environment, newest first."""
+    """Return the deployments by sha, ref, task and environment, newest first."""
     repo = call.repo(READ)
     wanted = {field: call.query(field) for field in ("sha", "ref", "task", "environment") if call.query(field)}
     items = [
@@ -146,14 +142,13 @@ def create_deployment(call: Call) -> Any:
 
 @route(router, "GET", "/deployments/{deployment_id}")
 def get_deployment(call: Call) -> Any:
-    """One deployment."""
     repo = call.repo(READ)
     return shapes_checks.deployment(call.state, repo, call.deployment(repo))
 
 
 @route(router, "GET", "/deployments/{deployment_id}/statuses")
 def deployment_statuses(call: Call) -> Any:
-    """How a deployment fared, newest first."""
+    """Return the statuses of a deployment, newest first."""
     repo = call.repo(READ)
     parent = call.deployment(repo)
     shown = [shapes_checks.deployment_status(call.state, repo, parent, item) for item in reversed(parent.statuses)]
@@ -162,7 +157,6 @@ def deployment_statuses(call: Call) -> Any:
 
 @route(router, "POST", "/deployments/{deployment_id}/statuses", 201)
 def create_deployment_status(call: Call) -> Any:
-    """Says how a deployment fares."""
     repo = call.repo(DEPLOY)
     parent = call.deployment(repo)
     item = check_runs.deployment_status(call.site, parent, call.caller.login, call.body)

@@ -55,7 +55,7 @@ def _ref_shape(call: Call, repo: Repository, ref: str, sha: str) -> Json:
 
 @route(router, "GET", "/git/ref/{ref:path}")
 def ref(call: Call) -> Any:
-    """One ref, also `pull/N/head` and `pull/N/merge`."""
+    """Return one ref, also `pull/N/head` and `pull/N/merge`."""
     repo, name = call.repo(READ), f"refs/{call.request.path_params['ref']}"
     sha = repos.refs(call.state.git(repo.full_name), "refs/").get(name)
     if sha is None:

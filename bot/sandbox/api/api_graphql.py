@@ -87,7 +87,7 @@ def _error(error: GraphQLError) -> Json:
 
 
 class Root:
-    """What the fields of the schema's queries and mutations stand for, for one caller."""
+    """The resolvers of the schema's queries and mutations, for one caller."""
 
     def __init__(self, call: Call) -> None:
         self._call = call

@@ -17,7 +17,7 @@ router = Router("/repos/{owner}/{name}")
 
 @route(router, "GET", "/issues")
 def issues(call: Call) -> Any:
-    """Issues and pull requests, newest first."""
+    """Return the issues and pull requests, newest first."""
     repo, state = call.repo(READ), call.query("state", "open")
     wanted = {name for name in call.query("labels").split(",") if name}
     matches = [i for i in repo.issues.values() if state in ("all", i.state) and wanted <= set(i.labels)]
@@ -39,7 +39,6 @@ def all_comments(call: Call) -> Any:
 
 @route(router, "GET", "/issues/comments/{comment_id}")
 def get_comment(call: Call) -> Any:
-    """One comment."""
     repo = call.repo(READ)
     return shapes_issues.comment(call.state, repo, call.comment(repo))
 
@@ -68,7 +67,7 @@ def delete_comment(call: Call) -> Any:
 
 @route(router, "GET", "/issues/{number}")
 def get_issue(call: Call) -> Any:
-    """One issue, or a pull request seen as one."""
+    """Return one issue, or a pull request in the form of an issue."""
     repo = call.repo(READ)
     return shapes_issues.issue(call.state, repo, call.issue(repo)) | {"closed_by": None}
 
@@ -100,7 +99,6 @@ def _comments(call: Call, repo: Repository, items: list[Comment]) -> Any:
 
 @route(router, "POST", "/issues/{number}/comments", 201)
 def create_comment(call: Call) -> Any:
-    """Comments on it."""
     repo = call.repo(COMMENT)
     number, by_app = call.issue(repo).number, call.caller.kind != "user"
     item = talk.comment(call.site, repo, number, call.caller.login, call.body, by_app=by_app)
@@ -157,7 +155,6 @@ def add_labels(call: Call) -> Any:
 
 @route(router, "PUT", "/issues/{number}/labels")
 def replace_labels(call: Call) -> Any:
-    """Leaves just these labels."""
     repo = call.repo(LABEL)
     item, wanted = call.issue(repo), _label_names(call)
     for name in [name for name in item.labels if name not in wanted]:
@@ -183,7 +180,6 @@ def repository_labels(call: Call) -> Any:
 
 @route(router, "GET", "/labels/{label:path}")
 def repository_label(call: Call) -> Any:
-    """One label."""
     repo, name = call.repo(READ), call.request.path_params["label"]
     if name not in repo.labels:
         raise not_found()

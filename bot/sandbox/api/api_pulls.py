@@ -24,7 +24,7 @@ def full(call: Call, repo: Repository, pull: PullRequest) -> Json:
 
 @route(router, "GET", "")
 def list_pulls(call: Call) -> Any:
-    """Pull requests by state, head and base."""
+    """Return the pull requests by state, head and base."""
     repo, state = call.repo(READ), call.query("state", "open")
     head, base = call.query("head"), call.query("base")
     matches = [
@@ -48,7 +48,6 @@ def open_pull(call: Call) -> Any:
 
 @route(router, "GET", "/{number}")
 def get_pull(call: Call) -> Any:
-    """One pull request."""
     repo = call.repo(READ)
     return full(call, repo, call.pull(repo))
 
@@ -88,7 +87,7 @@ def commits(call: Call) -> Any:
 
 @route(router, "GET", "/{number}/merge", 204)
 def is_merged(call: Call) -> Any:
-    """204 when it is merged, 404 when not."""
+    """Answer 204 if it is merged, 404 otherwise."""
     repo = call.repo(READ)
     if call.pull(repo).merged_at is None:
         raise not_found()
@@ -127,7 +126,6 @@ def create_review(call: Call) -> Any:
 
 @route(router, "PUT", "/{number}/reviews/{review_id:int}/dismissals")
 def dismiss(call: Call) -> Any:
-    """Dismisses a review."""
     repo = call.repo(EDIT_PULL)
     review_id = call.request.path_params["review_id"]
     item = talk.dismiss(call.site, repo, call.pull(repo), int(review_id), call.caller.login)
@@ -136,14 +134,12 @@ def dismiss(call: Call) -> Any:
 
 @route(router, "GET", "/{number}/requested_reviewers")
 def requested_reviewers(call: Call) -> Any:
-    """Who was asked to review."""
     pull = call.pull(call.repo(READ))
     return {"users": [shapes.user(call.state, login) for login in pull.requested_reviewers], "teams": []}
 
 
 @route(router, "POST", "/{number}/requested_reviewers", 201)
 def request_reviewers(call: Call) -> Any:
-    """Asks for reviews."""
     repo = call.repo(LABEL)
     pull = call.pull(repo)
     pull.requested_reviewers += [

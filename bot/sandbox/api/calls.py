@@ -31,7 +31,7 @@ class Call:
         self.body = body
 
     def identify(self) -> None:
-        """Says who calls, also to the log of calls."""
+        """Set the caller, also for the log of calls."""
         self.caller = caller_of(self.state, self.request.headers.get("authorization"))
         self.request.state.login = self.caller.login
 
@@ -68,11 +68,11 @@ class Call:
         return sha
 
     def query(self, name: str, default: str = "") -> str:
-        """One parameter of the address."""
+        """Return one parameter of the query string."""
         return self.request.query_params.get(name, default)
 
     def page(self, items: list[Any], *, key: str | None = None) -> Response:
-        """One page of a list, with Link headers to the others; `key` wraps it as GitHub does for checks."""
+        """Return one page of a list, with Link headers to the others; `key` wraps it as GitHub does for checks."""
         size = min(max(_number(self.query("per_page"), PER_PAGE), 1), PER_PAGE_MOST)
         page = max(_number(self.query("page"), 1), 1)
         last = max((len(items) + size - 1) // size, 1)
@@ -148,5 +148,5 @@ def route(
 
 
 def no_content() -> Response:
-    """204: done, and nothing to say."""
+    """Return 204, a success without a body."""
     return Response(status_code=204)

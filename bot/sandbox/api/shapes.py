@@ -66,7 +66,7 @@ USER_LINKS = {
 
 
 def time(moment: datetime | None) -> str | None:
-    """GitHub's spelling of a time."""
+    """Return a time in GitHub's format."""
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ") if moment else None
 
 
@@ -105,7 +105,7 @@ def user(state: State, login: str) -> Json:
 
 
 def author(state: State, login: str) -> Json | None:
-    """Who wrote something; None when the account was deleted since."""
+    """Return the author of something; None if the account was deleted since."""
     return None if login in state.gone else user(state, login)
 
 
@@ -186,7 +186,10 @@ def permissions(state: State, repo: Repository, login: str) -> dict[str, bool]:
 
 
 def collaborator_permission(state: State, repo: Repository, login: str) -> Json:
-    """`permission` knows four words only (maintain is write, triage is read); `role_name` knows all."""
+    """Return a person's permission.
+
+    `permission` has four words only (maintain is write, triage is read); `role_name` has all.
+    """
     role = state.role(repo, login)
     legacy = {"maintain": "write", "triage": "read"}.get(role, role)
     person = user(state, login) | {"permissions": permissions(state, repo, login), "role_name": role}
@@ -243,7 +246,7 @@ def installation(state: State, item: Installation) -> Json:
 
 
 def association(state: State, repo: Repository, login: str) -> str:
-    """OWNER, COLLABORATOR or NONE: not the permission, which has to be asked for."""
+    """Return OWNER, COLLABORATOR or NONE, which does not tell the permission."""
     if login == repo.owner:
         return "OWNER"
     return "COLLABORATOR" if login in repo.permissions else "NONE"

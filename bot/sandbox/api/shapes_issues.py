@@ -25,7 +25,6 @@ def labels(state: State, repo: Repository, issue: Issue) -> list[Json]:
 
 
 def reaction(state: State, item: Reaction) -> Json:
-    """One reaction."""
     return {
         "id": item.id,
         "node_id": shapes.node_id("REA", item.id),
@@ -36,7 +35,7 @@ def reaction(state: State, item: Reaction) -> Json:
 
 
 def reactions(url: str, items: list[Reaction]) -> Json:
-    """How often each reaction was given."""
+    """Return the number of reactions of each content."""
     counts = {content: sum(item.content == content for item in items) for content in REACTIONS}
     return {"url": f"{url}/reactions", "total_count": len(items)} | counts
 

@@ -14,14 +14,14 @@ Files = Mapping[str, str | bytes | None]
 
 
 def person(state: State, login: str) -> Person:
-    """Who a commit of that login is by."""
+    """Return the author of a login's commits."""
     user = state.users[login]
     return Person(user.name, user.email)
 
 
 @dataclass(frozen=True)
 class Change:
-    """What somebody commits; a file of None is deleted."""
+    """The files of a commit; a file of None is deleted."""
 
     files: Files
     message: str
@@ -29,7 +29,7 @@ class Change:
 
 
 def commit(site: Site, repo: Repository, branch: str, change: Change, *, force: bool = False) -> str:
-    """Pushes one commit onto the branch; a new or a forced branch starts from the default branch's tip."""
+    """Push one commit onto the branch; a new or a forced branch starts from the default branch's tip."""
     folder = site.state.git(repo.full_name)
     if not repos.valid_branch(branch):
         raise ApiError(422, f"{branch!r} is not a branch name")
@@ -60,7 +60,7 @@ def receive_push(site: Site, repo: Repository, before: Mapping[str, str], pusher
 
 
 def notify_push(site: Site, repo: Repository, branch: str, before: str, after: str, pusher: str) -> None:
-    """Tells of the push, then of every pull request that it changed."""
+    """Announce the push, then update every pull request that it changed."""
     repo.pushed_at = now()
     webhooks.push(site, repo, f"refs/heads/{branch}", before, after, pusher)
     for base in list(site.state.repositories.values()):
@@ -96,7 +96,7 @@ def _base_moved(site: Site, repo: Repository, pull: PullRequest, after: str, pus
 
 
 def refresh(site: Site, repo: Repository, pull: PullRequest) -> None:
-    """Brings `refs/pull/N/head` and `/merge` and the mergeability up to date."""
+    """Update `refs/pull/N/head`, `refs/pull/N/merge` and the mergeability."""
     folder = site.state.git(repo.full_name)
     prefix = f"refs/pull/{pull.number}"
     if pull.head_repository != repo.full_name:

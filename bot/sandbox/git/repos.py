@@ -29,7 +29,7 @@ FIELD, RECORD = "\x1f", "\x1e"  # cannot stand in names or messages that git acc
 
 
 class GitError(Exception):
-    """git said no; the message is its own."""
+    """An error of git, with its message."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def git(repo: Path, *argv: str, stdin: bytes | None = None, env: Mapping[str, st
 
 
 def run(repo: Path, *argv: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None) -> bytes:
-    """Like `git`, for output that need not be text."""
+    """Run git as `git` does, and return output that need not be text."""
     done = subprocess.run(
         ["git", "-C", str(repo), *argv],
         input=stdin if stdin is not None else b"",
@@ -82,7 +82,7 @@ def run(repo: Path, *argv: str, stdin: bytes | None = None, env: Mapping[str, st
 
 
 def git_of_shas(repo: Path, *argv: str, revisions: Sequence[str]) -> str:
-    """Like `git`, for a question about revisions: about full SHAs the answer stays, and git is asked once."""
+    """Run git as `git` does for a query about revisions; cache the answer if all of them are full SHAs."""
     stays = revisions and all(SHAS.fullmatch(revision) for revision in revisions)
     return (_git_once if stays else git)(repo, *argv)
 
@@ -91,7 +91,7 @@ _git_once = lru_cache(maxsize=500)(git)  # a refusal is not kept: the commit may
 
 
 def environment() -> dict[str, str]:
-    """git reads no configuration of this machine and never asks."""
+    """Return an environment in which git reads no configuration of this machine and never prompts."""
     return {
         "PATH": os.environ.get("PATH", os.defpath),
         "HOME": tempfile.gettempdir(),
@@ -149,7 +149,7 @@ def refs(repo: Path, prefix: str = "refs/heads/") -> dict[str, str]:
 
 
 def set_ref(repo: Path, ref: str, sha: str | None) -> None:
-    """Points a ref at a commit, or deletes it when there is none."""
+    """Point a ref at a commit, or delete it if `sha` is None."""
     if sha is None:
         git(repo, "update-ref", "-d", ref)
     else:
@@ -157,7 +157,7 @@ def set_ref(repo: Path, ref: str, sha: str | None) -> None:
 
 
 def valid_branch(name: str) -> bool:
-    """Whether git takes the name for a branch: its own rules for refs, and no leading dash."""
+    """Return True if git accepts the name for a branch: its own rules for refs, and no leading dash."""
     if not name or name in ("@", "HEAD") or name.startswith(("-", "/")) or name.endswith(("/", ".")):
         return False
     if any(part.startswith(".") or part.endswith(".lock") or not part for part in name.split("/")):
@@ -233,7 +233,7 @@ def rebase_commits(repo: Path, base: str, head: str, committer: Person) -> str:
 
 
 def fetch(repo: Path, source: Path, sha: str, ref: str) -> None:
-    """Brings a commit of another repository into this one under a ref."""
+    """Fetch a commit of another repository into this one under a ref."""
     git(repo, "fetch", "--quiet", "--no-tags", str(source), f"+{sha}:{ref}")
 
 
@@ -246,7 +246,7 @@ def merge_base(repo: Path, one: str, other: str) -> str | None:
 
 
 def is_ancestor(repo: Path, ancestor: str, sha: str) -> bool:
-    """Whether one commit is in the history of another."""
+    """Return True if one commit is in the history of another."""
     try:
         git(repo, "merge-base", "--is-ancestor", ancestor, sha)
     except GitError:
