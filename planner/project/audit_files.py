@@ -52,7 +52,7 @@ def _quietly(reading: Folder, name: str) -> str:
 
 
 def add_audit(reading: Folder, audits: dict[str, Audit], audit: Audit) -> None:
-    """One more audit; two of one name close the project."""
+    """Add an audit; two of one name make the project fail."""
     other = audits.setdefault(audit.name, audit)
     if other is not audit:
         message = f"The audit `{audit.name}` is already defined at {Place(other.path, other.line)}."

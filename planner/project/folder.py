@@ -25,9 +25,9 @@ SIMPLER = "Make it simpler: something in it is nested very deeply, repeated very
 
 
 class Folder:
-    """The files below a root, each by its path from there; `hashes` are those of all that was looked at.
+    """The files below a root, each by its path from there; `hashes` are those of all that was read.
 
-    A text of `proposed` stands in place of the file of its path, or beside the others where there is none.
+    A text of `proposed` replaces the file of its path, or adds one.
     """
 
     def __init__(self, root: Path, cache: Cache, proposed: Mapping[str, str] = NOTHING) -> None:

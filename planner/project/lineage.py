@@ -101,9 +101,9 @@ class Followed:
 
 
 class FollowedModels(Mapping[str, Followed]):
-    """A project's models, each followed when it is first asked for, with all that it reads and no others.
+    """A project's models, each analysed at its first use, with all that it reads and no others.
 
-    What earlier runs analysed on this machine is recalled from `memory`.
+    Analyses of earlier runs on this machine are loaded from `memory`.
     """
 
     def __init__(
@@ -290,7 +290,7 @@ def _starts(model: str, column: str | None, own: Followed, *, downstream: bool) 
 
 
 def _walk(starts: tuple[Node, ...], edges: Iterable[Edge], *, downstream: bool) -> tuple[Edge, ...]:
-    """Every edge that is reached, ending where its neighbour begins even if one of them speaks of all columns."""
+    """Return every edge that is reached; each ends where its neighbour begins, even if one is about all columns."""
     at: dict[str, list[Edge]] = {}
     for edge in edges:
         at.setdefault((edge.source if downstream else edge.target).model, []).append(edge)

@@ -28,7 +28,7 @@ NOT_TRUSTED = "This is Python, which does not run until the folder is trusted."
 
 
 def check_configuration_is_data(reading: Folder) -> None:
-    """ProjectError when the configuration or all models of a folder are made by running its code."""
+    """Raise ProjectError if the configuration or all models of a folder are made by running its code."""
     if (reading.root / CONFIG_CODE).is_file():
         raise ProjectError(NOT_TRUSTED, place=Place(CONFIG_CODE, 1), hint="Trust the folder to open the project.")
     if is_dbt_project(reading.root):
@@ -103,7 +103,7 @@ def read_python_texts(reading: Folder) -> dict[str, str]:
 
 
 def _python_files(root: Path) -> Iterator[Path]:
-    """Every Python file of the project, wherever it lies; those of hidden folders and of environments are not its."""
+    """Yield every Python file of the project, without hidden folders and virtual environments."""
     for folder, names, files in os.walk(root):
         names[:] = sorted(
             name

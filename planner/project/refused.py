@@ -94,7 +94,7 @@ class RefusedModels:
         return tuple(error for refusal in self.refusals for error in refusal.errors)
 
     def check_model(self, name: str) -> None:
-        """ProjectErrors when this model is refused, or left out since it reads one that is."""
+        """Raise the errors of this model if it is refused, or a ProjectError if it reads a refused one."""
         for refusal in self.refusals:
             if name in refusal.models:
                 raise refusal.errors[0] if len(refusal.errors) == 1 else ProjectErrors(refusal.errors)
@@ -103,7 +103,7 @@ class RefusedModels:
                 raise ProjectError(f"`{name}` reads `{reader.reads}`, which cannot be opened.", place=reader.place)
 
     def check(self) -> None:
-        """ProjectErrors when anything is refused."""
+        """Raise ProjectErrors if anything is refused."""
         if self.errors:
             raise self.errors[0] if len(self.errors) == 1 else ProjectErrors(self.errors)
 
@@ -166,7 +166,7 @@ class Refusing:
                 self.file(path(thing), error)
 
     def file(self, path: str, error: ProjectError) -> None:
-        """Nothing of this file opens."""
+        """Refuse a whole file."""
         (self.errors if self.strict else self._files.setdefault(path, [])).extend(_parts(error))
 
     def check(self, models: Iterable[Model], check: Callable[[Model], None]) -> None:
@@ -179,7 +179,7 @@ class Refusing:
                 errors.extend(_parts(error))
 
     def map_models(self, models: Mapping[str, Model], make: Callable[[Model], Model]) -> dict[str, Model]:
-        """Every model as it is made here; one of which that cannot be made is refused, and stays as it was."""
+        """Return every model as `make` returns it; refuse one that fails, and leave it unchanged."""
         results = dict(models)
 
         def one(model: Model) -> None:
@@ -262,7 +262,7 @@ def find_model_names(
 
 
 def _normalize_names(names: Iterable[str], catalog: str) -> tuple[str, ...]:
-    """Names as models have them; others could not be opened either."""
+    """Return names as models have them; others could not be opened either."""
     bare = (without_default(name.replace("`", "").lower(), catalog) for name in names)
     return tuple(dict.fromkeys(bare))
 

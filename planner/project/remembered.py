@@ -85,7 +85,7 @@ class Remembered:
         return said
 
     def find_tried_calls(self, calls: Collection[AuditCall]) -> frozenset[AuditCall]:
-        """Those calls of built-in audits of which a query was made before."""
+        """Return the calls of built-in audits whose query could be made before."""
         keys = {call: digest("audit call", reader_version(), repr(call)) for call in calls}
         hits = self.cache.get(list(keys.values()))
         return frozenset(call for call, key in keys.items() if key in hits)
@@ -95,7 +95,7 @@ class Remembered:
         self._new |= {digest("audit call", reader_version(), repr(call)): "tried" for call in calls}
 
     def keep(self) -> None:
-        """Write what was read anew."""
+        """Store the files that were parsed."""
         self.cache.put(self._new)
         self._new = {}
 
@@ -157,7 +157,7 @@ def open_file_cache(cache: Cache, defaults: Defaults, shared_settings: str) -> R
 
 
 def foresee(reading: Folder, file_cache: Remembered, names: Sequence[str]) -> None:
-    """Look for what all these files said the last time; one that cannot be read is an error when it is read."""
+    """Load the cached content of all these files at once; an unreadable one is an error when it is read."""
     hashes = []
     for name in names:
         with suppress(ProjectError):

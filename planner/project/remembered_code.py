@@ -27,7 +27,7 @@ ANY_FILE = FileAccess("", Place(""))
 
 
 class RememberedModels:
-    """The models that a project's Python files register, as they are remembered, or read anew.
+    """The models that a project's Python files register, from the cache or parsed.
 
     `hashes` are those of the project's files, the Python files among them.
     """

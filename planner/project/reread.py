@@ -103,7 +103,7 @@ def _sets_zone(model: Model) -> bool:
 
 
 def _check_askers(before: Project, now: Project, graph: Graph, names: set[str]) -> None:
-    """NeedsLoad when a file that this one does not hold may be another text by now: its macros ask for columns."""
+    """Raise NeedsLoad if the text of another file may change, because its macros read columns of this one."""
     calls_code = bool(before.code.names)
     readers = graph.downstream(names) - names
     if not calls_code and not any(_ASKS_FOR_COLUMNS.search(now.models[name].source) for name in readers):

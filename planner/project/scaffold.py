@@ -85,7 +85,7 @@ def _config(text: bytes, wishes: Wishes) -> bytes:
 
 
 def _template() -> list[tuple[str, bytes]]:
-    """Path and content of every file of the example."""
+    """Return path and content of every file of the example."""
     contents: list[tuple[str, bytes]] = []
 
     def walk(folder: Traversable, prefix: str) -> None:

@@ -53,7 +53,7 @@ def load_seed(root: Path, model: Model) -> Model:
 
 
 def _cells(header: tuple[str, ...], rows: list[Cells]) -> tuple[tuple[str, str], ...]:
-    """Each column with a hash of its cells, in an order that does not depend on the order of lines in the file.
+    """Return each column with a hash of its cells that does not depend on the order of lines in the file.
 
     The rows are sorted by the first column with unique values, if there is one. An edit of other cells then does not
     reorder the rows, so that only the hashes of the edited columns change.

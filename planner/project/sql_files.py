@@ -60,7 +60,7 @@ class SqlFiles:
         self._folder.finish()
 
     def find_models(self) -> dict[str, str]:
-        """Model -> the file that seems to define it. Only files that changed since they were last asked are read."""
+        """Return the file that seems to define each model; read only files that changed since the last call."""
         key = digest("models of files", reader_version(), str(self._folder.root))
         known: dict[str, list[str]] = json.loads(self._cache.get([key]).get(key, "{}"))
         hashes = {name: self._folder.hash(name) for name in self.names}
@@ -77,7 +77,7 @@ class SqlFiles:
         return match[1].lower() if match else ""
 
     def format(self, names: Iterable[str], dialect: str, style: Style) -> Iterator[tuple[SqlFile, Formatted]]:
-        """Each of these files, and its text as it should be; ProjectErrors for all that cannot be read."""
+        """Yield each of these files with its formatted text; raise ProjectErrors for all that cannot be read."""
         layout = digest("layout", reader_version(), dialect, repr(style))
         waiting, errors = list(self.read(names)), list[ProjectError]()
         while some := waiting[:AT_ONCE]:
@@ -124,7 +124,7 @@ def open_sql_files(root: Path, isolation: Isolation, cache: Cache) -> tuple[Conf
 
 
 def style_of(config: Config) -> Style:
-    """How the project lays out SQL, and whether models are laid out that do not say so."""
+    """Return the project's style of SQL, and whether models that do not say so are formatted."""
     return Style(**config.format.model_dump(), models=config.model_defaults.formatting is not False)
 
 

@@ -30,7 +30,7 @@ _BLANKS = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\"|`[^`]*`|\s
 
 @dataclass(frozen=True)
 class RenderFilling:
-    """What is filled in: the time, and the models whose queries stand in place of their names."""
+    """The options of rendering: the time, and the models that are inlined."""
 
     start: str | None = None
     end: str | None = None
@@ -39,7 +39,7 @@ class RenderFilling:
 
 @dataclass(frozen=True)
 class Rendering:
-    """A model, its time, and the models whose queries stand in place of their names."""
+    """A model, its time, and the models that are inlined."""
 
     model: Model
     interval: Interval | None

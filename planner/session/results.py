@@ -27,7 +27,7 @@ class Apply(Protocol):
 
 @dataclass(frozen=True)
 class SessionPlan:
-    """A plan that a session made: its decision, what was asked of it, and what it would cost."""
+    """A plan that a session made: its decision, its options, and its estimated cost."""
 
     decision: Plan
     options: PlanOptions

@@ -158,7 +158,7 @@ class Opened:
 
     @contextmanager
     def _take_turn(self) -> Iterator[None]:
-        """One call at a time; whoever waited in `on_event` would wait for ever."""
+        """Allow one call at a time; raise RequestError, because a call from `on_event` would wait for ever."""
         if not self._turn.acquire(blocking=False):
             message = "Another call of this session is under way."
             raise RequestError(message, hint="Wait for it, or end it with `cancel`.")
@@ -169,10 +169,9 @@ class Opened:
 
 
 class Session(Opened):
-    """Every use case of a project as a call: typed options in, data out, MergeplanError for what cannot be.
+    """Every use case of a project as a call: typed options in, data out, MergeplanError on failure.
 
-    The project's files are read anew by each call. Whatever a crash left half promoted is finished by the first call
-    that needs it finished.
+    Each call reads the project's files again. The first call that needs it finishes what a crash left half promoted.
     """
 
     def plan(
@@ -243,7 +242,7 @@ class Session(Opened):
         return result
 
     def diff(self, environment: str = PROD, other: str | None = None) -> Difference:
-        """How the project's files, or another environment, differ from an environment."""
+        """Compare the project's files, or another environment, with an environment."""
         with self._doing(silent, only_looks=True) as work:
             return Difference(difference(work, environment, other), other or "")
 
@@ -256,7 +255,7 @@ class Session(Opened):
             return rollback(work, name, revision, Record(who, note))
 
     def environments(self) -> Environments:
-        """Every environment as it is."""
+        """Return every environment in its present state."""
         with self._doing(silent, only_looks=True) as work:
             return Environments(work.store.environments.all())
 
@@ -297,12 +296,12 @@ class Session(Opened):
     def table_diff(
         self, first: str, second: str, model: str | None = None, options: TableDiffOptions | None = None
     ) -> TableDiffs:
-        """How two tables differ, or a model in two environments, or all models that differ there."""
+        """Compare two tables, a model in two environments, or all models that differ there."""
         with self._doing(silent, only_looks=True) as work:
             return TableDiffs(table_diffs(work, first, second, model, options or TableDiffOptions()))
 
     def test(self, options: TestOptions | None = None) -> TestReport:
-        """The project's unit tests, run on Spark; a failed one is in the report, and raises nothing."""
+        """Run the project's unit tests on Spark; a failed one is in the report and raises nothing."""
         with self._doing(silent, only_looks=True) as work:
             return run_tests(work, options or TestOptions())
 

@@ -82,5 +82,5 @@ def url_of(state: StateConfig, root: Path) -> str:
 
 
 def refuse_spark(_: Connection, __: object, ___: str) -> Engine:
-    """In place of Spark: what only reads needs none."""
+    """Raise RequestError in place of opening a Spark, which reading does not need."""
     raise RequestError("This question needs Spark, which is not started here.", hint="Use the command line for it.")

@@ -33,7 +33,7 @@ def open_state(settings: SessionSettings, project: str | None = None) -> Iterato
 
 
 def _check_exists(url: str) -> None:
-    """RequestError for an SQLite file that is not there: whoever only looks creates none."""
+    """Raise RequestError for an SQLite file that does not exist, because a reader creates none."""
     scheme, _, file = url.partition("?")[0].partition(":///")
     if scheme.startswith("sqlite") and not Path(file).expanduser().exists():
         hint = "`mergeplan plan prod --auto-apply` in the project's folder creates it."

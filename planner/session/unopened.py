@@ -90,7 +90,7 @@ def _violations(refusal: Refusal, blocking: bool) -> list[Violation]:
 
 
 def _rule_blocks(project: Project) -> bool | None:
-    """Whether the rule `refusedmodel` of config.yaml is one of errors; None where config.yaml does not name it."""
+    """Return True if the rule `refusedmodel` of config.yaml is an error, None if config.yaml does not name it."""
     return REFUSED in project.rules.errors if REFUSED in project.rules.every | project.rules.ignored else None
 
 
@@ -129,7 +129,7 @@ def _may_be(model: Model, refused_models: RefusedModels) -> bool:
 
 
 def _files(refusal: Refusal, gone_models: Mapping[str, Model], refused_models: RefusedModels) -> list[RefusedFile]:
-    """Every error of the file, in the order of its lines."""
+    """Return every error of the file, in the order of its lines."""
     stands = _stands(refusal, gone_models, refused_models)
     return [
         RefusedFile(error.place or Place(refusal.path), error.message, error.hint, refusal.models, stands)

@@ -36,7 +36,7 @@ def headline(plan: Plan) -> str:
 
 
 def differences_text(plan: Plan) -> str:
-    """Whether models differ from what is in the environment that the plan is compared with."""
+    """Return whether models differ from those of the environment that the plan is compared with, as a sentence."""
     if plan.changes:
         return f"Differences from the `{plan.base}` environment:"
     return f"No differences from the `{plan.base}` environment."
@@ -48,7 +48,7 @@ def display_name(plan: Plan, name: str) -> str:
 
 
 def cost_text(estimates: Sequence[Estimate]) -> str:
-    """`~1.2 GiB read, ~3 s`: what is not known is left out, and a sum that lacks a part says `at least`."""
+    """Return `~1.2 GiB read, ~3 s`; unknown parts are left out, and an incomplete sum says `at least`."""
     read = _sum([estimate.bytes for estimate in estimates], size_text)
     time = _sum([estimate.seconds for estimate in estimates], duration_text)
     return ", ".join(text for text in (f"{read} read" if read else "", time) if text)

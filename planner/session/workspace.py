@@ -85,7 +85,7 @@ class Workspace:
         self.cancel()
 
     def begin(self, now: datetime, on_event: Emit, *, only_looks: bool = False) -> None:
-        """Another use case begins: files are read anew, and what a crash left half promoted is looked for again."""
+        """Begin another use case: read files again, and search again for what a crash left half promoted."""
         self._let_go_of_lost_spark()
         self.turn_to(now)
         self.on_event, self.only_looks, self.about = on_event, only_looks, frozenset()
@@ -167,7 +167,7 @@ class Workspace:
         return store
 
     def settle(self, lease: Lease) -> None:
-        """Finish once more what is half promoted, now that the lease is ours: whoever held it may have died."""
+        """Finish again what is half promoted now that the lease is held, because its previous holder may have died."""
         from mergeplan.planner.session.unfinished import finish
 
         self.recovered += finish(self.store, lambda: self.engine, self.on_event, self.about | {lease.name}, lease)

@@ -79,7 +79,7 @@ class Answers:
         return is_of_node and "error" not in answer and not self._sources
 
     def refuse_rest(self, project: DbtProject, questions: Sequence[DbtQuestion]) -> dict[str, Answer]:
-        """Why questions stay open at the end: what they are about waits for an answer that there is not."""
+        """Return an error for each question that stays open: its subject waits for an answer that does not exist."""
 
         def why(question: DbtQuestion) -> str:
             node = project.by_id.get(question.subject)

@@ -19,7 +19,7 @@ class DbtChild:
     """One project's dbt; use it as a context manager."""
 
     def __init__(self, root: Path, python: str, request: Mapping[str, Any], isolation: Isolation, path: str) -> None:
-        """`path` is the file that an error without a place is of."""
+        """Create the child; `path` is the file for an error without a place."""
         self._root, self._python, self._request = root, python, request
         self._isolation, self._path = isolation, path
         self._child: Child | None = None

@@ -53,7 +53,7 @@ SEEN = f"A name that begins with DBT_, or that {VARIABLES} has, is seen; one tha
 
 @dataclass(frozen=True)
 class DbtTarget:
-    """Where tables lie in prod: the adapter, the schema, the catalog and the name of a target of profiles.yml.
+    """The adapter, schema, catalog and name of the target of profiles.yml that prod's tables have.
 
     Templates read the name: `{% if target.name == 'production' %}`, and the path, by which they tell a warehouse of
     Databricks from a cluster.
@@ -213,7 +213,7 @@ def _explain_variable(error: ProjectError, environment: Mapping[str, str]) -> Pr
 
 
 class _Memory:
-    """What dbt said of these very files in each round of questions; `may_keep` decides whether it can be remembered."""
+    """The cache of dbt's answers for these very files, one for each round; `may_keep` decides whether to store them."""
 
     def __init__(self, cache: Cache, key: str, target: DbtTarget, may_keep: Callable[[DbtProject], bool]) -> None:
         self._cache, self._key, self._target, self._may_keep = cache, key, target, may_keep
@@ -244,7 +244,7 @@ class _Memory:
         return new
 
     def keep(self, project: DbtProject) -> None:
-        """Remember the rounds that were new."""
+        """Store the rounds that were new."""
         if self._new and self._may_keep(project):
             self._cache.put(self._new)
 

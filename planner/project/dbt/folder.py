@@ -32,7 +32,7 @@ EXPOSURES = "exposures/dbt_exposures.yaml"
 
 
 class DbtFolder(Folder):
-    """The files that a compiled dbt project stands for; the real ones were hashed when it was compiled."""
+    """The files that a compiled dbt project represents; the real ones were hashed when it was compiled."""
 
     def __init__(self, folder: Folder, project: DbtProject) -> None:
         vars(self).update(vars(folder))

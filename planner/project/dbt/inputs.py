@@ -35,7 +35,7 @@ def is_dbt_project(root: Path) -> bool:
 
 
 def project_files(root: Path) -> Iterator[str]:
-    """Every file that dbt may read, by its path from the root; no link to a folder is followed."""
+    """Yield every file that dbt may read, by its path from the root; follow no link to a folder."""
     for folder, names, files in os.walk(root):
         is_root = folder == str(root)
         names[:] = sorted(name for name in names if name not in UNREAD and not (is_root and _is_apart(name)))
@@ -112,7 +112,7 @@ def find_python(environment: Mapping[str, str]) -> str:
 
 
 def look_of_python(python: str) -> str:
-    """How an interpreter and its libraries look: those of another version were written at another time."""
+    """Return the state of an interpreter and its libraries: other versions were written at other times."""
     folder = Path(python).parent.parent / "lib"
     places = [Path(python), *sorted(folder.glob("python*/site-packages"))]
     return repr([(str(place), place.stat().st_mtime_ns) for place in places if place.exists()])

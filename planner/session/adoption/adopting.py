@@ -154,7 +154,7 @@ def _check_tables(
     *,
     only_columns: bool = False,
 ) -> dict[str, Checked]:
-    """Each declared table beside its model, in the order of the graph."""
+    """Check each declared table against its model, in the order of the graph."""
     naming = naming_of(work.project.config)
     sources = {name: declaration.table for name, declaration in declarations.items()}
     first = _plan(work, models, prod, load_state(work), {name: Adoption(source) for name, source in sources.items()})

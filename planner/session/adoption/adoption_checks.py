@@ -36,7 +36,7 @@ ASIDE = "__adopted"  # what the name of a table ends with that made room for a v
 
 @dataclass(frozen=True)
 class Declared:
-    """A table that somebody says holds the rows of a model; dates as they wrote them."""
+    """A table that is declared to hold the rows of a model; dates are texts."""
 
     model: str
     table: str
@@ -66,7 +66,7 @@ class Checked:
         return self.declared.table == self.view
 
     def adoption(self, at: str) -> Adoption:
-        """Its adoption, once all is well."""
+        """Return the adoption of a table without problems."""
         moved = f"{self.declared.table}{ASIDE}" if self.must_move else ""
         return Adoption(self.declared.table, self.held, self.copies, moved, at)
 
@@ -157,7 +157,7 @@ def _wrong_columns(model: Model, there: Standing, query_columns: tuple[Column, .
 
 
 def _layout_apart(table: Table, there: Standing) -> str:
-    """Why a table of ours cannot be made over the other one's files; '' when it can."""
+    """Return the reason why a table cannot share the files of the other one; '' if it can."""
     parts = tuple(column.column for column in table.partition_columns)
     cut = f"partitioned by {', '.join(there.partitioned_by)}" if there.partitioned_by else "not partitioned"
     if there.is_view:

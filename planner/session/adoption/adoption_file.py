@@ -34,7 +34,7 @@ def read_declarations(path: Path) -> tuple[Declared, ...]:
 
 
 def parse_declaration(text: str, start: str | None, end: str | None, *, copy: bool) -> Declared:
-    """MODEL=TABLE as somebody wrote it; RequestError for anything else."""
+    """Parse MODEL=TABLE; raise RequestError for anything else."""
     model, equals, table = (part.strip() for part in text.partition("="))
     if not equals:
         raise RequestError(f"`{text}` names no table.", hint="Write `--table MODEL=TABLE`.")

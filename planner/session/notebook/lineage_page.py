@@ -45,7 +45,7 @@ class LineageBox:
         return HEAD + ROW * len(self.rows) + 4
 
     def middle(self, node: Node) -> int:
-        """How far down a row's middle is."""
+        """Return the vertical position of a row's middle."""
         return self.y + HEAD + ROW * self.rows.index(node) + ROW // 2 - 4
 
 
@@ -110,7 +110,7 @@ def _draw_box(name: str, box: LineageBox, lineage: Lineage, models: Mapping[str,
 
 
 def _boxes(lineage: Lineage, models: Mapping[str, Model]) -> dict[str, LineageBox]:
-    """Where each model's box is: right of all that goes into it, in columns."""
+    """Place each model's box right of all that goes into it, in columns."""
     rows: dict[str, list[Node]] = {}
     for node in lineage.nodes:
         rows.setdefault(node.model, []).append(node)

@@ -123,14 +123,14 @@ def _diff_row(diff: TableDiff) -> tuple[str, ...]:
 
 
 def schema_text(schema: SchemaDiff) -> str:
-    """Columns that one of two tables lacks (`+ name`, `- name`), or has of another type (`~ name`)."""
+    """Return the columns that one of two tables lacks (`+ name`, `- name`), or has of another type (`~ name`)."""
     columns = [f"+ {name} {kind}" for name, kind in schema.added]
     columns += [f"- {name} {kind}" for name, kind in schema.removed]
     return ", ".join([*columns, *(f"~ {name} {old} → {new}" for name, old, new in schema.retyped)])
 
 
 def samples_html(diff: TableDiff) -> list[str]:
-    """Each sort of sampled rows, folded."""
+    """Render each sort of sampled rows, folded."""
     first, second = diff.names
     samples = diff.samples
     sorts = {

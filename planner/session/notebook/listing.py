@@ -55,7 +55,7 @@ class Listed:
     __slots__ = ()
 
     def listing(self) -> Listing:
-        """Its rows as texts."""
+        """Return its rows as texts."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -66,7 +66,7 @@ class Listed:
 
 
 def align_rows(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """Rows below their titles, each column as wide as its longest text."""
+    """Return rows below their titles, each column as wide as its longest text."""
     cells = [[line_text(text) for text in row] for row in (columns, *rows)]
     widths = [max(_width(row[n]) for row in cells) for n in range(len(cells[0]))]
     return "\n".join(
@@ -76,7 +76,7 @@ def align_rows(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 def _width(text: str) -> int:
-    """How many columns of a terminal the text takes."""
+    """Return the number of terminal columns that the text takes."""
     return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text)
 
 
@@ -101,5 +101,5 @@ def cell_text(value: object) -> str:
 
 
 def line_text(text: str) -> str:
-    """Text that stays on its line and does nothing to the terminal."""
+    """Return the text without line breaks and control characters."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

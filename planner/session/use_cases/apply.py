@@ -29,7 +29,7 @@ def check_queries(work: Workspace, plan: Plan) -> None:
 
 
 def check_catalogs(work: Workspace, plan: Plan) -> None:
-    """ProjectError where a model of the plan reads a table in a catalog that is not there."""
+    """Raise ProjectError if a model of the plan reads a table in a catalog that does not exist."""
     for change in plan.changes:
         if change.new:
             check_reads(change.new.model, work.project.catalogs)

@@ -47,6 +47,6 @@ def execute_plan(
 
 
 def _replaces(work: Workspace, plan: Plan) -> bool:
-    """Whether views of others are replaced: an adoption has shown them beforehand."""
+    """Return True if views of others are replaced; an adoption has shown them beforehand."""
     adopts = any(change.adopts for change in plan.changes)
     return adopts or replaces_views(work.project.config, plan.environment)

@@ -26,7 +26,7 @@ from mergeplan.planner.state.passed.audit_results import LISTED, RecordedAudit
 
 
 def stream_audits(work: Workspace, environment: Environment, audit_options: AuditOptions) -> Iterator[AuditResult]:
-    """One audit's result after another, each recorded and reported as it comes."""
+    """Yield the result of each audit, recorded and reported when it is known."""
     records = True
     for result in _results(work, environment, audit_options):
         if not result.unchanged:

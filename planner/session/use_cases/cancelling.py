@@ -34,17 +34,17 @@ def is_between(event: Event) -> bool:
 
 
 class Cancellation:
-    """Whether somebody wants what is under way to end."""
+    """The request to end what a session is doing."""
 
     def __init__(self) -> None:
         self._asked = False  # no lock around it: a signal's handler sets it
 
     def ask(self) -> None:
-        """From now on `check` raises."""
+        """Make `check` raise from now on."""
         self._asked = True
 
     def forget(self) -> None:
-        """Something else begins."""
+        """Forget the request, because another use case begins."""
         self._asked = False
 
     def check(self) -> None:
@@ -65,7 +65,7 @@ class Cancellation:
 
 @contextmanager
 def interruptible(cancel: Callable[[], None], signals: Sequence[int] = (signal.SIGINT,)) -> Iterator[None]:
-    """While it lasts these signals call `cancel` and raise KeyboardInterrupt; in the main thread, which alone may."""
+    """Make these signals call `cancel` and raise KeyboardInterrupt; only the main thread can, others change nothing."""
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         cancel()

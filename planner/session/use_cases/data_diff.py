@@ -60,7 +60,7 @@ def _select_rebuilt_pairs(pairs: Iterable[tuple[Snapshot | None, Snapshot | None
 def data_diffs(
     work: Workspace, pairs: Sequence[Pair], names: tuple[str, str], options: DataDiffOptions
 ) -> Iterator[ModelDiff]:
-    """One difference after another; RequestError for a model without two tables, and for a wrong condition."""
+    """Yield the difference of each model; raise RequestError for one without two tables and for a wrong condition."""
     chosen = _select_pairs(pairs, options.models)
     held = _load_contents(work, pairs)
     budget = Budget(work.engine, options.seconds, options.rows, work.cancellation.check)
@@ -85,7 +85,7 @@ def data_diffs(
 
 
 def detail_of(pair: Pair, rules: Sequence[tuple[str, Detail]]) -> Detail:
-    """How much is told of a model: by what it is in prod and by what it is here, whichever tells less.
+    """Return the detail of a model: the lesser one of its model in prod and its model here.
 
     A change of a model's tags in the environment therefore shows no more than before.
     """
@@ -119,7 +119,7 @@ def _skip_comparison(pair: Pair, tables: tuple[Table, Table] | None) -> ModelDif
 
 @dataclass(frozen=True)
 class _Held:
-    """What is known of the tables without Spark: their columns, the time that they hold, and hashes of their rows."""
+    """The facts about the tables that need no Spark: their columns, their time, and hashes of their rows."""
 
     known: Mapping[str, PhysicalTable]
     loaded: Mapping[str, Timeline]
@@ -127,7 +127,7 @@ class _Held:
     partial: frozenset[str]  # models that read less time here than in prod
 
     def tables_of(self, pair: Pair) -> tuple[Table, Table] | None:
-        """Both tables; None when one of them is not there."""
+        """Return both tables; None if one of them is missing."""
         tables = [self.known.get(snapshot.table) for snapshot in pair]
         if any(table is None or table.garbage or not self.loaded[table.name] for table in tables):
             return None
@@ -135,7 +135,7 @@ class _Held:
         return first, second
 
     def equal_rows(self, question: Question, periods: Collection[str]) -> Mapping[str, int]:
-        """Of these periods those in which both tables are known to hold the same rows, each with their number."""
+        """Return the periods in which both tables are known to hold the same rows, each with their number."""
         names = [{column.name for column in side.table.columns} for side in question.sides]
         if names[0] != names[1]:
             return {}

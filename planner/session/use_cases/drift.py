@@ -38,7 +38,7 @@ def _find_drift(work: Workspace, environment: Environment, prod: Environment) ->
 
 
 def check_sources(work: Workspace, plan: Plan) -> None:
-    """Refused when a table is gone that the plan's computations read and that it does not compute itself."""
+    """Raise Refused if a table is missing that the plan's computations read and the plan does not compute."""
     prod, snapshots = work.store.environments.get(PROD), plan.new.snapshots
     graph = graph_of({name: snapshot.model for name, snapshot in snapshots.items()})
     computed = {change.name for change in plan.changes if change.missing}

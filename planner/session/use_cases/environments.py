@@ -93,7 +93,6 @@ def rollback(work: Workspace, name: str, revision: int | None, record: Record) -
 
 
 def check_droppable(name: str) -> None:
-    """RequestError for prod."""
     if name == PROD:
         raise RequestError("`prod` cannot be dropped.", hint="Only environments beside it can.")
 

@@ -37,7 +37,7 @@ def git_change_finder(project: Project) -> Changed:
 
 
 def _check_discovery(root: Path) -> None:
-    """RequestError for a folder of the project that git takes for a repository: its configuration may name programs.
+    """Raise RequestError if git takes the project's folder for a repository: its configuration may name programs.
 
     Git itself looks for a `.git` first, in each folder from here up; none of these can be in a commit.
     """

@@ -39,7 +39,7 @@ _PREPARES = re.compile(r"\s*(?:SET\s+(?:spark\.|TIME\s)|RESET\s|CREATE\s)", re.I
 
 
 def physical_diffs_of_plan(work: Workspace, plan: Plan) -> Iterator[PhysicalDiff]:
-    """One model after another whose query a plan, which was applied, makes another one."""
+    """Yield a diff for each model whose query an applied plan has changed."""
     old = {change.old.name: change.old for change in plan.changes if change.old}
     return physical_diffs(work, {**plan.new.snapshots, **old}, plan.new.snapshots)
 
@@ -54,7 +54,7 @@ def physical_diffs_of_environment(work: Workspace, name: str) -> Iterator[Physic
 
 
 def physical_diffs(work: Workspace, old: Snapshots, new: Snapshots) -> Iterator[PhysicalDiff]:
-    """One model after another whose query runs otherwise with `new` than with `old`, as far as they are explained."""
+    """Yield a diff for each model whose query runs differently with `new` than with `old`, if it can be explained."""
     sides = _Sides(work, old, new)
     asked = sides.edits()
     rows = work.store.costs.load([new[edit.model].table for edit in asked])
@@ -110,7 +110,7 @@ class _Sides:
         return edits
 
     def find_table(self, table: str) -> Known | None:
-        """Whose a table is that a plan names, by its name in lower case; None for one that no model has."""
+        """Return the model of a table that a plan names, by its name in lower case; None if no model has it."""
         snapshot = self._snapshots_by_table.get(table)
         if snapshot is None:
             return None
@@ -161,7 +161,7 @@ class _Sides:
         )
 
     def _tables_read(self, model: Model, side: int) -> tuple[Mapping[str, str], Mapping[str, Model]]:
-        """By name the tables that the old (0) or the new (1) query reads, and the models that stand inside it."""
+        """Return, by name, the tables that the old (0) or the new (1) query reads, and the models inlined in it."""
         tables: dict[str, str] = {}
         inside: dict[str, Model] = {}
         names = [model.name, *model.depends_on]
@@ -180,7 +180,7 @@ class _Sides:
     def _read(self, name: str, side: int) -> Snapshot | None:
         """Return the snapshot that a name refers to on one side.
 
-        A table is that of the new side for both; an inlined model is that of its own side.
+        A table is that of the new side for both; an inlined model is that of the given side.
         """
         new = self.new.get(name)
         return new if side or (new and not _stands_inside(new)) else self.old.get(name)
@@ -218,7 +218,7 @@ def _words(snapshot: Snapshot | None) -> tuple[object, ...]:
 
 
 def _diff(question: _Edit, engine: Engine, known_tables: KnownTables, budget: Budget) -> PhysicalDiff:
-    """How one model's plans differ, or why that is not known."""
+    """Compare one model's plans, or note why they are not compared."""
     if question.old.computes or question.new.computes:
         return PhysicalDiff(question.model, note="not compared: a statement before its query computes something")
     plans: list[PhysicalPlan] = []

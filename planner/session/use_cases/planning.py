@@ -70,7 +70,7 @@ def _qualify_selectors(selectors: Iterable[str], catalog: str) -> tuple[str, ...
 
 
 def _check_together(options: PlanOptions) -> None:
-    """RequestError for options that are right alone and wrong together."""
+    """Raise RequestError for options that are valid alone but not together."""
     about_changes = {
         "--categorize": options.categories,
         "--skip-backfill": options.skip_backfill,
@@ -151,7 +151,7 @@ def _check_placement(work: Workspace, plan: Plan) -> Plan:
 
 
 def _check_default(work: Workspace, target: Environment) -> None:
-    """RequestError when names without a catalog meant other tables at the last promotion."""
+    """Raise RequestError if names without a catalog meant other tables at the last promotion."""
     before, now = target.naming.default, work.project.catalogs.in_spark
     if target.exists and before and before != now:
         raise RequestError(
@@ -183,7 +183,7 @@ def build_request(work: Workspace, options: PlanOptions, models: Mapping[str, Mo
 
 
 def _expiry(work: Workspace, environment: str) -> datetime | None:
-    """When an environment expires to which a plan is applied now, by the clock on the wall; None: never."""
+    """Return the expiry of an environment whose plan is applied now, by the wall clock; None if it never expires."""
     length = environment_ttl(work.project.config, environment)
     return None if length is None else work.began_at + length
 

@@ -62,7 +62,7 @@ def select_tests(tests: Sequence[UnitTest], names: Sequence[str], patterns: Sequ
 
 
 def _matches_name(test: UnitTest, name: str) -> bool:
-    """Whether a word means the test: its name, its model, its file, or file::name; each may hold * and ?."""
+    """Return True if a word matches the test's name, model or file, or file::name; each may contain * and ?."""
     path, _, own = name.partition("::")
     path = path.removeprefix("./")
     if own:

@@ -73,12 +73,12 @@ def mark_unchecked(plan: Plan) -> Plan:
 
 
 def _refutation(check: Check) -> str:
-    """Why a model may not be kept; '' where it may."""
+    """Return the reason why a model may not keep its table; '' if it may."""
     return check.detail if check.state is CheckState.DISAGREES else ""
 
 
 class Inquiry:
-    """What is asked of a workspace's Spark about a plan; an answer is remembered by all that it follows from."""
+    """The questions to a workspace's Spark about a plan; an answer is cached by all that it depends on."""
 
     def __init__(self, work: Workspace, plan: Plan) -> None:
         self._work, self._plan = work, plan
@@ -122,7 +122,7 @@ class Inquiry:
         return [remembered[pair] for pair in analysis.pairs]
 
     def _key(self, analysis: Analysis, index: int) -> str:
-        """Names of stand-ins are digests of what they are, so that the texts of a pair say all."""
+        """Return the cache key of a pair; stand-ins are named by digests, so that the texts of a pair determine it."""
         if self._settings is None:
             return ""
         return digest("compared plans", self._settings, repr(analysis.pairs[index]))
