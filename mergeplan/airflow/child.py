@@ -17,7 +17,7 @@ END_SECONDS = 60.0  # for a command that is to end, before it is killed
 
 
 class CommandFailed(RuntimeError):
-    """mergeplan ended with an error; its text is what mergeplan said."""
+    """mergeplan ended with an error; its text is mergeplan's message."""
 
 
 @dataclass
@@ -102,9 +102,9 @@ class Command:
 
 
 def run_in_turn(make: Callable[[], Command], go_on: Callable[[], bool] = lambda: True) -> dict[str, Any]:
-    """Run a command that leaves its work to another run in the same environment, until it is not left to another.
+    """Run a command again until it no longer leaves its work to another run in the same environment.
 
-    `go_on` is asked before each try. The last line; {} when it need not be tried any more.
+    `go_on` is called before each try. Return the last line; {} if another try is not needed.
     """
     while go_on():
         command = make()

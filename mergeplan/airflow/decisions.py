@@ -48,9 +48,9 @@ class ModelView:
 
 @dataclass(frozen=True)
 class RunView:
-    """A run; `alive` says that a process is at work in its environment, `quiet` how many seconds ago it changed.
+    """A run; `alive` means that a process works in its environment, `quiet` is the seconds since its last change.
 
-    `shown` are the models that the environment has now; None: not asked.
+    `shown` are the models that the environment has now; None if they were not read.
     """
 
     id: str
@@ -123,7 +123,7 @@ def decide(run: RunView | None, name: str, lost_seconds: float = LOST_SECONDS) -
 
 
 def _decide_absent(run: RunView, name: str, lost_seconds: float) -> Decision:
-    """Of a model that the run does not name nothing was due, once the run knows what is."""
+    """Decide for a model that the run does not name: nothing of it was due, if the run knows what is."""
     broken = run.status == "failed" and run.message
     if not broken and (run.models or run.status != "running"):
         return Decision(Step.NOTHING_DUE, f"Nothing of `{name}` was due.")

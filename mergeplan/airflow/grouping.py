@@ -42,7 +42,7 @@ def group_models(graph: ScheduleGraph, groups: Mapping[str, str]) -> tuple[TaskM
 
 
 def _task_parents(graph: ScheduleGraph, home: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    """Task -> the tasks that it waits for; `home` says which task a model is in."""
+    """Return, for each task, the tasks that it waits for; `home` is the task of each model."""
     reads: dict[str, dict[str, None]] = {}
     for model, parents in graph.task_parents.items():
         task = home[model]
@@ -51,7 +51,7 @@ def _task_parents(graph: ScheduleGraph, home: Mapping[str, str]) -> dict[str, tu
 
 
 def _find_cycle(parents: Mapping[str, tuple[str, ...]]) -> list[str]:
-    """Tasks that wait for one another; [] where there are none."""
+    """Return tasks that wait for one another; [] if there are none."""
     try:
         TopologicalSorter(parents).prepare()
     except CycleError as error:

@@ -13,7 +13,7 @@ from mergeplan.airflow.place import Place
 
 
 class FollowOperator(MergeplanOperator):
-    """Write the schedule file anew when a promotion has changed the environment."""
+    """Write the schedule file again when a promotion has changed the environment."""
 
     def __init__(self, *, place: Place, schedule_file: str, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -47,7 +47,7 @@ class RestateOperator(MergeplanOperator):
         self.place = place
 
     def execute(self, context: Any) -> None:
-        """Restate what the run's parameters name."""
+        """Restate the models that the run's parameters name."""
         params = context["params"]
         models = [name.strip() for name in str(params.get("models") or "").split(",") if name.strip()]
         if not models:

@@ -61,7 +61,7 @@ class MergeplanOperator(BaseOperator):
 class RunOperator(MergeplanOperator):
     """Compute what is due. A model that fails is no failure of this task: the model's own task shows it.
 
-    `schedule_file` is written anew when a promotion has changed the environment, so that the DAG follows it.
+    `schedule_file` is written again when a promotion has changed the environment, so that the DAG follows it.
     """
 
     template_fields: Sequence[str] = ("execution_time",)
@@ -88,7 +88,7 @@ class RunOperator(MergeplanOperator):
 
 
 def follow_environment(task: Any, state_url: str) -> None:
-    """Write the schedule file of a task anew, if the environment shows other models than the file says."""
+    """Write the schedule file of a task again if the environment shows other models than the file lists."""
     if not task.schedule_file:
         return
     try:

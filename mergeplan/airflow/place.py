@@ -12,7 +12,7 @@ PROJECT = "MERGEPLAN_PROJECT"
 
 
 class StateError(RuntimeError):
-    """mergeplan's state cannot be read; its text is what mergeplan says of it, with what to do."""
+    """mergeplan's state cannot be read; its text is mergeplan's message, with a hint."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Shared(Generic[T]):
-    """What many triggers ask for: asked once every `seconds` for all of them."""
+    """An answer that many triggers need, fetched once every `seconds` for all of them."""
 
     def __init__(self, ask: Callable[[], Awaitable[T]], seconds: float) -> None:
         self._ask, self._seconds = ask, seconds

@@ -27,7 +27,7 @@ from mergeplan.planner.state.store import StateStore
 
 @contextmanager
 def raise_state_errors() -> Iterator[None]:
-    """Raise StateError, in one sentence, for what mergeplan says of a state that it cannot read."""
+    """Raise StateError, in one sentence, for a state that mergeplan cannot read."""
     try:
         yield
     except MergeplanError as error:

@@ -59,7 +59,7 @@ class RunWatch:
         return view is not None and view.status == "running" and bool(view.models)
 
     async def explain_absence(self) -> str:
-        """Why no run will begin; "" while one may."""
+        """Return the reason why no run will begin; "" while one may."""
         state = await self.producer_state.get()
         if state not in ENDED or await self.view.get() is not None:
             return ""
@@ -92,7 +92,7 @@ class ModelTrigger(BaseTrigger):
         self.poll_seconds, self.lost_seconds = poll_seconds, lost_seconds
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
-        """Its class and arguments."""
+        """Return its class and arguments."""
         names = ("place", "models", "producer", "poll_seconds", "lost_seconds", "ends_task")
         return "mergeplan.airflow.triggers.ModelTrigger", {name: getattr(self, name) for name in names}
 

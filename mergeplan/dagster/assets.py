@@ -66,7 +66,7 @@ def build_all_assets(
 def build_assets(
     deployment: Deployment, models: Sequence[ScheduledModel], options: AssetOptions, name: str
 ) -> dg.AssetsDefinition:
-    """Models of an environment as one subsettable operation, with their checks."""
+    """Return models of an environment as one subsettable operation, with their checks."""
     translator = options.translator
     by_key = {translator.get_asset_key(model.name): model for model in models}
 

@@ -99,7 +99,7 @@ class MergeplanProjectComponent(dg.StateBackedComponent, dg.Resolvable):
         state_path.write_text(deployment.model_dump_json(), encoding="utf-8")
 
     async def refresh_state(self, project_root: Path) -> str:
-        """Read the environment anew; `dagster dev` and `dg utils refresh-defs-state` call it."""
+        """Read the environment again; `dagster dev` and `dg utils refresh-defs-state` call it."""
         self._root = project_root
         return str(await super().refresh_state(project_root))
 

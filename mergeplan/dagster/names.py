@@ -26,7 +26,7 @@ def owners(owner: str) -> tuple[str, ...]:
 
 
 def tags(texts: Iterable[str]) -> Mapping[str, str]:
-    """Tags as keys with values: `layer:raw` is the key `layer` with the value `raw`.
+    """Return tags as keys with values: `layer:raw` is the key `layer` with the value `raw`.
 
     >>> tags(["pii", "layer:raw"])
     {'pii': '', 'layer': 'raw'}

@@ -51,7 +51,7 @@ class Skipped:
 
 @dataclass(frozen=True)
 class Cleared:
-    """The intervals of a restatement count as missing from now on: whoever goes on runs what is missing."""
+    """The intervals of a restatement count as missing from now on; a retry runs what is missing."""
 
     plan_id: str
 
@@ -156,7 +156,7 @@ def _standalone(audit: lines.AuditRow) -> Remark:
 
 
 def _remark(line: Line) -> Remark | None:
-    """Lines that a person wants to read in a log, and that change nothing."""
+    """Return a remark for a line that is worth reading in a log and changes nothing; None for any other."""
     match line:
         case lines.LateLine(model=model, signals=signals):
             return Remark(f"{model} waits for {', '.join(signals)}.")

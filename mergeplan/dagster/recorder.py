@@ -24,7 +24,7 @@ SHOWN_ROWS = 5
 
 @dataclass
 class Recorder:
-    """Makes the events of one run or one look at the state; each must be stored before the next is asked for."""
+    """A maker of events for one run or one look at the state; each must be stored before the next is made."""
 
     instance: dg.DagsterInstance
     translator: MergeplanTranslator
@@ -67,7 +67,7 @@ class Recorder:
         return Grid(model.interval_unit).keys(span)
 
     def versions(self, model: ScheduledModel) -> Mapping[str | None, str]:
-        """Partition -> the data version of its newest event; {None: ...} for a model without partitions."""
+        """Return the data version of each partition's newest event; {None: ...} for a model without partitions."""
         if not is_by_time(model):
             return {None: version} if (version := self._read(model.name).version) != UNSEEN else {}
         tags = self.instance.event_log_storage.get_latest_tags_by_partition(
@@ -142,7 +142,7 @@ class Recorder:
             )
 
     def outcome(self, name: str, message: str = "", *, skipped: bool = False) -> dg.AssetCheckEvaluation:
-        """Whether a model could be computed, as its check `computed`."""
+        """Return the check `computed`, which says whether a model could be computed."""
         return dg.AssetCheckEvaluation(
             asset_key=self.translator.get_asset_key(name),
             check_name=COMPUTED,

@@ -74,7 +74,7 @@ def _table_events(recorder: Recorder, model: ScheduledModel, limit: int) -> Iter
 def _unknown(
     recorder: Recorder, model: ScheduledModel, keys: list[str | None], before: dg.AssetMaterialization | None
 ) -> list[str | None]:
-    """Those of the partitions that Dagster has no event of; a whole table when it was filled further since."""
+    """Return the partitions that Dagster has no event of; a whole table if it was filled further since."""
     if keys == [None]:
         reported = before.metadata.get(HELD) if before else None
         held = recorder.deployment.held[model.name][-1][1]

@@ -55,7 +55,7 @@ class MergeplanTranslator:
         return model.fingerprint
 
     def get_metadata(self, model: ScheduledModel, deployment: Deployment) -> Mapping[str, Any]:
-        """Columns, their lineage, and what decides the rows; the view, the file, the schedule."""
+        """Return the columns, their lineage, and what decides the rows; the view, the file, the schedule."""
         metadata: dict[str, Any] = {
             "mergeplan/kind": model.kind,
             "mergeplan/file": model.path,
@@ -73,7 +73,7 @@ class MergeplanTranslator:
         return metadata
 
     def get_partitions_def(self, model: ScheduledModel, deployment: Deployment) -> dg.PartitionsDefinition[str] | None:
-        """One partition for each interval of a model that is filled by time; None for any other model."""
+        """Return one partition for each interval of a model that is filled by time; None for any other model."""
         if not is_by_time(model) or not model.interval_unit:
             return None
         grid = Grid(model.interval_unit)
@@ -84,13 +84,13 @@ class MergeplanTranslator:
         )
 
     def get_freshness_policy(self, model: ScheduledModel) -> dg.FreshnessPolicy | None:
-        """Late when it was not computed for the longest time between two ticks of its cron, and `grace` longer."""
+        """Return a policy by which a model is late after the longest time between two ticks of its cron and `grace`."""
         if not (model.computed and model.cron and self.grace):
             return None
         return dg.FreshnessPolicy.time_window(longest_gap(model.cron, model.time_zone) + self.grace)
 
     def get_automation_condition(self, model: ScheduledModel) -> dg.AutomationCondition[dg.AssetKey] | None:
-        """None: a schedule calls `mergeplan run`, which computes what is due."""
+        """Return None, because a schedule calls `mergeplan run`, which computes what is due."""
         return None
 
     def get_asset_spec(self, model: ScheduledModel, deployment: Deployment) -> dg.AssetSpec:

@@ -78,7 +78,10 @@ def make_api(context: ApiContext | None = None) -> FastAPI:
 
 @cache
 def _endpoints() -> tuple[BaseRoute, ...]:
-    """Those below `/api/v1`, made once in a process: FastAPI makes what it includes anew for each application."""
+    """Return the routes below `/api/v1`, built once in a process.
+
+    FastAPI builds what an application includes again for each one.
+    """
     every, responses = APIRouter(), problem_responses(401, 403, 409, 421, 422, 503)
     for router in ROUTERS:
         every.include_router(router, prefix=PREFIX, responses=responses, dependencies=[Security(BEARER)])

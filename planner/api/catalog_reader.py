@@ -77,7 +77,7 @@ class CatalogSnapshot:
 
 
 class CatalogReader:
-    """Reads the catalog beside an environment; safe to share between threads, and it blocks: call it in one.
+    """A reader of the catalog and an environment; threads may share it, and it blocks, so call it in a thread.
 
     The lock is held while a catalog is made, never while one is read: if that takes long, readers get the last one.
     """
@@ -182,7 +182,7 @@ class CatalogReader:
         return ended[0]
 
     def _read_aside(self, environment: str) -> None:
-        """Read again while others get the last catalog; what is wrong is kept for the next who reads."""
+        """Read again while others get the last catalog; the next reader gets the error, if there is one."""
         try:
             self._read_again(environment)
         except MergeplanError:
@@ -242,7 +242,7 @@ def _mark(files: FolderLooks | None, state: str) -> str:
 
 
 def _until(work: Workspace) -> datetime:
-    """When the next interval of a model is due, at the latest in an hour."""
+    """Return the time when the next interval of a model is due, at most an hour from now."""
     crons = {model.cron for model in work.project.models.values()}
     return min([work.now + LONGEST, *(min(cron.next_tick(work.now), cron.next_cut(work.now)) for cron in crons)])
 

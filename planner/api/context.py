@@ -36,7 +36,7 @@ class ApiContext:
         return self._refusal(principal, scope, mode) is None
 
     def check(self, principal: Principal | None, scope: Scope, mode: Mode | None = None) -> None:
-        """ApiError (403) when the mode of the server, or the scope of the token, does not allow it."""
+        """Raise ApiError (403) if the mode of the server, or the scope of the token, does not allow it."""
         if refusal := self._refusal(principal, scope, mode):
             raise ApiError(HTTPStatus.FORBIDDEN, refusal)
 

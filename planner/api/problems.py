@@ -44,7 +44,7 @@ class Problem(Data):
 
 
 class ApiError(MergeplanError):
-    """A request that is answered with a status of its own."""
+    """An error that is answered with its own status."""
 
     def __init__(self, status: HTTPStatus, message: str, *, hint: str = "", retry: bool = False) -> None:
         super().__init__(message, hint=hint)

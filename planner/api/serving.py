@@ -45,4 +45,4 @@ def serve(app: ASGIApp, listener: socket.socket) -> None:
 
 
 def _end(_number: int, _frame: FrameType | None) -> None:
-    """Nothing is left to do: the server has ended, and so does the verb."""
+    """Do nothing: the server has ended, and so does the verb."""

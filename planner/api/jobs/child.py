@@ -40,7 +40,7 @@ class Launch:
     command: tuple[str, ...] = PYTHON
 
     def environment(self) -> dict[str, str]:
-        """All that a job sees of the environment: no token of this server; passwords come on standard input."""
+        """Return the environment of a job: no token of this server; passwords come on standard input."""
         own = [name for name in self.environ if name.startswith(OWN)]
         names = [name for name in (*ALLOWED, *own, *self.passed) if name in self.environ]
         kept = {name: self.environ[name] for name in names}
@@ -97,7 +97,7 @@ def ask_to_end(pid: int, began: str) -> None:
 
 
 def kill(pid: int, began: str) -> None:
-    """End the group, whatever it does."""
+    """End the process group at once."""
     if is_running(pid, began):
         signal_group(pid, signal.SIGKILL)
 

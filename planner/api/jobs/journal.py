@@ -74,7 +74,7 @@ class Journal:
         return data[:end].splitlines(), position + end
 
     def lines(self) -> Iterator[bytes]:
-        """Every whole line so far."""
+        """Yield every complete line so far."""
         position = 0
         while True:
             lines, position = self.read_from(position)

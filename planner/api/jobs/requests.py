@@ -185,17 +185,17 @@ class Jobs:
         return self._job(JobKind.INVALIDATE, [f"--who={self._who}"], [environment], Closed(), environment)
 
     def audit(self, body: AuditBody) -> JobRequest:
-        """Audits on what tables hold; bad rows are masked."""
+        """Return the request to audit what tables hold; bad rows are masked."""
         named = [body.environment or PROD]
         options = [*_options(body, skip={"environment", "select"}), *_repeat("model", body.select), "--samples=masked"]
         return self._job(JobKind.AUDIT, options, named, body, named[0])
 
     def test(self, body: TestBody) -> JobRequest:
-        """Unit tests."""
+        """Return the request to run unit tests."""
         return self._job(JobKind.TEST, [part for text in body.patterns for part in ("-k", text)], [*body.names], body)
 
     def table_diff(self, body: TableDiffBody) -> JobRequest:
-        """Tables compared; rows are masked."""
+        """Return the request to compare tables; rows are masked."""
         options = [*_repeat("on", body.on), *_repeat("skip-columns", body.skip), "--masked"]
         options += [f"--where={body.where}"] if body.where else []
         options += ["--show-sample", f"--limit={body.samples}"] if body.samples else []

@@ -48,7 +48,7 @@ class CheckHistory:
         self._results: dict[str, tuple[CheckResult, ...]] = {}
 
     def list(self, sort: CheckSort) -> tuple[CheckResult, ...]:
-        """Every result that is kept, the newest job first."""
+        """Return every stored result, the newest job first."""
         records = [record for record in self._jobs.list(CHECKING) if record.status.is_final]
         with self._lock:
             self._results = {

@@ -31,7 +31,7 @@ GRACE = 120.0  # seconds that a job has to end after it was cancelled
 
 @dataclass(frozen=True)
 class JobLimits:
-    """How many jobs there may be, and where they are kept."""
+    """The limits of jobs, and the folder that stores them."""
 
     running: int = 1  # at the same time: an embedded catalog admits one process
     waiting: int = 20
@@ -117,7 +117,7 @@ class JobStore:
             return record
 
     def check_apply(self, plan_id: str) -> None:
-        """Conflict where a job applies this plan, or is about to."""
+        """Raise Conflict if a job applies this plan, or is about to."""
         if any(record.plan_id == plan_id and not record.status.is_final for record in self.list([JobKind.APPLY])):
             raise Conflict("The plan is being applied already.", retry=True)
 

@@ -129,7 +129,7 @@ def neighbours(models: Mapping[str, CatalogModelRow], name: str, direction: Dire
 
 
 def walk(models: Mapping[str, CatalogModelRow], start: str, direction: Direction, depth: int) -> dict[str, int]:
-    """Each model that is reached in so many steps, with how many it took, the nearest first."""
+    """Return each model within so many steps with its number of steps, the nearest first."""
     depths, edge = {start: 0}, [start]
     for step in range(1, depth + 1):
         edge = sorted({near for name in edge for near in neighbours(models, name, direction)} - depths.keys())

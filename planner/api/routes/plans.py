@@ -123,7 +123,10 @@ def accept(record: JobRecord, response: Response, resource: str) -> JobRow:
 
 
 def _check_unmoved(context: ApiContext, plan_id: str) -> None:
-    """PlanMoved when the plan comes out otherwise now. What needs Spark for that is left to the job, which asks too."""
+    """Raise PlanMoved if the plan comes out differently now.
+
+    If that needs Spark, it is left to the job, which checks as well.
+    """
     context.reader.expire()
     with context.reader.open() as work:
         try:
