@@ -28,7 +28,7 @@ TOKEN_MIN = 16  # characters of a part of a path that may be a token
 
 @dataclass(frozen=True)
 class Origin:
-    """An address with all that lies below it: `inside` as the installer knows it, `outside` as it is fetched."""
+    """An address with everything below it: `inside` as the installer knows it, `outside` as it is fetched."""
 
     inside: str
     outside: str

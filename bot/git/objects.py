@@ -28,7 +28,7 @@ Fetch = Callable[[Sequence[str]], None]
 
 
 class Tampered(CheckoutFailed):
-    """What lies under an object's name is not that object."""
+    """The data under an object's name is not that object."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class Objects:
         return self._answer(oid, kind)
 
     def get_all(self, oids: Sequence[str], kind: str) -> Iterator[bytes]:
-        """Objects that must be there, in this order; no more than ASKED_MOST, all of which are taken."""
+        """Yield objects that must exist, in this order; at most ASKED_MOST, all of which must be read."""
         if len(oids) > ASKED_MOST:
             raise ValueError("more objects than fit into a pipe")
         self._ask("contents", oids)

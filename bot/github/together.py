@@ -23,7 +23,7 @@ class CheckId:
 
 @dataclass(frozen=True)
 class CheckRequest:
-    """What a check on a commit is to say; `known` is the check when it stands already, `details` its Details link."""
+    """The wanted content of a check on a commit; `known` is the existing check, `details` its Details link."""
 
     sha: str
     view: CheckView

@@ -48,7 +48,6 @@ class Inbox:
         self.catalogs = Catalogs(self.database)
 
     def close(self) -> None:
-        """Lets go of the connections."""
         self.database.close()
 
     def ping(self) -> None:

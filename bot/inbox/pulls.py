@@ -29,7 +29,7 @@ class Pulls:
 
     @contextmanager
     def alone(self, repository: str, number: int) -> Iterator[None]:
-        """Held while a pull request is written to GitHub: one thread at a time, of all services on this database."""
+        """Hold a lock to write a pull request to GitHub: one thread at a time, of all services on this database."""
         with self._alone[repository, number], self._database.alone(f"{repository}#{number}"):
             yield
 
@@ -39,7 +39,7 @@ class Pulls:
             return read_pull(connection, repository, number) or PullRecord(repository, number)
 
     def all(self, repository: str) -> tuple[PullRecord, ...]:
-        """Every pull request of the repository that we know."""
+        """Return every known pull request of the repository."""
         query = sa.select(PULLS.c.data).where(PULLS.c.repository == repository).order_by(PULLS.c.number)
         with self._database.reading() as connection:
             return tuple(_PULL.validate_json(row.data) for row in connection.execute(query))

@@ -58,7 +58,7 @@ class Depth:
 
 @dataclass(frozen=True)
 class Due:
-    """Work on a key is asked for; a push settles first."""
+    """A request to work on a key; after a push, it waits for a settling time."""
 
     repository: str
     number: int
@@ -67,7 +67,7 @@ class Due:
 
 
 def queue_key(repository: str, number: int) -> str:
-    """`owner/name#7`, `owner/name@prod`, `owner/name@branches` or `owner/name@catalog`."""
+    """Return `owner/name#7`, `owner/name@prod`, `owner/name@branches` or `owner/name@catalog`."""
     if number in APART:
         return f"{repository}@{APART[number]}"
     return f"{repository}#{number}" if number else f"{repository}@prod"
@@ -194,7 +194,7 @@ class Queue:
             self.notify()
 
     def release_of(self, worker: str) -> None:
-        """Frees all keys of a worker that is no more; each is due at once."""
+        """Free all keys of a worker that has ended, and make each due at once."""
         with self._database.writing() as connection:
             freed = {"owner": None, "owned_until": None, "due_at": now(connection)}
             connection.execute(QUEUE.update().where(QUEUE.c.owner == worker).values(freed))
@@ -218,7 +218,7 @@ class Queue:
             return connection.execute(busy).first() is None
 
     def depth(self) -> Depth:
-        """How much waits."""
+        """Return the depth of the queue."""
         with self._database.reading() as connection:
             at = now(connection)
             waits = sa.select(sa.func.count(), sa.func.min(QUEUE.c.due_at))

@@ -41,7 +41,7 @@ class Runs:
             connection.execute(RUNS.update().where(RUNS.c.run_id == run_id).values(ended))
 
     def open(self) -> tuple[Run, ...]:
-        """Return the runs that nobody saw end."""
+        """Return the runs without a recorded end."""
         query = sa.select(RUNS).where(RUNS.c.ended_at.is_(None))
         with self._database.reading() as connection:
             rows = connection.execute(query)

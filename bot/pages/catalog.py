@@ -30,7 +30,7 @@ STATUS: Mapping[PullState, JobStatus] = {
 
 @dataclass(frozen=True)
 class PlanSummary:
-    """What a list says of a pull request's plan; all of it takes much longer to read."""
+    """The summary of a pull request's plan for a list; reading the whole plan takes much longer."""
 
     id: str
     models: frozenset[str]

@@ -25,7 +25,7 @@ def read_owners(text: str) -> tuple[Owned, ...]:
 
 
 def owners_of(path: str, owner_rules: Sequence[Owned]) -> tuple[str, ...]:
-    """Who owns a path of the repository: the last pattern that fits counts.
+    """Return the owners of a path of the repository, by the last pattern that matches.
 
     >>> owners_of("models/tax.sql", (("*", ("ann",)), ("models/", ("acme/data",)), ("*.py", ("bob",))))
     ('acme/data',)

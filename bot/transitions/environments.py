@@ -13,7 +13,7 @@ def set_environment_exists(record: PullRecord, exists: bool) -> PullRecord:
 
 
 def end_work(record: PullRecord, reason: str = "") -> PullRecord:
-    """End all that runs or was asked for."""
+    """End all that runs or was requested."""
     return replace(
         record,
         reason=reason,

@@ -97,7 +97,7 @@ def _run_planner(current: PullPass, base: str, paths: tuple[str, ...]) -> Finish
 
 
 def _as_group(record: PullRecord) -> PullRecord:
-    """Return the record with the group's environment; what people asked of the pull request's own plan is left out."""
+    """Return the record with the group's environment, without the requests for the pull request's own plan."""
     environment = replace(record.environment, name=record.environment.group_name)
     return replace(record, environment=environment, wishes=replace(record.wishes, overrides=(), select=()))
 

@@ -140,7 +140,7 @@ def _run_planner(current: PullPass, stops: RunStops, record: PullRecord, commit:
 
 
 def _handle_stop(current: PullPass, stops: RunStops, reason: str) -> None:
-    """Settle a run that was ended: the next loop decides anew, or the job settles first."""
+    """Settle a run that was ended: the next loop decides again, or the job settles first."""
     log.info("run_stopped", key=current.job.key, reason=reason)
     kind, _, newer = reason.partition(":")
     if kind == "cancelled":
@@ -160,7 +160,7 @@ def _give_way(current: PullPass, newer: str) -> None:
 
 
 def _conclude(current: PullPass, stops: RunStops, record: PullRecord, finished: Finished) -> None:
-    """Store what the run printed before anybody is shown it."""
+    """Store the output of the run before it is shown."""
     stored, outcome, is_nothing = current.record, finished.outcome, finished is NOTHING
     if stored.run.id != record.run.id or stored.state is not PullState.PLANNING:
         return  # cancelled, merged or taken over meanwhile: nothing later may claim success
