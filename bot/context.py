@@ -110,7 +110,6 @@ class BotContext:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def checkout(self, gateway: RepositoryGateway) -> Checkout:
-        """Return the mirror of a repository for one of its projects."""
         with self._lock:
             if gateway.name not in self._checkouts:
                 home = project_home(self.settings, gateway.repository)
@@ -228,7 +227,6 @@ class BotContext:
         return self._raise_if_shutdown(call, finished)
 
     def _prepare_next(self) -> None:
-        """Have a child wait for the next plan."""
         if self.standby and not self.closing.is_set():
             self.standby.prepare()
 
@@ -290,7 +288,6 @@ def failure_result(message: str, kind: str, *, path: str = "", line: int = 0, hi
 
 
 def error_result(error: MergeplanError) -> Finished:
-    """Return the failed result for an error of mergeplan."""
     path, line = (error.place.path, error.place.line) if error.place else ("", 0)
     return failure_result(error.message, type(error).__name__, path=path, line=line, hint=error.hint)
 

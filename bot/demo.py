@@ -45,7 +45,6 @@ class Demo:
     service: subprocess.Popen[bytes]
 
     def say(self, text: str) -> None:
-        """Print the next thing that happens."""
         self.console.print(f"\n[bold cyan]▸[/bold cyan] {text}")
 
     def wait(self, what: str, ready: Callable[[], bool]) -> None:
@@ -91,12 +90,10 @@ class Demo:
         return run is not None and run.status == "completed" and self.body(number).count("\u23f3") == 0
 
     def prod(self) -> None:
-        """Print what prod shows now."""
         self.console.print(f"\n[bold]prod:[/bold] select * from {VIEW} order by id")
         self.console.print(self._planner("fetchdf", f"select * from {VIEW} order by id"))
 
     def has_prod(self) -> bool:
-        """Return True when prod was built."""
         lines = self._planner("environments", "--output", "json").splitlines()
         result = json.loads(lines[-1]) if lines else {}
         return any(row["name"] == "prod" for row in result.get("environments", []))

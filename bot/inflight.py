@@ -81,7 +81,6 @@ def _takes_back(mine: ModelChange, theirs: ModelChange) -> bool:
 
 
 def _lines(diff: str) -> tuple[list[str], list[str]]:
-    """Return the lines that a unified diff removes and adds."""
     body = [line for line in diff.splitlines() if not line.startswith(("---", "+++"))]
     return [line[1:] for line in body if line.startswith("-")], [line[1:] for line in body if line.startswith("+")]
 

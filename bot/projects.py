@@ -42,7 +42,6 @@ def project_keys(repository: str, folders: Sequence[str]) -> tuple[str, ...]:
 
 
 def repository_of(key: str) -> str:
-    """Return the repository's name on GitHub."""
     return key.partition(SEPARATOR)[0]
 
 
@@ -56,7 +55,6 @@ def label_of(key: str) -> str:
 
 
 def folder_of(key: str, folders: Sequence[str]) -> str:
-    """Return the project's folder in its repository."""
     return label_of(key) or folders[0]
 
 

@@ -248,7 +248,6 @@ def check_for_github(settings: Settings) -> Settings:
 
 
 def _is_key(text: str) -> bool:
-    """Return True for a private key in PEM."""
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 

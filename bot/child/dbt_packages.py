@@ -165,7 +165,6 @@ class _Install:
         return self.project / inside if inside in self.wanted.local else None
 
     def _run_dbt(self, work: Path) -> Path:
-        """Return the folder in which dbt has put the packages."""
         home = make_home(work, "project")
         bare = home / "project"
         for path, text in {PROJECT: BARE, **self._texts}.items():

@@ -192,7 +192,6 @@ def _is_version(value: object) -> bool:
 
 
 def _local_folder(document: Document, at: KeyPath, value: object) -> str:
-    """Return a folder below the project's."""
     folder = PurePosixPath(str(value))
     odd = folder.is_absolute() or not folder.parts or {"..", ".git"} & set(folder.parts)
     if odd or not str(value).isprintable() or folder.parts[0].startswith("~"):

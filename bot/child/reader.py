@@ -129,7 +129,6 @@ def _ask(command: Sequence[str], request: str, path: str, folder: CodeFolder | N
 
 
 def _end(exit_code: int) -> str:
-    """Return the error message for an exit code."""
     if exit_code == 0:
         return f"What the file says has more than {LONGEST_ANSWER} characters."
     if exit_code == OUT_OF_MEMORY:

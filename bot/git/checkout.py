@@ -136,7 +136,6 @@ class Checkout:
         return tuple(reversed(commits[:STEPS_MOST]))
 
     def diff_paths(self, old: str, new: str) -> tuple[str, ...]:
-        """Return the paths that differ between two commits."""
         with self._reading() as objects:
             trees = [self._commit(objects, commit).tree for commit in (old, new)]
             return tuple(dict.fromkeys(path for path, _ in objects.differing(*trees)))

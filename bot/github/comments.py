@@ -73,7 +73,6 @@ class Comments:
         return posted if posted.body == body else self.edit(number, posted.id, body)
 
     def edit(self, number: int, comment_id: int, body: str) -> Posted:
-        """Replace the text of a comment."""
         clean = self._calls.clean(body)
 
         def change() -> Posted:

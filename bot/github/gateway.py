@@ -138,7 +138,6 @@ class RepositoryGateway:
         return self._calls.poll(f"pulls/{int(number)}", lambda value: (_pull(value),))[0]
 
     def open_pulls(self) -> tuple[Pull, ...]:
-        """Return every open pull request."""
         return self._calls.poll("pulls?direction=desc&per_page=100&sort=updated&state=open", _pulls)
 
     def list_closed_pulls(self, limit: int = 50) -> tuple[Pull, ...]:
@@ -148,7 +147,6 @@ class RepositoryGateway:
         )
 
     def branch_head(self, branch: str) -> str:
-        """Return the commit that a branch is at."""
         return self._calls.poll(f"git/ref/heads/{quote(branch)}", lambda value: (str(value["object"]["sha"]),))[0]
 
     def merge_groups(self) -> Mapping[int, str]:

@@ -45,7 +45,6 @@ class Pause:
         self._lock = threading.Lock()
 
     def ask(self, seconds: float) -> None:
-        """Note that GitHub requested a pause."""
         with self._lock:
             self._until = max(self._until, time.time() + seconds)
         log.warning("github_paused", seconds=round(seconds, 1))

@@ -46,7 +46,6 @@ class Catalogs:
         return (CatalogMark(row.mark, row.made_at), _unpack(row.data)) if row else (NO_CATALOG, b"")
 
     def put(self, repository: str, mark: str, document: bytes) -> None:
-        """Store a document in place of the earlier one."""
         data = zlib.compress(document, 6)
         with self._database.writing() as connection:
             values = {"repository": repository, "mark": mark, "made_at": now(connection), "data": data}

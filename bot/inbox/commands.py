@@ -80,7 +80,6 @@ class Commands:
         return known[row.repository]
 
     def answer(self, row: CommandRow) -> None:
-        """Store the results of a comment's commands."""
         self._change(row, lambda stored_row: replace(stored_row, state=row.state, answers=row.answers))
 
     def _read(self, query: sa.Select[tuple[str]]) -> tuple[CommandRow, ...]:

@@ -58,7 +58,6 @@ class Recorder:
         self.note()
 
     def record_line(self, line: Line) -> None:
-        """Record one more line of the run."""
         before, self._progress = self._progress, apply_line(self._progress, line)
         is_new_stage = (before.stage, before.ended) != (self._progress.stage, self._progress.ended)
         if self._progress is not before and (is_new_stage or time.monotonic() - self._noted > self._seconds):
@@ -70,7 +69,6 @@ class Recorder:
         self.note()
 
     def note(self) -> None:
-        """Store the progress now."""
         self._noted = time.monotonic()
         try:
             self._put(self._progress)

@@ -39,7 +39,6 @@ class Pulls:
             return read_pull(connection, repository, number) or PullRecord(repository, number)
 
     def all(self, repository: str) -> tuple[PullRecord, ...]:
-        """Return every known pull request of the repository."""
         query = sa.select(PULLS.c.data).where(PULLS.c.repository == repository).order_by(PULLS.c.number)
         with self._database.reading() as connection:
             return tuple(_PULL.validate_json(row.data) for row in connection.execute(query))
@@ -51,7 +50,6 @@ class Pulls:
             return tuple(_PULL.validate_json(row.data) for row in connection.execute(query.limit(most)))
 
     def filter_by_state(self, repository: str, *states: PullState) -> tuple[PullRecord, ...]:
-        """Return the pull requests of the repository in these states."""
         wanted = (PULLS.c.repository == repository, PULLS.c.state.in_([state.value for state in states]))
         with self._database.reading() as connection:
             rows = connection.execute(sa.select(PULLS.c.data).where(*wanted).order_by(PULLS.c.number))

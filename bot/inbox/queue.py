@@ -200,7 +200,6 @@ class Queue:
             connection.execute(QUEUE.update().where(QUEUE.c.owner == worker).values(freed))
 
     def owners(self) -> tuple[str, ...]:
-        """Return the workers that hold a key."""
         with self._database.reading() as connection:
             rows = connection.execute(sa.select(QUEUE.c.owner).where(QUEUE.c.owner.is_not(None)).distinct())
             return tuple(row.owner for row in rows)
@@ -218,7 +217,6 @@ class Queue:
             return connection.execute(busy).first() is None
 
     def depth(self) -> Depth:
-        """Return the depth of the queue."""
         with self._database.reading() as connection:
             at = now(connection)
             waits = sa.select(sa.func.count(), sa.func.min(QUEUE.c.due_at))

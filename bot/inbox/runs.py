@@ -35,7 +35,6 @@ class Runs:
             connection.execute(RUNS.insert().values({**row, **process, "started_at": now(connection)}))
 
     def end(self, run_id: str, exit_code: int) -> None:
-        """Store that a child process has ended."""
         with self._database.writing() as connection:
             ended = {"ended_at": now(connection), "exit_code": exit_code}
             connection.execute(RUNS.update().where(RUNS.c.run_id == run_id).values(ended))

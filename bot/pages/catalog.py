@@ -74,7 +74,6 @@ def summarize(record: PullRecord) -> PlanSummary | None:
 
 
 def plan_address(number: int, base: str) -> str:
-    """Return the address of the page of a pull request's plan."""
     return f"{base}/plans/{int(number)}"
 
 
@@ -120,6 +119,5 @@ def shown_plan(record: PullRecord, progress: RunProgress | None) -> ShownJob:
 
 
 def categories_of(record: PullRecord) -> Mapping[str, str]:
-    """Return the category of each model of a pull request's plan."""
     plan = record.outcome.plan if record.outcome else None
     return {model.name: str(model.category or model.change) for model in plan.models} if plan else {}

@@ -70,7 +70,6 @@ class Gatekeeper:
         return self._reviewer(prod).decide(record)
 
     def merge_method(self, prod: ProdRecord) -> MergeMethod:
-        """Return the project's merge method."""
         return self._reviewer(prod).config.merge_method
 
     def record_at(self, step: Step) -> PullRecord:

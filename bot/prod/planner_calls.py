@@ -65,7 +65,6 @@ class ProdPlanner:
         return self._call(commit, ("plan", PROD, *more), look=False)
 
     def roll_back(self, commit: str, revision: int, who: str, number: int) -> Ended:
-        """Point prod back at a revision."""
         note = f"/rollback in #{number}"
         return self._call(commit, ("rollback", PROD, "--to", str(revision), "--who", who, "--note", note))
 

@@ -490,7 +490,6 @@ class _ProdReconciliation:
             return record
 
     def _check(self, commit: str, view: CheckView) -> None:
-        """Write the promotion check on a commit of the branch."""
         try:
             key, details = f"mergeplan:prod:{commit[:12]}", self.gateway.page(0, "progress")
             known = self.gateway.checks.find(commit, key)

@@ -46,5 +46,4 @@ def show_unreadable(
 
 
 def defect(error: Exception) -> MergeplanError:
-    """Return the error that is shown for an unexpected one."""
     return RequestError(f"mergeplan failed ({type(error).__name__}).", hint=TRY_AGAIN)

@@ -56,8 +56,8 @@ class Questions:
     def _run_question(self, arguments: tuple[str, ...], tree: Tree, record: PullRecord) -> Finished:
         """Run a question on a tree.
 
-        Questions about prod and rows run on prod's commit, without code of the pull request; lineage runs on its own
-        tree.
+        Questions about prod and rows run on prod's commit, without code of the pull request. Lineage runs on the pull
+        request's tree.
         """
         base, run_id = record.base.sha, new_run_id()
         if tree == "prod":

@@ -102,7 +102,6 @@ class Reviewers:
         return {own: owners[inside] for own, inside in paths.items() if inside in owners}
 
     def _people(self, request: Asked, reviews: ReviewSummary) -> People:
-        """Read the present roles and teams of those who reviewed."""
         who = (*reviews.approved, *reviews.objecting) if request.needs else ()
         writers = frozenset(login for login in who if self._writes(login))
         members: dict[str, frozenset[str]] = {}

@@ -82,7 +82,6 @@ def plan_marker(project: str) -> str:
 
 
 def comment_digest(text: str) -> str:
-    """Return a digest of a comment's text."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

@@ -122,7 +122,6 @@ def _row(diff: DataDifference, how: str) -> tuple[str, ...]:
 
 
 def _how(diff: DataDifference) -> str:
-    """Return the days and the key of the comparison."""
     by = f"by {', '.join(map(code, diff.key))}" if diff.key else ""
     return "; ".join(part for part in (days(diff.days), by, inert(diff.note)) if part)
 

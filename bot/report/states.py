@@ -42,7 +42,6 @@ class StateRow:
 
 
 def state_row(record: PullRecord) -> StateRow:
-    """Return the row of the state that a pull request is in."""
     return HELD_MERGE if record.state is PullState.MERGED and record.rules.held else STATES[record.state]
 
 

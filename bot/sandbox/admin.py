@@ -112,7 +112,6 @@ async def arm(request: Request, name: str) -> Any:
 
 @router.delete("/faults")
 def clear(request: Request) -> Any:
-    """Remove all faults."""
     stage: Stage = request.app.state.stage
     stage.faults.clear()
     return {"result": None}

@@ -89,7 +89,6 @@ def _fill(run: CheckRun, body: Json) -> None:
 
 
 def annotation(item: Json) -> Annotation:
-    """Return the annotation that a request describes."""
     return Annotation(
         path=item["path"],
         start_line=item["start_line"],
@@ -153,7 +152,6 @@ def deploy(site: Site, repo: Repository, author: str, body: Json) -> Deployment:
 
 
 def deployment_status(site: Site, deployment: Deployment, author: str, body: Json) -> DeploymentStatus:
-    """Add a status to a deployment."""
     one_of("DeploymentStatus", "state", body.get("state"), DEPLOYMENT_STATES)
     check_length("DeploymentStatus", "description", body.get("description"), STATUS_DESCRIPTION)
     item = DeploymentStatus(

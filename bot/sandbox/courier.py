@@ -68,7 +68,6 @@ class Courier:
         self._thread = threading.Thread(target=self._work, name="sandbox-courier", daemon=True)
 
     def start(self) -> None:
-        """Start the thread that sends."""
         self._thread.start()
 
     def stop(self) -> None:

@@ -108,7 +108,6 @@ class Faults:
             self._unknown_mergeability += times
 
     def clear(self) -> None:
-        """Remove all faults."""
         with self._lock:
             self._webhooks.clear()
             self._calls.clear()

@@ -104,7 +104,6 @@ def _alert(match: re.Match[str]) -> str:
 
 
 def toggle_box(text: str, line: int) -> str:
-    """Return the text with the box on that line toggled."""
     lines = text.split("\n")
     if 0 <= line < len(lines) and (match := re.search(r"\[([ xX])\]", lines[line])):
         mark = "x" if match[1] == " " else " "

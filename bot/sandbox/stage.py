@@ -366,11 +366,9 @@ class Stage:
             return copy.deepcopy(latest([run for run in runs if run.head_sha == sha]))
 
     def head(self, repository: str, branch: str = "main") -> str:
-        """Return the SHA of a branch."""
         return repos.refs(self.state.git(repository))[f"refs/heads/{branch}"]
 
     def read(self, repository: str, path: str, ref: str = "main") -> str:
-        """Return a file's text at a ref."""
         entry = repos.blob(self.state.git(repository), ref, path)
         assert entry is not None, f"{repository} has no {path} at {ref}"
         return entry[1].decode()

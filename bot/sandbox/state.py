@@ -353,7 +353,6 @@ class State:
         return next(self.ids)
 
     def git(self, full_name: str) -> Path:
-        """Return the folder of the bare repository of that name."""
         return self.folder / f"{full_name}.git"
 
     def role(self, repository: Repository, login: str) -> Role:

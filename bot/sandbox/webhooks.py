@@ -67,7 +67,6 @@ def organization(state: State, login: str) -> Json:
 
 
 def ping(site: Site) -> None:
-    """Send a ping to a new webhook address."""
     hook = site.state.hook
     config = {"content_type": "json", "insecure_ssl": "0", "url": hook.url or "", "secret": "********"}
     created = shapes.time(site.state.app.created_at)
@@ -132,7 +131,6 @@ def _short_repository(repo: Repository) -> Json:
 def pull_request(
     site: Site, repo: Repository, pull: PullRequest, action: str, sender: str, extra: Json | None = None
 ) -> None:
-    """Announce an action on a pull request."""
     shape = shapes_pulls.full_pull(site.state, repo, pull)
     payload = {"action": action, "number": pull.number, "pull_request": shape} | (extra or {})
     announce(site, repo, "pull_request", sender, payload)

@@ -88,7 +88,6 @@ class _Server(ThreadingHTTPServer):
         self._taking = threading.Lock()
 
     def form(self) -> str:
-        """Return the page with the button that sends the manifest."""
         wanted = self.registration
         target = form_address(wanted.api_url, wanted.organization, wanted.state)
         made = manifest(wanted.name, wanted.webhook_url, f"{self.address}/callback", public=wanted.public)

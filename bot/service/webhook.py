@@ -42,7 +42,6 @@ class WebhookDoor:
         self._intake = Intake(context.inbox.deliveries.receive_all, limits.group)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
         if scope["method"] == "POST":
             answer = await self._answer(Request(scope, receive))
         else:

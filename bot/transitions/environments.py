@@ -33,7 +33,6 @@ def leave_branch(record: PullRecord, base_ref: str, reason: str) -> PullRecord:
 
 
 def record_drop(record: PullRecord, state: PullState) -> PullRecord:
-    """Store that the environment is gone."""
     return replace(set_environment_exists(reset_attempts(record), False), state=state)
 
 

@@ -32,7 +32,6 @@ class Place:
     env: tuple[tuple[str, str], ...] = ()
 
     def argv(self, verb: str, *arguments: str) -> list[str]:
-        """Return the command line of a verb."""
         gateway = ["--gateway", self.gateway] if self.gateway else []
         return [*self.command, verb, *arguments, "--project", self.folder, *gateway]
 

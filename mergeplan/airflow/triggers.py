@@ -92,7 +92,6 @@ class ModelTrigger(BaseTrigger):
         self.poll_seconds, self.lost_seconds = poll_seconds, lost_seconds
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
-        """Return its class and arguments."""
         names = ("place", "models", "producer", "poll_seconds", "lost_seconds", "ends_task")
         return "mergeplan.airflow.triggers.ModelTrigger", {name: getattr(self, name) for name in names}
 

@@ -55,8 +55,6 @@ def build_restate_job(options: AssetOptions, name: str) -> dg.JobDefinition:
 
 
 def build_verb_job(options: AssetOptions, name: str, verb: str) -> dg.JobDefinition:
-    """Return the job that calls a verb of mergeplan."""
-
     @dg.op(name=f"{name}_{verb}_verb", **_op_arguments(options), description=VERBS[verb])
     def call_verb(context: dg.OpExecutionContext) -> Iterator[Event]:
         mergeplan = resource_of(context, options)

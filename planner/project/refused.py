@@ -166,7 +166,6 @@ class Refusing:
                 self.file(path(thing), error)
 
     def file(self, path: str, error: ProjectError) -> None:
-        """Refuse a whole file."""
         (self.errors if self.strict else self._files.setdefault(path, [])).extend(_parts(error))
 
     def check(self, models: Iterable[Model], check: Callable[[Model], None]) -> None:

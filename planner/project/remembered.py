@@ -95,7 +95,6 @@ class Remembered:
         self._new |= {digest("audit call", reader_version(), repr(call)): "tried" for call in calls}
 
     def keep(self) -> None:
-        """Store the files that were parsed."""
         self.cache.put(self._new)
         self._new = {}
 

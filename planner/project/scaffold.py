@@ -85,7 +85,6 @@ def _config(text: bytes, wishes: Wishes) -> bytes:
 
 
 def _template() -> list[tuple[str, bytes]]:
-    """Return path and content of every file of the example."""
     contents: list[tuple[str, bytes]] = []
 
     def walk(folder: Traversable, prefix: str) -> None:

@@ -153,5 +153,4 @@ def categories(texts: Iterable[str]) -> dict[str, str]:
 
 
 def category_resets(options: PlanOptions) -> frozenset[str]:
-    """Return the models whose chosen category is reset."""
     return frozenset(model for model, category in options.categories.items() if category == RESET)

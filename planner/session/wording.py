@@ -43,7 +43,6 @@ def differences_text(plan: Plan) -> str:
 
 
 def display_name(plan: Plan, name: str) -> str:
-    """Return the model's name in the plan's environment."""
     return plan.new.naming.view(name, plan.environment)
 
 

@@ -44,7 +44,6 @@ def plan_group(current: PullPass) -> None:
 
 
 def drop_group_environment(current: PullPass) -> None:
-    """Drop the environment of a group that is over."""
     with current.context.project(current.checkout, current.prod.promoted_commit) as folder:
         arguments = ("invalidate", current.record.environment.group_name)
         finished = current.context.plan(PlannerCall(current.job, folder, arguments, new_run_id()))

@@ -63,7 +63,6 @@ def app(call: Call) -> Any:
 
 @route(router, "GET", "/app/installations")
 def installations(call: Call) -> Any:
-    """Return the installations of the App."""
     _app_only(call)
     return call.page([shapes.installation(call.state, item) for item in call.state.installations.values()])
 

@@ -35,7 +35,6 @@ def branches(call: Call) -> Any:
 
 @route(router, "GET", "/branches/{branch:path}")
 def branch(call: Call) -> Any:
-    """Return a branch and its tip."""
     repo, name = call.repo(READ), call.request.path_params["branch"]
     folder = call.state.git(repo.full_name)
     sha = repos.refs(folder).get(f"refs/heads/{name}")
@@ -65,7 +64,6 @@ def ref(call: Call) -> Any:
 
 @route(router, "GET", "/git/matching-refs/{ref:path}")
 def matching_refs(call: Call) -> Any:
-    """Return the refs that begin with a prefix."""
     repo, prefix = call.repo(READ), f"refs/{call.request.path_params['ref']}"
     refs = repos.refs(call.state.git(repo.full_name), "refs/")
     return call.page([_ref_shape(call, repo, name, sha) for name, sha in refs.items() if name.startswith(prefix)])
@@ -219,6 +217,5 @@ def contents(call: Call) -> Any:
 
 @route(router, "GET", "/commits/{sha:path}")
 def commit(call: Call) -> Any:
-    """Return a commit and its files."""
     repo = call.repo(READ)
     return shapes_pulls.full_commit(call.state, repo, call.commit(repo, call.request.path_params["sha"]))

@@ -68,7 +68,6 @@ class Call:
         return sha
 
     def query(self, name: str, default: str = "") -> str:
-        """Return one parameter of the query string."""
         return self.request.query_params.get(name, default)
 
     def page(self, items: list[Any], *, key: str | None = None) -> Response:

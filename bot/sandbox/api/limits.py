@@ -96,7 +96,6 @@ def check_issue(resource: str, body: Json) -> None:
 
 
 def check_run_fields(body: Json) -> None:
-    """Refuse a check-run request with any wrong field."""
     check_length("CheckRun", "name", body.get("name"), CHECK_NAME)
     if body.get("status") is not None:
         one_of("CheckRun", "status", body["status"], CHECK_STATUSES)

@@ -66,7 +66,6 @@ USER_LINKS = {
 
 
 def time(moment: datetime | None) -> str | None:
-    """Return a time in GitHub's format."""
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ") if moment else None
 
 
@@ -76,12 +75,10 @@ def node_id(kind: str, number: int) -> str:
 
 
 def api_url(state: State, repository: Repository) -> str:
-    """Return the API address of a repository."""
     return f"{state.base_url}/repos/{repository.full_name}"
 
 
 def html_url(state: State, repository: Repository) -> str:
-    """Return the address of a repository's page."""
     return f"{state.base_url}/{repository.full_name}"
 
 

@@ -35,7 +35,6 @@ def reaction(state: State, item: Reaction) -> Json:
 
 
 def reactions(url: str, items: list[Reaction]) -> Json:
-    """Return the number of reactions of each content."""
     counts = {content: sum(item.content == content for item in items) for content in REACTIONS}
     return {"url": f"{url}/reactions", "total_count": len(items)} | counts
 

@@ -14,7 +14,6 @@ Files = Mapping[str, str | bytes | None]
 
 
 def person(state: State, login: str) -> Person:
-    """Return the author of a login's commits."""
     user = state.users[login]
     return Person(user.name, user.email)
 

@@ -299,7 +299,6 @@ class TreeEntry:
 
 
 def tree(repo: Path, ref: str, path: str = "", *, recursive: bool = False) -> list[TreeEntry]:
-    """Return the entries of a folder at a commit."""
     flags = ["-r", "-t"] if recursive else []
     where = f"{ref}:{path}" if path else ref
     out = git(repo, "ls-tree", "-l", "-z", *flags, where)

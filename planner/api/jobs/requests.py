@@ -147,7 +147,6 @@ class Jobs:
         self._settings, self._who = settings, who
 
     def plan(self, body: PlanBody) -> JobRequest:
-        """Return the request to make and store a plan."""
         options = _options(
             body, skip={"environment", "categories", "select", "backfill", "allow_destructive", "allow_additive"}
         )
@@ -175,13 +174,11 @@ class Jobs:
         return self._job(JobKind.RUN, options, named, body, named[0])
 
     def rollback(self, environment: str, body: RollbackBody) -> JobRequest:
-        """Return the request to point an environment at an earlier revision."""
         options = [f"--to={body.revision}"] if body.revision else []
         options += [f"--who={self._who}", f"--note={body.note}"]
         return self._job(JobKind.ROLLBACK, options, [environment], body, environment)
 
     def invalidate(self, environment: str) -> JobRequest:
-        """Return the request to drop an environment."""
         return self._job(JobKind.INVALIDATE, [f"--who={self._who}"], [environment], Closed(), environment)
 
     def audit(self, body: AuditBody) -> JobRequest:
@@ -191,7 +188,6 @@ class Jobs:
         return self._job(JobKind.AUDIT, options, named, body, named[0])
 
     def test(self, body: TestBody) -> JobRequest:
-        """Return the request to run unit tests."""
         return self._job(JobKind.TEST, [part for text in body.patterns for part in ("-k", text)], [*body.names], body)
 
     def table_diff(self, body: TableDiffBody) -> JobRequest:

@@ -58,7 +58,6 @@ class CheckHistory:
 
 
 def read_results(jobs: JobStore, record: JobRecord) -> Iterator[CheckResult]:
-    """Yield the results in the journal of a job."""
     at, job = record.ended_at or record.created_at, record.id
     for text in jobs.journal(record.id).lines():
         if not any(mark in text for mark in MARKS):

@@ -196,7 +196,6 @@ def refuse_unanswered(project: DbtProject, answers: Mapping[str, Answer]) -> Dbt
 
 
 def _schemas(project: DbtProject) -> set[str]:
-    """Return the schemas of the project's tables and sources."""
     tables = {node.table for node in project.nodes} | {source.table for source in project.sources}
     return {table.rpartition(".")[0] for table in tables}
 

@@ -244,7 +244,6 @@ class _Memory:
         return new
 
     def keep(self, project: DbtProject) -> None:
-        """Store the rounds that were new."""
         if self._new and self._may_keep(project):
             self._cache.put(self._new)
 

@@ -46,7 +46,6 @@ class _Reader:
         return load_manifest(path, text, self.sibling(path, RESULTS), parsed, self._project)
 
     def sibling(self, path: str, name: str) -> str | None:
-        """Return the text of another file in the same folder."""
         return self.text(str(Path(path).with_name(name)))
 
     def text(self, path: str) -> str | None:

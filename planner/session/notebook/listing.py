@@ -76,7 +76,6 @@ def align_rows(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 def _width(text: str) -> int:
-    """Return the number of terminal columns that the text takes."""
     return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text)
 
 

@@ -140,7 +140,6 @@ def _turn(work: Workspace, name: str, turn: ExitStack) -> Lease | str:
 
 
 def _run_of(name: str) -> str:
-    """Return the name under which a run holds an environment's lease."""
     return f"run of {name}"
 
 
