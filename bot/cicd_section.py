@@ -35,12 +35,12 @@ class CicdSection:
 
 
 def read_section(path: str, text: str) -> CicdSection:
-    """Return the section of a config.yaml; ProjectError where the file or the section is wrong."""
+    """Return the section of a config.yaml; raise ProjectError if the file or the section is wrong."""
     return section_of(read_document(path, text, lambda _variable, _place: START))
 
 
 def section_of(document: Document, files: Sequence[str] = ()) -> CicdSection:
-    """Return the section of a configuration, with a mark for each environment variable; ProjectError."""
+    """Return the section of a configuration, with a mark for each environment variable; raise ProjectError."""
     if not isinstance(document.value, dict) or NAME not in document.value:
         return CicdSection(document.path, files=files)
     value = document.value[NAME]

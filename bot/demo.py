@@ -137,7 +137,7 @@ def run_demo(folder: Path, *, keep: bool, spark: str = "") -> int:
 
 
 def _try_spark(console: Console, folder: Path, spark: str) -> None:
-    """Start Spark once, which fetches the jars that it lacks; RequestError with its reason when it does not start."""
+    """Start Spark once, which fetches the jars that it lacks; raise RequestError with the reason if it fails."""
     console.print(f"Spark with `{spark}`")
     with console.status("Spark starts, and fetches its jars if they are not there..."):
         done = run_planner(folder, folder / "first-start", "fetchdf", "select 1 as one")

@@ -19,7 +19,7 @@ ROOT = "."
 
 
 def read_folders(text: str) -> tuple[str, ...]:
-    """Return the folders of a comma-separated list; ValueError for one outside, or unfit for a key."""
+    """Return the folders of a comma-separated list; raise ValueError for one outside, or unfit for a key."""
     folders = tuple(PurePosixPath(entry.strip() or ROOT).as_posix() for entry in text.split(","))
     if any(entry.startswith("/") or ".." in entry.split("/") for entry in folders):
         raise ValueError("must be a folder inside the repository")

@@ -214,7 +214,7 @@ class PullRecord:
 
     @property
     def is_settled(self) -> bool:
-        """True while nothing runs or is about to: who asked for a run gets its answer."""
+        """True while nothing runs or is about to run, so that a request for a run can be answered."""
         return self.state in SETTLED or (self.state is PullState.MERGED and self.rules.held)
 
     def is_kept(self, now: float) -> bool:
@@ -233,7 +233,7 @@ class PullRecord:
 
     @property
     def cost_approval(self) -> tuple[int, float]:
-        """The bytes and seconds that somebody approved for the head as it is."""
+        """The bytes and seconds that a person approved for the present head."""
         return self.permits.cost if self.permits.cost_head == self.head else (0, 0.0)
 
     @property

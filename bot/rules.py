@@ -214,7 +214,7 @@ class BotConfig(BaseModel):
 
 
 def config_of(section: CicdSection, default_branch: str) -> BotConfig:
-    """Return the rules of a section; ProjectError names a wrong or unknown key and its line."""
+    """Return the rules of a section; raise ProjectError, with key and line, for a wrong or unknown key."""
     heeded = {} if section.value is None else section.value
     if isinstance(heeded, dict):
         heeded = {key: value for key, value in heeded.items() if key not in WITHOUT_EFFECT}

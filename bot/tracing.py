@@ -119,7 +119,7 @@ class RunTrace:
 
 
 def open_tracing(environ: Mapping[str, str]) -> Tracing:
-    """Open the tracing of the standard variables; RequestError where it is not available."""
+    """Open the tracing of the standard variables; raise RequestError if it is not available."""
     off = environ.get("OTEL_SDK_DISABLED", "").lower() == "true" or environ.get("OTEL_TRACES_EXPORTER") == "none"
     endpoint = next((name for name in ENDPOINTS if environ.get(name)), "")
     if off or not endpoint:

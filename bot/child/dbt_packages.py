@@ -46,7 +46,7 @@ WRITTEN = 4  # times that is on the disk while dbt runs: archives, and what dbt 
 
 
 def read_dbt_requirements(reader: RepositoryReader, project: Path) -> DbtRequirements | None:
-    """Return what a dbt project and its own folders ask for, read as dbt resolves them; ProjectError."""
+    """Return the requirements of a dbt project and its own folders, read as dbt resolves them; raise ProjectError."""
     texts = _read_texts(project, "")
     wanted = reader.dbt_requirements(texts)
     while wanted is not None and wanted.unread and not os.path.lexists(project / wanted.install_path):

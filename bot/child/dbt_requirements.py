@@ -60,7 +60,7 @@ class DbtRequirements:
 
 
 def dbt_requirements_of(read: Texts) -> DbtRequirements | None:
-    """Return what the files of a dbt project ask for, None for nothing. ProjectError for a file that is no YAML."""
+    """Return the requirements in the files of a dbt project, None for none; raise ProjectError for invalid YAML."""
     documents = _read_folder(read, "")
     if PROJECT not in documents or not (asking := _asking(documents)):
         return None
@@ -125,7 +125,7 @@ def _add_folders(read: Texts, local: dict[str, str], files: dict[str, str]) -> N
 
 
 def _take_packages(documents: Mapping[str, Document], local: dict[str, str]) -> list[dict[str, Any]]:
-    """Return the packages that a folder's files ask for. ProjectError for one that is not taken."""
+    """Return the packages that a folder's files require; raise ProjectError for one that cannot be fetched."""
     packages, sources = list[dict[str, Any]](), list[str]()
     for name in (PACKAGES, DEPENDENCIES):
         if name in documents and "packages" in _mapping(documents[name]):
@@ -148,7 +148,7 @@ def _entries(document: Document) -> Iterator[tuple[int, object]]:
 
 
 def _take_entry(document: Document, index: int, entry: object, local: dict[str, str]) -> dict[str, Any]:
-    """Return one package as dbt is to read it, and add its folder to `local`. ProjectError for one not taken."""
+    """Return one package as dbt is to read it, and add its folder to `local`; raise ProjectError if it is refused."""
     at: KeyPath = ("packages", index)
     if not isinstance(entry, dict):
         raise document.error(at, "This is not a package.", COMMIT)

@@ -60,7 +60,7 @@ class Installer:
     def run(
         self, command: Sequence[str], work: Path, read: Sequence[str], variables: Mapping[str, str]
     ) -> tuple[int, str]:
-        """Return the exit code and what was printed; Cancelled, InstallFailed."""
+        """Return the exit code and the output; raise Cancelled or InstallFailed."""
         environment = {**plain_environment(work / "home"), **variables}
         if not self.origins:
             return self._wait(self._start(command, work, read, environment), work)

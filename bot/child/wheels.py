@@ -33,7 +33,10 @@ class BadWheel(Exception):
 
 
 def unpack(wheels: Path, folder: Path) -> tuple[str, ...]:
-    """Unpack the wheels in a folder, with an index of what they hold; the names of the distributions. BadWheel."""
+    """Unpack the wheels in a folder, write an index of their content, and return the names of the distributions.
+
+    Raise BadWheel for a wheel that is not accepted.
+    """
     index: dict[str, Any] = {}
     left = MOST_BYTES
     for wheel in sorted(wheels.glob("*.whl")):

@@ -82,7 +82,7 @@ class ServerUnreachable(CheckoutFailed):
 
 
 class BadCommit(CheckoutFailed):
-    """A commit that nothing but another commit mends: its own content cannot be fetched, or written to a disk."""
+    """A commit that only another commit can fix: its own content cannot be fetched, or written to a disk."""
 
     tries: ClassVar[int] = 1
 

@@ -315,7 +315,7 @@ class Checkout:
                 raise CheckoutFailed("That is not the name of a branch.")
 
     def _list_remote(self, refs: Sequence[str]) -> dict[str, str]:
-        """Return the server's values of references; CheckoutFailed when it lacks one."""
+        """Return the server's values of references; raise CheckoutFailed if it lacks one."""
         lines = self._git("ls-remote", "--quiet", self._url, *refs, network=True).splitlines()
         pairs = [line.partition("\t")[::2] for line in lines]
         listed = {ref: oid for oid, ref in pairs if ref in refs and SHA.fullmatch(oid)}

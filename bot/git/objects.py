@@ -106,7 +106,7 @@ class Objects:
             self._fetch(missing)
 
     def find(self, oid: str, kind: str) -> bytes | None:
-        """Return an object's content; None when there is none; Tampered when it is another object."""
+        """Return an object's content, None if it does not exist; raise Tampered if it is another object."""
         self._ask("contents", [oid])
         return self._answer(oid, kind)
 
@@ -185,7 +185,7 @@ class Objects:
             yield from ((path, entry) for entry in sides if entry)
 
     def changes(self, old: str | None, new: str | None) -> Iterator[tuple[str, Entry | None, Entry | None]]:
-        """Yield the paths below two trees whose file differs, with both entries; BadCommit when there are too many."""
+        """Yield the paths below two trees whose file differs, with both entries; raise BadCommit for too many."""
         left, count = [("", old, new)] if old != new else [], 0
         while left:
             under, one, other = left.pop()

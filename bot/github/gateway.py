@@ -56,7 +56,7 @@ class GitHub:
         self.owners = Owners(settings, self._options, self._polls)
 
     def repository(self, key: str) -> RepositoryGateway:
-        """Return the gateway of one project's repository; OwnerUnavailable or GitHubFailed when it does not open."""
+        """Return the gateway of one project's repository; raise OwnerUnavailable or GitHubFailed."""
         self.owners.connect(repository_of(key))
         login = self.login()
         with self._lock:

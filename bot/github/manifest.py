@@ -72,7 +72,7 @@ def conversion_address(api_url: str, code: str) -> str:
 
 
 def parse_registration(answer: Mapping[str, Any]) -> Registered:
-    """Read the App from GitHub's answer; RequestError, without its content, for any other answer."""
+    """Parse the App from GitHub's answer; raise RequestError, without its content, for any other answer."""
     number, key, secret = answer.get("id"), answer.get("pem"), answer.get("webhook_secret")
     page = str(answer.get("html_url") or "")
     is_key = isinstance(key, str) and key.startswith("-----BEGIN ") and "PRIVATE KEY-----" in key

@@ -70,7 +70,7 @@ def mutation(
 
 
 def parse_written(answer: Mapping[str, Any], *, comment: bool, checks: int) -> Written:
-    """Return what the answer confirms as written; KeyError, TypeError or ValueError for another answer."""
+    """Return what the answer confirms as written; raise KeyError, TypeError or ValueError for another answer."""
     data = answer["data"]
     edited = datetime.fromisoformat(data["comment"]["issueComment"]["updatedAt"]) if comment else None
     runs = [data[f"c{index}"]["checkRun"] for index in range(checks)]

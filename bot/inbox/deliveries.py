@@ -59,8 +59,8 @@ class Deliveries:
     def receive_all(self, events: Sequence[Event]) -> tuple[bool | Exception, ...]:
         """Store deliveries with one commit; return for each what `receive` returns, or its error.
 
-        When it returns, all that it took in is durable. What cannot be stored keeps no other delivery out. In a
-        repository of several projects each of them takes in its own.
+        When it returns, all accepted deliveries are durable. One that cannot be stored does not prevent the others. In
+        a repository of several projects each of them stores its own.
         """
         parts = [self._split_by_project(event) for event in events]
         taken = iter(self._receive_all([part_event for part in parts for part_event in part]))

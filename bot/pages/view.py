@@ -198,7 +198,7 @@ class PageView:
 
     @property
     def is_running(self) -> bool:
-        """True while something goes on: the page is loaded anew by itself then, and not afterwards."""
+        """True while something runs: the page then reloads by itself, and not afterwards."""
         if self.is_prod:
             return self.shown.prod.state is Prod.BUILDING or bool(self.progress and not self.progress.ended)
         return self.record.state in RUNNING and bool(self.record.head)

@@ -32,7 +32,7 @@ class ReviewRule:
 
     @property
     def asks(self) -> bool:
-        """True when somebody has to approve."""
+        """True if a person has to approve."""
         return bool(self.approvals or self.code_owners)
 
 

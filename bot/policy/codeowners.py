@@ -35,7 +35,7 @@ def owners_of(path: str, owner_rules: Sequence[Owned]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1_000)
 def _pattern(text: str) -> re.Pattern[str]:
-    """Compile a gitignore pattern without `!` and `[...]`, which GitHub does not take in this file."""
+    """Compile a gitignore pattern without `!` and `[...]`, which GitHub does not accept in this file."""
     text = text.replace("\\ ", " ")
     rooted, folder = "/" in text.rstrip("/"), text.endswith("/")
     parts = re.split(r"(\*\*/|/\*\*$|\*\*|\*|\?)", text.strip("/"))

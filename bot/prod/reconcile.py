@@ -289,7 +289,7 @@ class _ProdReconciliation:
         wake_pulls(self.context, self.job.repository)
 
     def _not_built(self, end: Ended, head: str) -> None:
-        """Store why the first build failed; Later while an immediate retry may help."""
+        """Store why the first build failed; raise Later while an immediate retry may help."""
         outcome, attempts = end.outcome, self._prod().attempts + 1
         wait = build_wait(outcome, attempts)
         self.log.warning("prod_not_built", attempt=attempts, again_in=wait or None, why=reasons(outcome))

@@ -63,7 +63,7 @@ PASSING = (GitHubFailed, GitHubPaused, MergeplanError, Superseded, Later, Shutti
 
 
 def reconcile_pull(context: BotContext, job: Job) -> None:
-    """Bring one pull request to where it should be; Superseded, Later or ShuttingDown when it must come back."""
+    """Bring one pull request to its target state; raise Superseded, Later or ShuttingDown if it must come back."""
     try:
         gateway = context.github.repository(job.repository)
         pull = gateway.pull(job.number)

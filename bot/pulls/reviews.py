@@ -63,7 +63,7 @@ class Reviewers:
 
     @property
     def unread(self) -> str:
-        """Why nobody knows what prod's rules ask for; '' where they are read."""
+        """The reason why prod's rules are unknown; '' if they are read."""
         return self._unread if self.config else ""
 
     def decide(self, record: PullRecord, plan: PlanView | None = None) -> Decision:

@@ -1,4 +1,4 @@
-"""The state's URL from an Airflow connection, asked for when a task runs and never while a DAG is parsed."""
+"""Read the state's URL from an Airflow connection when a task runs, and never while a DAG is parsed."""
 
 from __future__ import annotations
 

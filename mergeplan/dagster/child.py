@@ -1,4 +1,4 @@
-"""mergeplan as a child process: its lines as they come, and an end for it when nobody reads them any more."""
+"""Run mergeplan as a child process: its lines as they come, and its end when they are no longer read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs beside the run: a restatement that somebody asks for, audits, unit tests, and the janitor."""
+"""Define the jobs of maintenance: a restatement on demand, audits, unit tests, and the janitor."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

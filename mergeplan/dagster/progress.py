@@ -89,7 +89,7 @@ class Progress:
 
     @property
     def may_succeed_later(self) -> bool:
-        """True unless somebody has to mend a file or the request first."""
+        """True unless a person has to fix a file or the request first."""
         lasting = {"ProjectError", "RequestError", "UsageError", "Refused"}
         return not any(error.kind in lasting and not error.retry for error in self.errors)
 

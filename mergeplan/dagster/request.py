@@ -1,4 +1,4 @@
-"""What is asked of mergeplan for one run of Dagster, as arguments of its command line. It needs no Dagster."""
+"""Make the arguments of mergeplan's command line for one run of Dagster. The module needs no Dagster."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ UNSEEN, NO_EVENT = "INITIAL", "NULL"  # Dagster's words for a source without an 
 
 @dataclass(frozen=True)
 class Input:
-    """What was read of an asset: its data version, and the id of the event that says so; None for no event."""
+    """The version of an asset that was read: its data version, and the id of its event; None for no event."""
 
     version: str = UNSEEN
     event: int | None = None

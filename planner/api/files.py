@@ -66,7 +66,7 @@ def read_file(root: Path, path: str) -> FileText:
 
 
 def write_file(root: Path, path: str, text: str, expected: str | None) -> FileText:
-    """Write a file, the whole of it or nothing; Conflict unless it is as `expected` says (None: it is new)."""
+    """Write a whole file or nothing; raise Conflict unless it is as `expected` says (None: it is new)."""
     place, data = _check(path), text.encode()
     if len(data) > LARGEST:
         raise RequestError(f"The text has {len(data):,} bytes: {LARGEST:,} are allowed.")
@@ -96,7 +96,7 @@ def write_file(root: Path, path: str, text: str, expected: str | None) -> FileTe
 
 
 def delete_file(root: Path, path: str, expected: str) -> None:
-    """Delete a file; Conflict unless it is as `expected` says."""
+    """Delete a file; raise Conflict unless it is as `expected` says."""
     place = _check(path)
     _check_unchanged(root, path, expected)
     try:

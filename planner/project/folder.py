@@ -110,7 +110,7 @@ class Folder:
         return ProjectError(f"The file cannot be read: it {why}.", place=Place(self.last), hint=SIMPLER)
 
     def finish(self) -> None:
-        """Keep the hashes; ProjectErrors when there were any, in the order of files and lines."""
+        """Store the hashes; raise ProjectErrors if there were errors, in the order of files and lines."""
         self._known.save()
         if self.errors:
             # a wrong default is found in every file

@@ -1,9 +1,9 @@
-"""What a project's files say, remembered from the last time they were read: a file that did not change is not parsed.
+"""Cache the content of a project's files, so that a file that did not change is not parsed again.
 
-An entry is found by the file's path and content, what the project gives every file, and the version of the reader.
-What the reading asked for beside that (columns of other tables, dates that move, names of macros, Jinja's macros,
-custom materializations) stands in the entry with its answers, and is asked again: another answer, and the file is read
-anew. A file that calls a macro of the project's own is always read anew, because nobody knows what that looks at.
+An entry is found by the file's path and content, what the project gives every file, and the version of the reader. The
+entry also stores what else the reading needed, with the answers: columns of other tables, dates that move, names of
+macros, Jinja's macros, custom materializations. These are looked up again, and if an answer differs, the file is parsed
+again. A file that calls a macro of the project is always parsed again, because it is unknown what that reads.
 """
 
 from __future__ import annotations

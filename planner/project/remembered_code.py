@@ -1,8 +1,8 @@
 """Cache Python models, so that unchanged ones are not parsed or followed again.
 
-An entry holds while everything that its code asked of the project has the same answers. It is found as that of a SQL
-file is, by the arguments of its decorator as well. It depends on what following the code asked for (`Questions`), and
-on the data files that the code may read, which are searched and hashed again.
+An entry holds while every question of its code to the project has the same answer. It is found as that of a SQL file
+is, by the arguments of its decorator as well. It depends on the questions of the code (`Questions`), and on the data
+files that the code may read, which are searched and hashed again.
 """
 
 from __future__ import annotations

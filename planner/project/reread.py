@@ -1,7 +1,7 @@
-"""One SQL file of a project read anew, beside all that the project knows already: for who asks at each keystroke.
+"""Parse one SQL file of a project again with all that the project knows already, for a caller at each keystroke.
 
-The result is that of loading the whole project with this text. Where one file does not decide that alone (audits of its
-own, a setting of another gateway, macros of others that ask for its columns), `NeedsLoad` says so.
+The result is that of loading the whole project with this text. `NeedsLoad` is raised if one file does not decide that
+alone (audits of its own, a setting of another gateway, macros of others that read its columns).
 """
 
 from __future__ import annotations

@@ -124,7 +124,7 @@ def open_sql_files(root: Path, isolation: Isolation, cache: Cache) -> tuple[Conf
 
 
 def style_of(config: Config) -> Style:
-    """Return the project's style of SQL, and whether models that do not say so are formatted."""
+    """Return the project's style of SQL, and whether models are formatted by default."""
     return Style(**config.format.model_dump(), models=config.model_defaults.formatting is not False)
 
 

@@ -225,7 +225,7 @@ class Workspace:
 
     @property
     def external_tables(self) -> frozenset[str]:
-        """The tables that the models read and nobody defines; ProjectError when models read each other in a circle."""
+        """The tables that models read and no file defines; raise ProjectError if models read each other in a cycle."""
         models = graph_of(self.project.models).models
         return frozenset(name for model in models.values() for name in model.depends_on if name not in models)
 
@@ -323,7 +323,7 @@ class Workspace:
         return self._engine
 
     def _let_go_of_early_spark(self) -> None:
-        """Close the Spark that was asked while the project was read, where it is not the one of its models."""
+        """Close the Spark that answered while the project was read, unless it is the one of its models."""
         early, self._early = self._early, None
         if early is not None and (len(self.project.config.gateways) > 1 or self.connection != early):
             engine, self._engine = self._engine, None

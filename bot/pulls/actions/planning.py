@@ -36,7 +36,7 @@ NOTHING = Finished((), 0)  # the end of a plan that had nothing to look at
 
 
 def make_plan(current: PullPass, reason: str) -> None:
-    """Plan the head on the commit that prod shows; Superseded or Later when the job must come back."""
+    """Plan the head on the commit that prod shows; raise Superseded or Later if the job must come back."""
     record = _begin(current, reason)
     stops = RunStops(current, record)
     try:

@@ -68,7 +68,7 @@ class JobStore:
         self._thread = threading.Thread(target=self._watch, name="jobs", daemon=True)
 
     def open(self) -> None:
-        """Take over what there is; LeaseHeld when another server does these jobs."""
+        """Take over the stored jobs; raise LeaseHeld if another server runs them."""
         try:
             self._server.acquire(timeout=0)
         except Timeout:

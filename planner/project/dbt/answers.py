@@ -1,7 +1,7 @@
-"""Answers to what templates of dbt ask the warehouse while they are compiled.
+"""Answer what templates of dbt query in the warehouse while they are compiled.
 
 Columns of the project's own models are those of their queries in this very folder. Sources and rows are those of prod:
-its Spark is asked each time, by queries that only read the tables of the project, and the rows come in one order.
+its Spark answers each time, by queries that only read the tables of the project, and the rows come in one order.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""dbt's own compiler in an isolated child, started when it is first asked."""
+"""Run dbt's own compiler in an isolated child, started at its first use."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What a dbt project follows from: its files, the Python that has its dbt, and the profiles.yml that it would read.
+"""Find the inputs of a dbt project: its files, the Python that has its dbt, and the profiles.yml that it would read.
 
-Whoever asks only whether these are as they were imports this: nothing heavy is used.
+The module imports nothing heavy, for callers that only check if the inputs have changed.
 """
 
 from __future__ import annotations

@@ -123,9 +123,9 @@ def record_run(work: Workspace, id: str, environment: str, *, again: bool) -> It
 
 
 def restate_recorded(work: Workspace, id: str, models: Collection[str], environment: str, lease: Lease) -> None:
-    """Clear what a run computed of these models, and that time of all that reads them, so that it is computed again.
+    """Clear what a run computed of these models, and that time of everything downstream, for a new computation.
 
-    RequestError for a model that was not due in that run, or cannot be restated; nothing was cleared then.
+    Raise RequestError for a model that was not due in that run, or cannot be restated; nothing was cleared then.
     """
     if not models:
         return

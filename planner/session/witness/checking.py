@@ -1,4 +1,4 @@
-"""The second witness of a plan: Spark's analyzer is asked about what the rules keep, and what it denies is computed."""
+"""Check a plan with Spark's analyzer, its second witness: what the rules keep and it denies is computed."""
 
 from __future__ import annotations
 
