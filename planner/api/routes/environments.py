@@ -120,6 +120,6 @@ def try_rollback(context: Context, name: OneName, query: Annotated[RollbackQuery
 
 
 def check_exists(work: Workspace, name: str) -> None:
-    """NotFound unless there is an environment of this name."""
+    """Raise NotFound unless there is an environment of this name."""
     if not work.store.environments.get(name).exists:
         raise NotFound(f"There is no environment `{name}`.")

@@ -63,20 +63,19 @@ def follow_job(
 
 
 def page_of(records: tuple[JobRecord, ...], query: JobsQuery) -> JobPage:
-    """A page of jobs, without their processes."""
+    """Return a page of jobs, without their processes."""
     page = records[query.offset : query.offset + query.limit]
     return JobPage(total=len(records), limit=query.limit, offset=query.offset, jobs=tuple(map(row_of, page)))
 
 
 def row_of(record: JobRecord) -> JobRow:
-    """A job as it is shown."""
     return JobRow(**record.model_dump(include=set(JobRow.model_fields)))
 
 
 def find_job(
     context: ApiContext, job_id: str, principal: Principal | None, kinds: tuple[JobKind, ...] = ()
 ) -> JobRecord:
-    """The job of an id, if it is of one of the kinds (none: of any) and may be read; NotFound."""
+    """Return the job with an id if its kind matches (none: any) and it may be read; raise NotFound otherwise."""
     record = context.jobs.get(job_id)
     if record is None or (kinds and record.kind not in kinds):
         raise NotFound(f"There is no {kinds[0] if kinds else 'job'} `{job_id}`.", hint="It may be forgotten by now.")
@@ -85,7 +84,7 @@ def find_job(
 
 
 def cancel(context: ApiContext, record: JobRecord, principal: Principal | None) -> JobRow:
-    """The job as it is after it was cancelled; Conflict for one that has ended."""
+    """Cancel the job and return its row; raise Conflict if it has ended."""
     context.check(principal, record.kind.scope)
     ended = context.jobs.cancel(record.id)
     if ended is None:
@@ -94,7 +93,7 @@ def cancel(context: ApiContext, record: JobRecord, principal: Principal | None) 
 
 
 def follow(context: ApiContext, record: JobRecord, last_event_id: str | None) -> Response:
-    """The events of a job after that one; 204, which tells a browser to stop, where none will follow."""
+    """Return the stream of a job's events after that one; 204, which stops a browser, if no more will follow."""
     last = int(last_event_id) if last_event_id and last_event_id.isascii() and last_event_id.isdecimal() else 0
     if record.status.is_final and last >= context.jobs.view(record).events:
         return Response(status_code=204)

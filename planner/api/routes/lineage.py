@@ -122,14 +122,14 @@ def follow_column(
 
 
 def neighbours(models: Mapping[str, CatalogModelRow], name: str, direction: Direction) -> Names:
-    """What a model reads, or what reads it; of a table that no file declares nothing is known but its readers."""
+    """Return what a model reads, or what reads it; () for a table that no file declares."""
     if name in models:
         return models[name].parents if direction == "upstream" else models[name].readers
     return ()
 
 
 def walk(models: Mapping[str, CatalogModelRow], start: str, direction: Direction, depth: int) -> dict[str, int]:
-    """Each model that is reached in so many steps, with how many it took, the nearest first."""
+    """Return each model within so many steps with its number of steps, the nearest first."""
     depths, edge = {start: 0}, [start]
     for step in range(1, depth + 1):
         edge = sorted({near for name in edge for near in neighbours(models, name, direction)} - depths.keys())

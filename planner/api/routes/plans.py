@@ -105,7 +105,7 @@ def cancel_plan(request: Request, context: Context, job_id: JobId, _: Nothing) -
 
 
 def submit_apply(context: ApiContext, planned: JobRecord, body: ApplyBody, principal: Principal) -> JobRecord:
-    """The job that applies a plan; Conflict or PlanMoved for one that cannot be applied as it was shown."""
+    """Submit the job that applies a plan; raise Conflict or PlanMoved if it cannot be applied as it was shown."""
     view = context.jobs.view(planned)
     if planned.status is not JobStatus.DONE or view.plan is None:
         raise Conflict(f"There is no plan to apply: its job is {planned.status}.")
@@ -117,13 +117,16 @@ def submit_apply(context: ApiContext, planned: JobRecord, body: ApplyBody, princ
 
 
 def accept(record: JobRecord, response: Response, resource: str) -> JobRow:
-    """The new job, with the address of what it makes."""
+    """Return the new job and set the address of its result in the response."""
     response.headers["Location"] = f"/api/v1/{resource}/{record.id}"
     return row_of(record)
 
 
 def _check_unmoved(context: ApiContext, plan_id: str) -> None:
-    """PlanMoved when the plan comes out otherwise now. What needs Spark for that is left to the job, which asks too."""
+    """Raise PlanMoved if the plan comes out differently now.
+
+    If that needs Spark, it is left to the job, which checks as well.
+    """
     context.reader.expire()
     with context.reader.open() as work:
         try:

@@ -119,6 +119,6 @@ def _check_environment(context: ApiContext, name: str) -> None:
 
 
 def _check_condition(context: ApiContext, principal: Principal, where: str) -> None:
-    """A condition and a count are enough to find out values, masked or not."""
+    """Require the scope `apply` for a condition: with a count it reveals values, masked or not."""
     if where:
         context.check(principal, Scope.APPLY)

@@ -1,4 +1,4 @@
-"""The second witness of a plan: Spark's analyzer is asked about what the rules keep, and what it denies is computed."""
+"""Check a plan with Spark's analyzer, its second witness: what the rules keep and it denies is computed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class PlansNotShownError(Exception):
 
 
 def make_checked_plan(work: Workspace, options: PlanOptions, models: Mapping[str, Model]) -> Plan:
-    """The plan for what was asked, in which nothing is kept with which Spark's analyzer disagrees."""
+    """Make a plan that keeps no model whose rows Spark's analyzer says differ."""
     while True:
         plan = make_plan(work, options, models)
         plan, agreed = check_plan(work, plan)
@@ -42,7 +42,7 @@ def make_checked_plan(work: Workspace, options: PlanOptions, models: Mapping[str
 
 
 def add_checks(work: Workspace, options: PlanOptions, plan: Plan) -> Plan:
-    """The plan, checked by a Spark that runs already; made again where that disagrees with the rules."""
+    """Return the plan checked by a Spark that runs already; make it again if Spark disagrees with the rules."""
     if not (work.has_engine or work.is_warm):
         return mark_unchecked(plan)
     checked, agreed = check_plan(work, plan)
@@ -50,7 +50,7 @@ def add_checks(work: Workspace, options: PlanOptions, plan: Plan) -> Plan:
 
 
 def check_plan(work: Workspace, plan: Plan) -> tuple[Plan, bool]:
-    """The plan with what Spark says of each model that it keeps, and False where it must be made again by that."""
+    """Return the plan with Spark's verdict on each model that it keeps, and False if it must be made again."""
     claims = claims_of(plan)
     if not claims:
         return plan, True
@@ -68,17 +68,17 @@ def check_plan(work: Workspace, plan: Plan) -> tuple[Plan, bool]:
 
 
 def mark_unchecked(plan: Plan) -> Plan:
-    """The plan, of whose kept models it says that nobody asked Spark yet."""
+    """Mark each model that the plan keeps as not checked by Spark."""
     return replace(plan, checks={claim.model: Check(CheckState.UNCHECKED, NO_SPARK) for claim in claims_of(plan)})
 
 
 def _refutation(check: Check) -> str:
-    """Why a model may not be kept; '' where it may."""
+    """Return the reason why a model may not keep its table; '' if it may."""
     return check.detail if check.state is CheckState.DISAGREES else ""
 
 
 class Inquiry:
-    """What is asked of a workspace's Spark about a plan; an answer is remembered by all that it follows from."""
+    """The questions to a workspace's Spark about a plan; an answer is cached by all that it depends on."""
 
     def __init__(self, work: Workspace, plan: Plan) -> None:
         self._work, self._plan = work, plan
@@ -100,7 +100,7 @@ class Inquiry:
         return frozenset(parent for name in changes for parent in self._plan.parents.get(name, ())) | old | changes
 
     def _lying(self, snapshot: Snapshot) -> Lying | None:
-        """The columns of a table that is there, as Spark sees them; None for one that is still to be created."""
+        """Return the columns of an existing table as Spark sees them; None for one that is still to be created."""
         if snapshot.kind.is_external:
             return self._external.get(snapshot.table) or snapshot.model.columns
         known = self._known.get(snapshot.table)
@@ -122,7 +122,7 @@ class Inquiry:
         return [remembered[pair] for pair in analysis.pairs]
 
     def _key(self, analysis: Analysis, index: int) -> str:
-        """Names of stand-ins are digests of what they are, so that the texts of a pair say all."""
+        """Return the cache key of a pair; stand-ins are named by digests, so that the texts of a pair determine it."""
         if self._settings is None:
             return ""
         return digest("compared plans", self._settings, repr(analysis.pairs[index]))
