@@ -19,5 +19,5 @@ class ApplyContext:
     engine: Engine
     store: StateStore
     emit: Emit
-    check: Callable[[], None] = lambda: None  # raises Cancelled when somebody wants the run to end
-    spark: str = ""  # a digest of Spark's settings; '' where they may change without our knowing
+    check: Callable[[], None] = lambda: None  # raises Cancelled to end the run
+    spark: str = ""  # a digest of Spark's settings; '' if they may change unnoticed

@@ -71,7 +71,7 @@ class Plan:
     parents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of each model of the new environment
     comparisons: tuple[Comparison, ...] = ()  # of tables, that might spare a model its recomputation
     spared: frozenset[str] = frozenset()  # models that would be recomputed, had their parents' rows not been compared
-    restatement: Restatement | None = None  # of a plan that computes anew what did not change
+    restatement: Restatement | None = None  # of a plan that recomputes what did not change
     relies: Mapping[str, Timeline] = field(default_factory=dict)  # table -> time that must not go while it is applied
     late: Mapping[str, Timeline] = field(default_factory=dict)  # of a run: model -> time that its signals hold back
     unopened: Unopened = ALL_OPENED  # what of the project it leaves alone

@@ -21,7 +21,7 @@ class ChangeKind(StrEnum):
     INDIRECT = "indirect"
     METADATA = "metadata"
     DUE = "due"  # not changed at all: its cron has ticked since
-    RESTATED = "restated"  # not changed at all: somebody wants its rows computed anew
+    RESTATED = "restated"  # not changed at all: a person wants its rows recomputed
 
 
 class Category(StrEnum):
@@ -120,7 +120,7 @@ class Change:
     missing: Timeline = ()  # what of that is not there yet
     copies: Timeline = ()  # what of that is copied from the old table, which holds the same rows
     forward: Forward | None = None  # of a forward-only change, and of what reads a preview of one
-    recorded: Timeline = ()  # recorded as held and not computed: the table is left empty, as was asked
+    recorded: Timeline = ()  # recorded as held and not computed: the request leaves the table empty
     override: Override | None = None  # the category that a person chose in place of the rule's
     diff: str = ""  # unified diff of the model's text
     adopts: Adoption | None = None  # the table whose rows its own takes over

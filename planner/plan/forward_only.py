@@ -24,7 +24,7 @@ from mergeplan.planner.plan.schedule import Loaded
 from mergeplan.planner.semantics.digests import TableDigest
 from mergeplan.planner.snapshot.snapshot import Snapshot, table_digest_at
 
-# settings that say how a table is cut, and what its rows stand for
+# settings that say how a table is partitioned, and what its rows mean
 CUT = ("kind", "time_column", "interval_unit", "partitioned_by", "history", "insert_overwrite")
 WHOLE_NUMBERS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}  # type -> decimal digits
 DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
@@ -75,7 +75,7 @@ def why_not(old: Model, new: Model) -> str:
     """Return why a change cannot be forward-only, because its table cannot keep its rows; '' if it can."""
     if new.kind.is_seed:
         return "a seed is loaded whole"
-    # The new table takes over files. They stay readable only while tables are cut alike and rows stand for the same.
+    # The new table takes over files. They stay readable only if partitions and the meaning of rows stay the same.
     before, after = row_settings(old), row_settings(new)
     if old.kind is not new.kind:
         return f"its kind changed from {old.kind} to {new.kind}"
@@ -156,7 +156,7 @@ def apply_forward_only(
     request: ForwardOnly,
 ) -> Verdict:
     """Return the verdict as a forward-only one if the model, the plan or its parents ask for that."""
-    # a layout is changed by copying rows, which keeps them anyway; a seed of a forward-only plan is loaded anew, and
+    # a layout change copies rows, which keeps them anyway; a seed of a forward-only plan is loaded again, and
     # only its readers keep their rows
     if rule_verdict.rule == "layout-changed" or (why_not(old, new) and not (request.every and new.kind.is_seed)):
         return rule_verdict
@@ -212,7 +212,7 @@ def _time_before(model: Model, held_time: Timeline, since: datetime | None) -> T
         return held_time
     if not model.kind.is_by_time:
         return held_time if model.kind.is_order_dependent else ()  # FULL: it is computed whole, or not at all
-    # the interval in which the date lies is computed anew as a whole
+    # the interval that contains the date is recomputed as a whole
     cut = model.cron.cut(since)
     return (
         subtract(held_time, (Interval(min(cut, held_time[-1].end), held_time[-1].end),))

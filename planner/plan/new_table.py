@@ -34,8 +34,8 @@ def analyze_query(inputs: Inputs, model: Model, parents: Mapping[str, Decision])
         inputs.base.get(model.name),
     )
     if old is not None and shape is not None and old.meaning is not None and shape.relies != old.meaning.relies:
-        # Its table is not another one because an audit of what it reads came or went: a model that means what it
-        # meant is judged by the keys that it was judged by then. Computed anew, it is judged by those of today.
+        # Its table stays the same when an audit of a parent comes or goes: a model that means the same as
+        # before is judged by the keys of that time. Recomputed, it is judged by those of today.
         before = shape_of(model, as_keyed(above, old, model.sql, inputs.shapes), inputs.shapes)
         seen = {name: parent.visible for name, parent in parents.items()}
         shape = before if before and meaning_of(model, before, seen, began).table_digest == old.raw else shape

@@ -94,7 +94,7 @@ def schedule_changes(
             there = table_state.timeline_of(change.old) if change.old and change.copies else ()
             copies = intersection(intersection(change.copies, there), missing)
             if snapshot.model.is_order_dependent and copies != there:
-                copies = ()  # such a table is copied as it is, or not at all
+                copies = ()  # such a table is copied whole, or not at all
             by_name[name] = replace(change, needed=needed, missing=missing, copies=copies)
     return tuple(by_name[change.name] for change in changes)
 

@@ -11,7 +11,7 @@ from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.state.leases import Lease
 from mergeplan.planner.state.store import StateStore
 
-WAIT = 3600.0  # seconds for whoever writes one of the tables
+WAIT = 3600.0  # seconds to wait for the writer of one of the tables
 
 
 def forget_restated(

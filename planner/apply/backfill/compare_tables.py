@@ -11,7 +11,7 @@ from mergeplan.planner.snapshot.content_hash import ColumnSet
 from mergeplan.planner.snapshot.snapshot import Snapshot
 from mergeplan.planner.state.store import StateStore
 
-WAIT = 60.0  # seconds for whoever writes the table
+WAIT = 60.0  # seconds to wait for the writer of the table
 
 
 def compare_tables(comparisons: Iterable[Comparison], engine: Engine, store: StateStore, holder: str) -> None:

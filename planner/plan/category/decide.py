@@ -161,7 +161,7 @@ def _rebuilt_or_kept(
     keeps = not rebuilt if model.kind.is_stored else table.version == old.version
     # Its query over its parents as they are may mean something else than over what they report: an override or a
     # comparison then keeps its table. From here on the table holds rows that its version does not say; it is `forced`,
-    # and nobody takes it for the one that the version names.
+    # and it is never taken for the one that the version names.
     drifts = not rebuilt and seen_parents.rows != whole.raw
     place = old if keeps else table
     snapshot = replace(table, version=place.version, stored=place.stored, forced=keeps and (drifts or old.forced))
@@ -187,7 +187,7 @@ def _time_to_copy(change: Change, old: Snapshot, seen_parents: OverParents) -> T
     if not change.recomputed:
         return ()
     # A table that an override or a comparison kept does not hold what its query would return: nothing is copied from
-    # it. Rows that a forward-only change kept are meant to stay, when only the files are laid out anew.
+    # it. Rows that a forward-only change kept are meant to stay if only the layout changes.
     if old.forced and not (laid_out and old.is_mixed):
         return ()
     return ALWAYS if laid_out else seen_parents.same
@@ -258,7 +258,7 @@ def _is_as_before(inputs: Inputs, model: Model, old: Snapshot, parents: Mapping[
     Its query is not read, so that the time of a plan grows with its change, not with the project.
     """
     read = {name for name in old.model.depends_on if name in inputs.base}
-    # the very same snapshots, and not equal ones: a parent that was decided anew must be looked at
+    # the same snapshots, and not equal ones: a parent that was decided again must be compared
     same = read == parents.keys() and all(parents[name].snapshot is inputs.base[name] for name in read)
     return (
         same

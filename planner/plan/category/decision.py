@@ -37,9 +37,9 @@ class Inputs:
     overrides: tuple[Override, ...] = ()
     limited: frozenset[str] = frozenset()
     since: str = ""
-    naming: Naming = DEFAULT  # of tables that are built anew
+    naming: Naming = DEFAULT  # of new tables
     forward: ForwardOnly = NOT_ASKED
-    empty: bool = False  # tables that are built anew are left empty
+    empty: bool = False  # new tables are left empty
     adopted: Mapping[str, Adoption] = field(default_factory=dict)  # model that is added -> whose rows it takes over
     shapes: ShapeMemory = NO_MEMORY
     refuted: Mapping[str, str] = field(default_factory=dict)  # claim with which Spark's analyzer disagrees -> why

@@ -12,7 +12,7 @@ class CheckState(StrEnum):
     AGREES = "agrees"
     EXPLAINED = "explained"  # its plans differ by what a named rule says is the same
     UNCHECKED = "unchecked"
-    DISAGREES = "disagrees"  # the model is computed anew
+    DISAGREES = "disagrees"  # the model is recomputed
 
 
 @dataclass(frozen=True)
