@@ -99,7 +99,7 @@ def quote_name(name: str) -> str:
 
 
 def quote_field(name: str) -> str:
-    """Return the name of a struct's field as it stands in the text of a type: in back-ticks where Spark needs them."""
+    """Return the name of a struct's field as the text of a type has it: in back-ticks if Spark needs them."""
     return name if _FIELD_WORD.fullmatch(name) else quote_column(name)
 
 

@@ -1,4 +1,4 @@
-"""What every step of an apply works with."""
+"""The objects that every step of an apply uses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mergeplan.planner.state.store import StateStore
 
 @dataclass(frozen=True)
 class ApplyContext:
-    """The project, the Spark, the state, where each step is reported, and who may end the run."""
+    """The project, the Spark, the state, the emitter of events, and the check that may end the run."""
 
     project: Project
     engine: Engine

@@ -48,7 +48,7 @@ def _one_folder(context: click.Context, option: click.Parameter, paths: tuple[Pa
 def settings(root: Path, gateway: str | None) -> SessionSettings:
     """Return the settings of a project from the environment.
 
-    Values that may hold a password are removed from there, because project code runs as the same user. `-` stands for a
+    Values that may hold a password are removed from there, because project code runs as the same user. `-` means a
     line of standard input, in the order of these names.
     """
     options = settings_of(os.environ, root, gateway)

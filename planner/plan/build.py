@@ -87,7 +87,7 @@ class Plan:
 
     @property
     def promotes(self) -> bool:
-        """True when applying it changes the environment's map or views, and does not only fill tables."""
+        """True if applying it changes the environment's map or views, and does not only fill tables."""
         same = {n: (s.fingerprint, s.version) for n, s in self.old.snapshots.items()} == {
             n: (s.fingerprint, s.version) for n, s in self.new.snapshots.items()
         }
@@ -95,12 +95,12 @@ class Plan:
 
     @property
     def is_empty(self) -> bool:
-        """True when the environment already is what the project says: nothing to compute, nothing to show anew."""
+        """True if the environment already is what the project says: nothing to compute, nothing new to show."""
         return self.is_virtual and not self.promotes
 
     @property
     def is_virtual(self) -> bool:
-        """True when applying it computes nothing: only views are re-pointed."""
+        """True if applying it computes nothing: only views are re-pointed."""
         return not self.backfills
 
 

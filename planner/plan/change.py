@@ -136,7 +136,7 @@ class Change:
 
     @property
     def keeps_rows(self) -> bool:
-        """True when its table goes on with rows of the table that it replaces."""
+        """True if its table goes on with rows of the table that it replaces."""
         return self.forward is not None and bool(self.forward.rows) and self.forward.lands is None
 
     @property

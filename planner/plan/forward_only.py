@@ -1,7 +1,7 @@
 """Forward-only changes: existing rows stay, and only what is computed from now on comes from the new query.
 
 The new table takes over the files of the one it replaces, so that nothing is read and nothing is computed, and the old
-one stays whole for a rollback. No query would return the rows of such a table: its readers are told so, and it is never
+one stays whole for a rollback. No query would return the rows of such a table: its readers see that, and it is never
 taken for another table.
 """
 

@@ -91,12 +91,12 @@ class Snapshot:
 
     @property
     def is_mixed(self) -> bool:
-        """True when a forward-only change kept rows in its table that its query would not return."""
+        """True if a forward-only change kept rows in its table that its query would not return."""
         return bool(self.meaning and self.meaning.held_rows)
 
     @property
     def is_preview(self) -> bool:
-        """True when its table shows what a forward-only change will do, on some days only."""
+        """True if its table shows what a forward-only change will do, on some days only."""
         return self.version.startswith(PREVIEW)
 
     @cached_property

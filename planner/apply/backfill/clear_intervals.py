@@ -21,8 +21,9 @@ def forget_restated(
 
     `automatic` is the model that restates itself, if that is why, and the moment of the run, which is remembered.
 
-    Whoever began to compute one of them before has ended by then, and what he wrote is forgotten with the rest; whoever
-    begins after sees what is missing. LeaseHeld when somebody writes a table for too long; then nothing was done.
+    A process that began to compute one of the tables before has ended by then, and what it wrote is forgotten with the
+    rest. A process that begins later sees what is missing. Raise LeaseHeld if another process writes a table for too
+    long; then nothing was done.
     """
     assert plan.restatement is not None
     known = store.tables.all().keys()

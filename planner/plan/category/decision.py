@@ -110,7 +110,7 @@ class Decision:
 
     @property
     def is_partial(self) -> bool:
-        """True when its table is new and will hold part of the rows that it should, because a request asked so."""
+        """True if its table is new and will hold part of the rows that it should, because of the request."""
         return self.change is not None and self.change.preview
 
     def add_problem(self, problem: Blocker | ProjectError | None) -> Decision:
