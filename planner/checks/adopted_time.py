@@ -30,7 +30,6 @@ class Found:
 
     @classmethod
     def parse(cls, rows: Iterable[Sequence[object]], cron: Cron) -> Found:
-        """Parse the answer to `time_question`."""
         units: dict[datetime, int] = {}
         timeless = 0
         for text, count in rows:

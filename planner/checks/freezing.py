@@ -22,7 +22,6 @@ def clock_calls(tree: exp.Expr) -> list[exp.Expr]:
 
 
 def is_clock_call(node: exp.Expr) -> bool:
-    """Return True for a call of a clock function, with brackets or without."""
     return isinstance(node, _NOW) or (is_keyword(node) and node.name.upper() in _BARE)
 
 

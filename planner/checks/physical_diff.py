@@ -64,7 +64,6 @@ def _reverse(change: PhysicalChange) -> PhysicalChange:
 
 
 def _grown(old: PhysicalPlan, new: PhysicalPlan) -> Iterator[PhysicalChange]:
-    """Yield the costs that `new` has more of."""
     unpruned = {
         change.tables: change for change in _read_whole(Cost.PRUNING, attrgetter("is_pruned"), old.scans, new.scans)
     }

@@ -182,7 +182,10 @@ class _Reading:
 
 
 def _file_scan(step: Operator, table: Known) -> Scan:
-    """Return the scan of files: Spark lists the filters that choose partitions, and the pushed ones."""
+    """Return the scan of files.
+
+    Spark lists the filters that choose partitions, with any functions in them, and the pushed ones.
+    """
     details = step.details
     if "Location" not in details:
         raise NotUnderstood("a scan without a location")

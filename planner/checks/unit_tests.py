@@ -132,7 +132,6 @@ class _Code:
     held: ExitStack
 
     def rows(self, model: Model, test: UnitTest, schemas: _Schemas) -> str:
-        """Return a query for the rows that a Python model returns for the test's inputs."""
         reads = (*model.depends_on, *([model.name] if model.reads_itself else []))
         if odd := set(test.inputs) - set(reads):
             hint = did_you_mean(min(odd), reads)
@@ -234,7 +233,6 @@ def _reads(project: Project, model: Model) -> set[str]:
 
 
 def _frozen(tree: exp.Expr, moment: datetime) -> exp.Expr:
-    """Return the query with a given current time."""
     values = dates(None, moment)
     for now in clock_calls(tree):
         is_date = isinstance(now, exp.CurrentDate) or now.name.lower() == "current_date"

@@ -94,7 +94,6 @@ class JsonLines:
             line(known)
 
     def warn(self, message: str) -> None:
-        """Print a warning about a problem beside the plan."""
         line(WarningLine(message=message))
 
     def error(self, error: MergeplanError) -> None:

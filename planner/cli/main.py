@@ -211,7 +211,6 @@ def _say_gone(arguments: Sequence[str]) -> int:
 
 
 def _is_gone() -> bool:
-    """Return True if the folder of this process was removed."""
     try:
         return not os.getcwd()
     except FileNotFoundError:

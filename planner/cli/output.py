@@ -19,13 +19,11 @@ Output: TypeAlias = "Terminal | JsonLines"
 
 
 def output_option(command: Any) -> Any:
-    """Add the option `--output text|json`."""
     about = "For a person, or JSON lines for a program."
     return click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help=about)(command)
 
 
 def execution_time_option(command: Any) -> Any:
-    """Add the option `--execution-time DATE`."""
     about = "Plan and compute as if it were this moment, not now."
     return click.option("--execution-time", metavar="DATE", help=about)(command)
 

@@ -96,7 +96,6 @@ class Terminal:
         self.console.print(due_text(plan, estimates))
 
     def show(self, what: RenderableType) -> None:
-        """Print a text of several lines."""
         self.console.print(what)
 
     def explain(self, plan: Plan) -> None:
@@ -125,7 +124,6 @@ class Terminal:
         self.console.print(Text(text), soft_wrap=True)
 
     def warn(self, message: str) -> None:
-        """Print a warning about a problem beside the plan."""
         self._line(Text.assemble(("Warning: ", "bold yellow"), message))
 
     def event(self, event: events.Event) -> None:
@@ -197,7 +195,6 @@ class Terminal:
                 pass
 
     def finish(self) -> None:
-        """Close open bars and rounds."""
         self._end()
         self._end_rounds()
 

@@ -13,7 +13,6 @@ from mergeplan.planner.project.lineage import Node
 
 
 def catalog_view(catalog: Catalog) -> rows.CatalogView:
-    """Return the whole catalog."""
     unused = catalog.unused_columns
     return rows.CatalogView(
         project=catalog.project,
@@ -74,7 +73,6 @@ def model_row(model: CatalogModel) -> rows.CatalogModelRow:
 
 
 def unused_rows(columns: Iterable[UnusedColumn]) -> tuple[rows.UnusedColumnRow, ...]:
-    """Return rows for columns that nothing needs."""
     return tuple(
         rows.UnusedColumnRow(model=c.model, column=c.column, path=c.place.path, line=c.place.line, named_by=c.named_by)
         for c in columns

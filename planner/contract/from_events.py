@@ -143,7 +143,6 @@ def promotion_of(outcome: Outcome) -> PromotionRow | None:
 
 
 def view_counts(event: events.Promoted) -> ViewCounts:
-    """Return the numbers of views by what became of them."""
     return ViewCounts(added=event.added, swapped=event.swapped, dropped=event.dropped, unchanged=event.unchanged)
 
 

@@ -36,7 +36,6 @@ from mergeplan.planner.plan.witness.check import Check
 
 
 def plan_view(plan: Plan, estimates: Mapping[str, Estimate]) -> PlanView:
-    """Return the plan with everything a reader needs to show it."""
     return PlanView(
         id=plan.id,
         digest=plan.digest,
@@ -100,7 +99,6 @@ def final_plan_view(
 
 
 def diff_row(model: ModelChange) -> DiffRow:
-    """Return a change of a plan as a difference between two environments."""
     return DiffRow(**{key: getattr(model, key) for key in DiffRow.model_fields})
 
 
@@ -196,7 +194,6 @@ def _restatement(restatement: Restatement) -> RestatementView:
 def environment_impact(
     environment: str, shared_models: tuple[str, ...], outdated_models: tuple[str, ...]
 ) -> TouchedEnvironment:
-    """Return the effect of a restatement on another environment."""
     return TouchedEnvironment(environment=environment, shared=tuple(shared_models), outdated=tuple(outdated_models))
 
 

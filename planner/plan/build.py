@@ -404,7 +404,6 @@ def _check_views(new: Environment, base: Environment) -> None:
 def _find_unused_overrides(
     overrides: tuple[Override, ...], used: tuple[Override, ...], changes: tuple[Change, ...]
 ) -> tuple[Override, ...]:
-    """Return the unused overrides of earlier changes to models that this plan edits too."""
     open_models = {c.name for c in changes if c.change is ChangeKind.DIRECT} - {override.model for override in used}
     return tuple(override for override in overrides if override.model in open_models)
 

@@ -121,7 +121,6 @@ def _add_history_columns(model: Model, meaning: Meaning) -> Meaning:
 
 
 def _merging(model: Model) -> tuple[str, ...]:
-    """Return the settings that decide how a batch is combined with what the table held before."""
     partitions = map(partition_text, model.partitioned_by) if model.replaces_partitions else ()
     said = (*model.unique_key, "matched", model.when_matched, model.merge_filter, repr(model.history or ""))
     said += ("delete and insert",) if model.delete_insert else ("null-safe",) if model.null_safe_key else ()

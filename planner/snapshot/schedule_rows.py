@@ -45,7 +45,6 @@ DECIDES: Mapping[str, Mapping[Fill, Decides]] = {
 
 
 def decides(setting: str, model: Model) -> Decides:
-    """Return when an edit of this setting changes rows of the model."""
     return DECIDES[setting].get(model.kind.fill, Decides.NEVER)
 
 

@@ -177,7 +177,6 @@ def table_digest_at(meaning: Meaning, version: str) -> TableDigest:
 
 
 def assign_version(snapshot: Snapshot, version: str, naming: Naming = DEFAULT) -> Snapshot:
-    """Return the snapshot with a table of this version, named by the project's naming."""
     table = naming.table(snapshot.name, version)
     own = snapshot.kind.has_view and table != DEFAULT.table(snapshot.name, version)
     return replace(snapshot, version=version, stored=table if own else "")

@@ -60,7 +60,6 @@ def find_projection(snapshot: Snapshot) -> tuple[str, ...] | None:
 
 
 def _list_embedded(model: Model, embedded: Mapping[str, Model]) -> frozenset[str]:
-    """Return the embedded models whose queries are part of a model's, also through others."""
     direct = frozenset(model.depends_on) & embedded.keys()
     return direct.union(*(_list_embedded(embedded[name], embedded) for name in direct))
 

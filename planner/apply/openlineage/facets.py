@@ -87,7 +87,6 @@ class Scene:
         return self.plan.new.naming.view(model, self.plan.environment) if shown else model
 
     def job(self, model: str) -> Json:
-        """Return the model as the job that fills its table."""
         about = self.models[model]
         facets = facet("jobType", processingType="BATCH", integration="MERGEPLAN", jobType="MODEL")
         facets |= facet("sql", query=about.sql) if about.sql else {}

@@ -143,7 +143,6 @@ class _ViewSwap:
                     yield name, sql
 
     def find_position(self) -> None:
-        """Read the position of the switch of a promotion that another process began."""
         if self._switch:
             self._promoted = bool(is_promoted(self.engine, self._switch))
 
@@ -255,7 +254,6 @@ class _ViewSwap:
         return Stands.ALL_BUT_QUERY if same else Stands.UNKNOWN
 
     def _run_statements(self, view: View) -> None:
-        """Run the model's statements about its view, each time that this is created or swapped."""
         if not view.statements:
             return
         values = dates(None, datetime.now(UTC))

@@ -145,7 +145,6 @@ def _effect_columns(effect: Columns) -> frozenset[str]:
 
 
 def _names_read(model: Model, embedded: Mapping[str, Model], side: Mapping[str, Snapshot]) -> frozenset[str]:
-    """Return the models whose tables a query reads, also through embedded models."""
     names: set[str] = set()
     for parent in model.depends_on:
         if parent in embedded:

@@ -150,7 +150,7 @@ class DiffQuery:
         return name
 
     def _where(self, side: int) -> str:
-        """Return the WHERE of one side; the condition has the second table's names, which the first side replaces."""
+        """Return the WHERE of one side; the condition has the second table's names, replaced for the first side."""
         if not self.options.where:
             return ""
         tree = spark_tree(self.options.where).copy()

@@ -57,7 +57,6 @@ def data_diff_options(prefix: str = "") -> Callable[[C], C]:
 
 
 def options_of(option_values: dict[str, Any]) -> DataDiffOptions:
-    """Return the given options, with the defaults for the others."""
     return options_from(
         DataDiffOptions, {name: value for name, value in option_values.items() if name != "detail" or value}
     )

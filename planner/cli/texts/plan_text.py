@@ -88,7 +88,6 @@ def difference_text(plan: Plan, what: str) -> RenderableType:
 
 
 def _render_unopened(plan: Plan) -> Iterator[RenderableType]:
-    """Yield the files and models that are not planned, and why."""
     for file in plan.unopened.refused:
         names = f"{', '.join(file.models)}: " if file.models else ""
         stays = " It stays in prod as it is deployed." if file.stands else ""
@@ -99,7 +98,6 @@ def _render_unopened(plan: Plan) -> Iterator[RenderableType]:
 
 
 def _not_selected(plan: Plan) -> Iterator[RenderableType]:
-    """Yield the changed models that the request does not select."""
     if plan.not_selected:
         yield _note(f"Not selected, so not planned: {', '.join(display_name(plan, n) for n in plan.not_selected)}.")
 
@@ -262,7 +260,6 @@ def _diff(diff: str) -> Iterator[Text]:
 
 
 def _existing_tables_tree(plan: Plan) -> Iterator[LineTree]:
-    """Yield the changed models whose new tables are computed already."""
     there = sorted((change for change in plan.changes if stands_already(change)), key=lambda change: change.name)
     if not there:
         return

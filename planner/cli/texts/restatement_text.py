@@ -24,7 +24,6 @@ def restatement_lines(plan: Plan) -> Iterator[Text]:
 
 
 def restatement_effect_text(effect: Touched | EnvironmentTouched) -> str:
-    """Return the effect of a restatement on another environment, in a sentence."""
     effects = []
     if effect.shared:
         effects.append(f"shows the same table of {join_names(effect.shared)}")

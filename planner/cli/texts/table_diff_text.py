@@ -14,7 +14,6 @@ from mergeplan.planner.session.notebook.listing import cell_text
 
 
 def show_diff(console: Console, diff: TableDiff) -> None:
-    """Print schema, rows, columns, and the requested samples."""
     first, second = diff.names
     of = f" for {diff.model}" if diff.model else ""
     console.print(Text(f"{first} and {second}{of}", style="bold"))

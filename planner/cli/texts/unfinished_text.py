@@ -10,7 +10,6 @@ from mergeplan.planner.session.events import Event, StateUnknown
 
 
 def pending_text(event: PromotionPending) -> str:
-    """Return the sentence for an unfinished promotion that is only reported."""
     what = f"The promotion of `{event.environment}` to revision {event.revision}"
     if event.holder:
         return f"{what} is under way, by {event.holder}: its views may be of two revisions until it ends."

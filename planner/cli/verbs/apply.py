@@ -90,7 +90,6 @@ def carry_out(work: Workspace, out: Output, new_plan: Plan, options: PlanOptions
 
 
 def _run(work: Workspace, out: Output, new_plan: Plan) -> Outcome:
-    """Run what is due after the plan is carried out (`plan --run`)."""
     if isinstance(out, Terminal):
         out.finish()
     return run_after_plan(work, new_plan.environment).outcome or Outcome((), Filled(), None)

@@ -142,5 +142,4 @@ def _places(parents: Mapping[str, Sequence[str]], width: Mapping[str, int]) -> d
 
 
 def quote_mermaid(text: str) -> str:
-    """Return text for Mermaid's quotes."""
     return re.sub(r'["#&<>\x00-\x1f]', lambda match: f"#{ord(match[0])};", text)

@@ -243,7 +243,6 @@ def _print_rollback_plan(out: Output, plan: RollbackPlan) -> int:
 
 
 def _print_rollback(out: Output, name: str, rollback_result: RolledBack) -> None:
-    """Print what a rollback did, and what its tables lack."""
     what = (
         f"The interrupted rollback of `{name}` is finished"
         if rollback_result.finished

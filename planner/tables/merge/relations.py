@@ -74,7 +74,6 @@ def key_conditions(batch: MergeBatch, one: str = "target", other: str = "source"
 
 
 def equal_keys(batch: MergeBatch, one: exp.Expr, other: exp.Expr) -> exp.Expr:
-    """Return the condition that two values of a key are equal."""
     return exp.NullSafeEQ(this=one, expression=other) if batch.null_safe else one.eq(other)
 
 
