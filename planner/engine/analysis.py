@@ -45,12 +45,14 @@ class QueryPair:
 class Analysis:
     """The queries to compare, with the tables and views that they read.
 
-    A view reads only tables and the views before it.
+    A view reads only tables and the views before it. `settings` are those of the session that runs the queries, if the
+    comparing session has others.
     """
 
     tables: tuple[EmptyTable, ...]
     views: tuple[TableView, ...]
     pairs: tuple[QueryPair, ...]
+    settings: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,8 @@ class PairResult:
     """The verdict of Spark's analyzer on two queries.
 
     `error` is Spark's reason if it refuses a query. Otherwise `same` says that both plans are one. `first_reads` and
-    `second_reads` name the columns of empty tables that each plan reads and that only one side has.
+    `second_reads` name the columns of empty tables that each plan reads and that only one side has. `unknown` is the
+    reason if there is no verdict.
     """
 
     same: bool = False
@@ -67,6 +70,7 @@ class PairResult:
     error: str = ""
     first_reads: tuple[str, ...] = ()
     second_reads: tuple[str, ...] = ()
+    unknown: str = ""
     rules: tuple[str, ...] = ()  # by which the plans are the same, where Spark's own comparison finds them to differ
 
 

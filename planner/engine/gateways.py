@@ -119,9 +119,9 @@ class Gateways:
         """Return the physical plan of a query on the project's own gateway."""
         return self._own.explain(sql)
 
-    def compare_queries(self, analysis: Analysis) -> tuple[PairResult, ...] | None:
+    def compare_queries(self, analysis: Analysis, *, may_start: bool = True) -> tuple[PairResult, ...] | None:
         """Return the verdict of the project's own Spark on pairs of queries."""
-        return self._own.compare_queries(analysis)
+        return self._own.compare_queries(analysis, may_start=may_start)
 
     def connect_project(self, path: Path, *, python: bool) -> ProjectConnection:
         """Return a connection of project code to the project's own gateway."""

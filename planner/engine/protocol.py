@@ -396,10 +396,10 @@ class Engine(Protocol):
     def explain(self, sql: str) -> str:
         """Return the physical plan of a query, as EXPLAIN FORMATTED shows it; compute no row of the query."""
 
-    def compare_queries(self, analysis: Analysis) -> tuple[PairResult, ...] | None:
+    def compare_queries(self, analysis: Analysis, *, may_start: bool = True) -> tuple[PairResult, ...] | None:
         """Return the verdict of Spark's analyzer and optimizer on pairs of queries over empty tables.
 
-        Nothing is run. Return None if this Spark does not show its plans.
+        Nothing is run. Return None if this Spark does not show its plans and no other Spark may start (`may_start`).
         """
 
     def connect_project(self, path: Path, *, python: bool) -> ProjectConnection:

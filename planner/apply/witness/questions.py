@@ -119,6 +119,8 @@ class Questions:
 
 
 def _judge(claim: Claim, pair: QueryPair, result: PairResult) -> Check:
+    if result.unknown:
+        return Check(CheckState.UNCHECKED, result.unknown)
     if result.error:
         return Check(CheckState.DISAGREES, f"Spark's analyzer refuses it over its own tables: {result.error}")
     if result.rules:

@@ -135,11 +135,11 @@ class ClassicSession:
         classic: Any = frame
         return str(classic._jdf.queryExecution().logical().treeString())
 
-    def compare_queries(self, analysis: Analysis) -> tuple[PairResult, ...]:
+    def compare_queries(self, analysis: Analysis, *, may_start: bool = True) -> tuple[PairResult, ...]:
         """Return Spark's verdict on pairs of queries over empty tables, in a separate session."""
         with self._comparing:
-            if self._plans is None:
-                self._plans = PlanComparing(self.new_session().spark)
+            if self._plans is None or self._plans.settings != analysis.settings:
+                self._plans = PlanComparing(self.new_session().spark, analysis.settings)
             return self._plans.compare(analysis)
 
     def location(self, table: str, unless: str) -> str | None:

@@ -122,15 +122,17 @@ class SparkEngine:
             raise QueryError("Spark does not explain this query.")
         return text
 
-    def compare_queries(self, analysis: Analysis) -> tuple[PairResult, ...] | None:
-        """Return the verdict of Spark's analyzer on pairs of queries over empty tables.
+    def compare_queries(self, analysis: Analysis, *, may_start: bool = True) -> tuple[PairResult, ...] | None:
+        """Return the verdict of Spark's analyzer on pairs of queries over empty tables; None if no plan is shown.
 
-        Return None if this Spark does not show its plans.
+        A Spark Connect server shows none: with `may_start`, a local Spark starts beside it. Raise RequestError for a
+        text with a closed function, because the optimizer evaluates constants.
         """
-        for pair in analysis.pairs:
-            self._sessions.judge(f"{pair.first}\n{pair.second}")
+        texts = (text for pair in analysis.pairs for text in (pair.first, pair.second))
+        for text in (*texts, *(view.sql for view in analysis.views)):
+            self._sessions.judge(text)
         with self._sessions.statement():
-            return self._shared.compare_queries(analysis)
+            return self._shared.compare_queries(analysis, may_start=may_start)
 
     def connect_project(self, path: Path, *, python: bool) -> ProjectConnection:
         """Return a connection of project code to this Spark, at a socket file that is created for it.

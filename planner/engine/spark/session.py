@@ -87,8 +87,8 @@ class EngineSession(Protocol):
     def frame_tree(self, frame: Frame, sql: str) -> str:
         """Return the same plan for a query that was analysed already, as this frame."""
 
-    def compare_queries(self, analysis: Analysis) -> tuple[PairResult, ...] | None:
-        """Return Spark's verdict on pairs of queries over empty tables; None if it does not show its plans."""
+    def compare_queries(self, analysis: Analysis, *, may_start: bool = True) -> tuple[PairResult, ...] | None:
+        """Return Spark's verdict on pairs of queries over empty tables; None if no Spark shows its plans."""
 
     def location(self, table: str, unless: str) -> str | None:
         """Return the location of a table of Spark's own catalog, without a statement.

@@ -14,6 +14,7 @@ from mergeplan.planner.engine.analysis import Analysis, PairResult
 from mergeplan.planner.engine.protocol import Operation, Server
 from mergeplan.planner.engine.spark.catalog import Owner
 from mergeplan.planner.engine.spark.connect.comparing import ask_to_compare
+from mergeplan.planner.engine.spark.connect.local_analyzer import LocalAnalyzer
 from mergeplan.planner.engine.spark.connect.reattach import Attaching
 from mergeplan.planner.engine.spark.connect.server_operations import ConnectOperations, session_url
 from mergeplan.planner.engine.spark.errors import LACKS, condition, translate_error
@@ -48,6 +49,7 @@ class ConnectSession:
         from pyspark.sql.connect.session import SparkSession as Connected
 
         self._server, self._owner, self._visit = server, owner, visit
+        self._local = LocalAnalyzer()
         self._tag = f"mergeplan-{uuid4().hex}"
         self.attached, self._attaching = operation, Attaching()
         self._stages: set[int] = set()
@@ -240,9 +242,11 @@ class ConnectSession:
             explained = str(self.spark.sql(f"EXPLAIN EXTENDED {sql}").collect()[0][0])
         return explained.partition("\n== Analyzed Logical Plan ==")[0]
 
-    def compare_queries(self, analysis: Analysis) -> tuple[PairResult, ...] | None:
-        """Return the warm Spark's verdict on pairs of queries; None for another server, which shows no plans."""
-        return ask_to_compare(self._owner, analysis) if self._owner is not None else None
+    def compare_queries(self, analysis: Analysis, *, may_start: bool = True) -> tuple[PairResult, ...] | None:
+        analysis = replace(analysis, settings=self._server.conf)
+        if self._owner is not None:
+            return ask_to_compare(self._owner, analysis)
+        return self._local.compare_queries(analysis) if may_start else None
 
     def location(self, table: str, unless: str) -> None:
         """Return None: a server is queried by statements only."""
@@ -267,6 +271,7 @@ class ConnectSession:
             if not self.attached:
                 self.spark.stop()
             close_channel(self.spark)
+        self._local.close()
         if self._visit:
             self._visit.close()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from mergeplan.planner.engine.analysis import NEW, OLD, Analysis, PairResult, QueryPair
@@ -37,12 +37,16 @@ class PlanComparing:
     The tables are RDDs without rows: Spark tells them apart, and does not know how many rows they have.
     """
 
-    def __init__(self, spark: Any) -> None:
+    def __init__(self, spark: Any, settings: tuple[tuple[str, str], ...] = ()) -> None:
+        self.settings = settings
         self._java = spark._jsparkSession
         self._jvm = spark._jvm
         self._context = spark.sparkContext._jsc
         self._optimizer: Any = None
         self._explains = True
+        for key, value in settings:
+            with suppress(Exception):  # what only a start can set shapes no plan, or the session was refused for it
+                spark.conf.set(key, value)
         for key, value in SETTINGS.items():
             spark.conf.set(key, value)
         self._other: Any = self._build_frame("x INT")
@@ -108,7 +112,8 @@ class PlanComparing:
                 return PairResult(True, old, new)
             if rules := self._explain(plans, pair):
                 return PairResult(True, old, new, rules=rules)
-        return PairResult(False, old, new, "", *(_find_one_sided(str(plan.toString())) for plan in plans))
+        reads = [_find_one_sided(str(plan.toString())) for plan in plans]
+        return PairResult(False, old, new, first_reads=reads[0], second_reads=reads[1])
 
     def _select(self, frame: Any, pair: QueryPair) -> Any:
         """Return the frame of the outputs that count.
