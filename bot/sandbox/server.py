@@ -89,8 +89,7 @@ class QuickServer(uvicorn.Server):
         await self.lifespan.shutdown()
 
     async def _stop_accepting(self) -> None:
-        """Accept nothing more, and let each accepted connection become known: asyncio loses it once the server is
-        closed."""
+        # asyncio loses an accepted connection whose transport is made after its server was closed.
         for listening in (one for server in self.servers for one in server.sockets):
             self._loop.remove_reader(listening.fileno())
         for _ in range(ACCEPT_ROUNDS):

@@ -37,13 +37,13 @@ class JobsQuery(Closed):
 
 @router.get("/jobs", summary="List jobs")
 def list_jobs(context: Context, query: Annotated[JobsQuery, Query()]) -> JobPage:
-    """The jobs that are kept, the newest first."""
+    """List the jobs that are kept, the newest first."""
     return page_of(context.jobs.list([query.kind] if query.kind else (), query.environment), query)
 
 
 @router.get("/jobs/{job_id}", summary="Show a job", responses=problem_responses(404))
 def show_job(request: Request, context: Context, job_id: JobId, _: Annotated[NoQuery, Query()]) -> JobView:
-    """A job, and what it came to so far."""
+    """Return a job and its result so far."""
     record = find_job(context, job_id, principal_of(request))
     return context.jobs.view(record)
 
@@ -58,7 +58,7 @@ def cancel_job(request: Request, context: Context, job_id: JobId, _: Annotated[N
 def follow_job(
     request: Request, context: Context, job_id: JobId, _: Annotated[NoQuery, Query()], last_event_id: LastEventId = None
 ) -> Response:
-    """The JSON lines of a job as server-sent events: an id is a line's number, and `Last-Event-ID` goes on there."""
+    """Stream the JSON lines of a job as server-sent events: an id is a line's number, `Last-Event-ID` resumes there."""
     return follow(context, find_job(context, job_id, principal_of(request)), last_event_id)
 
 

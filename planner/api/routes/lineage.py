@@ -74,7 +74,7 @@ class ColumnLineage(Data):
 def follow_model(
     context: Context, model: Annotated[Name, Path()], query: Annotated[ModelLineageQuery, Query()]
 ) -> ModelLineage:
-    """The models that a model is made from, or those made from it."""
+    """Return the models upstream or downstream of a model."""
     snapshot = context.reader.read()
     start = find_model(snapshot, model)
     depths = walk(snapshot.models, start.name, query.direction, query.depth)
@@ -95,7 +95,7 @@ def follow_column(
     column: Annotated[Name, Path()],
     query: Annotated[ColumnLineageQuery, Query()],
 ) -> ColumnLineage:
-    """What goes into a column's values, or is made of them; what decides rows stands apart."""
+    """Return the columns upstream or downstream of a column; columns that only decide rows are listed separately."""
     row = find_model(context.reader.read(), model)
     called = column.lower()
     if row.columns is not None and called not in {one.name.lower() for one in row.columns}:

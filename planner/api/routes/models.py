@@ -88,7 +88,7 @@ class ModelView(CatalogModelRow):
 
 @router.get("/models", summary="List models", response_model=ModelPage, responses=NOT_MODIFIED)
 def list_models(request: Request, context: Context, query: Annotated[ModelsQuery, Query()]) -> Response:
-    """The models of the project's files, parents first; a selector that names no model is refused."""
+    """List the models of the project's files, parents first; refuse a selector that names no model."""
     snapshot = context.reader.read(query.environment)
     return answer_with_etag(request, snapshot.etag, lambda: _page(snapshot, query))
 

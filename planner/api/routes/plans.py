@@ -57,14 +57,14 @@ def make_restatement(
 
 @router.get("/plans", summary="List plans", dependencies=[READS])
 def list_plans(context: Context, query: Annotated[JobsQuery, Query()]) -> JobPage:
-    """The plans that are kept, the newest first."""
+    """List the plans that are kept, the newest first."""
     kinds = PLANS if query.kind is None else tuple(kind for kind in PLANS if kind is query.kind)
     return page_of(context.jobs.list(kinds, query.environment) if kinds else (), query)
 
 
 @router.get("/plans/{job_id}", summary="Show a plan", dependencies=[READS], responses=problem_responses(404))
 def show_plan(request: Request, context: Context, job_id: JobId, _: Nothing) -> JobView:
-    """A plan, as soon as it is made, and what is wrong where it could not be."""
+    """Return a plan as soon as it is made, or the errors that prevented it."""
     return context.jobs.view(find_job(context, job_id, principal_of(request), PLANS))
 
 
@@ -74,7 +74,7 @@ def show_plan(request: Request, context: Context, job_id: JobId, _: Nothing) -> 
 def follow_plan(
     request: Request, context: Context, job_id: JobId, _: Nothing, last_event_id: LastEventId = None
 ) -> Response:
-    """The JSON lines of the planning as server-sent events."""
+    """Stream the JSON lines of the planning as server-sent events."""
     return follow(context, find_job(context, job_id, principal_of(request), PLANS), last_event_id)
 
 
