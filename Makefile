@@ -32,7 +32,7 @@ unexport PYTHONDONTWRITEBYTECODE  # each process of the tests would compile what
 
 .PHONY: docs docs-serve pictures vscode
 .PHONY: help demo test test-matrix lint hooks types unit prove prove-lakehouse format lock clean coverage workflows dist release-check
-.PHONY: bench bench-plan bench-impact bench-diff bench-quickstart bench-apply bench-webhooks bench-bot bench-checkout bench-state bench-peer bench-release bench-editor
+.PHONY: bench bench-plan bench-impact bench-diff bench-quickstart bench-apply bench-webhooks bench-bot bench-checkout bench-state bench-peer bench-release bench-editor bench-witness
 
 help:
 	@echo "make demo    a pull request from plan to prod, on this machine (a few minutes)"
@@ -59,6 +59,7 @@ help:
 	@echo "make bench-editor   what a keystroke takes in an editor, over 1,000 and 5,000 models (not part of make bench)"
 	@echo "make bench-peer   plans of SQLMesh beside ours (installs it into .venv-peer; not part of make bench)"
 	@echo "make bench-release   some of them beside those of the last release"
+	@echo "make bench-witness   what Spark's analyzer says of kept models, and what asking it takes (not part of make bench)"
 	@echo "make bench-apply   what applying and promoting cost, against hand-written Spark"
 	@echo "make clean   remove what the others made"
 
@@ -153,6 +154,9 @@ $(PEER)/.ready:
 
 bench-quickstart: $(READY)
 	@$(BIN)/python -m benchmarks.quickstart
+
+bench-witness: $(READY)
+	@$(BIN)/python -m benchmarks.witness
 
 bench-apply: $(READY)
 	@$(BIN)/python -m benchmarks.apply

@@ -1,5 +1,6 @@
-"""Branches that have an environment of their own, by the rules of the prod branch: what is sound, and what is known of
-each. Pure.
+"""Hold the records and rules of branches that have an environment, as the prod branch defines them.
+
+All functions are pure.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class BranchRecord:
 
 
 def normalize_branches(environments: Mapping[str, str] | None) -> dict[str, str]:
-    """Branch -> environment, in lower case; ValueError or RequestError for what cannot be."""
+    """Return the environment of each branch, in lower case; raise ValueError or RequestError for an invalid one."""
     named = {branch: parse_environment_name(name) for branch, name in (environments or {}).items()}
     if len(named) > BRANCHES_MOST:
         raise ValueError(f"it names more than {BRANCHES_MOST} branches")

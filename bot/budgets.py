@@ -44,7 +44,7 @@ def diff_arguments(rules: DiffRules, prefix: str = "") -> tuple[str, ...]:
 
 
 def cost_limits(record: PullRecord, budget: Budget) -> tuple[str, ...]:
-    """Return what may be computed: the budget, or what somebody approved for this head."""
+    """Return the limits of what may be computed: the budget, or what a person approved for this head."""
     names = ("--max-bytes", "--max-seconds")
     limits = zip(names, budget, record.cost_approval, strict=True)
     return tuple(f"{name}={max(most, more):.0f}" for name, most, more in limits if most is not None)

@@ -28,19 +28,19 @@ class CicdSection:
     files: Sequence[str] = ()  # of the project: those that code read, its own among them
 
     def place(self, key: str) -> Place:
-        """Return the place of a key, `rules.0.models`; of the nearest one above it without a line of its own."""
+        """Return the place of a key such as `rules.0.models`, or that of the nearest key above it with a line."""
         while key and key not in self.lines:
             key = key.rpartition(".")[0]
         return Place(self.path, self.lines.get(key, 0))
 
 
 def read_section(path: str, text: str) -> CicdSection:
-    """Return the section of a config.yaml; ProjectError where the file or the section is wrong."""
+    """Return the section of a config.yaml; raise ProjectError if the file or the section is wrong."""
     return section_of(read_document(path, text, lambda _variable, _place: START))
 
 
 def section_of(document: Document, files: Sequence[str] = ()) -> CicdSection:
-    """Return the section of a configuration, with a mark for each environment variable; ProjectError."""
+    """Return the section of a configuration, with a mark for each environment variable; raise ProjectError."""
     if not isinstance(document.value, dict) or NAME not in document.value:
         return CicdSection(document.path, files=files)
     value = document.value[NAME]

@@ -156,7 +156,7 @@ def demo(keep: bool, folder: Path, form: str | None) -> int:
 
 
 def _import_extra(verb: str, module: str) -> Any:
-    """Return a module that needs `mergeplan[demo]`; RequestError when a package of it is missing."""
+    """Return a module that needs `mergeplan[demo]`; raise RequestError if a package of it is missing."""
     if any(find_spec(name) is None for name in DEMO):
         raise RequestError(
             f"`mergeplan {verb}` needs the packages of `mergeplan[demo]`.",

@@ -110,7 +110,6 @@ class BotContext:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def checkout(self, gateway: RepositoryGateway) -> Checkout:
-        """The mirror of a repository, for one of its projects."""
         with self._lock:
             if gateway.name not in self._checkouts:
                 home = project_home(self.settings, gateway.repository)
@@ -119,13 +118,15 @@ class BotContext:
             return self._checkouts[gateway.name]
 
     def config(self, checkout: Checkout, commit: str, default_branch: str) -> BotConfig | None:
-        """The rules at a commit of the prod branch; None when there is no project there, ProjectError when there is no
-        telling them."""
+        """Return the rules at a commit of the prod branch; None if there is no project.
+
+        Raise ProjectError if the configuration cannot be read.
+        """
         section = self.section(checkout, commit)
         return None if section is None else config_of(section, default_branch)
 
     def section(self, checkout: Checkout, commit: str) -> CicdSection | None:
-        """`cicd_bot` at a commit, which anybody may have written; None when there is no project, ProjectError."""
+        """Return `cicd_bot` at a commit, which may have any author; None if there is no project. Raise ProjectError."""
         source = the_one(self.configurations(checkout, commit))
         if source is None:
             return None
@@ -138,18 +139,18 @@ class BotContext:
         return self.reader.section(path, source.text, folder)
 
     def has_project(self, checkout: Checkout, commit: str, folder: str = "") -> bool:
-        """True when the project's folder, or another one, holds a configuration at that commit."""
+        """Return True if the project's folder, or the given one, holds a configuration at that commit."""
         return bool(self.configurations(checkout, commit, folder))
 
     def configurations(self, checkout: Checkout, commit: str, folder: str = "") -> tuple[Source, ...]:
-        """The configurations in the project's folder, or in another one, at a commit: a project has one."""
+        """Return the configurations in the project's folder, or in the given one, at a commit; a project has one."""
         paths = ((name, (Path(folder or checkout.project) / name).as_posix()) for name in CONFIGS)
         texts = ((name, checkout.read(commit, path)) for name, path in paths)
         sources = (Source(name, text) for name, text in texts if text is not None)
         return tuple(source for source in sources if source.is_configuration)
 
     def no_project(self, checkout: Checkout, subject: str) -> Finished:
-        """The end of a plan that found no project; `subject` is what would leave none."""
+        """Return the failed result of a plan that found no project; `subject` is the change that would leave none."""
         path = (Path(checkout.project) / CONFIGS[0]).as_posix()
         hint = "Bring the file back; to move the project, tell the bot's operator its new folder."
         return failure_result(
@@ -158,15 +159,15 @@ class BotContext:
 
     @contextmanager
     def project(self, checkout: Checkout, commit: str) -> Iterator[Path]:
-        """The project's folder as it is at a commit."""
         with checkout.files(commit, checkout.project) as project:
             yield project
 
     @contextmanager
     def gateways(self, checkout: Checkout, base: str, run_id: str) -> Iterator[Path]:
-        """The base commit's configuration in a file: a pull request does not choose the Spark it runs on, nor its jars.
+        """Yield a file with the base commit's configuration: a pull request chooses neither its Spark nor the jars.
 
-        One that is code stands in its own folder. Where the base has no project yet it is the embedded Spark.
+        A configuration that is code is yielded in its own folder. If the base has no project yet, the embedded Spark is
+        used.
         """
         source = next(iter(self.configurations(checkout, base)), Source(CONFIGS[0], EMBEDDED))
         if source.is_code:
@@ -188,7 +189,7 @@ class BotContext:
         on_event: Callable[[Line], None] = lambda line: None,
         should_stop: Callable[[], str] = lambda: "",
     ) -> Finished:
-        """Runs the planner once, on record from start to end."""
+        """Run the planner once and record the run from start to end."""
         repository, arguments = call.job.repository, call.arguments
         purpose = " ".join(arguments[:2])
         child_run = f"{call.run_id}-{arguments[0]}"
@@ -226,18 +227,17 @@ class BotContext:
         return self._raise_if_shutdown(call, finished)
 
     def _prepare_next(self) -> None:
-        """From now on a child waits for the next plan."""
         if self.standby and not self.closing.is_set():
             self.standby.prepare()
 
     def _raise_if_shutdown(self, call: PlannerCall, finished_run: Finished) -> Finished:
-        """How it ended; ShuttingDown where the service ends, or another one has taken the job over."""
+        """Return the finished run; raise ShuttingDown if the service ends or another worker has taken the job over."""
         if finished_run.stopped == SHUTDOWN or (call.job.worker and not self.inbox.queue.holds(call.job)):
             raise ShuttingDown
         return finished_run
 
     def _packages(self, call: PlannerCall, should_stop: Callable[[], str]) -> Path | None:
-        """The packages of the project in the folder, installed if need be; None for what runs none of its code."""
+        """Return the folder with the project's packages, installed if missing; None if the command runs no code."""
         if call.arguments[0] not in RUNS_CODE:
             return None
         home = project_home(self.settings, call.job.repository)
@@ -246,7 +246,7 @@ class BotContext:
         return packages_folder(self.settings, home, wanted, os.environ, should_stop)
 
     def _lay_dbt_packages(self, call: PlannerCall, should_stop: Callable[[], str]) -> None:
-        """A dbt project opens with its packages only, whatever is asked of it."""
+        """Put the packages into a dbt project, which opens only with them, for any command."""
         if not is_dbt_project(call.folder):
             return
         home = project_home(self.settings, call.job.repository)
@@ -255,7 +255,7 @@ class BotContext:
 
     @contextmanager
     def _record_progress(self, call: PlannerCall, on_event: Callable[[Line], None]) -> Iterator[Callable[[Line], None]]:
-        """What hears a run's lines: its progress is noted for the pages, whichever process shows them."""
+        """Yield a listener for the lines of a run that records the progress of a plan for the pages of any process."""
         if call.arguments[0] != "plan":
             yield on_event
             return
@@ -277,24 +277,23 @@ class BotContext:
 
 
 def _note(arguments: tuple[str, ...]) -> str:
-    """What a run for prod is about: `#7`, or a commit."""
+    """Return the subject of a run for prod: `#7`, or a commit."""
     return arguments[arguments.index("--note") + 1] if "--note" in arguments else ""
 
 
 def failure_result(message: str, kind: str, *, path: str = "", line: int = 0, hint: str = "") -> Finished:
-    """The end of a run that needed no planner to fail."""
+    """Return the result of a run that failed before a planner started."""
     error = ErrorLine(message=message, kind=kind, path=path, line=line, hint=hint)
     return Finished((error, ResultLine(ok=False)), 1)
 
 
 def error_result(error: MergeplanError) -> Finished:
-    """The same, by an error of ours."""
     path, line = (error.place.path, error.place.line) if error.place else ("", 0)
     return failure_result(error.message, type(error).__name__, path=path, line=line, hint=error.hint)
 
 
 def unreadable(error: CheckoutFailed) -> ProjectError:
-    """What is wrong with a commit whose files git cannot bring."""
+    """Return the ProjectError for a commit whose files git cannot read."""
     bad = isinstance(error, BadCommit)
     place = Place(error.path) if isinstance(error, BadCommit) and error.path else None
     return ProjectError(f"The files cannot be read: {error}", place=place, hint=MEND if bad else TRY_AGAIN)
@@ -305,5 +304,5 @@ def now_text() -> str:
 
 
 def moment(text: str) -> datetime:
-    """An ISO 8601 time, GitHub's Z included."""
+    """Parse an ISO 8601 time, also with GitHub's `Z`."""
     return datetime.fromisoformat(text.replace("Z", "+00:00"))

@@ -45,7 +45,6 @@ class Demo:
     service: subprocess.Popen[bytes]
 
     def say(self, text: str) -> None:
-        """Print the next thing that happens."""
         self.console.print(f"\n[bold cyan]▸[/bold cyan] {text}")
 
     def wait(self, what: str, ready: Callable[[], bool]) -> None:
@@ -91,12 +90,10 @@ class Demo:
         return run is not None and run.status == "completed" and self.body(number).count("\u23f3") == 0
 
     def prod(self) -> None:
-        """Print what prod shows now."""
         self.console.print(f"\n[bold]prod:[/bold] select * from {VIEW} order by id")
         self.console.print(self._planner("fetchdf", f"select * from {VIEW} order by id"))
 
     def has_prod(self) -> bool:
-        """Return True when prod was built."""
         lines = self._planner("environments", "--output", "json").splitlines()
         result = json.loads(lines[-1]) if lines else {}
         return any(row["name"] == "prod" for row in result.get("environments", []))
@@ -114,7 +111,7 @@ def run_planner(folder: Path, home: Path, verb: str, *arguments: str) -> subproc
 
 
 def run_demo(folder: Path, *, keep: bool, spark: str = "") -> int:
-    """Run the whole story and return the exit code; everything lives in `folder`, which is made anew.
+    """Run the whole story and return the exit code; everything is in `folder`, which is created again.
 
     `spark` is a setting of the project's connection, such as `table_format: delta`.
     """
@@ -140,7 +137,7 @@ def run_demo(folder: Path, *, keep: bool, spark: str = "") -> int:
 
 
 def _try_spark(console: Console, folder: Path, spark: str) -> None:
-    """Start Spark once, which fetches the jars that it lacks; RequestError with its reason when it does not start."""
+    """Start Spark once, which fetches the jars that it lacks; raise RequestError with the reason if it fails."""
     console.print(f"Spark with `{spark}`")
     with console.status("Spark starts, and fetches its jars if they are not there..."):
         done = run_planner(folder, folder / "first-start", "fetchdf", "select 1 as one")

@@ -13,7 +13,7 @@ from mergeplan.planner.session.use_cases.doctor import Finding
 
 
 def github() -> Iterator[Finding]:
-    """Who the bot is on GitHub; nothing is asked where it has no login."""
+    """Yield the bot's login on GitHub; do not call GitHub without credentials."""
     try:
         settings = load_settings()
         if not settings.is_app and not settings.github_token.get_secret_value():

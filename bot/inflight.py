@@ -45,7 +45,7 @@ class Move:
 
 
 def meeting(number: int, mine: PlanView, other: PlanView) -> Meeting | None:
-    """Where two plans meet; None when they change no model in common."""
+    """Return where two plans meet; None if they change no model in common."""
     theirs = {model.name: model for model in other.models if _counts(model)}
     both = [(model, theirs[model.name]) for model in mine.models if _counts(model) and model.name in theirs]
     if not both:
@@ -81,7 +81,6 @@ def _takes_back(mine: ModelChange, theirs: ModelChange) -> bool:
 
 
 def _lines(diff: str) -> tuple[list[str], list[str]]:
-    """Return the lines that a unified diff removes and adds."""
     body = [line for line in diff.splitlines() if not line.startswith(("---", "+++"))]
     return [line[1:] for line in body if line.startswith("-")], [line[1:] for line in body if line.startswith("+")]
 

@@ -17,7 +17,7 @@ BOT_VERBS = {
 
 
 def main() -> None:
-    """`mergeplan`."""
+    """Run `mergeplan`."""
     run_and_exit({**VERBS, **BOT_VERBS})
 
 

@@ -19,7 +19,7 @@ ROOT = "."
 
 
 def read_folders(text: str) -> tuple[str, ...]:
-    """Return the folders of a comma-separated list; ValueError for one outside, or unfit for a key."""
+    """Return the folders of a comma-separated list; raise ValueError for one outside, or unfit for a key."""
     folders = tuple(PurePosixPath(entry.strip() or ROOT).as_posix() for entry in text.split(","))
     if any(entry.startswith("/") or ".." in entry.split("/") for entry in folders):
         raise ValueError("must be a folder inside the repository")
@@ -42,7 +42,6 @@ def project_keys(repository: str, folders: Sequence[str]) -> tuple[str, ...]:
 
 
 def repository_of(key: str) -> str:
-    """Return the repository's name on GitHub."""
     return key.partition(SEPARATOR)[0]
 
 
@@ -56,7 +55,6 @@ def label_of(key: str) -> str:
 
 
 def folder_of(key: str, folders: Sequence[str]) -> str:
-    """Return the project's folder in its repository."""
     return label_of(key) or folders[0]
 
 
@@ -71,7 +69,7 @@ def add_label(name: str, label: str) -> str:
 
 
 def keep_their_prods(prods: Mapping[str, str], folders: Sequence[str]) -> None:
-    """RequestError where the order of the folders would give one project the prod of another.
+    """Raise RequestError if the order of the folders would give one project the prod of another.
 
     `prods`: by the key of each prod that was built, the folder that it was promoted from ('': not known).
     """
@@ -87,7 +85,7 @@ def keep_their_prods(prods: Mapping[str, str], folders: Sequence[str]) -> None:
 
 
 def another_project(folder: str, second_folder: str) -> RequestError:
-    """Prod was promoted from the project of one folder, which is still there, and another one is given for it."""
+    """Return the error for a prod that was promoted from one folder, still a project, when another folder is given."""
     return RequestError(
         f"Prod was promoted from the project in `{folder}`, and MERGEPLAN_PROJECT_PATH gives that in `{second_folder}` "
         f"for it: every table of prod would be removed.",
@@ -97,7 +95,7 @@ def another_project(folder: str, second_folder: str) -> RequestError:
 
 
 def inside(paths: Iterable[str], folder: str) -> tuple[str, ...]:
-    """Those of a repository's paths that are in a folder, by their names there.
+    """Return the paths of a repository that are in a folder, relative to it.
 
     >>> inside(["README.md", "dbt/models/a.sql"], "dbt")
     ('models/a.sql',)

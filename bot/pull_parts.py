@@ -103,7 +103,7 @@ class PendingOverride:
 
 @dataclass(frozen=True)
 class PlanWishes:
-    """What people asked of the next plan."""
+    """The requests of people for the next plan."""
 
     again: bool = False  # another plan of the same head
     overrides: tuple[PendingOverride, ...] = ()
@@ -173,7 +173,7 @@ NOT_REVERSED = Reversal()
 
 @dataclass(frozen=True)
 class PullRollback:
-    """A rollback that somebody asked for here, and what became of the last one."""
+    """A rollback that was requested here, and the result of the last one."""
 
     by: str = ""
     to: int = 0  # the revision that was named; 0 for the one before its own

@@ -34,7 +34,7 @@ from mergeplan.bot.results import PlannerOutcome, unpack_outcome
 
 
 class PullState(StrEnum):
-    """Where a pull request stands."""
+    """The state of a pull request."""
 
     NEW = "new"  # seen, nothing decided for this head
     HELD = "held"  # from a fork, and nobody has allowed this head
@@ -68,7 +68,7 @@ AFTER_MERGE = frozenset({PullState.MERGED, PullState.PROMOTED, PullState.UNPROMO
 
 
 class Prod(StrEnum):
-    """Where a repository's prod stands."""
+    """The state of a repository's prod."""
 
     UNKNOWN = "unknown"
     BUILDING = "building"
@@ -113,7 +113,7 @@ def is_label(one: str, other: str) -> bool:
 
 @dataclass(frozen=True)
 class Posted:
-    """A comment that stands on GitHub."""
+    """A comment that exists on GitHub."""
 
     id: int
     author: str
@@ -214,7 +214,7 @@ class PullRecord:
 
     @property
     def is_settled(self) -> bool:
-        """True while nothing runs or is about to: who asked for a run gets its answer."""
+        """True while nothing runs or is about to run, so that a request for a run can be answered."""
         return self.state in SETTLED or (self.state is PullState.MERGED and self.rules.held)
 
     def is_kept(self, now: float) -> bool:
@@ -233,7 +233,7 @@ class PullRecord:
 
     @property
     def cost_approval(self) -> tuple[int, float]:
-        """The bytes and seconds that somebody approved for the head as it is."""
+        """The bytes and seconds that a person approved for the present head."""
         return self.permits.cost if self.permits.cost_head == self.head else (0, 0.0)
 
     @property
@@ -288,7 +288,7 @@ class ProdRecord:
     branches: tuple[BranchRecord, ...] = ()  # other branches, which have environments of their own
 
     def follows(self, branch: str, number: int) -> bool:
-        """Return True for a pull request into a branch with an environment of its own, now or before."""
+        """Return True for a pull request into a branch that has, or had, an environment."""
         previews = (preview.number for record in self.branches for preview in record.previews)
         return any(record.branch == branch for record in self.branches) or number in previews
 
@@ -319,9 +319,9 @@ class Answer:
 
 @dataclass(frozen=True)
 class Press:
-    """What somebody pressed or ticked in place of writing a comment.
+    """A button that was pressed or a box that was ticked in place of a written comment.
 
-    `keys` is a button's identifier, with the `head` of the check that it stands on; or the boxes of the plan comment,
+    `keys` is a button's identifier, with the `head` of the check that contains it; or the boxes of the plan comment,
     each its line before it was ticked.
     """
 

@@ -93,12 +93,12 @@ class PlannerOutcome:
 
     @property
     def is_too_costly(self) -> bool:
-        """True when the plan was made, and nothing is computed before somebody allows its cost."""
+        """True if the plan was made, and nothing is computed before a person allows its cost."""
         return bool(self.plan) and any(problem.kind == "TooCostly" for problem in self.problems)
 
     @property
     def may_pass_later(self) -> bool:
-        """True when nothing has to be mended: somebody else held what it needs, the world moved, Spark was away."""
+        """True if nothing has to be fixed: another process held what it needs, the state changed, Spark was away."""
         return not self.ok and any(problem.retry for problem in self.problems)
 
 
@@ -116,9 +116,9 @@ def pack_outcome(lines: Iterable[Kept], exit_code: int) -> str:
 
 @lru_cache(maxsize=REMEMBERED)
 def unpack_outcome(text: str) -> PlannerOutcome | None:
-    """Return the outcome of a `packed` text; None when there is none, or one of another version.
+    """Return the outcome of a `packed` text; None if there is none, or one of another version.
 
-    Records that are read anew hold equal texts: a comment and its checks parse theirs once.
+    Records that are read again have equal texts, so a comment and its checks parse theirs once.
     """
     if not text:
         return None

@@ -32,7 +32,7 @@ WITHOUT_EFFECT = frozenset({"check_if_blocked_on_deploy_to_prod", "pr_include_un
 
 
 def _restore_off(value: object) -> object:
-    """YAML reads `off` as false."""
+    """Restore `off`, which YAML reads as false."""
     if isinstance(value, dict):
         return {key: _restore_off(content) for key, content in value.items()}
     return "off" if value is False else value
@@ -66,12 +66,12 @@ def _namespace(word: str | None) -> str:
 
 
 def _every_role(own: Mapping[str, Role]) -> dict[str, Role]:
-    """Of every command, by default where the project says nothing of it."""
+    """Return the role that every command needs, the default if the project sets none."""
     return {**DEFAULT_NEEDS, **own}
 
 
 def _by_selector(detail: Detail | dict[str, Detail]) -> dict[str, Detail]:
-    """One word is for all models; those that no selector fits are counted."""
+    """Return the detail by selector; one word applies to all models, and models without a selector are counted."""
     return {"*": "counts", **detail} if isinstance(detail, dict) else {"*": detail}
 
 
@@ -202,7 +202,7 @@ class BotConfig(BaseModel):
         return tuple(rule.rule() for rule in self.rules)
 
     def update_prod(self, prod: ProdRecord) -> ProdRecord:
-        """Store in prod's record what is shown of the rules, and taken in, while nobody reads them."""
+        """Store in prod's record the rules that are shown and applied when no configuration is read."""
         needs = {verb: role for verb, role in self.permissions.items() if DEFAULT_NEEDS.get(verb) != role}
         return replace(
             prod,
@@ -214,7 +214,7 @@ class BotConfig(BaseModel):
 
 
 def config_of(section: CicdSection, default_branch: str) -> BotConfig:
-    """Return the rules of a section; ProjectError names a wrong or unknown key and its line."""
+    """Return the rules of a section; raise ProjectError, with key and line, for a wrong or unknown key."""
     heeded = {} if section.value is None else section.value
     if isinstance(heeded, dict):
         heeded = {key: value for key, value in heeded.items() if key not in WITHOUT_EFFECT}

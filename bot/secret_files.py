@@ -1,6 +1,6 @@
-"""The files of MERGEPLAN_SECRETS_DIR: each is a variable, named as in the environment, and must be readable as one.
+"""Read the files of MERGEPLAN_SECRETS_DIR, each a variable, named as in the environment and readable as one.
 
-What is wrong with a file is said by its name; nothing of what it holds is shown.
+An error names the file and shows nothing of its content.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def check_secret_files(folder: Path, names: Collection[str], environ: Mapping[st
 
 
 def list_secret_files(folder: Path) -> list[Path]:
-    """Return the files with our prefix, sorted; RequestError when the folder cannot be listed."""
+    """Return the files with mergeplan's prefix, sorted; raise RequestError if the folder cannot be listed."""
     try:
         return sorted(path for path in folder.iterdir() if path.name.lower().startswith(PREFIX))
     except OSError as error:

@@ -135,20 +135,20 @@ class Settings(BaseSettings):
         return self.state_url.get_secret_value() or f"sqlite:///{self.home.resolve() / 'bot.db'}"
 
     def secret_paths(self) -> tuple[Path, ...]:
-        """The files and folders that project code may not read, wherever they lie; it reads its own checkout."""
+        """Return the files and folders that project code may not read, anywhere on disk; it reads its own checkout."""
         kind, _, rest = self.database_url.partition(":///")
         file = Path(rest.partition("?")[0]) if kind.startswith("sqlite") and rest else None
         paths = (self.home, self.github_private_key_path, self.secrets_dir, file)
         return tuple(path.resolve() for path in paths if path)
 
     def spark_variables(self) -> dict[str, str]:
-        """What a planner child is told of how far its own Spark is confined."""
+        """Return the variables that tell a planner child how far to confine its own Spark."""
         addresses = self.isolation_spark_addresses
         variables = {SPARK: self.isolation_spark, ADDRESSES: addresses, FOLDERS: self.isolation_spark_folders}
         return {name: value for name, value in variables.items() if value or (name == ADDRESSES and value is not None)}
 
     def secrets(self) -> tuple[str, ...]:
-        """Every text that must never leave this process."""
+        """Return every text that must never leave this process."""
         url = self.state_url.get_secret_value()
         values = (
             self.webhook_secret,
@@ -184,7 +184,7 @@ def _character_pattern(character: str) -> str:
 
 
 def _https(address: str) -> str:
-    """An address that may be empty, and is encrypted unless it is this machine's."""
+    """Accept an empty address, an https one, or a plain http one of this machine; raise ValueError otherwise."""
     url = urlsplit(address)
     is_local = url.scheme == "http" and url.hostname in ("127.0.0.1", "localhost")
     if address and not is_local and (url.scheme != "https" or not url.hostname):
@@ -193,7 +193,10 @@ def _https(address: str) -> str:
 
 
 def load_settings(overrides: Mapping[str, Any] | None = None) -> Settings:
-    """The settings of this process's environment; RequestError names the variable that is wrong, never its value."""
+    """Read the settings from this process's environment.
+
+    Raise RequestError that names the wrong variable, never its value.
+    """
     folder = os.environ.get("MERGEPLAN_SECRETS_DIR")
     if folder and not Path(folder).is_dir():
         raise RequestError(f"MERGEPLAN_SECRETS_DIR is not usable: `{folder}` is no folder.")
@@ -215,7 +218,7 @@ def load_settings(overrides: Mapping[str, Any] | None = None) -> Settings:
 
 
 def check_for_service(settings: Settings) -> Settings:
-    """The settings when a service may start with them; RequestError when a secret that guards the door is missing."""
+    """Return the settings if a service may start with them; raise RequestError if a secret is missing."""
     if not settings.webhook_secret.get_secret_value().strip():
         raise RequestError(
             "MERGEPLAN_WEBHOOK_SECRET is empty: anybody could send webhooks.",
@@ -225,7 +228,7 @@ def check_for_service(settings: Settings) -> Settings:
 
 
 def check_for_github(settings: Settings) -> Settings:
-    """The settings when they can log in to GitHub: a token, or an App's id and private key."""
+    """Return the settings if they can log in to GitHub, by a token or an App's id and key; raise RequestError."""
     if settings.is_app and not settings.github_private_key.get_secret_value().strip():
         raise RequestError(
             "MERGEPLAN_GITHUB_APP_ID is set but the private key is empty.", hint="Set MERGEPLAN_GITHUB_PRIVATE_KEY."
@@ -245,7 +248,6 @@ def check_for_github(settings: Settings) -> Settings:
 
 
 def _is_key(text: str) -> bool:
-    """True for a private key in PEM."""
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 

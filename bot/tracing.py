@@ -38,7 +38,7 @@ class Tracing:
         """Record a finished step of the current one that took so long."""
 
     def note(self, **attributes: object) -> None:
-        """More about the current step."""
+        """Add attributes to the current step."""
 
     def close(self) -> None:
         """Send the waiting spans, for a few seconds."""
@@ -106,7 +106,7 @@ class RunTrace:
         self._stage, self._since = "", 0.0
 
     def trace_line(self, line: Line) -> None:
-        """One more line of the run."""
+        """Record a line of the run as a span."""
         if isinstance(line, StageLine | ResultLine):
             if self._stage:
                 self._tracing.record_span(f"stage {self._stage}", time.monotonic() - self._since)
@@ -119,7 +119,7 @@ class RunTrace:
 
 
 def open_tracing(environ: Mapping[str, str]) -> Tracing:
-    """Open the tracing of the standard variables; RequestError where it is not available."""
+    """Open the tracing of the standard variables; raise RequestError if it is not available."""
     off = environ.get("OTEL_SDK_DISABLED", "").lower() == "true" or environ.get("OTEL_TRACES_EXPORTER") == "none"
     endpoint = next((name for name in ENDPOINTS if environ.get(name)), "")
     if off or not endpoint:
@@ -135,7 +135,7 @@ def open_tracing(environ: Mapping[str, str]) -> Tracing:
 
 
 def _span_attributes(attributes: Mapping[str, object]) -> dict[str, Any]:
-    """Attributes under names of ours, of sorts that every backend takes."""
+    """Return attributes under mergeplan's names, with types that every backend accepts."""
     return {
         f"mergeplan.{name}": value if isinstance(value, (bool, int, float)) else str(value)
         for name, value in attributes.items()

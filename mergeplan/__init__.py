@@ -54,7 +54,7 @@ else:
     __all__ = sorted(name for names in HOMES.values() for name in names)
 
     def __getattr__(name: str) -> object:
-        """A name from where it is defined."""
+        """Import a name from the module that defines it."""
         from mergeplan.lazy_names import import_name
 
         return import_name(__name__, HOMES, name)

@@ -7,7 +7,7 @@ from importlib import import_module
 
 
 def import_name(package: str, homes: Mapping[str, tuple[str, ...]], name: str) -> object:
-    """The name from the module that defines it; `homes` has the names of each. AttributeError for any other name."""
+    """Import the name from the module that `homes` lists it under; raise AttributeError for any other name."""
     for home, names in homes.items():
         if name in names:
             return getattr(import_module(home), name)

@@ -38,8 +38,11 @@ class SelectableModel(Protocol):
 
 
 def select_models(models: Mapping[str, SelectableModel], selector: str) -> frozenset[str]:
-    """The names that a selector means: a name or glob, `tag:x`, `owner:x`, `kind:x`; `+` before it adds what those
-    read, `+` after it what reads them. None of a model that a merge has removed; SelectorError for what is none."""
+    """Return the names of the models that a selector selects; raise SelectorError for an invalid one.
+
+    A selector is a name or glob, `tag:x`, `owner:x` or `kind:x`. `+` before it adds what those models read, `+` after
+    it what reads them. A model that a merge has removed is not selected.
+    """
     text = selector.strip()
     upstream, downstream = text.startswith("+"), text.endswith("+")
     core = text.removeprefix("+").removesuffix("+")
@@ -57,7 +60,7 @@ def select_models(models: Mapping[str, SelectableModel], selector: str) -> froze
 
 
 def find_unmatched(models: Mapping[str, SelectableModel], selectors: Iterable[str]) -> tuple[str, ...]:
-    """The selectors that mean no model: misspelt, or of models that a merge has removed."""
+    """Return the selectors that select no model: misspelt ones, and those of models that a merge has removed."""
     return tuple(selector for selector in selectors if not select_models(models, selector))
 
 

@@ -20,7 +20,7 @@ from typing import Protocol
 
 
 class Located(Protocol):
-    """What has a place in the project: a place itself, or what is looked for when it is shown."""
+    """An object with a place in the project: a place itself, or one that is searched when it is shown."""
 
     @property
     def place(self) -> Place: ...
@@ -57,7 +57,7 @@ class MergeplanError(Exception):
 
     @property
     def place(self) -> Place | None:
-        """Where it is; looked for only now."""
+        """The place of the error; searched only when it is read."""
         return self.located.place if self.located else None
 
     def __str__(self) -> str:
@@ -74,7 +74,7 @@ class RuleBroken(ProjectError):
 
 
 class CatalogUnknown(ProjectError):
-    """A name lies in a catalog that the gateway does not have, and so do `rest` others of the project."""
+    """A name in a catalog that the gateway does not have; `rest` other names of the project are in it too."""
 
     def __init__(
         self, name: str, catalog: str, gateway: str, *, place: Located | None, hint: str, rest: int = 0
@@ -85,7 +85,7 @@ class CatalogUnknown(ProjectError):
         self.name, self.catalog, self.gateway = name, catalog, gateway
 
     def with_rest(self, rest: int) -> CatalogUnknown:
-        """The error for this name and others."""
+        """Return the error for this name and `rest` others."""
         return CatalogUnknown(self.name, self.catalog, self.gateway, place=self.located, hint=self.hint, rest=rest)
 
 
@@ -139,7 +139,7 @@ class Refused(MergeplanError):
 
 
 class TooCostly(Refused):
-    """Computing it would cost more than whoever asked for it allows."""
+    """The computation would cost more than the request allows."""
 
 
 class AuditFailed(Refused):

@@ -1,7 +1,7 @@
-"""The file that this process reads, noted where its parent finds it, however this process ends.
+"""The file that this process reads, noted for its parent, however this process ends.
 
 A parser can end the process that runs it, by the end of its stack or of the machine's memory. The parent names a file
-of SIZE bytes in the environment; it is mapped, so that a note costs no call of the system.
+of SIZE bytes in the environment; it is mapped, so that a note needs no system call.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ SIZE = 4096
 
 
 def make_note(file: Path) -> None:
-    """An empty note in a new file, for a child that is yet to start."""
+    """Create a file with an empty note, for a child that is yet to start."""
     file.write_bytes(bytes(SIZE))
 
 
 def note_file(path: str) -> None:
-    """From now on this is the file that is read; '' for none."""
+    """Note that this file is read from now on; '' for none."""
     note = _note()
     if note is not None:
         text = path.encode("utf-8", "replace")[: SIZE - 1]
@@ -29,7 +29,7 @@ def note_file(path: str) -> None:
 
 
 def read_note(file: Path) -> str:
-    """The path that a child noted last; '' for none, and for what is no path below a project's folder."""
+    """Return the path that a child noted last; '' for none, and for text that is no path below a project's folder."""
     try:
         text = file.read_bytes()[:SIZE].partition(b"\0")[0].decode()
     except (OSError, ValueError):

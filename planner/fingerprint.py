@@ -1,4 +1,4 @@
-"""A model as hashes: its data part, its metadata part, its parents."""
+"""Fingerprints: a model as hashes of its data part, its metadata part, and its parents."""
 
 from __future__ import annotations
 
@@ -23,8 +23,11 @@ ALWAYS_WRITTEN = {
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """`data`: what its rows come from; `metadata`: its description, owner, audits and the like; `parents`: the
-    fingerprints it reads."""
+    """The hashes of a model.
+
+    `data`: what its rows come from. `metadata`: its description, owner, audits and the like. `parents`: the
+    fingerprints that it reads.
+    """
 
     data: str
     metadata: str
@@ -37,7 +40,7 @@ class Fingerprint:
 
 
 def digest(*parts: str) -> str:
-    """SHA-256 (hex) over the parts, each length-prefixed so that no two lists of parts run together."""
+    """Return the SHA-256 (hex) of the parts, each with its length, so that no two lists of parts run together."""
     encoded = [part.encode() for part in parts]
     return hashlib.sha256(b"".join([len(data).to_bytes(8, "big") + data for data in encoded])).hexdigest()
 

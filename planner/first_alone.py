@@ -1,4 +1,4 @@
-"""Threads that all need a thing that the first of them makes, or finds out: a schema, what a catalog knows."""
+"""Coordination of threads that need one shared result, such as a schema, which the first of them computes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 class FirstAlone:
-    """The first thread works alone, for each key; when it has succeeded, all others work at the same time."""
+    """A gate for each key: the first thread works alone; once it has succeeded, all others work at the same time."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -17,7 +17,7 @@ class FirstAlone:
 
     @contextmanager
     def turn(self, key: str) -> Iterator[bool]:
-        """A context that is entered alone, with True, until one that was so entered has ended without an error."""
+        """Enter alone, yielding True, until one such turn has ended without an error; then yield False to all."""
         with self._lock:
             first = self._first.setdefault(key, threading.Lock())
         first.acquire()

@@ -1,7 +1,7 @@
 """Half-open intervals [start, end) in UTC, and the cron ticks that bound them.
 
-All arithmetic of a plan's time is here: which intervals are loaded, which are missing, how they are split into
-batches. An `Interval` never holds its end; a `Timeline` is a sorted tuple of intervals that neither touch nor overlap.
+All arithmetic of a plan's time is here: which intervals are loaded, which are missing, how they are split into batches.
+An `Interval` never holds its end; a `Timeline` is a sorted tuple of intervals that neither touch nor overlap.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Interval:
             raise ValueError(f"an interval must end after it starts: {self.start} .. {self.end}")
 
     def __str__(self) -> str:
-        """As it is shown to users: `2020-01-01 - 2020-01-07` with the last day inside, times only when they matter."""
+        """Return the text for users: `2020-01-01 - 2020-01-07` with the last day inside, times only if they matter."""
         last = self.end - timedelta(seconds=1)
         if self.start.time() == self.end.time() == datetime.min.time():
             return f"{self.start:%Y-%m-%d} - {last:%Y-%m-%d}"
@@ -48,8 +48,9 @@ class Interval:
 
 
 def partitions(interval: Interval, unit_seconds: int) -> tuple[str, ...]:
-    """The partitions of a time-partitioned table that an interval covers, as the text of their starts; the longest is a
-    day.
+    """Return the partitions of a time-partitioned table that an interval covers, as the text of their starts.
+
+    The longest is a day.
 
     >>> partitions(Interval(datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 3, tzinfo=UTC)), 86_400)
     ('2026-01-01', '2026-01-02')
@@ -65,7 +66,7 @@ Timeline = tuple[Interval, ...]
 
 @dataclass(frozen=True)
 class Cron:
-    """When a model is due: a cron expression, or `@daily` and the like, in the time zone `tz` ('': UTC).
+    """The schedule of a model: a cron expression, or `@daily` and the like, in the time zone `tz` ('': UTC).
 
     Intervals are in UTC, in units of `given_unit` ('': the largest that fits between the cron's ticks).
     """
@@ -75,19 +76,19 @@ class Cron:
     given_unit: str = ""
 
     def floor(self, at: datetime) -> datetime:
-        """The last tick at or before `at`, in UTC."""
+        """Return the last tick at or before `at`, in UTC."""
         return _floor(self.text, self.tz, at)
 
     def next_tick(self, at: datetime) -> datetime:
-        """The first tick after `at`, in UTC."""
+        """Return the first tick after `at`, in UTC."""
         return _next_tick(self.text, self.tz, at)
 
     def due(self, at: datetime) -> datetime:
-        """The time up to which a table should be loaded: the complete units before the last tick."""
+        """Return the time up to which a table should be loaded: the complete units before the last tick."""
         return self.cut(self.floor(at))
 
     def cut(self, at: datetime) -> datetime:
-        """The start of the unit that `at` lies in: a cron at five o'clock still computes whole days."""
+        """Return the start of the unit that contains `at`: a cron at five o'clock still computes whole days."""
         if self.unit == "year":
             return at.replace(month=1, day=1, hour=0, minute=0, second=0, microsecond=0)
         if self.unit == "month":
@@ -96,7 +97,7 @@ class Cron:
         return datetime.fromtimestamp(at.timestamp() // seconds * seconds, UTC)
 
     def cuts(self, interval: Interval) -> Iterator[datetime]:
-        """The start of every unit that begins within [start, end)."""
+        """Yield the start of every unit that begins within [start, end)."""
         at = self.cut(interval.start)
         while at < interval.end:
             if at >= interval.start:
@@ -104,12 +105,12 @@ class Cron:
             at = self.next_cut(at)
 
     def next_cut(self, at: datetime) -> datetime:
-        """The start of the unit after the one that `at` lies in."""
+        """Return the start of the unit after the one that contains `at`."""
         longest = {"year": 366, "month": 31}.get(self.unit, 0) * UNITS["day"] or UNITS[self.unit]
         return self.cut(self.cut(at) + timedelta(seconds=longest))
 
     def ceiling(self, at: datetime) -> datetime:
-        """The start of a unit at or after `at`."""
+        """Return the start of a unit at or after `at`."""
         return at if self.cut(at) == at else self.next_cut(at)
 
     @property
@@ -119,7 +120,7 @@ class Cron:
 
 
 def cron_error(text: str) -> str | None:
-    """Why a cron expression is invalid, or None if it is valid."""
+    """Return why a cron expression is invalid, or None if it is valid."""
     try:
         next(CronSim(NAMED.get(text, text), datetime(2024, 1, 1, tzinfo=UTC)))
     except (CronSimError, StopIteration) as error:
@@ -156,7 +157,7 @@ def _zone(name: str) -> tzinfo:
 
 
 def is_zone(name: str) -> bool:
-    """True for the name of a time zone, such as `Europe/Berlin`."""
+    """Return True for the name of a time zone, such as `Europe/Berlin`."""
     try:
         _zone(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -165,7 +166,7 @@ def is_zone(name: str) -> bool:
 
 
 def merge(intervals: Iterable[Interval]) -> Timeline:
-    """The same time in as few intervals as possible, sorted; neighbours that touch become one."""
+    """Return the same time in as few intervals as possible, sorted; neighbours that touch become one."""
     merged: list[Interval] = []
     for interval in sorted(intervals):
         if merged and interval.start <= merged[-1].end:
@@ -176,7 +177,7 @@ def merge(intervals: Iterable[Interval]) -> Timeline:
 
 
 def subtract(whole: Iterable[Interval], taken: Iterable[Interval]) -> Timeline:
-    """What of `whole` lies in none of `taken`."""
+    """Return the time of `whole` that is in none of `taken`."""
     left = list(merge(whole))
     for hole in merge(taken):
         pieces: list[Interval] = []
@@ -193,18 +194,18 @@ def subtract(whole: Iterable[Interval], taken: Iterable[Interval]) -> Timeline:
 
 
 def intersection(one: Iterable[Interval], other: Iterable[Interval]) -> Timeline:
-    """The time that both cover."""
+    """Return the time that both cover."""
     whole = merge(one)
     return subtract(whole, subtract(whole, other))
 
 
 def build_timeline(start: datetime, end: datetime) -> Timeline:
-    """[start, end) as a timeline; nothing when it would be empty."""
+    """Return [start, end) as a timeline, or () if it is empty."""
     return (Interval(start, end),) if start < end else ()
 
 
 def batches(cron: Cron, timeline: Timeline, size: int | None) -> tuple[Interval, ...]:
-    """The timeline split into batches of at most `size` units (None: one batch per interval), in order of time."""
+    """Split the timeline into batches of at most `size` units (None: one batch per interval), in order of time."""
     if size is None:
         return timeline
     cut: list[Interval] = []
@@ -216,7 +217,7 @@ def batches(cron: Cron, timeline: Timeline, size: int | None) -> tuple[Interval,
 
 
 def add_lookback(cron: Cron, missing: Timeline, lookback: int, earliest: datetime) -> Timeline:
-    """Each missing interval reaches back `lookback` units, for late rows, but never before `earliest`."""
+    """Extend each missing interval by `lookback` units, for late rows, but never before `earliest`."""
     if not lookback:
         return missing
     reached: list[Interval] = []

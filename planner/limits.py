@@ -1,7 +1,7 @@
-"""Limits of the processor's time and of memory for what one text of a project may take, whatever it makes a parser do.
+"""Limits of processor time and memory for one text of a project, whatever it makes a parser do.
 
-Time is this process's own: waiting for others does not count. It is limited in a process's main thread only, where
-Python delivers signals.
+Time is this process's own: waiting for others does not count. It is limited in a process's main thread only, because
+Python delivers signals there.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from mergeplan.planner.errors import ProjectError
 
 SECONDS = 60.0  # for a file
 MEMORY = 2 << 30
-AGAIN = 1.0  # seconds after which the exception is raised again, where somebody has swallowed it
+AGAIN = 1.0  # seconds after which the exception is raised again, if code has swallowed it
 _STATUS = Path("/proc/self/statm")
 _DATA = 5  # the field that RLIMIT_DATA is compared with
 
 
 class _TimeUp(BaseException):
-    """Not an Exception, so that nothing on the way takes it for an error of its own."""
+    """The signal that the time is over; no Exception, so that no handler takes it for an error of its own."""
 
 
 @contextmanager
 def limit_resources(
     error: Callable[[str], ProjectError], seconds: float = SECONDS, memory: int = MEMORY
 ) -> Iterator[None]:
-    """Within, more than so many seconds or bytes, or nesting that is too deep, is a ProjectError, made by `error`."""
+    """Raise a ProjectError, made by `error`, if the body takes more seconds or bytes, or is nested too deeply."""
     try:
         with _limit_memory(memory), _limit_time(seconds):
             yield
@@ -87,7 +87,7 @@ def _limit_memory(growth: int) -> Iterator[None]:
 
 
 def _data() -> int:
-    """The bytes of this process that count; 0 where the system does not say."""
+    """Return the bytes of this process that count; 0 if the system does not say."""
     with suppress(OSError, IndexError, ValueError):
         return int(_STATUS.read_text().split()[_DATA]) * resource.getpagesize()
     return 0

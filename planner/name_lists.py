@@ -1,4 +1,4 @@
-"""Lists of names that stand in a data file beside the module that reads them."""
+"""Lists of names in a data file beside the module that reads them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ Lists = Mapping[str, tuple[str, ...]]
 
 
 def read_lists(package: str, file: str) -> dict[str, Lists]:
-    """Section -> key -> its names. A file is as `configparser` reads it: `[section]`, `key = names`, and a line that
-    begins with a blank goes on with the one before."""
+    """Return section -> key -> its names.
+
+    A file is as `configparser` reads it: `[section]`, `key = names`, and a line that begins with a blank continues the
+    one before.
+    """
     parser = RawConfigParser(delimiters=("=",))
     parser.optionxform = str  # type: ignore[assignment,method-assign]  # names differ by case
     parser.read_string(files(package).joinpath(file).read_text(encoding="utf-8"))

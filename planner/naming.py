@@ -1,4 +1,4 @@
-"""The names of columns; of tables, by version, and of views, by environment, as config.yaml defines them.
+"""Names of columns; of tables, by version, and of views, by environment, as config.yaml defines them.
 
 The name of a table has two parts in the default catalog, and three in any other: `lake.shop.orders`. So each table has
 one name.
@@ -54,7 +54,7 @@ class ColumnName(str):
 
     @property
     def key(self) -> str:
-        """Return the name as it stands among expressions: in back-ticks unless it is a word."""
+        """The name as it is written among expressions: in back-ticks unless it is a word."""
         return str(self) if _PLAIN.fullmatch(self) else quote_column(self)
 
 
@@ -99,7 +99,7 @@ def quote_name(name: str) -> str:
 
 
 def quote_field(name: str) -> str:
-    """Return the name of a struct's field as it stands in the text of a type: in back-ticks where Spark needs them."""
+    """Return the name of a struct's field as the text of a type has it: in back-ticks if Spark needs them."""
     return name if _FIELD_WORD.fullmatch(name) else quote_column(name)
 
 
@@ -123,19 +123,19 @@ def quote_fields(type_text: str) -> str:
 
 @lru_cache(maxsize=65536)
 def parts_of(name: str) -> tuple[str, str, str]:
-    """Catalog ('' for the default one), schema and table of a name."""
+    """Return the catalog ('' for the default one), schema and table of a name."""
     first, table = name.rsplit(".", 1)
     catalog, _, schema = first.rpartition(".")
     return catalog, schema, table
 
 
 def qualify_table(catalog: str, schema: str, table: str) -> str:
-    """A name of its parts; `catalog` is '' for the default one."""
+    """Return the name of these parts; `catalog` is '' for the default one."""
     return f"{catalog}.{schema}.{table}" if catalog else f"{schema}.{table}"
 
 
 class Suffix(StrEnum):
-    """Which part of a view's name contains the environment."""
+    """The part of a view's name that contains the environment."""
 
     SCHEMA = "schema"
     TABLE = "table"
@@ -143,7 +143,7 @@ class Suffix(StrEnum):
 
 
 class Convention(StrEnum):
-    """What a physical table's name contains besides its version."""
+    """The content of a physical table's name besides its version."""
 
     SCHEMA_AND_TABLE = "schema_and_table"
     TABLE_ONLY = "table_only"
@@ -152,7 +152,7 @@ class Convention(StrEnum):
 
 @dataclass(frozen=True)
 class Naming:
-    """How a project names tables and views; patterns are regular expressions that match from the start, the first wins.
+    """The names of a project's tables and views; patterns are regular expressions from the start, the first match wins.
 
     `catalogs` are (pattern of an environment's name, catalog of its views), `schemas` (pattern of a model's schema,
     schema of its physical tables). `default` is the default catalog, '' for Spark's own.
@@ -165,8 +165,11 @@ class Naming:
     default: str = ""
 
     def view(self, model: str, environment: str) -> str:
-        """`shop.orders` is `shop.orders` in prod, and in dev `shop__dev.orders`, `shop.orders__dev` or
-        `spark_catalog__dev.shop.orders`; in the model's catalog, or in that of the environment if it has one."""
+        """Return the name of a model's view, in the model's catalog or in the one of the environment.
+
+        `shop.orders` is `shop.orders` in prod, and in dev `shop__dev.orders`, `shop.orders__dev` or
+        `spark_catalog__dev.shop.orders`.
+        """
         catalog, schema, table = parts_of(model)
         own = self.default or SESSION_CATALOG
         catalog = _first(self.catalogs, environment) or catalog
@@ -181,7 +184,10 @@ class Naming:
         return qualify_table("" if catalog == own else catalog, schema, table)
 
     def table(self, model: str, version: str) -> str:
-        """`shop.orders` at version `ab12` is `mergeplan__shop.shop__orders__ab12` by default; in its catalog."""
+        """Return the name of a table, in the model's catalog.
+
+        `shop.orders` at version `ab12` is `mergeplan__shop.shop__orders__ab12` by default.
+        """
         catalog, schema, table = parts_of(model)
         physical = _first(self.schemas, schema) or f"{PHYSICAL}{schema}"
         full = f"{schema}__{table}__{version}"
@@ -193,8 +199,10 @@ class Naming:
         return qualify_table(catalog, physical, full)
 
     def placement(self, model: str) -> str:
-        """The part of a physical table's name that the project's settings determine; '' by default. It is part of the
-        version, so that one version is one table."""
+        """Return the part of a physical table's name that the project's settings determine; '' by default.
+
+        It is part of the version, so that one version is one table.
+        """
         schema = _first(self.schemas, parts_of(model)[1])
         return f"{schema}/{self.convention}" if schema or self.convention is not Convention.SCHEMA_AND_TABLE else ""
 

@@ -1,7 +1,7 @@
-"""Our frozen dataclasses as JSON and back, by their own type hints; what equals its default is left out, and so is a
-field whose metadata says `json: False`.
+"""Conversion of our frozen dataclasses to JSON and back, by their own type hints.
 
-Leaving defaults out keeps the text of an old value what it was when a later version adds a field.
+A value that equals its default is left out, and so is a field whose metadata says `json: False`. So the text of an old
+value stays the same when a later version adds a field.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SCALARS = (str, int, float, bool)
 
 
 def encode_json(value: object) -> Json:
-    """The value as JSON data; TypeError for a type that has no such form.
+    """Return the value as JSON data; raise TypeError for a type that has no such form.
 
     >>> from mergeplan.planner.intervals import Cron
     >>> encode_json(Cron("@daily"))
@@ -49,13 +49,13 @@ def encode_json(value: object) -> Json:
 
 
 def decode_json(kind: type[T], data: Json) -> T:
-    """The value that `to_json` made the data from; TypeError or ValueError when it is not of that kind."""
+    """Return the value that `encode_json` made the data from; raise TypeError or ValueError for another kind."""
     result: T = _reader(cast(Any, kind))(data)
     return result
 
 
 def canonical(data: Json) -> str:
-    """One text for equal data, whatever the order of its keys."""
+    """Return one text for equal data, whatever the order of its keys."""
     return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -65,7 +65,7 @@ def _default(field: Field[Any]) -> object:
 
 @lru_cache(maxsize=512)
 def _reader(kind: Any) -> Callable[[Json], Any]:
-    """The reader of one type; cached, because type hints are slow to resolve."""
+    """Return the reader of one type; cached, because type hints are slow to resolve."""
     origin, arguments = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
         return _optional(arguments)
@@ -105,7 +105,7 @@ def _tuple(arguments: tuple[Any, ...]) -> Callable[[Json], Any]:
 
 
 def _pairs(data: Json) -> tuple[tuple[str, str], ...]:
-    """Pairs of texts, which are what a model has most of: looked at all at once."""
+    """Return pairs of texts, the most frequent values of a model, after checking all of them at once."""
     pairs = tuple(map(tuple, data))
     if not ({*map(len, pairs)} <= {2} and {*map(type, chain.from_iterable(pairs))} <= {str}):
         raise TypeError(f"{data!r} is not pairs of str")
@@ -133,8 +133,11 @@ def _record(kind: Any) -> Callable[[Json], Any]:
 
 
 def _maker(kind: Any) -> Callable[[dict[str, Any]], Any]:
-    """What makes an object of its fields: a class that is nothing but fields is filled at once, as its `__init__` takes
-    a call for each field of a frozen class."""
+    """Return a function that makes an object from its fields.
+
+    A class that is nothing but fields is filled directly, because the `__init__` of a frozen class takes a call for
+    each field.
+    """
     has_rules = hasattr(kind, "__post_init__") or any(hasattr(vars(kind).get(f.name), "__set__") for f in fields(kind))
     if has_rules or hasattr(kind, "__slots__") or not all(field.init for field in fields(kind)):
         return lambda values: kind(**values)

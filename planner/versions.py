@@ -1,4 +1,4 @@
-"""The versions of mergeplan and of pyspark, each of which is released under two names: with Spark and as a client."""
+"""Versions of mergeplan and of pyspark, each of which is released under two names: with Spark and as a client."""
 
 from __future__ import annotations
 
@@ -10,17 +10,16 @@ PYSPARK = ("pyspark", "pyspark-client")
 
 
 def mergeplan_version() -> str:
-    """The version of this program."""
     return first_version(MERGEPLAN)
 
 
 def pyspark_version() -> str:
-    """The version of the installed pyspark, which has Spark's jars or is a client only."""
+    """Return the version of the installed pyspark, which has Spark's jars or is a client only."""
     return first_version(PYSPARK)
 
 
 def first_version(names: Sequence[str]) -> str:
-    """The version of the first of these distributions that is installed; PackageNotFoundError when none is."""
+    """Return the version of the first of these distributions that is installed; raise PackageNotFoundError for none."""
     for name in names:
         try:
             return version(name)

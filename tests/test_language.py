@@ -15,7 +15,6 @@ from tests.language import (
     pages,
     parameter_names,
     short_names,
-    unimperative_docstrings,
     variable_names,
 )
 
@@ -23,8 +22,8 @@ PARTICIPLES = 10.0  # functions of 1,000 that may be named by a participle or a 
 VAGUE_NAMES = 0.0  # assignments and parameters of 1,000 that are called `each`, `found` or `given`
 VAGUE_NAMES_OF_TESTS = 32.0  # as many assignments of 1,000 in tests: this is to fall
 PRIVATE_WORDS = 2.0  # of 1,000 words of a page
-# Of 1,000 each, and to fall: the goals are 50, 10, 450, 250 and 10.
-UNIMPERATIVE, CLAUSES, DOCUMENTED, ONE_WORD, IDLE_NAMES = 555, 122, 665, 505, 53
+CLAUSES = 3  # docstrings of 1,000 that open with a clause; ruff holds them to the imperative
+DOCUMENTED, ONE_WORD, IDLE_NAMES = 605, 493, 52  # of 1,000 each, and to fall: the goals are 450, 250 and 10
 
 
 @pytest.mark.parametrize(
@@ -53,10 +52,10 @@ def test_no_more_names_of_tests_say_nothing() -> None:
 
 
 def test_docstrings_and_names_do_not_get_worse() -> None:
-    measures = (unimperative_docstrings(), clause_docstrings(), documented_functions(), short_names(), idle_names())
-    limits = (UNIMPERATIVE, CLAUSES, DOCUMENTED, ONE_WORD, IDLE_NAMES)
+    measures = (clause_docstrings(), documented_functions(), short_names(), idle_names())
+    limits = (CLAUSES, DOCUMENTED, ONE_WORD, IDLE_NAMES)
 
-    assert [m.per_thousand <= limit for m, limit in zip(measures, limits, strict=True)] == [True] * 5
+    assert [m.per_thousand <= limit for m, limit in zip(measures, limits, strict=True)] == [True] * 4
 
 
 def test_a_command_is_a_file_that_the_table_alone_imports() -> None:

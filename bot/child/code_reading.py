@@ -18,7 +18,10 @@ from mergeplan.planner.python.config_code.reading import run_config
 
 
 def read_code_section(path: str, text: str, folder: Path, isolation: Isolation = NO_ISOLATION) -> CicdSection:
-    """The section of a config.py in its folder; ProjectError where the file fails, or the section is not plain."""
+    """Return the `cicd_bot` section of a config.py, run in its folder.
+
+    Raise ProjectError if the file fails or the section is not plain data.
+    """
     try:
         code = run_config(folder, text, {}, isolation, path)
     except Refused as error:

@@ -46,7 +46,7 @@ WRITTEN = 4  # times that is on the disk while dbt runs: archives, and what dbt 
 
 
 def read_dbt_requirements(reader: RepositoryReader, project: Path) -> DbtRequirements | None:
-    """Return what a dbt project and its own folders ask for, read as dbt resolves them; ProjectError."""
+    """Return the requirements of a dbt project and its own folders, read as dbt resolves them; raise ProjectError."""
     texts = _read_texts(project, "")
     wanted = reader.dbt_requirements(texts)
     while wanted is not None and wanted.unread and not os.path.lexists(project / wanted.install_path):
@@ -86,9 +86,9 @@ def lay_dbt_packages(
     environ: Mapping[str, str],
     should_stop: Callable[[], str],
 ) -> None:
-    """Put the packages that a project asks for into its folder, unless the repository holds them.
+    """Put the packages that a project requires into its folder, unless the repository contains them.
 
-    ProjectError with what dbt said; RequestError without a dbt; Cancelled.
+    Raise ProjectError with dbt's message, RequestError without a dbt, and Cancelled if the run is stopped.
     """
     if wanted is None or os.path.lexists(project / wanted.install_path):
         return
@@ -165,7 +165,6 @@ class _Install:
         return self.project / inside if inside in self.wanted.local else None
 
     def _run_dbt(self, work: Path) -> Path:
-        """Return the folder in which dbt has put the packages."""
         home = make_home(work, "project")
         bare = home / "project"
         for path, text in {PROJECT: BARE, **self._texts}.items():
@@ -194,7 +193,7 @@ class _Install:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """The regular files below a folder; no link is followed."""
+    """Yield the regular files below a folder; follow no link and skip `.git`."""
     for inside, names, files in os.walk(folder):
         names[:] = sorted(name for name in names if name != ".git")
         for name in sorted(files):

@@ -37,7 +37,7 @@ Texts = Callable[[str], str | None]
 
 @dataclass(frozen=True)
 class NotTaken:
-    """Why a package is not fetched, and where it is asked for: no error where the repository holds the packages."""
+    """The reason why a package is not fetched, with its place; no error if the repository contains the packages."""
 
     message: str
     path: str
@@ -46,9 +46,9 @@ class NotTaken:
 
 @dataclass(frozen=True)
 class DbtRequirements:
-    """What a dbt project asks for: the file that does, where it wants the packages, and its own folders among them.
+    """The packages that a dbt project requires: the file that names them, their folder, and local ones among them.
 
-    `files` are the texts that `dbt deps` gets, by their paths; `unread` are folders whose files nobody gave.
+    `files` are the texts that `dbt deps` gets, by their paths; `unread` are folders whose files were not given.
     """
 
     path: str
@@ -60,7 +60,7 @@ class DbtRequirements:
 
 
 def dbt_requirements_of(read: Texts) -> DbtRequirements | None:
-    """Return what the files of a dbt project ask for, None for nothing. ProjectError for a file that is no YAML."""
+    """Return the requirements in the files of a dbt project, None for none; raise ProjectError for invalid YAML."""
     documents = _read_folder(read, "")
     if PROJECT not in documents or not (asking := _asking(documents)):
         return None
@@ -125,7 +125,7 @@ def _add_folders(read: Texts, local: dict[str, str], files: dict[str, str]) -> N
 
 
 def _take_packages(documents: Mapping[str, Document], local: dict[str, str]) -> list[dict[str, Any]]:
-    """Return the packages that a folder's files ask for. ProjectError for one that is not taken."""
+    """Return the packages that a folder's files require; raise ProjectError for one that cannot be fetched."""
     packages, sources = list[dict[str, Any]](), list[str]()
     for name in (PACKAGES, DEPENDENCIES):
         if name in documents and "packages" in _mapping(documents[name]):
@@ -148,7 +148,7 @@ def _entries(document: Document) -> Iterator[tuple[int, object]]:
 
 
 def _take_entry(document: Document, index: int, entry: object, local: dict[str, str]) -> dict[str, Any]:
-    """Return one package as dbt is to read it, and add its folder to `local`. ProjectError for one not taken."""
+    """Return one package as dbt is to read it, and add its folder to `local`; raise ProjectError if it is refused."""
     at: KeyPath = ("packages", index)
     if not isinstance(entry, dict):
         raise document.error(at, "This is not a package.", COMMIT)
@@ -192,7 +192,6 @@ def _is_version(value: object) -> bool:
 
 
 def _local_folder(document: Document, at: KeyPath, value: object) -> str:
-    """Return a folder below the project's."""
     folder = PurePosixPath(str(value))
     odd = folder.is_absolute() or not folder.parts or {"..", ".git"} & set(folder.parts)
     if odd or not str(value).isprintable() or folder.parts[0].startswith("~"):
@@ -201,7 +200,7 @@ def _local_folder(document: Document, at: KeyPath, value: object) -> str:
 
 
 def _project_name(document: Document) -> str:
-    """Return the name of a package in a folder, which dbt takes as it stands."""
+    """Return the name of a package in a folder, which dbt uses unchanged."""
     name = _mapping(document).get("name")
     if not isinstance(name, str) or not PROJECT_NAME.fullmatch(name):
         raise document.error(("name",), f"`{str(name)[:80]}` is no name of a dbt project.", COMMIT)
@@ -209,7 +208,7 @@ def _project_name(document: Document) -> str:
 
 
 def _install_path(document: Document) -> str:
-    """Return the folder of the project that its packages lie in."""
+    """Return the folder of the project that contains its packages."""
     folder = PurePosixPath(str(_mapping(document).get(INSTALL_PATH) or PATHS[INSTALL_PATH][0]))
     template = TEMPLATE.search(str(folder))
     if folder.is_absolute() or not folder.parts or template or {"..", ".git"} & set(folder.parts):

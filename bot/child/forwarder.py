@@ -124,7 +124,7 @@ class _Handler(BaseHTTPRequestHandler):
         return cast("_Server", self.server).forwarder
 
     def do_GET(self) -> None:
-        """Fetch what is asked for."""
+        """Fetch the requested address."""
         forwarder = self._forwarder
         expected = f"Basic {b64encode(f'mergeplan:{forwarder.token}'.encode()).decode()}"
         if forwarder.token and self.headers.get("Proxy-Authorization") != expected:
@@ -231,7 +231,10 @@ def serve_forwarder(forwarder: Forwarder, socket_path: Path | None) -> Iterator[
 
 @contextmanager
 def private_socket() -> Iterator[Path]:
-    """A path for a socket that this process alone reaches; an address of a socket holds about a hundred characters."""
+    """Yield a path for a socket that only this process can reach.
+
+    The path is short because the address of a socket holds about a hundred characters.
+    """
     with tempfile.TemporaryDirectory(prefix="mergeplan-") as folder:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
@@ -246,7 +249,7 @@ def _is_text(content_type: str) -> bool:
 
 
 def _kind(error: BaseException) -> str:
-    """Return what failed, in words of ours: a library's may quote an address with its password."""
+    """Return the cause in fixed words, because a library's message may quote an address with its password."""
     if isinstance(error, urllib3.exceptions.SSLError):
         return "its certificate is not trusted"
     if isinstance(error, urllib3.exceptions.ProxyError):

@@ -43,7 +43,7 @@ class InstallFailed(Exception):
 
 @dataclass(frozen=True)
 class Installer:
-    """How installers run: their limits, where they may fetch from, and what the operator says of the way there."""
+    """The settings of installers: their limits, the addresses to fetch from, and the operator's variables for these."""
 
     settings: Settings
     origins: tuple[Origin, ...]  # without one there is no network
@@ -60,7 +60,7 @@ class Installer:
     def run(
         self, command: Sequence[str], work: Path, read: Sequence[str], variables: Mapping[str, str]
     ) -> tuple[int, str]:
-        """Return the exit code and what was printed; Cancelled, InstallFailed."""
+        """Return the exit code and the output; raise Cancelled or InstallFailed."""
         environment = {**plain_environment(work / "home"), **variables}
         if not self.origins:
             return self._wait(self._start(command, work, read, environment), work)
@@ -124,7 +124,7 @@ class Installer:
 
 
 def make_home(work: Path, *folders: str) -> Path:
-    """The one folder that the program may write to, below `work`, with folders in it."""
+    """Create `work`/home, the one folder that the program may write to, with the given folders in it."""
     home = work / "home"
     for folder in (home, *(home / name for name in folders)):
         folder.mkdir(parents=True)
@@ -135,7 +135,7 @@ def make_home(work: Path, *folders: str) -> Path:
 
 
 def plain_environment(home: Path) -> dict[str, str]:
-    """What any program needs, with `home` as its HOME and its place for temporary files."""
+    """Return the variables that any program needs, with `home` as HOME and as the folder for temporary files."""
     kept = {name: os.environ[name] for name in PLAIN if name in os.environ}
     return {**kept, "HOME": str(home), "TMPDIR": str(home), "PYTHONNOUSERSITE": "1"}
 

@@ -16,7 +16,7 @@ NO_CODE = frozenset({".sql", ".yaml", ".yml", ".csv", ".md", ".rst", ".txt"})
 
 
 def brings_code(changed_files: Iterable[str], project: Path) -> bool:
-    """True when a change of these paths may be one of code that the child would run; in doubt it may.
+    """Return True if a change of these paths may change code that the child would run; in doubt it may.
 
     dbt runs the templates of every file in its project, `.md` too.
 
@@ -31,7 +31,10 @@ def brings_code(changed_files: Iterable[str], project: Path) -> bool:
 
 
 def isolation_words(settings: Settings) -> str:
-    """`required`, or what is missing: nothing is isolated, or it cannot be and projects with Python are held."""
+    """Return `required`, or a sentence that says what is missing.
+
+    Either nothing is isolated, or isolation is impossible here and pull requests that bring code are held.
+    """
     if settings.isolation == NONE:
         return "none: the code of projects may do what this user may (MERGEPLAN_ISOLATION=none)"
     if why := cannot():
@@ -40,7 +43,7 @@ def isolation_words(settings: Settings) -> str:
 
 
 def confinement_words(settings: Settings) -> str:
-    """`confined`, or why no Spark that a planner starts is."""
+    """Return `confined`, or the reason why a Spark that a planner starts is not."""
     if settings.isolation == NONE or settings.isolation_spark == NONE:
         variable = SPARK if settings.isolation_spark == NONE else VARIABLE
         return f"none: Spark's Java may do what this user may ({variable}=none)"

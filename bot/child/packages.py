@@ -73,9 +73,10 @@ def packages_folder(
     environ: Mapping[str, str],
     should_stop: Callable[[], str],
 ) -> Path | None:
-    """The folder with the packages that a project asks for, installed if need be; None when it asks for none.
+    """Return the folder with the packages that a project requires; None if it requires none.
 
-    ProjectError with what pip said; Refused where nothing can be built apart; Cancelled.
+    Install them if the folder does not exist yet. Raise ProjectError with pip's message, Refused if nothing can be
+    built in isolation, and Cancelled if the run is stopped.
     """
     if requirements is None:
         return None
@@ -121,7 +122,7 @@ class _Installing:
             remove_scratch(scratch)
 
     def _wheels(self, work: Path) -> Path:
-        """A folder with the wheels of what mergeplan's own libraries lack."""
+        """Return a folder with wheels of the requirements that mergeplan's own libraries do not satisfy."""
         own, wheel_folder = make_home(work, "wheels"), work / "given"
         wheel_folder.mkdir()
         (wheel_folder / "requirements.txt").write_text(self.wanted.text, encoding="utf-8")
@@ -141,7 +142,10 @@ class _Installing:
         return own / "wheels"
 
     def _missing(self, report: Path) -> list[str]:
-        """What is to be installed, pinned, by pip's report; which code may have written, and so is only names."""
+        """Return the pinned requirements to install, by pip's report.
+
+        Code of a package may have written the report, so only names and versions are accepted.
+        """
         try:
             descriptor = os.open(report, os.O_RDONLY | os.O_NOFOLLOW)
             with os.fdopen(descriptor, encoding="utf-8") as file:
@@ -179,7 +183,7 @@ class _Installing:
 
 
 def _words(output: str) -> str:
-    """What pip said was wrong, in one line and without passwords."""
+    """Return pip's error message in one line, without passwords."""
     messages = (
         [message for message in SAID.findall(output) if message.strip() != "Exception:"]
         or output.strip().splitlines()[-1:]
@@ -189,7 +193,7 @@ def _words(output: str) -> str:
 
 
 def _constraints() -> str:
-    """mergeplan's own libraries at their versions: project code runs with them, whatever it asks for."""
+    """Return the versions of mergeplan's own libraries, with which project code runs in any case."""
     versions = {
         normal(distribution.name): distribution.version
         for distribution in distributions()
@@ -199,8 +203,10 @@ def _constraints() -> str:
 
 
 def read_file(path: Path, most: int) -> str | None:
-    """A file of the project, up to one character more than `most`; None when there is none, and for a link, which may
-    lead anywhere."""
+    """Return the text of a file, cut after `most` + 1 characters; None if it is missing or a link.
+
+    A link may lead anywhere.
+    """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
     except OSError:

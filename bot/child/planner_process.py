@@ -68,7 +68,7 @@ LINES_MOST = 20_000  # lines beyond this are not kept, the result excepted
 
 @dataclass(frozen=True)
 class Finished:
-    """How a child ended: its kept lines and exit code, and why it was stopped if it was."""
+    """The end of a child: its stored lines, its exit code, and the reason if it was stopped."""
 
     lines: tuple[Kept, ...]
     exit_code: int
@@ -99,38 +99,38 @@ def new_run_id() -> str:
 
 
 def planner_argv(settings: Settings) -> tuple[str, ...]:
-    """The planner's command: the settings' own, or this Python's.
+    """Return the planner's command: the one in the settings, or this Python's.
 
-    -I: nothing is imported from the project's folder, from below HOME, or from where a variable says; -u: lines come
-    as they are printed.
+    -I: nothing is imported from the project's folder, from below HOME, or from where a variable says. -u: lines are not
+    buffered.
     """
     return settings.planner_command or (sys.executable, "-I", "-u", "-m", "mergeplan.planner.cli.main")
 
 
 def project_home(settings: Settings, repository: str) -> Path:
-    """Where a repository's catalog, mirror and logs are."""
+    """Return the folder of a repository's catalog, mirror and logs."""
     owner, _, name = repository.partition("/")
     return settings.home.resolve() / owner / name
 
 
 def child_environment(settings: Settings, repository: str, environ: Mapping[str, str]) -> dict[str, str]:
-    """All that a planner child sees of the world: no token, no key, no webhook secret, no password.
+    """Return the environment of a planner child: no token, no key, no webhook secret, no password.
 
     `-` says that the state database's address, or OpenLineage's key, comes on standard input: an environment can be
-    read by whatever runs as the same user, Spark included.
+    read by any process of the same user, Spark included.
     """
     own = {"MERGEPLAN_HOME": str(project_home(settings, repository)), "MERGEPLAN_PROJECT": repository}
     return {**bare_environment(settings, environ), **own, **dict.fromkeys(stdin_secrets(settings), "-")}
 
 
 def bare_environment(settings: Settings, environ: Mapping[str, str]) -> dict[str, str]:
-    """What every planner child sees, whatever its repository."""
+    """Return the variables that every planner child gets, for any repository."""
     kept = {name: environ[name] for name in (*ALLOWED, *settings.planner_environment) if name in environ}
     return {**kept, "HOME": kept.get("HOME", NO_HOME), **ISOLATED_PYTHON, "PYTHONUNBUFFERED": "1"}
 
 
 def open_standby(settings: Settings) -> Standby | None:
-    """A child kept ready; None for a planner command of the operator's own, which may be anything."""
+    """Return a standby child; None if the operator configured a planner command, which may be any program."""
     if settings.planner_command:
         return None
     return Standby(settings.home.resolve(), bare_environment(settings, os.environ))
@@ -145,7 +145,7 @@ def run_planner(
     should_stop: Callable[[], str],
     standby: Standby | None = None,
 ) -> Finished:
-    """Runs a child to its end; it is stopped, group and all, when `should_stop` gives a reason or its time is up."""
+    """Run a child to its end; stop its process group if `should_stop` gives a reason or the time is up."""
     note = project_home(settings, task.repository) / "logs" / f"{task.run_id}.reading"
     child = start_child(settings, task, task.run_id, standby=standby, note=note)
     on_start(child.pid, birth(child.pid))
@@ -182,7 +182,7 @@ def run_planner(
 
 
 def _lines_of_crash(path: str, number: int) -> tuple[Kept, ...]:
-    """What is said of a child that a signal ended while it read a file."""
+    """Return the lines that report a child that a signal ended while it read a file."""
     name = signal.Signals(number).name if number in signal.valid_signals() else f"signal {number}"
     killed = " Most likely it took all of the machine's memory." if number == signal.SIGKILL else ""
     message = f"Reading the file ended the planner ({name}).{killed}"
@@ -190,7 +190,7 @@ def _lines_of_crash(path: str, number: int) -> tuple[Kept, ...]:
 
 
 def _spellings(path: str) -> re.Pattern[str]:
-    """A path as it is, as JSON writes it, and as an address holds it."""
+    """Return a pattern that matches a path as it is, as JSON writes it, and as a URL writes it."""
     forms = {path, json.dumps(path)[1:-1], quote(path)}
     return re.compile("|".join(map(re.escape, sorted(forms, key=len, reverse=True))))
 
@@ -204,7 +204,7 @@ def start_child(
     standby: Standby | None = None,
     note: Path | None = None,
 ) -> subprocess.Popen[bytes]:
-    """Starts a planner in a session of its own; its standard error goes to a log file, its output too if `quiet`."""
+    """Start a planner in a new session; log its standard error, and its output too if `quiet`."""
     logs = project_home(settings, task.repository) / "logs"
     logs.mkdir(parents=True, exist_ok=True)
     file = logs / f"{log_name}.log"
@@ -238,7 +238,7 @@ def start_child(
 
 
 def stdin_secrets(settings: Settings) -> dict[str, str]:
-    """What the planner itself reads from standard input, a line each, in the order in which it reads."""
+    """Return the secrets that the planner reads from standard input, one a line, in the order in which it reads."""
     secrets = {
         "MERGEPLAN_STATE_URL": settings.state_url.get_secret_value(),
         "MERGEPLAN_OPENLINEAGE_API_KEY": settings.openlineage_api_key.get_secret_value(),
@@ -247,9 +247,9 @@ def stdin_secrets(settings: Settings) -> dict[str, str]:
 
 
 def isolation_variables(settings: Settings, *, own_code: bool) -> dict[str, str]:
-    """What the planner is given about isolation: whether, how much memory, and what no project code may read.
+    """Return the variables for isolation: whether to isolate, how much memory, and which paths code may not read.
 
-    What is merged was let in by people: where a machine cannot isolate, that goes on.
+    Merged code was reviewed by people, so it also runs on a machine that cannot isolate.
     """
     how = AVAILABLE if settings.isolation == REQUIRED and not own_code else settings.isolation
     hidden = (str(path) for path in settings.secret_paths())
@@ -273,7 +273,7 @@ def _read_into(child: subprocess.Popen[bytes], line_queue: queue.SimpleQueue[str
 
 
 def _next(line_queue: queue.SimpleQueue[str | None]) -> str | None:
-    """The next line; '' when there is none for now, None at the end."""
+    """Return the next line; '' if there is none yet, None at the end."""
     try:
         return line_queue.get(timeout=POLL_SECONDS)
     except queue.Empty:
@@ -281,7 +281,10 @@ def _next(line_queue: queue.SimpleQueue[str | None]) -> str | None:
 
 
 def _hear(text: str, lines: list[Kept], on_event: Callable[[Line], None]) -> None:
-    """Parses a line, once; what is none is left aside, and of another version's lines only that is kept."""
+    """Parse a line once and pass it on; ignore text that is no line.
+
+    A line of another version becomes an error line.
+    """
     try:
         line = read_line(text)
     except RequestError as error:
@@ -297,7 +300,7 @@ def _hear(text: str, lines: list[Kept], on_event: Callable[[Line], None]) -> Non
 
 
 def _end(child: subprocess.Popen[bytes], grace: float, first_signal: signal.Signals | None) -> int:
-    """The exit code of a child; it ends by itself, or is asked to with a signal."""
+    """Return the exit code of a child that ends by itself, or after the given signal."""
     if first_signal:
         signal_group(child.pid, first_signal)
     try:

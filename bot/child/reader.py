@@ -58,25 +58,25 @@ class RepositoryReader:
         self._lock = threading.Lock()
 
     def section(self, path: str, text: str, folder: CodeFolder | None = None) -> CicdSection:
-        """`cicd_bot` of a configuration; ProjectError. A config.py has a folder."""
+        """Return `cicd_bot` of a configuration; raise ProjectError. A config.py needs its `folder`."""
         return CicdSection(**self._read("section", path, {"path": path, "text": text}, folder))
 
     def requirements(self, texts: Mapping[str, str]) -> Requirements | None:
-        """What the files that can name packages ask for, by their names; ProjectError."""
+        """Return the requirements of files, by name, that can name packages; raise ProjectError if one is wrong."""
         if not texts:
             return None
         answer = self._read("requirements", next(iter(texts)), texts)
         return Requirements(answer["path"], tuple(answer["lines"])) if answer else None
 
     def dbt_requirements(self, texts: Mapping[str, str]) -> DbtRequirements | None:
-        """What the files of a dbt project that can name packages ask for, by their names; ProjectError."""
+        """Return the dbt requirements of the files that can name packages; raise ProjectError if one is wrong."""
         if not texts:
             return None
         answer = self._read("dbt_requirements", next(iter(texts)), texts)
         return DBT_REQUIREMENTS.validate_python(answer)
 
     def owners(self, path: str, text: str, files: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """Who owns these files by the text of CODEOWNERS, each by its path; ProjectError."""
+        """Return the owners of each of these files by the text of CODEOWNERS; raise ProjectError."""
         answer = self._read("owners", path, {"text": text, "paths": files})
         return {file: tuple(owners) for file, owners in answer.items()}
 
@@ -101,7 +101,7 @@ class RepositoryReader:
 
 
 def _ask(command: Sequence[str], request: str, path: str, folder: CodeFolder | None) -> Any:
-    """The child's answer, which may be a ProjectError; one that is no property of the file is raised."""
+    """Return the child's answer, or its ProjectError; raise an error that the file did not cause."""
     environment = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
     environment |= folder.isolation if folder else {}
     child = subprocess.Popen(
@@ -129,7 +129,6 @@ def _ask(command: Sequence[str], request: str, path: str, folder: CodeFolder | N
 
 
 def _end(exit_code: int) -> str:
-    """What an exit code says of the file."""
     if exit_code == 0:
         return f"What the file says has more than {LONGEST_ANSWER} characters."
     if exit_code == OUT_OF_MEMORY:

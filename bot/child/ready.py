@@ -30,7 +30,7 @@ MODULES = (
 
 
 def main() -> None:
-    """Waits for a call, becomes it, and ends as it ends."""
+    """Wait for a call, become that process, and exit as it exits."""
     hide_process()
     for name in MODULES:
         importlib.import_module(name)

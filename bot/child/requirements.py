@@ -44,7 +44,10 @@ class Requirements:
 
 
 def requirements_of(read: Callable[[str], str | None]) -> Requirements | None:
-    """What the first of FILES that there is asks for; None when that is nothing. ProjectError at a line's place."""
+    """Return the requirements of the first file of FILES that exists; None if there are none.
+
+    Raise ProjectError at the line that is wrong.
+    """
     for path in FILES:
         if (text := read(path)) is not None:
             if len(text) > MOST_CHARACTERS[path]:
@@ -57,7 +60,7 @@ def requirements_of(read: Callable[[str], str | None]) -> Requirements | None:
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """The requirements of a file with their lines: comments are left out, continued lines joined."""
+    """Yield the requirements of a file with their line numbers, without comments and with continued lines joined."""
     begun, first = "", 0
     for number, line in enumerate(text.splitlines(), start=1):
         bare = re.sub(r"(^|\s)#.*$", "", line).rstrip()
@@ -73,7 +76,6 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _read_dependencies(path: str, text: str) -> Iterator[tuple[int, str]]:
-    """The `dependencies` of a pyproject.toml."""
     if DEEP_KEY.search(text):
         raise ProjectError("A key has more than 20 parts.", place=Place(path))
     try:

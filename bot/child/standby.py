@@ -1,4 +1,4 @@
-"""A planner child kept ready: started before it is needed, so that its imports are done when it is."""
+"""A planner child that is started before it is needed, so that its imports are done by then."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ END_SECONDS = 5.0
 
 
 class Standby:
-    """One child that waits; it is handed out once, and another is started when somebody says that there is time."""
+    """One child that waits; it is handed out once, and `prepare` starts the next."""
 
     def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
         self._folder = folder
@@ -28,8 +28,10 @@ class Standby:
         self._lock = threading.Lock()
 
     def prepare(self) -> None:
-        """From now on a child waits, or is on its way there; none where the machine has no room for one more process:
-        whoever says that there is time may carry out a plan, which goes on."""
+        """Start a child if none waits; log a warning if the machine has no room for one more process.
+
+        It does not raise: a caller may be carrying out a plan, and that goes on.
+        """
         with self._lock:
             if self._closed or (self._child is not None and self._child.poll() is None):
                 return
@@ -50,7 +52,7 @@ class Standby:
     def hand_over(
         self, arguments: Sequence[str], folder: Path, environment: Mapping[str, str], log: Path
     ) -> subprocess.Popen[bytes] | None:
-        """The child that waited, at work now; None when there is none. Its standard input is open still."""
+        """Return the waiting child, now at work, with its standard input still open; None if none waits."""
         with self._lock:
             child, self._child = self._child, None
         if child is None or child.stdin is None:
@@ -70,7 +72,7 @@ class Standby:
         return child
 
     def close(self) -> None:
-        """Ends the child that waits; no other is started."""
+        """End the waiting child and start no other."""
         with self._lock:
             self._closed = True
             self._dispose()

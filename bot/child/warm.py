@@ -1,4 +1,4 @@
-"""One Spark per project, kept ready, so that a planner child starts in no time; started again when it dies."""
+"""Keep one Spark per project running, so that a planner child starts at once; start it again when it dies."""
 
 from __future__ import annotations
 
@@ -45,13 +45,12 @@ class Warmth:
         self._thread.start()
 
     def ensure(self, repository: str) -> None:
-        """From now on there is a warm Spark for the repository."""
+        """Start a warm Spark for the repository unless it has one."""
         with self._lock:
             if repository not in self._kept and not self._closing.is_set():
                 self._kept[repository] = self._start(repository)
 
     def stop(self) -> None:
-        """Ends all of them."""
         self._closing.set()
         self._thread.join(timeout=WATCH_SECONDS + 1)
         with self._lock:

@@ -33,7 +33,10 @@ class BadWheel(Exception):
 
 
 def unpack(wheels: Path, folder: Path) -> tuple[str, ...]:
-    """Unpack the wheels in a folder, with an index of what they hold; the names of the distributions. BadWheel."""
+    """Unpack the wheels in a folder, write an index of their content, and return the names of the distributions.
+
+    Raise BadWheel for a wheel that is not accepted.
+    """
     index: dict[str, Any] = {}
     left = MOST_BYTES
     for wheel in sorted(wheels.glob("*.whl")):
@@ -85,7 +88,6 @@ class _Unpacked:
                     self.metadata = copy.read(BLOCK)
 
     def index_entry(self, wheel: str) -> dict[str, Any]:
-        """The entry of the index."""
         said = BytesParser().parsebytes(self.metadata, headersonly=True)
         name = normal(str(said.get("Name") or wheel.partition("-")[0]))
         required = (NAME.match(str(requirement)) for requirement in said.get_all("Requires-Dist", ()))
@@ -114,7 +116,7 @@ def _check_directory(file: BinaryIO) -> None:
 
 
 def _place(name: str) -> PurePosixPath | None:
-    """Where a member goes; None for what is left out. BadWheel for a path that leaves the folder."""
+    """Return the path of a member, or None if it is left out; raise BadWheel if it leaves the folder."""
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or "\\" in name or "\0" in name or not path.parts:
         raise BadWheel(f"`{name[:80]}` is no path in a wheel")

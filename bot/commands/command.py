@@ -47,7 +47,7 @@ class Mistake:
 
 @dataclass(frozen=True)
 class Line:
-    """A line that begins with a verb of ours, before its arguments are read."""
+    """A line that begins with a verb of the bot, before its arguments are read."""
 
     verb: str
     text: str

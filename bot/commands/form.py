@@ -90,7 +90,7 @@ def is_planning(record: PullRecord) -> bool:
 
 
 def report_plan(answer: Answer, record: PullRecord) -> Answer:
-    """Whether the plan that the command asked for succeeded."""
+    """Complete an answer: it is ok if the requested plan succeeded."""
     ok = record.state in (PullState.PLANNED, PullState.PROMOTED)
     return replace(answer, ok=ok, sentence="Planned." if ok else "The plan did not succeed.")
 

@@ -18,13 +18,13 @@ class Allowed:
 
 @dataclass(frozen=True)
 class NotAllowed:
-    """Nothing is changed; `why` is a sentence for the person who asked."""
+    """A refusal that changes nothing; `why` is a sentence for the author of the command."""
 
     why: str
 
 
 def decide(command: Command, facts: Facts, needs: Mapping[str, Role]) -> Allowed | NotAllowed:
-    """Whether a command may run: first who asks, then whether what they saw is still so."""
+    """Decide if a command may run: first by its author, then by whether what they saw still holds."""
     why = "" if FORMS[command.verb].anybody else _refuse(command, facts, needs)
     return NotAllowed(why) if why else Allowed()
 

@@ -28,7 +28,7 @@ TOKEN_MIN = 16  # characters of a part of a path that may be a token
 
 @dataclass(frozen=True)
 class Origin:
-    """An address with all that lies below it: `inside` as the installer knows it, `outside` as it is fetched."""
+    """An address with everything below it: `inside` as the installer knows it, `outside` as it is fetched."""
 
     inside: str
     outside: str
@@ -41,7 +41,7 @@ class Origin:
 
 
 def hub_origins(environ: Mapping[str, str], hosts: str = "") -> tuple[Origin, ...]:
-    """Return where dbt's packages come from; RequestError for an address that is none."""
+    """Return the addresses of dbt's packages; raise RequestError for an invalid one."""
     url = environ.get(HUB, "") or DBT_HUB
     base = _build_origin(url, HUB, f"{_split_url(url, HUB).path.rstrip('/')}/")
     named = [DBT_FILES, *_split_list(hosts)]
@@ -50,7 +50,7 @@ def hub_origins(environ: Mapping[str, str], hosts: str = "") -> tuple[Origin, ..
 
 
 def index_origins(environ: Mapping[str, str], hosts: str = "") -> tuple[Origin, ...]:
-    """Return where Python packages come from, none for folders alone; RequestError for an address that is none."""
+    """Return the addresses of Python packages, none for folders alone; raise RequestError for an invalid one."""
     places = [(url, name) for name in PLACES for url in environ.get(name, "").split() if urlsplit(url).scheme in PORTS]
     if environ.get("PIP_NO_INDEX"):
         places = [(url, name) for url, name in places if name == PLACES[2]]
@@ -149,7 +149,7 @@ def _split_url(url: str, variable: str) -> SplitResult:
 
 
 def _host(parts: SplitResult) -> str:
-    """Return host and port as an address has them, without a port that its scheme implies; ValueError."""
+    """Return host and port as in an address, without a port that its scheme implies; raise ValueError."""
     host = (parts.hostname or "").rstrip(".")
     name = f"[{host}]" if ":" in host else host
     return name if parts.port in (None, PORTS.get(parts.scheme)) else f"{name}:{parts.port}"

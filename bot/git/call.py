@@ -82,7 +82,7 @@ class ServerUnreachable(CheckoutFailed):
 
 
 class BadCommit(CheckoutFailed):
-    """A commit that nothing but another commit mends: its own content cannot be fetched, or written to a disk."""
+    """A commit that only another commit can fix: its own content cannot be fetched, or written to a disk."""
 
     tries: ClassVar[int] = 1
 
@@ -121,7 +121,7 @@ def open_git_folder(objects: Path, tips: Iterable[str] = (), url: str = "", toke
 
 
 def without_neighbours(objects: Path) -> None:
-    """Git follows objects/info/alternates whatever its options, so there is none."""
+    """Remove objects/info/alternates, which git follows with any options."""
     info = objects / "info"
     if os.path.lexists(info):
         remove_path(info)
@@ -136,7 +136,7 @@ def remove_path(path: Path) -> None:
 
 
 class GitEnd(NamedTuple):
-    """How a command ended: its exit code, its standard output, and what it said of errors."""
+    """The end of a command: its exit code, its standard output, and its standard error."""
 
     code: int
     out: str
@@ -149,7 +149,7 @@ class GitEnd(NamedTuple):
 
 
 def run(call: GitCall, *arguments: str, input_lines: Iterable[str] = ()) -> GitEnd:
-    """One command to its end, with `input_lines` as lines of its input."""
+    """Run one command to its end, with `input_lines` as lines of its input; raise CheckoutFailed on a timeout."""
     try:
         done = subprocess.run(
             [*call.argv, *arguments],

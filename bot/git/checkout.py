@@ -95,7 +95,7 @@ class Checkout:
     # --- what the server has ---
 
     def fetch(self, branch: str, number: int = 0) -> None:
-        """Brings the branch, and a pull request's head, up to date."""
+        """Fetch the branch, and a pull request's head."""
         refs = [f"refs/heads/{branch}", *([f"refs/pull/{int(number)}/head"] if number else [])]
         with self._alone():
             self._check_refs(refs)
@@ -136,7 +136,6 @@ class Checkout:
         return tuple(reversed(commits[:STEPS_MOST]))
 
     def diff_paths(self, old: str, new: str) -> tuple[str, ...]:
-        """Return the paths that differ between two commits."""
         with self._reading() as objects:
             trees = [self._commit(objects, commit).tree for commit in (old, new)]
             return tuple(dict.fromkeys(path for path, _ in objects.differing(*trees)))
@@ -172,9 +171,9 @@ class Checkout:
 
     @contextmanager
     def files(self, commit: str, path: str = ".") -> Iterator[Path]:
-        """Lay the files that a commit has below a path into a folder that nobody else uses meanwhile.
+        """Write the files that a commit has below a path into a folder that no other run uses meanwhile.
 
-        Folders are used again: see `WorkTree` about what is believed of them.
+        Folders are used again: see `WorkTree` about what is trusted in them.
         """
         slot = self._slot()
         try:
@@ -274,7 +273,7 @@ class Checkout:
 
     @property
     def _objects(self) -> Path:
-        """The folder of objects; what stands in its place is removed."""
+        """Return the folder of objects; remove anything else at its path."""
         for path in (self._mirror, self._mirror / "objects"):
             if os.path.lexists(path) and (path.is_symlink() or not path.is_dir()):
                 remove_path(path)
@@ -284,7 +283,7 @@ class Checkout:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """While this process writes into the mirror."""
+        """Lock the mirror while this process writes into it; raise CheckoutFailed."""
         if self.folder.is_symlink() or self.folder.parent.is_symlink():
             raise CheckoutFailed("The repository's folder below MERGEPLAN_HOME is a link; it must be a folder.")
         try:
@@ -316,7 +315,7 @@ class Checkout:
                 raise CheckoutFailed("That is not the name of a branch.")
 
     def _list_remote(self, refs: Sequence[str]) -> dict[str, str]:
-        """Return the server's values of references; CheckoutFailed when it lacks one."""
+        """Return the server's values of references; raise CheckoutFailed if it lacks one."""
         lines = self._git("ls-remote", "--quiet", self._url, *refs, network=True).splitlines()
         pairs = [line.partition("\t")[::2] for line in lines]
         listed = {ref: oid for oid, ref in pairs if ref in refs and SHA.fullmatch(oid)}

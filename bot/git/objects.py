@@ -28,7 +28,7 @@ Fetch = Callable[[Sequence[str]], None]
 
 
 class Tampered(CheckoutFailed):
-    """What lies under an object's name is not that object."""
+    """The data under an object's name is not that object."""
 
 
 @dataclass(frozen=True)
@@ -106,12 +106,12 @@ class Objects:
             self._fetch(missing)
 
     def find(self, oid: str, kind: str) -> bytes | None:
-        """Return an object's content; None when there is none; Tampered when it is another object."""
+        """Return an object's content, None if it does not exist; raise Tampered if it is another object."""
         self._ask("contents", [oid])
         return self._answer(oid, kind)
 
     def get_all(self, oids: Sequence[str], kind: str) -> Iterator[bytes]:
-        """Objects that must be there, in this order; no more than ASKED_MOST, all of which are taken."""
+        """Yield objects that must exist, in this order; at most ASKED_MOST, all of which must be read."""
         if len(oids) > ASKED_MOST:
             raise ValueError("more objects than fit into a pipe")
         self._ask("contents", oids)
@@ -185,7 +185,7 @@ class Objects:
             yield from ((path, entry) for entry in sides if entry)
 
     def changes(self, old: str | None, new: str | None) -> Iterator[tuple[str, Entry | None, Entry | None]]:
-        """Yield the paths below two trees whose file differs, with both entries; BadCommit when there are too many."""
+        """Yield the paths below two trees whose file differs, with both entries; raise BadCommit for too many."""
         left, count = [("", old, new)] if old != new else [], 0
         while left:
             under, one, other = left.pop()

@@ -63,7 +63,7 @@ class WorkTree:
         self.place.mkdir(parents=True)
 
     def _repairs(self) -> dict[str, Entry]:
-        """Return the files to write again; files that nobody wrote here are removed."""
+        """Return the files to write again; remove files that this class did not write."""
         folders = {""}
         for path, note in self._notes.items():
             parts = path.split("/")

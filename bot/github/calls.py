@@ -35,7 +35,7 @@ class Calls:
 
     @property
     def repo(self) -> Repository:
-        """Called within `read`: opened anew when its installation is another one by now."""
+        """Return the repository for use within `read`, opened again if its installation has changed."""
         connection = self.connection
         if self._open is None or self._open[0] is not connection:
             self._open = connection, connection.client.get_repo(self.name)
@@ -54,7 +54,7 @@ class Calls:
         return patiently(self.connection.pause, call, tries)
 
     def turn(self) -> AbstractContextManager[None]:
-        """Held while it is chosen what is written next, and while that is written; see `Turns`."""
+        """Return the lock that is held while the next write is chosen and made; see `Turns`."""
         return self.connection.turns.turn()
 
     def write(self, call: Callable[[], T], tries: int = WRITE_TRIES, *, first: bool = False) -> T:

@@ -43,9 +43,9 @@ class CheckRuns:
         self._apart_until, self._failures = 0.0, 0
 
     def find(self, sha: str, key: str) -> CheckId:
-        """Our check with that key on a commit; its id is 0 when there is none.
+        """Return the bot's check with that key on a commit; its id is 0 if there is none.
 
-        The checks of a commit are written one after the other: it is asked once for all of them.
+        The checks of a commit are written one after the other, so GitHub is called once for all of them.
         """
         with self._lock:
             known = self._known.get(sha)
@@ -92,10 +92,11 @@ class CheckRuns:
         return self._more(run, rest, output)
 
     def write_together(self, comment: CommentEdit | None, requests: Sequence[CheckRequest]) -> Written | None:
-        """Write a comment and checks in one call; None where that cannot be, or GitHub did not confirm it.
+        """Write a comment and checks in one call; return None if that is impossible, or GitHub did not confirm it.
 
-        The caller then writes them one by one, each check looked for first: some may stand already. GitHub counts calls
-        that write, and takes one a second: a comment and the five checks of a commit are one in place of six.
+        The caller then writes them one by one and looks for each check first, because some may exist already. GitHub
+        counts calls that write, and accepts one a second: a comment and the five checks of a commit are one call, not
+        six.
         """
         if time.monotonic() < self._apart_until or not all(map(_fits, requests)):
             return None
@@ -140,7 +141,7 @@ class CheckRuns:
         return run
 
     def _more(self, run: CheckRun, rest: list[dict[str, Any]], output: dict[str, Any]) -> CheckId:
-        """GitHub takes 50 annotations a call: the others follow."""
+        """Send the annotations after the first 50, since GitHub accepts 50 a call."""
         for start in range(0, len(rest), ANNOTATIONS_A_CALL):
             part = {**output, "annotations": rest[start : start + ANNOTATIONS_A_CALL]}
             self._calls.write(lambda part=part: run.edit(output=part), tries=1)  # type: ignore[misc]

@@ -16,7 +16,7 @@ from mergeplan.bot.records import Posted
 
 @dataclass(frozen=True)
 class Edited:
-    """What became of a comment after it was written; `by` is '' when nobody edited it, or nobody knows who."""
+    """The edit of a comment after it was written; `by` is '' if there was none, or its author is unknown."""
 
     by: str = ""
     edited: bool = False
@@ -34,9 +34,10 @@ class Comments:
         return self._calls.read(lambda: tuple(map(_parse_comment, self._calls.repo.get_issue(number).get_comments())))
 
     def editor(self, comment: Posted) -> Edited:
-        """Who edited a comment after it was written, by GraphQL: REST gives whole seconds, and an edit may hide in one.
+        """Return who edited a comment after it was written.
 
-        `known` is False on a GitHub that has no GraphQL, and where GitHub refuses or fails this one question.
+        GraphQL is used because REST gives whole seconds, in which an edit may hide. `known` is False on a GitHub
+        without GraphQL, and if GitHub refuses or fails this one query.
         """
         try:
             answer = self._calls.read(
@@ -72,7 +73,6 @@ class Comments:
         return posted if posted.body == body else self.edit(number, posted.id, body)
 
     def edit(self, number: int, comment_id: int, body: str) -> Posted:
-        """Replace the text of a comment."""
         clean = self._calls.clean(body)
 
         def change() -> Posted:
@@ -83,7 +83,7 @@ class Comments:
         return self._calls.write(change)
 
     def react(self, number: int, comment_id: int, content: str) -> None:
-        """Add a reaction, before other writes: GitHub keeps one of a kind, so it may be repeated."""
+        """Add a reaction, before other writes; it may be repeated because GitHub stores one of a kind."""
         self._calls.write(
             lambda: self._calls.repo.get_issue(number).get_comment(comment_id).create_reaction(content), first=True
         )

@@ -117,7 +117,7 @@ def signature(secret: str, body: bytes) -> str:
 
 
 def check_headers(headers: Mapping[str, str]) -> InvalidDelivery | None:
-    """Why a delivery is refused by its headers alone; None when its body has to be read."""
+    """Return the reason to refuse a delivery by its headers alone; None if its body has to be read."""
     low = {key.lower(): value for key, value in headers.items()}
     if not SIGNATURE.fullmatch(low.get("x-hub-signature-256", "")):
         return WRONG_SIGNATURE
@@ -252,7 +252,7 @@ def _issue_comment(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
 
 
 def _ticks(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
-    """Somebody ticked boxes of what looks like our plan comment; its record shows whether it is ours."""
+    """Parse ticked boxes of a comment that looks like the bot's plan comment; its record shows whether it is."""
     comment, before = payload["comment"], _text(payload.get("changes", {}).get("body", {}).get("from", ""))
     boxes = find_ticks(before, _text(comment["body"]))
     if not boxes or len(boxes) > BOXES_MOST:
@@ -268,7 +268,7 @@ def _ticks(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
 
 
 def _button(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
-    """Somebody pressed a button of a check, whose key names the pull request; its record shows whether it is ours.
+    """Parse a pressed button of a check, whose key names the pull request; its record shows whether it is the bot's.
 
     GitHub itself names none for a pull request of a fork, nor for a merge's commit.
     """
@@ -285,7 +285,7 @@ def _button(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
 
 
 def _presser(payload: Mapping[str, Any]) -> str:
-    """Who did it; '' for a bot, and for an account that is gone."""
+    """Return the person who did it; '' for a bot, and for an account that is deleted."""
     sender = payload["sender"] or {"type": "Bot"}
     return "" if sender.get("type") == "Bot" else _text(sender["login"])
 

@@ -56,7 +56,7 @@ class GitHub:
         self.owners = Owners(settings, self._options, self._polls)
 
     def repository(self, key: str) -> RepositoryGateway:
-        """Return the gateway of one project's repository; OwnerUnavailable or GitHubFailed when it does not open."""
+        """Return the gateway of one project's repository; raise OwnerUnavailable or GitHubFailed."""
         self.owners.connect(repository_of(key))
         login = self.login()
         with self._lock:
@@ -66,7 +66,7 @@ class GitHub:
             return self._known[key]
 
     def login(self) -> str:
-        """Who the bot's own comments are by: `slug[bot]`, or the token's user."""
+        """Return the author of the bot's own comments: `slug[bot]`, or the token's user."""
         if not self._login:
             app = self.owners.app
             if app:
@@ -85,7 +85,7 @@ class GitHub:
         return self.owners.repositories(owner)
 
     def budget(self) -> Mapping[str, int]:
-        """How many calls each installation has left, by its last answer; GitHub is not asked."""
+        """Return the calls that each installation has left, by GitHub's last answer, without a new call."""
         left = {
             str(connection.installation): connection.client.requester.rate_limiting[0]
             for connection in self.owners.connections()
@@ -138,7 +138,6 @@ class RepositoryGateway:
         return self._calls.poll(f"pulls/{int(number)}", lambda value: (_pull(value),))[0]
 
     def open_pulls(self) -> tuple[Pull, ...]:
-        """Every open pull request."""
         return self._calls.poll("pulls?direction=desc&per_page=100&sort=updated&state=open", _pulls)
 
     def list_closed_pulls(self, limit: int = 50) -> tuple[Pull, ...]:
@@ -148,7 +147,6 @@ class RepositoryGateway:
         )
 
     def branch_head(self, branch: str) -> str:
-        """Return the commit that a branch is at."""
         return self._calls.poll(f"git/ref/heads/{quote(branch)}", lambda value: (str(value["object"]["sha"]),))[0]
 
     def merge_groups(self) -> Mapping[int, str]:
@@ -180,7 +178,7 @@ class RepositoryGateway:
         return self._calls.poll(f"pulls/{int(number)}/reviews?per_page=100", _reviews)
 
     def is_member(self, team: str, login: str) -> bool | None:
-        """Whether a person is in a team, `org/team`; None when that could not be read."""
+        """Return True if a person is in a team, `org/team`; None if that could not be read."""
         org, _, slug = team.partition("/")
         address = f"/orgs/{quote(org)}/teams/{quote(slug)}/memberships/{quote(login)}"
         try:
@@ -195,7 +193,7 @@ class RepositoryGateway:
     # --- writing ---
 
     def turn(self) -> AbstractContextManager[None]:
-        """While it is held nobody else writes in this installation, and what is written in it waits no longer."""
+        """Return a lock that no other writer of this installation holds; writes within it wait no longer."""
         return self._calls.turn()
 
     def merge(self, number: int, sha: str, method: str) -> str:
@@ -222,7 +220,7 @@ def _groups(refs: Any) -> tuple[tuple[int, str], ...]:
 
 
 def _reviews(value: Any) -> tuple[Review, ...]:
-    """Pending reviews have no time yet, and reviews of deleted accounts no author: they count for nothing."""
+    """Return the reviews, without pending ones, which have no time yet, and those of deleted accounts."""
     return tuple(
         Review(review["user"]["login"], review["state"], review["commit_id"] or "", _utc(review["submitted_at"]))
         for review in value

@@ -47,7 +47,10 @@ def manifest(name: str, webhook_url: str, redirect_url: str, *, public: bool = F
 
 
 def web_address(api_url: str) -> str:
-    """GitHub's pages by its API's address: GitHub's own, an Enterprise Server's, an Enterprise Cloud domain's."""
+    """Return the address of GitHub's pages by that of its API.
+
+    It is GitHub's own, an Enterprise Server's, or an Enterprise Cloud domain's.
+    """
     url = urlsplit(api_url.rstrip("/") or API)
     if url.scheme not in WEB or not url.hostname:
         raise RequestError("MERGEPLAN_GITHUB_API_URL is no address.", hint=f"For example {API}.")
@@ -56,7 +59,7 @@ def web_address(api_url: str) -> str:
 
 
 def form_address(api_url: str, organization: str, state: str) -> str:
-    """Where the manifest is posted: for an organization's App, or for one's own."""
+    """Return the address to post the manifest to: for an organization's App, or a personal one."""
     if organization and not ORGANIZATION.fullmatch(organization):
         raise RequestError(f"`{organization}` is no organization's name.")
     owner = f"organizations/{organization}/" if organization else ""
@@ -69,7 +72,7 @@ def conversion_address(api_url: str, code: str) -> str:
 
 
 def parse_registration(answer: Mapping[str, Any]) -> Registered:
-    """Read the App from GitHub's answer; RequestError, without its content, for any other answer."""
+    """Parse the App from GitHub's answer; raise RequestError, without its content, for any other answer."""
     number, key, secret = answer.get("id"), answer.get("pem"), answer.get("webhook_secret")
     page = str(answer.get("html_url") or "")
     is_key = isinstance(key, str) and key.startswith("-----BEGIN ") and "PRIVATE KEY-----" in key

@@ -40,7 +40,7 @@ class OwnerUnavailable(GitHubFailed):
 
 @dataclass(frozen=True)
 class OwnerState:
-    """How an owner's installation stands; `seconds` is what is left of a pause."""
+    """The state of an owner's installation; `seconds` is the rest of a pause."""
 
     owner: str
     installation: int
@@ -73,12 +73,12 @@ class OwnerConnection:
         return patiently(self.pause, lambda: str(self.auth.token))
 
     def ask(self, url: str, headers: dict[str, str]) -> tuple[int, Mapping[str, Any], str]:
-        """One GET by address; an answer of 304 is none to complain about."""
+        """Send one GET by address; an answer of 304 is no error."""
         return request_json(self.client.requester, url, headers)
 
 
 def request_json(requester: Requester, url: str, headers: dict[str, str]) -> tuple[int, Mapping[str, Any], str]:
-    """One GET by address: its status, headers and body; GithubException for a refusal."""
+    """Send one GET by address and return its status, headers and body; raise GithubException for a refusal."""
     status, response_headers, body = requester.requestJson("GET", url, headers=dict(headers))
     if status >= 400:
         raise requester.createException(status, response_headers, _object(body))
@@ -202,7 +202,7 @@ class Owners:
     # --- all of them ---
 
     def list_owners(self) -> tuple[str, ...]:
-        """Return the owners where the App is installed and works; '' stands for all that a token opens."""
+        """Return the owners where the App is installed and works; ('',) means all that a token opens."""
         if self.app is None:
             return ("",)
         requester = self.app.requester
@@ -255,7 +255,7 @@ class Owners:
         return patiently(connection.pause, lambda: self._polls.read(connection.ask, url, _names, key=key))
 
     def states(self) -> tuple[OwnerState, ...]:
-        """How every owner stands, by name."""
+        """Return the state of every owner, by name."""
         with self._lock:
             states, connections = dict(self._states), dict(self._connections)
         owner_states = []
@@ -270,7 +270,7 @@ class Owners:
     # --- what becomes of them ---
 
     def forget(self, owner: str) -> None:
-        """Forgets how an owner was reached: something about its installation has changed."""
+        """Forget the connections of an owner whose installation has changed."""
         with self._lock:
             self._looked.pop(owner, None)
             for name in [name for name in self._at if owner_of(name) == owner]:
@@ -282,7 +282,7 @@ class Owners:
             log.info("owner_forgotten", owner=owner, installation=state.installation)
 
     def _note_granted(self, installation: int, grants: Mapping[str, str]) -> None:
-        """Another grant than before: the next token is asked for by it."""
+        """Note the grants of an installation; if they changed, the next token requests them."""
         with self._lock:
             if self._granted.get(installation) != grants:
                 self._granted[installation] = dict(grants)
@@ -315,7 +315,7 @@ class Owners:
         return OwnerUnavailable(owner, state, f"{owner}: {why}", status)
 
     def _note_absent(self, installations: Iterable[OwnerState]) -> None:
-        """Owners that have no installation any more are forgotten."""
+        """Forget owners that have no installation any more."""
         there = {installation.owner for installation in installations}
         with self._lock:
             gone = [owner for owner in self._states if owner not in there]
@@ -324,7 +324,7 @@ class Owners:
 
 
 def owner_of(repository: str) -> str:
-    """`ann` of `ann/shop`."""
+    """Return `ann` of `ann/shop`."""
     return repository.partition("/")[0]
 
 

@@ -10,7 +10,7 @@ AT_ONCE = 8  # jobs of all owners together; GitHub wants no more than 100 calls 
 
 
 class Apart:
-    """Runs each job in a thread of its own; one that still runs is not begun again."""
+    """A runner that gives each job its own thread; one that still runs is not started again."""
 
     def __init__(self, at_once: int = AT_ONCE) -> None:
         self._running: set[tuple[str, str]] = set()
@@ -18,7 +18,7 @@ class Apart:
         self._room = threading.Semaphore(at_once)
 
     def run(self, jobs: Mapping[tuple[str, str], Callable[[], object]], seconds: float) -> None:
-        """Begins the jobs and waits for their end, but no longer than that; a late one goes on by itself."""
+        """Start the jobs and wait for their end, at most that long; a late job goes on by itself."""
         threads = [thread for key, job in jobs.items() if (thread := self._start_thread(key, job))]
         deadline = time.monotonic() + seconds
         for thread in threads:
@@ -57,7 +57,7 @@ class Pace:
         self._next = 0.0
 
     def take(self, calls: int, now: float) -> float:
-        """How long to wait before that many calls."""
+        """Return the seconds to wait before that many calls."""
         wait = max(0.0, self._next - now - self._burst)
         self._next = max(self._next, now) + calls * self._gap
         return wait

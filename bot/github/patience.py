@@ -21,7 +21,7 @@ LONGEST_PAUSE = 3700.0  # GitHub counts by the hour; what asks for more is a clo
 
 
 class GitHubPaused(Exception):
-    """GitHub asked for silence until `until` (seconds of the epoch); the caller comes back then."""
+    """GitHub requested a pause until `until` (seconds of the epoch); the caller comes back then."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"GitHub asked to wait for {seconds:.0f} s")
@@ -45,7 +45,6 @@ class Pause:
         self._lock = threading.Lock()
 
     def ask(self, seconds: float) -> None:
-        """GitHub asked for silence."""
         with self._lock:
             self._until = max(self._until, time.time() + seconds)
         log.warning("github_paused", seconds=round(seconds, 1))
@@ -65,7 +64,7 @@ class Pause:
 
 
 def patiently(pause: Pause, call: Callable[[], T], tries: int = READ_TRIES) -> T:
-    """Make a call; repeat it after a pause that GitHub asked for, and a few times when it is unreachable."""
+    """Make a call; repeat it after a pause that GitHub requested, and a few times if GitHub is unreachable."""
 
     def once() -> T:
         pause.wait()
@@ -119,7 +118,7 @@ def is_passing(status: int) -> bool:
 
 
 def rate_limit_wait(error: GithubException) -> float | None:
-    """How long GitHub asks to be left alone, None when this is no rate limit."""
+    """Return the pause that GitHub requests, None if the error is no rate limit."""
     if error.status not in (403, 429):
         return None
     headers = {key.lower(): value for key, value in (error.headers or {}).items()}

@@ -22,9 +22,9 @@ class Reverts:
         self._calls = calls
 
     def open(self, pull: Pull, open_pulls: Callable[[], tuple[Pull, ...]], body: str) -> int:
-        """Open the revert of a merged pull request and return its number; an open one is found, whoever made it.
+        """Open the revert of a merged pull request, or find an open one of any author, and return its number.
 
-        GitHubFailed where GitHub refuses: without `contents: write`, or when later commits are in the way.
+        Raise GitHubFailed if GitHub refuses: without `contents: write`, or if later commits are in the way.
         """
         clean = self._calls.clean(body)
 

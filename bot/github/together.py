@@ -23,7 +23,7 @@ class CheckId:
 
 @dataclass(frozen=True)
 class CheckRequest:
-    """What a check on a commit is to say; `known` is the check when it stands already, `details` its Details link."""
+    """The wanted content of a check on a commit; `known` is the existing check, `details` its Details link."""
 
     sha: str
     view: CheckView
@@ -70,7 +70,7 @@ def mutation(
 
 
 def parse_written(answer: Mapping[str, Any], *, comment: bool, checks: int) -> Written:
-    """Return what the answer confirms as written; KeyError, TypeError or ValueError for another answer."""
+    """Return what the answer confirms as written; raise KeyError, TypeError or ValueError for another answer."""
     data = answer["data"]
     edited = datetime.fromisoformat(data["comment"]["issueComment"]["updatedAt"]) if comment else None
     runs = [data[f"c{index}"]["checkRun"] for index in range(checks)]

@@ -38,7 +38,7 @@ def _read_key(private_key: str) -> RSAPrivateKey | str:
 
 
 class BotAuth(Auth.AppInstallationAuth):
-    """The bot's token: what its table of permissions says, whatever else the App was granted.
+    """The bot's token, with its table of permissions, even if the App was granted more.
 
     An App that was granted less gets what it has: what is missing is refused where it is needed.
     """
@@ -58,7 +58,7 @@ class BotAuth(Auth.AppInstallationAuth):
 
 
 class GitTokens:
-    """Tokens for git, each for reading the contents of one repository; asked for anew when they are about to end."""
+    """Tokens for git, each for reading the contents of one repository, and renewed when they are about to end."""
 
     def __init__(self, app: GithubIntegration, installation: int) -> None:
         self._requester = app.requester

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 
 
 class Turns:
-    """One at a time; who waits for a person's sake goes first, the others in the order in which they came.
+    """A lock for one writer at a time; writes that a person waits for go first, the others in order.
 
-    A thread that holds the turn may take it again: its next write waits for its own rest, and nobody comes between.
+    A thread that holds the lock may take it again: its next write waits for its own pause, and no other comes between.
     """
 
     def __init__(self, rest_seconds: float) -> None:
@@ -26,7 +26,7 @@ class Turns:
 
     @contextmanager
     def turn(self, *, first: bool = False) -> Iterator[None]:
-        """Held while something is chosen and written; when it begins, GitHub may be written to."""
+        """Hold the lock while something is chosen and written; when it begins, GitHub may be written to."""
         self._take(first)
         try:
             yield

@@ -32,7 +32,7 @@ class Catalogs:
         self._database = database
 
     def mark(self, repository: str) -> CatalogMark:
-        """Which catalog there is; the document stays where it is."""
+        """Return the mark of the stored catalog, without reading its document."""
         query = sa.select(CATALOGS.c.mark, CATALOGS.c.made_at).where(CATALOGS.c.repository == repository)
         with self._database.reading() as connection:
             row = connection.execute(query).first()
@@ -46,7 +46,6 @@ class Catalogs:
         return (CatalogMark(row.mark, row.made_at), _unpack(row.data)) if row else (NO_CATALOG, b"")
 
     def put(self, repository: str, mark: str, document: bytes) -> None:
-        """Store a document in place of the earlier one."""
         data = zlib.compress(document, 6)
         with self._database.writing() as connection:
             values = {"repository": repository, "mark": mark, "made_at": now(connection), "data": data}

@@ -32,9 +32,9 @@ class Commands:
         self._queue = queue
 
     def take(self, repository: str, number: int, comment: WrittenComment, *, proven: bool = True) -> bool:
-        """Store a comment that no webhook brought; False when it is known or holds no command.
+        """Store a comment that no webhook delivered; return False if it is known or has no command.
 
-        `proven` is False when nobody can tell whether it was edited.
+        `proven` is False if it is unknown whether the comment was edited.
         """
         with self._database.writing() as connection:
             return take_command(connection, repository, number, comment, proven)
@@ -59,10 +59,10 @@ class Commands:
         self._change(row, lambda stored_row: replace(stored_row, seen=True))
 
     def share(self, row: CommandRow, lines: Mapping[str, tuple[str, ...]]) -> CommandRow:
-        """Decides once, for all projects of a repository, which of them answers which lines of a comment.
+        """Decide once for all projects of a repository which of them answers which lines; return the row.
 
-        `lines` are the texts of the lines by the projects' keys. The first project that asks decides, whatever the
-        others find later: none of them answers what another one does, and no line is left to nobody. Returns the row.
+        `lines` are the texts of the lines by the projects' keys. The first project that calls this decides, even if the
+        others find other lines later: no line is answered twice, and none is left out.
         """
         where = (COMMANDS.c.comment_id == row.comment_id, COMMANDS.c.repository.in_([row.repository, *lines]))
         query = sa.select(COMMANDS.c.data).where(*where).order_by(COMMANDS.c.repository).with_for_update()
@@ -80,7 +80,6 @@ class Commands:
         return known[row.repository]
 
     def answer(self, row: CommandRow) -> None:
-        """Store the results of a comment's commands."""
         self._change(row, lambda stored_row: replace(stored_row, state=row.state, answers=row.answers))
 
     def _read(self, query: sa.Select[tuple[str]]) -> tuple[CommandRow, ...]:

@@ -22,7 +22,6 @@ class InboxDatabase:
         self._engine = open_upgraded(url, "mergeplan.bot.inbox")
 
     def close(self) -> None:
-        """Lets go of the connections."""
         self._engine.dispose()
 
     def ping(self) -> None:
@@ -37,9 +36,9 @@ class InboxDatabase:
 
     @contextmanager
     def alone(self, name: str) -> Iterator[None]:
-        """Held by one process at a time, whichever machine it is on; an SQLite file serves one service and needs none.
+        """Hold a lock that one process has at a time, on any machine; an SQLite file serves one service and needs none.
 
-        It ends with the transaction, and so with its process. It must not be asked for twice by one thread.
+        It ends with the transaction, and so with its process. One thread must not take it twice.
         """
         if not self.is_shared:
             yield
@@ -72,5 +71,5 @@ def _numbers(name: str) -> dict[str, int]:
 
 
 def now(connection: sa.Connection) -> float:
-    """Seconds of the epoch, by the database's own clock."""
+    """Return the seconds of the epoch, by the database's own clock."""
     return clock(connection).timestamp()

@@ -21,7 +21,7 @@ class DecisionLog:
             connection.execute(DECISIONS.insert().values({**row, "plan_id": plan_id}))
 
     def list_decisions(self, repository: str, number: int) -> tuple[tuple[float, str, str, str], ...]:
-        """When (seconds of the epoch) who decided what on which plan, oldest first."""
+        """Return each decision, oldest first: time (seconds of the epoch), person, decision and plan."""
         where = (DECISIONS.c.repository == repository, DECISIONS.c.number == number)
         with self._database.reading() as connection:
             rows = connection.execute(sa.select(DECISIONS).where(*where).order_by(DECISIONS.c.id))

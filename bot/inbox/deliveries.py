@@ -59,8 +59,8 @@ class Deliveries:
     def receive_all(self, events: Sequence[Event]) -> tuple[bool | Exception, ...]:
         """Store deliveries with one commit; return for each what `receive` returns, or its error.
 
-        When it returns, all that it took in is durable. What cannot be stored keeps no other delivery out. In a
-        repository of several projects each of them takes in its own.
+        When it returns, all accepted deliveries are durable. One that cannot be stored does not prevent the others. In
+        a repository of several projects each of them stores its own.
         """
         parts = [self._split_by_project(event) for event in events]
         taken = iter(self._receive_all([part_event for part in parts for part_event in part]))
@@ -129,9 +129,9 @@ class Deliveries:
             return frozenset(connection.execute(sa.select(DELIVERIES.c.guid)).scalars())
 
     def forget_old(self, days: float) -> None:
-        """Delete deliveries and runs older than that: GitHub sends none again after three days.
+        """Delete deliveries and runs older than that, because GitHub sends none again after three days.
 
-        A run that nobody saw end was on a machine that never came back.
+        A run without a recorded end was on a machine that never came back.
         """
         with self._database.writing() as connection:
             before = now(connection) - days * 86_400
@@ -211,7 +211,7 @@ def _together(results: Sequence[bool | Exception]) -> bool | Exception:
 
 
 def _queue_state(connection: sa.Connection) -> dict[str, tuple[int, float | None]]:
-    """How often each key was asked for, and when it is due."""
+    """Return the number of requests for each key, and the time when it is due."""
     rows = connection.execute(sa.select(QUEUE.c.key, QUEUE.c.wanted, QUEUE.c.due_at))
     return {row.key: (row.wanted, row.due_at) for row in rows}
 
@@ -250,7 +250,7 @@ def _numbers(connection: sa.Connection, event: Event, prod_of: Callable[[str], P
 
 
 def _ask_again(connection: sa.Connection, repository: str, number: int, head: str) -> None:
-    """Have the job of the key try again; of branches the one at that head."""
+    """Request another try of the key's job; for branches, of the one at that head."""
     if number == BRANCHES:
         prod = read_prod(connection, repository)
         again = (replace(record, again=record.again or record.commit == head) for record in prod.branches)

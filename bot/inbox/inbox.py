@@ -25,7 +25,7 @@ from mergeplan.bot.projects import ROOT
 class Inbox:
     """Everything the bot remembers, one small store a noun; every method of a store is one transaction.
 
-    `folders` are those of the projects of each repository; what is asked for by `repository` is of that project's key.
+    `folders` are those of the projects of each repository; the argument `repository` of a method is the project's key.
     """
 
     def __init__(
@@ -48,7 +48,6 @@ class Inbox:
         self.catalogs = Catalogs(self.database)
 
     def close(self) -> None:
-        """Lets go of the connections."""
         self.database.close()
 
     def ping(self) -> None:

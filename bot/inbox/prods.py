@@ -51,7 +51,7 @@ class Prods:
 
 
 def update_branch(prod: ProdRecord, branch: str, transition: Callable[[BranchRecord], BranchRecord]) -> ProdRecord:
-    """Apply a transition to the record of a branch with an environment of its own; an unknown branch is left alone."""
+    """Apply a transition to the record of a branch with an environment; leave an unknown branch alone."""
     changed = (transition(record) if record.branch == branch else record for record in prod.branches)
     return replace(prod, branches=tuple(changed))
 

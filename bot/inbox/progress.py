@@ -29,7 +29,7 @@ class ProgressStore:
         self._database = database
 
     def get(self, repository: str, number: int) -> RunProgress | None:
-        """How far the newest run is; None when there was none, or another version noted it."""
+        """Return the progress of the newest run; None if there was none, or another version noted it."""
         query = sa.select(PROGRESS.c.data).where(PROGRESS.c.repository == repository, PROGRESS.c.number == number)
         with self._database.reading() as connection:
             row = connection.execute(query).first()
@@ -58,7 +58,6 @@ class Recorder:
         self.note()
 
     def record_line(self, line: Line) -> None:
-        """One more line of the run."""
         before, self._progress = self._progress, apply_line(self._progress, line)
         is_new_stage = (before.stage, before.ended) != (self._progress.stage, self._progress.ended)
         if self._progress is not before and (is_new_stage or time.monotonic() - self._noted > self._seconds):
@@ -70,7 +69,6 @@ class Recorder:
         self.note()
 
     def note(self) -> None:
-        """Store the progress now."""
         self._noted = time.monotonic()
         try:
             self._put(self._progress)

@@ -29,7 +29,7 @@ class Pulls:
 
     @contextmanager
     def alone(self, repository: str, number: int) -> Iterator[None]:
-        """Held while a pull request is written to GitHub: one thread at a time, of all services on this database."""
+        """Hold a lock to write a pull request to GitHub: one thread at a time, of all services on this database."""
         with self._alone[repository, number], self._database.alone(f"{repository}#{number}"):
             yield
 
@@ -39,7 +39,6 @@ class Pulls:
             return read_pull(connection, repository, number) or PullRecord(repository, number)
 
     def all(self, repository: str) -> tuple[PullRecord, ...]:
-        """Every pull request of the repository that we know."""
         query = sa.select(PULLS.c.data).where(PULLS.c.repository == repository).order_by(PULLS.c.number)
         with self._database.reading() as connection:
             return tuple(_PULL.validate_json(row.data) for row in connection.execute(query))
@@ -51,7 +50,6 @@ class Pulls:
             return tuple(_PULL.validate_json(row.data) for row in connection.execute(query.limit(most)))
 
     def filter_by_state(self, repository: str, *states: PullState) -> tuple[PullRecord, ...]:
-        """Return the pull requests of the repository in these states."""
         wanted = (PULLS.c.repository == repository, PULLS.c.state.in_([state.value for state in states]))
         with self._database.reading() as connection:
             rows = connection.execute(sa.select(PULLS.c.data).where(*wanted).order_by(PULLS.c.number))

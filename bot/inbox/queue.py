@@ -58,7 +58,7 @@ class Depth:
 
 @dataclass(frozen=True)
 class Due:
-    """Work on a key is asked for; a push settles first."""
+    """A request to work on a key; after a push, it waits for a settling time."""
 
     repository: str
     number: int
@@ -67,7 +67,7 @@ class Due:
 
 
 def queue_key(repository: str, number: int) -> str:
-    """`owner/name#7`, `owner/name@prod`, `owner/name@branches` or `owner/name@catalog`."""
+    """Return `owner/name#7`, `owner/name@prod`, `owner/name@branches` or `owner/name@catalog`."""
     if number in APART:
         return f"{repository}@{APART[number]}"
     return f"{repository}#{number}" if number else f"{repository}@prod"
@@ -194,13 +194,12 @@ class Queue:
             self.notify()
 
     def release_of(self, worker: str) -> None:
-        """Frees all keys of a worker that is no more; each is due at once."""
+        """Free all keys of a worker that has ended, and make each due at once."""
         with self._database.writing() as connection:
             freed = {"owner": None, "owned_until": None, "due_at": now(connection)}
             connection.execute(QUEUE.update().where(QUEUE.c.owner == worker).values(freed))
 
     def owners(self) -> tuple[str, ...]:
-        """Return the workers that hold a key."""
         with self._database.reading() as connection:
             rows = connection.execute(sa.select(QUEUE.c.owner).where(QUEUE.c.owner.is_not(None)).distinct())
             return tuple(row.owner for row in rows)
@@ -218,7 +217,6 @@ class Queue:
             return connection.execute(busy).first() is None
 
     def depth(self) -> Depth:
-        """How much waits."""
         with self._database.reading() as connection:
             at = now(connection)
             waits = sa.select(sa.func.count(), sa.func.min(QUEUE.c.due_at))

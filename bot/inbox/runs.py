@@ -35,13 +35,12 @@ class Runs:
             connection.execute(RUNS.insert().values({**row, **process, "started_at": now(connection)}))
 
     def end(self, run_id: str, exit_code: int) -> None:
-        """Store that a child process has ended."""
         with self._database.writing() as connection:
             ended = {"ended_at": now(connection), "exit_code": exit_code}
             connection.execute(RUNS.update().where(RUNS.c.run_id == run_id).values(ended))
 
     def open(self) -> tuple[Run, ...]:
-        """Return the runs that nobody saw end."""
+        """Return the runs without a recorded end."""
         query = sa.select(RUNS).where(RUNS.c.ended_at.is_(None))
         with self._database.reading() as connection:
             rows = connection.execute(query)

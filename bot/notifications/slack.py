@@ -36,7 +36,7 @@ def slack_webhook(settings: Settings) -> SlackWebhook | None:
 
 
 def escape_slack(text: str) -> str:
-    """Text in which nothing is a link or a mention, by Slack's rule: a model's name must not call a whole channel.
+    """Return text without links and mentions, by Slack's rule: a model's name must not call a whole channel.
 
     >>> escape_slack("a <!channel> & b")
     'a &lt;!channel&gt; &amp; b'

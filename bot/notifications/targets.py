@@ -13,5 +13,4 @@ TARGETS: tuple[Callable[[Settings], Target | None], ...] = (slack_webhook,)
 
 
 def open_notifications(settings: Settings) -> Notifications:
-    """Notifications to every target that is set."""
     return Notifications([target for make_target in TARGETS if (target := make_target(settings)) is not None])

@@ -30,7 +30,7 @@ STATUS: Mapping[PullState, JobStatus] = {
 
 @dataclass(frozen=True)
 class PlanSummary:
-    """What a list says of a pull request's plan; all of it takes much longer to read."""
+    """The summary of a pull request's plan for a list; reading the whole plan takes much longer."""
 
     id: str
     models: frozenset[str]
@@ -74,7 +74,6 @@ def summarize(record: PullRecord) -> PlanSummary | None:
 
 
 def plan_address(number: int, base: str) -> str:
-    """Return the address of the page of a pull request's plan."""
     return f"{base}/plans/{int(number)}"
 
 
@@ -120,6 +119,5 @@ def shown_plan(record: PullRecord, progress: RunProgress | None) -> ShownJob:
 
 
 def categories_of(record: PullRecord) -> Mapping[str, str]:
-    """Return the category of each model of a pull request's plan."""
     plan = record.outcome.plan if record.outcome else None
     return {model.name: str(model.category or model.change) for model in plan.models} if plan else {}

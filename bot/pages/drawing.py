@@ -18,7 +18,7 @@ DRAWN_MOST = 150  # more than this could not be read
 
 @dataclass(frozen=True)
 class Box:
-    """A model: its top left corner, and what stands in it."""
+    """The box of a model: its top left corner, and its content."""
 
     model: ModelChange
     x: int
@@ -49,7 +49,7 @@ def drawing(models: Sequence[ModelChange]) -> Drawing[Box] | None:
 
 
 def _depths(models: Sequence[ModelChange]) -> dict[str, int]:
-    """How many models stand above each, on the longest way; a cycle, which no plan has, ends the count."""
+    """Return the number of models above each, on the longest path; a cycle, which no plan has, ends the count."""
     known = {model.name: model for model in models}
     depths: dict[str, int] = {}
     for _ in range(len(models)):
@@ -63,7 +63,7 @@ def _depths(models: Sequence[ModelChange]) -> dict[str, int]:
 
 
 def _sort_column(column: Sequence[ModelChange], places: Mapping[str, tuple[int, int]]) -> list[ModelChange]:
-    """Place the models of a column beside their parents, so that few lines cross."""
+    """Sort the models of a column near their parents, so that few lines cross."""
 
     def middle(model: ModelChange) -> float:
         heights = [places[parent][1] for parent in model.parents if parent in places]

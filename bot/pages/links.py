@@ -41,7 +41,7 @@ class PageLinks:
         return bool(self.site and self.key)
 
     def catalog_url(self, repository: str, until: int) -> str:
-        """Return the address of prod's catalog, valid until then for whoever may see the page of prod."""
+        """Return the address of prod's catalog, valid until then for everyone who may see the page of prod."""
         key = self.sign_access(repository, 0, until)
         return f"{self.site}/catalog/{quote(repository)}?key={key}" if self.is_open else ""
 
@@ -50,7 +50,7 @@ class PageLinks:
         return f"{until:x}.{self._signature(repository, number, until)}"
 
     def verdict(self, repository: str, number: int, token: str, now: float) -> Verdict:
-        """Whether what came with a request opens the pages of that pull request now."""
+        """Return whether a request's token opens the pages of that pull request now."""
         stamp, _, signature = token.partition(".")
         if not self.key or not STAMP.fullmatch(stamp):
             return "wrong"
@@ -65,7 +65,7 @@ class PageLinks:
 
 
 def end_of(token: str) -> int:
-    """Until when what opens a page opens it, in seconds of the epoch; 0 for what is none."""
+    """Return the end of a token's validity in seconds of the epoch; 0 for an invalid token."""
     stamp = token.partition(".")[0]
     return int(stamp, 16) if STAMP.fullmatch(stamp) else 0
 
@@ -77,10 +77,10 @@ def links_of(settings: Settings) -> PageLinks:
 
 
 def page_key(secret: str) -> bytes:
-    """Derive the key of the links from a secret that nobody could guess; b'' where there is none.
+    """Derive the key of the links from a secret that cannot be guessed; return b'' without one.
 
-    A link stands where people read it: it must not let them try guesses of a secret that somebody made up, as a
-    webhook's may be. It is made of the App's private key or of the token, which are random.
+    People read the links, so these must not let them test guesses of a secret that a person chose, as a webhook's may
+    be. The key is made of the App's private key or of the token, which are random.
     """
     if not secret:
         return b""

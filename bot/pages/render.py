@@ -34,7 +34,7 @@ TABS = (
 
 
 def page(view: PageView, name: str, key: str, catalog: str = "") -> str:
-    """One page of a pull request, or of prod; `catalog` is the address of the catalog, '' where there is none."""
+    """Render one page of a pull request, or of prod; `catalog` is the address of the catalog, '' if there is none."""
     template = "prod" if view.is_prod else name
     refresh = REFRESH_SECONDS if view.is_running else 0
     values = {"view": view, "here": name, "key": key, "refresh": refresh, "catalog": catalog}

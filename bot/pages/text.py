@@ -17,7 +17,7 @@ _MARKDOWN = MarkdownIt("commonmark", {"html": False}).disable(["link", "image", 
 
 @dataclass(frozen=True)
 class Alert:
-    """A paragraph that stands out, of one of GitHub's sorts; '' for an ordinary one."""
+    """A highlighted paragraph of one of GitHub's kinds; '' is an ordinary one."""
 
     sort: str
     lines: tuple[str, ...]
@@ -29,7 +29,7 @@ def sentence(markdown: str) -> Markup:
 
 
 def foreign(text: str) -> Markup:
-    """Somebody else's words as HTML: code spans, and else the characters as they are."""
+    """Return foreign text as HTML: code spans, and all other characters as they are."""
     return sentence(inert(text))
 
 

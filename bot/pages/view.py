@@ -198,7 +198,7 @@ class PageView:
 
     @property
     def is_running(self) -> bool:
-        """True while something goes on: the page is loaded anew by itself then, and not afterwards."""
+        """True while something runs: the page then reloads by itself, and not afterwards."""
         if self.is_prod:
             return self.shown.prod.state is Prod.BUILDING or bool(self.progress and not self.progress.ended)
         return self.record.state in RUNNING and bool(self.record.head)
@@ -239,13 +239,13 @@ class PageView:
 
 
 def percent(progress: RunProgress) -> int:
-    """How much of a run is done: by the batches of its backfill, or of the models that it is known to compute."""
+    """Return the done part of a run: by the batches of its backfill, or of the models that it is known to compute."""
     done, of = (progress.done, progress.of) if progress.stage == "backfill" and progress.of else progress.batches
     return 100 if progress.ended or not of else min(99, 100 * done // of)
 
 
 def counts(progress: RunProgress) -> tuple[tuple[str, int], ...]:
-    """How many models stand where: `done` 3, `running` 1."""
+    """Return the number of models in each step: `done` 3, `running` 1."""
     totals = [(step.value, sum(model.step is step for model in progress.models)) for step in Step]
     return tuple(total for total in totals if total[1])
 

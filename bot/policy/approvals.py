@@ -32,7 +32,7 @@ class ReviewRule:
 
     @property
     def asks(self) -> bool:
-        """True when somebody has to approve."""
+        """True if a person has to approve."""
         return bool(self.approvals or self.code_owners)
 
 
@@ -57,7 +57,7 @@ class PlanShown:
 
 @dataclass(frozen=True)
 class Need:
-    """So many approvals by these people (or () by anybody who may write), for these models; `left` are to come."""
+    """A number of approvals by these people (() is anyone who may write), for these models; `left` are missing."""
 
     models: tuple[str, ...]
     approvers: tuple[str, ...] = ()
@@ -75,7 +75,7 @@ class Block:
 
 @dataclass(frozen=True)
 class ReviewSummary:
-    """What the reviews of a plan come to: the last decisive one of each reviewer, the author left out."""
+    """The reviews of a plan, summarized: the last decisive one of each reviewer, without the author."""
 
     approved: tuple[str, ...] = ()
     objecting: tuple[str, ...] = ()
@@ -84,7 +84,7 @@ class ReviewSummary:
 
 @dataclass(frozen=True)
 class People:
-    """What is known of those who approved or object: who may write, and who is in which team."""
+    """The facts about those who approved or objected: who may write, and who is in which team."""
 
     writers: frozenset[str] = frozenset()
     members: Mapping[str, frozenset[str]] = field(default_factory=dict)
@@ -139,7 +139,7 @@ def promises(plan: PlanView | None, text: str = "") -> tuple[str, ...]:
 def collect_needs(
     rules: Sequence[ReviewRule], plan: PlanView, owners: Mapping[str, tuple[str, ...]], *, edits_rules: bool = False
 ) -> Asked:
-    """Return what the rules ask of a plan; whoever edits the rules needs what any of them asks for.
+    """Return what the rules require for a plan; an edit of the rules needs what any of them requires.
 
     `owners` are the code owners by the path of a model's file.
     """
@@ -166,7 +166,7 @@ def _words(model: ModelChange) -> set[str]:
 
 
 def _owners(models: Sequence[ModelChange], owners: Mapping[str, tuple[str, ...]]) -> tuple[Need, ...]:
-    """One approval of an owner of each file; files of the same owners ask once."""
+    """Return the need for one approval of an owner of each file; files of the same owners share one."""
     by_owners: dict[tuple[str, ...], list[str]] = {}
     for model in models:
         if people := owners.get(model.path):
@@ -198,7 +198,7 @@ def _promises_at_review(review: Review, shown_plans: Sequence[PlanShown]) -> tup
 
 
 def decide_approval(request: Asked, reviews: ReviewSummary, people: People, at: datetime) -> Decision:
-    """Whether a plan may reach prod: enough approvals of the right people, no objection, no block, no freeze."""
+    """Decide if a plan may reach prod: enough approvals of the right people, no objection, no block, no freeze."""
     wanted = bool(request.needs)
     missing = tuple(left for need in request.needs if (left := _count_missing(need, reviews, people)).left > 0)
     frozen = frozen_until(request.freezes, at)

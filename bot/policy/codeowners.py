@@ -25,7 +25,7 @@ def read_owners(text: str) -> tuple[Owned, ...]:
 
 
 def owners_of(path: str, owner_rules: Sequence[Owned]) -> tuple[str, ...]:
-    """Who owns a path of the repository: the last pattern that fits counts.
+    """Return the owners of a path of the repository, by the last pattern that matches.
 
     >>> owners_of("models/tax.sql", (("*", ("ann",)), ("models/", ("acme/data",)), ("*.py", ("bob",))))
     ('acme/data',)
@@ -35,7 +35,7 @@ def owners_of(path: str, owner_rules: Sequence[Owned]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1_000)
 def _pattern(text: str) -> re.Pattern[str]:
-    """Compile a gitignore pattern without `!` and `[...]`, which GitHub does not take in this file."""
+    """Compile a gitignore pattern without `!` and `[...]`, which GitHub does not accept in this file."""
     text = text.replace("\\ ", " ")
     rooted, folder = "/" in text.rstrip("/"), text.endswith("/")
     parts = re.split(r"(\*\*/|/\*\*$|\*\*|\*|\?)", text.strip("/"))

@@ -37,7 +37,7 @@ class Freeze:
         return (begun, end) if begun <= at < end else None
 
     def next_start(self, at: datetime) -> datetime | None:
-        """When it begins next, after `at`."""
+        """Return the next start after `at`."""
         if self.cron:
             return Cron(self.cron, self.zone).next_tick(at)
         begins = self._local(self.start)
@@ -66,7 +66,7 @@ def frozen_until(freezes: Sequence[Freeze], at: datetime) -> tuple[Freeze, datet
 
 
 def next_change(freezes: Sequence[Freeze], at: datetime) -> datetime | None:
-    """When the next freeze begins or ends; None where none does for long."""
+    """Return when the next freeze begins or ends; None if none does for long."""
     ends = [span[1] for freeze in freezes if (span := freeze.span(at))]
     starts = [start for freeze in freezes if (start := freeze.next_start(at))]
     near = [moment.astimezone(UTC) for moment in (*ends, *starts) if moment - at < FAR]
@@ -74,7 +74,10 @@ def next_change(freezes: Sequence[Freeze], at: datetime) -> datetime | None:
 
 
 def freeze_sentence(freeze: Freeze, end: datetime) -> str:
-    """`Prod is frozen until Mon 23 Nov 2026 08:00 (Europe/Berlin): the weekend.`"""
+    """Return the sentence that names a freeze, its end, and its reason.
+
+    `Prod is frozen until Mon 23 Nov 2026 08:00 (Europe/Berlin): the weekend.`
+    """
     local = end.astimezone(ZoneInfo(freeze.zone))
     why = f": {freeze.reason.rstrip('.')}" if freeze.reason else ""
     return f"Prod is frozen until {local:%a} {local.day} {local:%b %Y %H:%M} ({freeze.zone}){why}."

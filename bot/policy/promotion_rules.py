@@ -16,7 +16,7 @@ CATEGORY_WORDS = ("added", "removed", "breaking", "non-breaking", "forward-only"
 
 
 def _wrap_in_list(value: object) -> object:
-    """One word where a list may stand."""
+    """Return a list for one word, which may be written in place of a list."""
     return [value] if isinstance(value, str) else value
 
 

@@ -43,7 +43,7 @@ log = structlog.get_logger(__name__)
 
 
 def wake_branches(context: BotContext, job: Job, checkout: Checkout, branch: str) -> None:
-    """Have the environments of other branches looked at when prod shows rules that name some, or named some."""
+    """Wake the job of the branches if the rules that prod shows name some, or named some."""
     prod = context.inbox.prods.get(job.repository)
     if prod.state is not Prod.READY or not prod.promoted_commit:
         return
@@ -57,7 +57,7 @@ def wake_branches(context: BotContext, job: Job, checkout: Checkout, branch: str
 
 
 def reconcile_branches(context: BotContext, job: Job) -> None:
-    """Brings each environment of a branch to its branch's head; raises Later or ShuttingDown when it must come back."""
+    """Bring each environment of a branch to its branch's head; raise Later or ShuttingDown if it must come back."""
     prod = context.inbox.prods.get(job.repository)
     if prod.state is not Prod.READY or not prod.promoted_commit:
         return  # prod's job wakes this one when there is something to compare with
@@ -96,7 +96,7 @@ class _BranchReconciliation:
             raise Later(min(waits), "the environment of a branch is tried again")
 
     def _preview(self, records: tuple[BranchRecord, ...]) -> None:
-        """Plans the pull requests into these branches, each against its environment as it is now."""
+        """Plan the pull requests into these branches, each against its environment as it is now."""
         if not records:
             return
         pulls = self.gateway.open_pulls()
@@ -105,7 +105,7 @@ class _BranchReconciliation:
             previews.bring_in_line(record, pulls)
 
     def _follow(self, record: BranchRecord, config: BotConfig) -> float:
-        """Brings one environment to its branch; the seconds until it is to be tried again, 0.0 when it is not."""
+        """Bring one environment to its branch; return the seconds until the next try, 0.0 if there is none."""
         try:
             head = self.gateway.branch_head(record.branch)
         except GitHubFailed as error:
@@ -155,7 +155,7 @@ class _BranchReconciliation:
         return finished
 
     def _newer(self, record: BranchRecord, commit: str) -> str:
-        """Why a run must end: a newer push; asked of the news that came, and no oftener of GitHub."""
+        """Return the reason to end a run: a newer push. Call GitHub only if news came."""
         if not self.context.inbox.deliveries.news(self.job.key, self.job.seen):
             return ""
         try:
@@ -168,7 +168,7 @@ class _BranchReconciliation:
         self.context.inbox.prods.update(self.job.repository, update_branch, record.branch, transition)
 
     def _end_check(self, record: BranchRecord, why: str) -> None:
-        """No check stays in progress of what is not followed any more."""
+        """End the check of a branch that is no longer followed, so that none stays in progress."""
         if record.running:
             self._check(record.running, branch_given_up(record.environment, why))
             self._update(record, lambda stored: replace(stored, running="", attempts=0))

@@ -24,7 +24,7 @@ def catalog_mark(prod: ProdRecord) -> str:
 
 
 def wake_catalog(context: BotContext, repository: str) -> None:
-    """Have the catalog read again where prod shows something else than it; never where no page would show it."""
+    """Wake the job that reads the catalog if prod shows another state, unless no page would show it."""
     if not links_of(context.settings).is_open:
         return
     mark = catalog_mark(context.inbox.prods.get(repository))
@@ -33,7 +33,7 @@ def wake_catalog(context: BotContext, repository: str) -> None:
 
 
 def reconcile_catalog(context: BotContext, job: Job) -> None:
-    """Read the catalog of prod's commit beside prod; one that cannot be read keeps the last one."""
+    """Read the catalog of prod's commit and of prod; if it cannot be read, the last one stays."""
     prod = context.inbox.prods.get(job.repository)
     mark = catalog_mark(prod)
     if not mark or not links_of(context.settings).is_open:

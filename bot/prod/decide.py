@@ -89,7 +89,7 @@ class BuildProd:
 
 @dataclass(frozen=True)
 class RefuseRollback:
-    """A rollback that was asked for and is not possible any more."""
+    """A requested rollback that is not possible any more."""
 
     number: int
     reason: str
@@ -171,7 +171,7 @@ class SettleMerge:
 
 @dataclass(frozen=True)
 class RunJanitor:
-    """Drop what has expired and what nobody needs any more."""
+    """Drop what has expired and what is unused."""
 
 
 Action = (
@@ -196,10 +196,10 @@ Action = (
 
 
 def decide_prod(facts: ProdFacts) -> Action:
-    """Return the next action; it is asked again after each one until it is ProdAtRest.
+    """Return the next action; it is called again after each one until it is ProdAtRest.
 
-    First what people asked to undo, then what the branch holds that prod does not, then what failed and is asked again.
-    The janitor comes when nothing else is left to do.
+    First come requests to undo, then what the branch has that prod does not, then retries of failures. The janitor
+    comes when nothing else is left to do.
     """
     if facts.prod.branch and facts.prod.branch != facts.branch:
         return FollowBranch()
@@ -294,7 +294,7 @@ def _again(facts: ProdFacts) -> Action | None:
 
 
 def is_asked_again(record: PullRecord) -> bool:
-    """Return True for a merge that did not reach prod, or was taken back, and is wanted there."""
+    """Return True for a merge that did not reach prod, or was taken back, and is to be promoted."""
     return record.state in (PullState.UNPROMOTED, PullState.ROLLED_BACK) and record.wishes.again
 
 
@@ -321,7 +321,7 @@ def sweep_is_due(prod: ProdRecord, hours: float, now: float) -> bool:
 
 
 def build_wait(outcome: PlannerOutcome, attempts: int) -> float:
-    """Seconds until a first build that failed for the nth time is tried again; 0.0 when that is no use."""
+    """Return the seconds until a first build that failed for the nth time is tried again; 0.0 if that is no use."""
     return backoff(attempts) if outcome.may_pass_later or outcome.is_defect else 0.0
 
 
@@ -332,7 +332,7 @@ def may_retry(outcome: PlannerOutcome, attempts: int) -> bool:
 
 
 def backoff(attempts: int) -> float:
-    """Seconds until what failed for the nth time is tried again.
+    """Return the seconds until a job that failed for the nth time is tried again.
 
     >>> [backoff(number) for number in (1, 2, 5, 20)]
     [2.0, 4.0, 32.0, 300.0]

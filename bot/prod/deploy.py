@@ -42,7 +42,7 @@ class Deployer:
     branch: str
 
     def deploy(self, prod: ProdRecord, number: int) -> str:
-        """Goes on with a deploy from where it stands; the merge commit when prod and the branch show it, else ''."""
+        """Continue a deploy from its stage; return the merge commit if prod and the branch show it, else ''."""
         record, pull = self._record(number), self.gateway.pull(number)
         if not record.deploy.stage:
             why = self._refusal(prod, record, pull)
@@ -58,7 +58,7 @@ class Deployer:
         self._refuse_deploy(number, why)
 
     def _refusal(self, prod: ProdRecord, record: PullRecord, pull: Pull) -> str:
-        """Why it may not be promoted now; everything is looked at anew."""
+        """Return the reason why it may not be promoted now; read everything again."""
         if not pull.is_open or pull.head != record.deploy.head or record.head != pull.head:
             return "A commit was pushed, or the pull request was closed, since `/deploy` was typed."
         if record.state is not PullState.PLANNED or record.base.prod_revision != prod.revision:
@@ -71,7 +71,7 @@ class Deployer:
         return " ".join(problem.message for problem in blockers(record))
 
     def _promote(self, prod: ProdRecord, record: PullRecord) -> str:
-        """Prod shows what the merge would give; else why not."""
+        """Make prod show what the merge would give; return the reason if that fails."""
         commit = self.checkout.merge(prod.promoted_commit, record.deploy.head).commit
         ended = self.planner.apply(commit, record.number, merge_arguments(record))
         if not ended.outcome.ok:
@@ -109,7 +109,7 @@ class Deployer:
         return sha
 
     def _back(self, record: PullRecord, why: str) -> str:
-        """Prod shows again what it showed before."""
+        """Make prod show again what it showed before."""
         prod = self.context.inbox.prods.get(self.gateway.name)
         who, to = record.deploy.by, record.deploy.start
         ended = self.planner.roll_back(prod.promoted_commit, to, who, record.number)

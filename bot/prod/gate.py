@@ -55,7 +55,7 @@ class Gatekeeper:
         return Gate(is_open=False, noted=self._is_noted(prod, first))
 
     def is_open(self, prod: ProdRecord, step: Step) -> bool:
-        """Whether a step may be promoted now: the rules say so, or an administrator did for that merge."""
+        """Return True if a step may be promoted now, by the rules or by an administrator for that merge."""
         return _is_overruled(self._record(step)) or not self._rules(prod) or self.decision(prod, step).is_ok
 
     def decision(self, prod: ProdRecord, step: Step) -> Decision:
@@ -70,7 +70,6 @@ class Gatekeeper:
         return self._reviewer(prod).decide(record)
 
     def merge_method(self, prod: ProdRecord) -> MergeMethod:
-        """How the project merges."""
         return self._reviewer(prod).config.merge_method
 
     def record_at(self, step: Step) -> PullRecord:
@@ -142,7 +141,7 @@ class Gatekeeper:
         return changes_no_model(paths, self._checkout.project)
 
     def _was_shown_and_approved(self, prod: ProdRecord, step: Step) -> bool:
-        """Its own plan holds all that waits before it: that whole plan was shown, and may be promoted."""
+        """Return True if the plan that includes all that waits before it was shown, and may be promoted."""
         overruled = _is_overruled(self._record(step))
         shown = self._is_the_plan_shown(prod, step, self._record(step))
         return overruled or (shown and self.decision(prod, step).is_ok)

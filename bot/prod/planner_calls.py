@@ -38,7 +38,7 @@ class ProdPlanner:
     checkout: Checkout
 
     def look(self, commit: str) -> EnvironmentRow | None:
-        """Prod as the planner has it, None when it was never promoted, or only half: a plan then finishes that."""
+        """Return prod as the planner has it; None if it was never promoted, or only half: a plan then finishes that."""
         run_id = new_run_id()
         try:
             with self.context.project(self.checkout, commit) as folder:
@@ -52,7 +52,7 @@ class ProdPlanner:
         )
 
     def apply(self, commit: str, number: int, more: tuple[str, ...] = (), on_line: OnLine = lambda line: None) -> Ended:
-        """Plans and applies a commit's tree, for a pull request or (0) a push; /unlock stops it."""
+        """Plan and apply a commit's tree, for a pull request or (0) a push; /unlock stops it."""
         note = ("--note", f"#{number}" if number else commit[:12])
         return self._call(commit, ("plan", PROD, "--auto-apply", *more, *note), on_line, number=number)
 
@@ -61,11 +61,10 @@ class ProdPlanner:
         return f"{record.promotion.unlock_by} stopped it." if record and record.promotion.unlock_by else ""
 
     def preview(self, commit: str, more: tuple[str, ...] = ()) -> Ended:
-        """Plans a commit's tree, and applies nothing."""
+        """Plan a commit's tree, and apply nothing."""
         return self._call(commit, ("plan", PROD, *more), look=False)
 
     def roll_back(self, commit: str, revision: int, who: str, number: int) -> Ended:
-        """Points prod back at a revision."""
         note = f"/rollback in #{number}"
         return self._call(commit, ("rollback", PROD, "--to", str(revision), "--who", who, "--note", note))
 
@@ -84,7 +83,7 @@ class ProdPlanner:
         look: bool = True,
         number: int = 0,
     ) -> Ended:
-        """One call of the planner on a commit's tree, and then, where it is looked for, what prod is."""
+        """Call the planner once on a commit's tree and then, with `look`, read prod."""
         try:
             return self._call_on_tree(commit, arguments, on_line, look, number)
         except BadCommit as error:
@@ -110,7 +109,7 @@ class ProdPlanner:
 
 
 def _prod_row(outcome: PlannerOutcome) -> EnvironmentRow | None:
-    """Prod as a plan made it, by the plan's own words; None where nothing was promoted, or not by this run."""
+    """Return prod as a plan made it, by the plan's own result; None if nothing was promoted, or not by this run."""
     plan, promotion = outcome.plan, outcome.promotion
     if not outcome.ok or plan is None or promotion is None or promotion.spark_jobs is None or promotion.revision < 1:
         return None

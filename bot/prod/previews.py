@@ -47,7 +47,7 @@ class Previews:
     prod: ProdRecord
 
     def bring_in_line(self, record: BranchRecord, pulls: tuple[Pull, ...]) -> None:
-        """Plans each open pull request into the branch whose head, or whose environment, is another than planned."""
+        """Plan each open pull request into the branch whose head or environment differs from the planned one."""
         wanted = [pull for pull in pulls if self._is_ours(pull, record)][:PULLS_MOST]
         known = {preview.number: preview for preview in record.previews}
         for pull in wanted:

@@ -89,7 +89,7 @@ ACTIONS_MOST = 500
 
 
 def reconcile_prod(context: BotContext, job: Job) -> None:
-    """Brings prod to where its branch is; raises Later or ShuttingDown when it must come back."""
+    """Bring prod to its branch; raise Later or ShuttingDown if it must come back."""
     try:
         gateway = context.github.repository(job.repository)
         branch = prod_branch(context, gateway)
@@ -145,7 +145,7 @@ class _ProdReconciliation:
         raise Later(5.0, "it keeps moving")
 
     def _same_project(self) -> None:
-        """RequestError where the branch still has the project that prod was promoted from, and we were given another.
+        """Raise RequestError if another project was configured, but the branch still has the one that prod shows.
 
         That one would remove every table of prod. A project that moved left no configuration.
         """
@@ -203,7 +203,7 @@ class _ProdReconciliation:
         return self.inbox.prods.get(self.job.repository)
 
     def _facts(self) -> ProdFacts:
-        """Read the facts; what this pass has done is kept."""
+        """Read the facts, together with what this pass has done."""
         prod, pulls = self._prod(), self.inbox.pulls.all(self.job.repository)
         steps = self._steps(prod)[: max(0, STEPS_MOST - self.pass_.taken)]
         waiting = [pull for pull in pulls if pull.state in WAITING and pull.promotion.merge_sha]
@@ -258,7 +258,7 @@ class _ProdReconciliation:
         return self.inbox.pulls.update(self.job.repository, number, transition)
 
     def _is_at(self, commit: str, revision: int, plan_id: str) -> ProdRecord:
-        """Prod shows a commit, and nothing of it waits."""
+        """Record that prod shows a commit, and that nothing of it waits."""
         at = ProdCommit(self.branch, self.checkout.project, commit)
         return self._update(partial(show_commit, at=at, revision=revision, plan_id=plan_id))
 
@@ -289,7 +289,7 @@ class _ProdReconciliation:
         wake_pulls(self.context, self.job.repository)
 
     def _not_built(self, end: Ended, head: str) -> None:
-        """Store why the first build failed; Later while an immediate retry may help."""
+        """Store why the first build failed; raise Later while an immediate retry may help."""
         outcome, attempts = end.outcome, self._prod().attempts + 1
         wait = build_wait(outcome, attempts)
         self.log.warning("prod_not_built", attempt=attempts, again_in=wait or None, why=reasons(outcome))
@@ -310,7 +310,7 @@ class _ProdReconciliation:
     # --- what the branch holds ---
 
     def _skip(self, step: Step) -> None:
-        """Nothing to promote: the commit is noted, and a merge is done."""
+        """Note a commit with nothing to promote, and finish its merge."""
         self._update(lambda prod: replace(prod, commit=step.commit, promoted_commit=step.commit))
         if step.number:
             settle = partial(settle_merge, reason="", merge_sha=step.commit)
@@ -318,7 +318,7 @@ class _ProdReconciliation:
             self.inbox.queue.wake(self.job.repository, step.number)
 
     def _promote_merge(self, number: int, commit: str) -> None:
-        """Promotes a merge: the pull request's own tables when nothing moved, else what was planned and built again."""
+        """Promote a merge: the pull request's own tables if nothing moved, else what is planned and built again."""
         self.log.info("prod_step", commit=commit, pull_request=number)
         record = self.inbox.pulls.get(self.job.repository, number)
         planned = merge_digest(record)
@@ -348,7 +348,7 @@ class _ProdReconciliation:
         wake_pulls(self.context, self.job.repository)
 
     def _deploy(self, number: int) -> None:
-        """Promotes and merges; when both are done prod and its branch show the same."""
+        """Promote and merge; when both are done, prod and its branch show the same."""
         commit = self.deployer.deploy(self._prod(), number)
         if commit:
             self._is_at(commit, self._prod().revision, self._prod().plan_id)
@@ -414,7 +414,7 @@ class _ProdReconciliation:
         self.inbox.queue.wake(self.job.repository, number)
 
     def _retry_or_go_on(self, end: Ended, commit: str, number: int = 0) -> None:
-        """Later, while trying again may help; the comment says who holds prod."""
+        """Raise Later while another try may help; the comment then says who holds prod."""
         attempts = self._prod().attempts + 1
         if may_retry(end.outcome, attempts):
             self._update(lambda prod: replace(prod, attempts=attempts))
@@ -427,7 +427,7 @@ class _ProdReconciliation:
     # --- undoing ---
 
     def _roll_back(self, number: int, who: str, revision: int) -> None:
-        """Points prod back, when somebody who may asked for it."""
+        """Point prod back, if a person with permission requested it."""
         failed = self.rollbacks.roll_back(self._prod(), number, who, revision)
         if failed:
             self._retry_or_go_on(failed, self._prod().promoted_commit)
@@ -439,7 +439,7 @@ class _ProdReconciliation:
     # --- sweeping ---
 
     def _run_janitor(self) -> None:
-        """Drop what nobody needs; environments of pull requests that are not over do not expire."""
+        """Drop what is unused; environments of pull requests that are not over do not expire."""
         self._update(partial(record_sweep, at=time.time()))  # first: one that fails is not tried again and again
         pulls = self.inbox.pulls.all(self.job.repository)
         kept = [pull.environment.name for pull in pulls if pull.environment.name and pull.is_kept(time.time())]
@@ -455,7 +455,7 @@ class _ProdReconciliation:
     # --- showing ---
 
     def _show_places(self, facts: ProdFacts) -> None:
-        """Who waits behind another merge is shown its place in the queue."""
+        """Show each merge that waits behind another one its place in the queue."""
         waiting = [step.number for step in facts.steps if step.number]
         for place, number in enumerate(waiting[1:], start=2):
             text = f"Number {place} in the queue for prod, behind #{waiting[place - 2]}."
@@ -490,7 +490,6 @@ class _ProdReconciliation:
             return record
 
     def _check(self, commit: str, view: CheckView) -> None:
-        """Write the promotion check on a commit of the branch."""
         try:
             key, details = f"mergeplan:prod:{commit[:12]}", self.gateway.page(0, "progress")
             known = self.gateway.checks.find(commit, key)

@@ -30,7 +30,7 @@ class Rollbacks:
     show: Callable[[PullRecord], PullRecord]
 
     def roll_back(self, prod: ProdRecord, number: int, who: str, revision: int) -> Ended | None:
-        """Points prod back, once; how the planner ended when it did not, and then nothing has moved."""
+        """Point prod back once; return the planner's end if it failed, and then nothing has moved."""
         begun = self.inbox.pulls.get(self.repository, number).rollback.start
         outcome = None
         if begun in (0, prod.revision):

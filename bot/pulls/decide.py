@@ -21,12 +21,12 @@ class Leave:
 
 @dataclass(frozen=True)
 class Hold:
-    """A fork's head that nobody has allowed: no code of it runs."""
+    """A fork's head that no maintainer has allowed: no code of it runs."""
 
 
 @dataclass(frozen=True)
 class Skip:
-    """It bears the label that asks for no plan, and nobody asked for one of this head."""
+    """A pull request with the label against plans, without a request for one of this head."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class MakePlan:
 
 @dataclass(frozen=True)
 class CarryOver:
-    """Prod moved, and not in what this plan changes or reads: it stands as it is, against prod as it is now."""
+    """Prod moved, but not in what this plan changes or reads, so the plan is valid against prod as it is now."""
 
 
 @dataclass(frozen=True)
@@ -73,12 +73,12 @@ class DropGroup:
 
 @dataclass(frozen=True)
 class Keep:
-    """It is over, and its environment is kept for some days more."""
+    """A pull request that is over, and whose environment is retained for some days more."""
 
 
 @dataclass(frozen=True)
 class Destroy:
-    """Somebody wants the environment dropped, whatever becomes of the pull request."""
+    """A request to drop the environment, independent of the pull request's state."""
 
 
 Action = (
@@ -102,7 +102,7 @@ Action = (
 def decide(
     pull: Pull, record: PullRecord, prod: ProdRecord, prod_branch: str, repository: str, now: float = 0.0
 ) -> Action:
-    """Return the next step; it is asked again after each one until it is Rest, Keep or Leave."""
+    """Return the next step; it is called again after each one until it is Rest, Keep or Leave."""
     if record.environment.destroy_by:
         return Destroy()
     action = _decide(pull, record, prod, prod_branch, repository)
@@ -139,7 +139,7 @@ def _decide(pull: Pull, record: PullRecord, prod: ProdRecord, prod_branch: str, 
 
 
 def _is_asked_for(pull: Pull, record: PullRecord) -> bool:
-    """Return True when somebody wants this head planned, or its plan has begun: no label undoes that."""
+    """Return True if a person requested a plan of this head, or its plan has begun: no label undoes that."""
     begun = record.head == pull.head and record.state in (PullState.PLANNING, PullState.HELD)
     return begun or record.wishes.again or any(override.head == pull.head for override in record.wishes.overrides)
 
@@ -207,7 +207,7 @@ def _decide_closed(record: PullRecord) -> Action:
 
 
 def interrupts(news: Sequence[News], head: str) -> str:
-    """Why news that came during a run of that head ends it; '' when it does not."""
+    """Return the reason why news during a run of that head ends it; '' if they do not."""
     for event in news:
         if event.kind == "pull_request.closed":
             return "closed"

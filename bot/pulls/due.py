@@ -17,7 +17,7 @@ from mergeplan.bot.report.shown import Shown
 
 @dataclass(frozen=True)
 class Due:
-    """What is to be written next: the comment's text ('': it stands), checks, each on its commit; or a deployment."""
+    """The next writes: the comment's text ('' means unchanged), checks, each on its commit, or a deployment."""
 
     comment: str = ""
     checks: tuple[tuple[str, CheckView], ...] = ()

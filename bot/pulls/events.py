@@ -19,7 +19,10 @@ log = structlog.get_logger(__name__)
 
 
 class PlanEvents:
-    """Keeps a run's plan in the record at once, and its progress every `seconds`; the comment follows by itself."""
+    """A listener that stores a run's plan in the record at once, and its progress every `seconds`.
+
+    The comment follows by itself.
+    """
 
     def __init__(self, update: Callable[[Transition], object], shower: Shower, seconds: float) -> None:
         self._update = update

@@ -14,7 +14,7 @@ from mergeplan.planner.errors import MergeplanError, RequestError
 
 
 def show_failure(context: BotContext, gateway: RepositoryGateway, pull: Pull, error: MergeplanError) -> None:
-    """Fail the checks of an open pull request with the error; raise it where something is promoted."""
+    """Fail the checks of an open pull request with the error; raise it if something is promoted."""
     pulls = context.inbox.pulls
     if not pull.is_open or pulls.get(gateway.name, pull.number).state in AFTER_MERGE:
         raise error
@@ -46,5 +46,4 @@ def show_unreadable(
 
 
 def defect(error: Exception) -> MergeplanError:
-    """Return the error that is shown for one that nobody expected."""
     return RequestError(f"mergeplan failed ({type(error).__name__}).", hint=TRY_AGAIN)

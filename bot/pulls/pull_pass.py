@@ -54,7 +54,6 @@ class PullPass:
         return self.inbox.prods.get(self.job.repository)
 
     def update(self, transition: Transition) -> PullRecord:
-        """Store the next record."""
         return self.inbox.pulls.update(self.job.repository, self.pull.number, transition)
 
     def overtaken(self) -> str:
@@ -62,7 +61,6 @@ class PullPass:
         return interrupts(self.inbox.deliveries.news(self.job.key, self.seen), self.pull.head)
 
     def refresh(self) -> None:
-        """Read the pull request from GitHub."""
         self.pull = self.gateway.pull(self.job.number)
         self.looked_at = time.monotonic()
 

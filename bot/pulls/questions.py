@@ -28,7 +28,7 @@ class Questions:
     is_fork: bool = False  # the pull request comes from one
 
     def answer_all(self, record: PullRecord) -> str:
-        """Asks the planner whatever was asked here; why it was stopped, '' when all is answered."""
+        """Send all open questions to the planner; return the reason if it was stopped, '' when all are answered."""
         for row in self.context.inbox.commands.open(self.job.repository, self.job.number):
             for index, answer in enumerate(row.answers):
                 if row.state != "accepted" or answer.waits_for != QUESTION:
@@ -54,7 +54,11 @@ class Questions:
             return failure_result(f"The commit cannot be read: {error}", "RequestError", hint="Ask again later.")
 
     def _run_question(self, arguments: tuple[str, ...], tree: Tree, record: PullRecord) -> Finished:
-        """Prod and rows are asked for on prod's commit, where no code of the pull request runs; lineage is its own."""
+        """Run a question on a tree.
+
+        Questions about prod and rows run on prod's commit, without code of the pull request. Lineage runs on the pull
+        request's tree.
+        """
         base, run_id = record.base.sha, new_run_id()
         if tree == "prod":
             commit = self.context.inbox.prods.get(self.job.repository).promoted_commit

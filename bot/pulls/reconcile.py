@@ -63,7 +63,7 @@ PASSING = (GitHubFailed, GitHubPaused, MergeplanError, Superseded, Later, Shutti
 
 
 def reconcile_pull(context: BotContext, job: Job) -> None:
-    """Bring one pull request to where it should be; Superseded, Later or ShuttingDown when it must come back."""
+    """Bring one pull request to its target state; raise Superseded, Later or ShuttingDown if it must come back."""
     try:
         gateway = context.github.repository(job.repository)
         pull = gateway.pull(job.number)
@@ -121,7 +121,7 @@ def _reconcile(current: PullPass) -> None:
 
 
 def _settle(current: PullPass, action: Leave | Rest | Keep, record: PullRecord) -> None:
-    """Show what stands; nothing more is to be done."""
+    """Show the present state; nothing else is to be done."""
     match action:
         case Rest() if record.head:
             judge_plan(current)
@@ -135,7 +135,7 @@ def _settle(current: PullPass, action: Leave | Rest | Keep, record: PullRecord) 
 
 
 def _act(current: PullPass, action: Action, record: PullRecord, prod: ProdRecord) -> None:
-    """Take one step; the next one is decided anew."""
+    """Take one step; the next one is decided again."""
     match action:
         case CarryOver():
             carry_over(current, record, prod)
@@ -165,7 +165,7 @@ def _act(current: PullPass, action: Action, record: PullRecord, prod: ProdRecord
 
 
 def _answer_questions(current: PullPass) -> None:
-    """Answer what somebody only asks, when nothing else is left to do; news end it, and it is asked again."""
+    """Answer questions when nothing else is left to do; news end it, and the question is tried again."""
     questions = Questions(current.context, current.job, current.checkout, current.overtaken, current.is_fork)
     if reason := questions.answer_all(current.record):
         raise Superseded(reason)

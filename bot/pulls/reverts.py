@@ -22,7 +22,7 @@ BY_A_WORKFLOW = "one that a workflow's own token opens starts no workflow."
 def open_revert(
     gateway: RepositoryGateway, pull: Pull, record: PullRecord, config: BotConfig, attempts: int
 ) -> Reversal:
-    """Return the rollback with its revert opened or found; GitHubFailed while trying again may help."""
+    """Return the rollback with its revert opened or found; raise GitHubFailed while another try may help."""
     done = replace(record.rollback.reversal, to_open=False)
     if not config.open_revert:
         return done

@@ -63,7 +63,7 @@ class Reviewers:
 
     @property
     def unread(self) -> str:
-        """Why nobody knows what prod's rules ask for; '' where they are read."""
+        """The reason why prod's rules are unknown; '' if they are read."""
         return self._unread if self.config else ""
 
     def decide(self, record: PullRecord, plan: PlanView | None = None) -> Decision:
@@ -102,7 +102,6 @@ class Reviewers:
         return {own: owners[inside] for own, inside in paths.items() if inside in owners}
 
     def _people(self, request: Asked, reviews: ReviewSummary) -> People:
-        """Roles and teams of those who reviewed, read now."""
         who = (*reviews.approved, *reviews.objecting) if request.needs else ()
         writers = frozenset(login for login in who if self._writes(login))
         members: dict[str, frozenset[str]] = {}

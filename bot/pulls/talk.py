@@ -49,9 +49,9 @@ class _Live:
 
 
 def pick_up(context: BotContext, gateway: RepositoryGateway, number: int, comments: tuple[Posted, ...]) -> None:
-    """Take in commands that no webhook brought; answered, edited, bots' and anonymous ones are ignored.
+    """Store commands that no webhook delivered; ignore answered, edited, bots' and anonymous ones.
 
-    Who ticked a box, only its webhook says: without it the tick is taken away, and somebody ticks again.
+    Only a webhook tells who ticked a box: without it the tick is removed, and the person ticks again.
     """
     own = [comment.body for comment in comments if comment.author == gateway.login]
     plan = context.inbox.pulls.get(gateway.name, number).comment.id
@@ -72,7 +72,7 @@ def pick_up(context: BotContext, gateway: RepositoryGateway, number: int, commen
 
 
 def carry_out(context: BotContext, gateway: RepositoryGateway, pull: Pull, config: BotConfig) -> None:
-    """Judges and carries out every new command, in order; what has to wait for a run is answered later."""
+    """Judge and carry out every new command, in order; one that has to wait for a run is answered later."""
     for row in context.inbox.commands.open(gateway.name, pull.number):
         if row.state != "new":
             continue
@@ -94,7 +94,7 @@ def carry_out(context: BotContext, gateway: RepositoryGateway, pull: Pull, confi
 def _read_requests(
     context: BotContext, gateway: RepositoryGateway, row: CommandRow, config: BotConfig
 ) -> tuple[Command | Mistake, ...]:
-    """Return what a comment asks of this project, or what a press stands for by the current offers."""
+    """Return the commands of a comment for this project, or those that a press means by the current offers."""
     if row.press is None:
         every = read_commands(row.body, config.command_namespace or "")
         if not gateway.project and not any(command.project for command in every):
@@ -118,7 +118,7 @@ def _projects(
 
 
 def _show_eyes(context: BotContext, gateway: RepositoryGateway, row: CommandRow) -> None:
-    """Before the work begins; the worker shows them too, to a comment whose pull request is busy."""
+    """React with eyes before the work begins; the worker does so too if the pull request is busy."""
     if row.seen:
         return
     try:
@@ -130,7 +130,7 @@ def _show_eyes(context: BotContext, gateway: RepositoryGateway, row: CommandRow)
 
 
 def answer_all(context: BotContext, gateway: RepositoryGateway, number: int, config: BotConfig) -> None:
-    """Answers every comment whose commands have come to their end, each once."""
+    """Answer every comment whose commands are all done, each once."""
     record = context.inbox.pulls.get(gateway.name, number)
     for row in context.inbox.commands.open(gateway.name, number):
         if row.state == "accepted" and not any(_waits(answer, record) for answer in row.answers):
@@ -161,7 +161,7 @@ def _finish_answer(answer: Answer, record: PullRecord) -> Answer:
 
 
 def _one(context: BotContext, row: CommandRow, command: Command | Mistake, live: _Live, config: BotConfig) -> Answer:
-    """Judges one command by the state as it is now, and starts what it asks for."""
+    """Judge one command by the present state, and start what it requests."""
     if isinstance(command, Mistake):
         return Answer(command.text, False, command.sentence)
     record, prod = context.inbox.pulls.get(row.repository, row.number), context.inbox.prods.get(row.repository)
@@ -219,7 +219,10 @@ def _facts(row: CommandRow, record: PullRecord, prod: ProdRecord, live: _Live, c
 
 
 def _request_time(row: CommandRow, record: PullRecord) -> datetime:
-    """When it was said; a button stood beside the very plan that is shown now, whatever our clock says of GitHub's."""
+    """Return the time of the request.
+
+    A button belongs to the very plan that is shown now, even if this clock and GitHub's differ.
+    """
     at = moment(row.said_at)
     pressed = row.press is not None and bool(row.press.head)
     return max(at, moment(record.shown.since)) if pressed and record.shown.since else at

@@ -12,7 +12,7 @@ NAMES_MOST = 6
 
 
 def missing_lines(decision: Decision) -> tuple[str, ...]:
-    """Return what keeps the plan from prod by the rules, a sentence each."""
+    """Return the reasons why the rules do not let the plan into prod, a sentence each."""
     return (
         *(_block_sentence(block) for block in decision.blocked),
         *(
@@ -27,7 +27,7 @@ def missing_lines(decision: Decision) -> tuple[str, ...]:
 
 
 def hold_lines(record: PullRecord) -> tuple[str, ...]:
-    """Why a merge is not in prod yet, and how it gets there."""
+    """Return the reasons why a merge is not in prod yet, and how it gets there."""
     out = "`/deploy` by somebody with `admin` lets it in against the rules; a revert that is merged ends the wait."
     return (*missing_lines(record.rules.decision), out)
 

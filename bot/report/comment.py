@@ -82,7 +82,6 @@ def plan_marker(project: str) -> str:
 
 
 def comment_digest(text: str) -> str:
-    """Return a digest of a comment's text."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -98,7 +97,7 @@ def _comment_title(pull_view: Shown) -> str:
 
 
 def facts_line(pull_view: Shown) -> str:
-    """Environment, head, base, plan id and time: what the rest of the comment is about."""
+    """Return environment, head, base, plan id and time, the facts that the rest of the comment is about."""
     record, prod = pull_view.record, pull_view.prod
     plan = record.outcome.plan if record.outcome else None
     revision = f" revision {record.base.prod_revision}" if record.base.prod_revision else ""
@@ -199,7 +198,7 @@ def _change_blocks(record: PullRecord, outcome: PlannerOutcome | None) -> list[s
 
 
 def _cost_block(outcome: PlannerOutcome | None) -> list[str]:
-    """Return the estimate, beside the actual cost once something was computed."""
+    """Return the estimate and the actual cost once something was computed."""
     took = actual_words(outcome) if outcome else ""
     estimated = estimate_words(outcome.plan.models) if outcome and outcome.plan else ""
     return [f"Estimated: {estimated}. It took {took}."] if took and estimated else []

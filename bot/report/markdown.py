@@ -86,7 +86,7 @@ def fence(text: str, language: str = "", limit: int = 20_000) -> str:
 
 
 def inert(text: str) -> str:
-    """One line of somebody else's words: code spans stay, everything else cannot mention, link, embed or fold."""
+    """Return foreign text in one line: code spans stay, all else cannot mention, link, embed or fold."""
     flat = " ".join(printable(text).split())
     parts, at = [], 0
     for match in CODE_SPAN.finditer(flat):
@@ -96,12 +96,12 @@ def inert(text: str) -> str:
 
 
 def tag_text(text: str) -> str:
-    """Text between HTML tags, where Markdown is not read."""
+    """Return text for between HTML tags, where Markdown is not read."""
     return html.escape(" ".join(printable(text).split())).replace("@", f"@{ZERO_WIDTH}")
 
 
 def cell(text: str) -> str:
-    """Markdown that stays within its table cell; a long name in code can be broken at its dots and underscores."""
+    """Return Markdown that stays within its table cell; a long name in code can break at its dots and underscores."""
     flat = CODE_SPAN.sub(_breakable, text.replace("\\|", "|"))
     return flat.replace("|", "\\|").replace("\n", " ")
 
@@ -177,7 +177,7 @@ def name_list(names: Sequence[str]) -> str:
 
 
 def days(intervals: Sequence[Span]) -> str:
-    """Half-open intervals as a person writes them.
+    """Return half-open intervals as a person writes them.
 
     >>> days([("2026-01-01", "2026-01-08")])
     '7 days, 2026-01-01 to 2026-01-07'
@@ -196,7 +196,7 @@ def days(intervals: Sequence[Span]) -> str:
 
 
 def whole_days(intervals: Sequence[Span]) -> int:
-    """How many days the intervals are, 0 when one of them is not made of whole days."""
+    """Return the number of days of the intervals, 0 if one of them does not consist of whole days."""
     spans = [_whole_days(interval) for interval in intervals]
     return sum((end - start).days for start, end in filter(None, spans)) if all(spans) else 0
 
@@ -233,7 +233,7 @@ def _escape_markdown(text: str) -> str:
 
 
 def _whole_days(interval: Span) -> tuple[date, date] | None:
-    """Both ends as dates when they are midnights, else None."""
+    """Return both ends as dates if they are midnights, else None."""
     ends = []
     for text in interval:
         clock = text[10:].strip(" T").removesuffix("Z").removesuffix("+00:00")

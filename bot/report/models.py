@@ -58,7 +58,7 @@ SEVERE = ("breaking", "undecided", "removed", "forward_only", "indirect_breaking
 
 
 def models_blocks(models: Sequence[ModelChange], site: Site = NOWHERE) -> list[str]:
-    """Each model in a row; many in rows of like ones, the most severe first, and each one in a fold."""
+    """Return each model in a row; many models in rows of like ones, the most severe first, and each one in a fold."""
     if len(models) <= OPEN:
         return [model_table(models, ROWS_ROOM, site)]
     return [group_table(models), details_block(f"Each of the {len(models):,} models", model_table(models, ROWS_ROOM))]
@@ -92,7 +92,7 @@ def _group_row(members: Sequence[ModelChange]) -> tuple[str, str, str, str]:
 
 
 def _names(members: Sequence[ModelChange]) -> str:
-    """All names of a group, unfolded on demand; of one or two simply the names."""
+    """Return all names of a group, unfolded on demand; only the names for one or two."""
     if len(members) <= NAMED:
         return ", ".join(code(model.name) for model in members)
     names = fitting([tag_text(model.name) for model in members], GROUP_ROOM, "… and {} more")
@@ -150,7 +150,7 @@ def model_table(models: Sequence[ModelChange], limit: int, site: Site = NOWHERE)
 
 
 def model_row(model: ModelChange, site: Site = NOWHERE) -> tuple[str, str, str]:
-    """One model's line in three cells, as fit a phone: its name and category; why; what is computed, and its table."""
+    """Return a model in three cells that fit a phone: name and category; reason; computation and table."""
     category, link = category_of(model), site.link(model)
     set_by = f" (set by {code(model.override.who)})" if model.override and model.override.who else ""
     rule = f" <sub>{code(model.rule)}</sub>" if model.rule else ""
@@ -163,18 +163,18 @@ def model_row(model: ModelChange, site: Site = NOWHERE) -> tuple[str, str, str]:
 
 
 def why_words(model: ModelChange) -> str:
-    """Why a model is changed as it is, and the columns that this touches."""
+    """Return the reason for a model's change, and the columns that this affects."""
     return " ".join(filter(None, (reason_words(model), _column_words(model))))
 
 
 def reason_words(model: ModelChange) -> str:
-    """Return the reason as it follows the model's name: `It is not in prod yet.`"""
+    """Return the reason as it follows the model's name, such as `It is not in prod yet`."""
     own = f"`{model.name}` is "
     return inert(f"It is {model.reason.removeprefix(own)}" if model.reason.startswith(own) else model.reason)
 
 
 def computation_words(model: ModelChange) -> str:
-    """Which days of the table are computed, or that none is."""
+    """Return the days of the table that are computed, or that none is."""
     if model.skipped:
         return "nothing: inputs unchanged"
     if model.kind.upper() in ("VIEW", "EMBEDDED", "EXTERNAL") or not (model.intervals or model.recomputed):
@@ -189,7 +189,7 @@ def computation_words(model: ModelChange) -> str:
 
 
 def table_words(model: ModelChange) -> str:
-    """Whose table the model's view shows; of a VIEW there is no table."""
+    """Return whose table the model's view shows; a VIEW has no table."""
     if model.change == "removed":
         return "its view is dropped"
     if model.keeps and not model.preview:

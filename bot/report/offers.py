@@ -36,7 +36,7 @@ class Button:
 class Offer:
     """A command that would be accepted now.
 
-    `tag` is of what is shown beside it: with another head, plan, prod or cost the same command has another one.
+    `tag` identifies what is shown with it: with another head, plan, prod or cost the same command has another one.
     """
 
     verb: str
@@ -91,12 +91,12 @@ def find_ticks(before: str, after: str) -> tuple[str, ...]:
 
 
 def clear_boxes(text: str) -> str:
-    """Return a comment of ours with its boxes empty and our line ends."""
+    """Return a comment of the bot with its boxes empty and its own line ends."""
     return "\n".join(map(_blank, _lines(text))) + "\n"
 
 
 def has_ticks(body: str) -> bool:
-    """Return True when a box of a comment of ours is ticked."""
+    """Return True if a box of a comment of the bot is ticked."""
     return any(_blank(line) != line for line in _lines(body))
 
 
@@ -112,7 +112,7 @@ def resolve_press(key: str, press: Press, record: PullRecord, prod: ProdRecord) 
 
 
 def _parse_command(command: str) -> Command:
-    """Read a command of ours, without a namespace."""
+    """Parse one of the bot's own commands, without a namespace."""
     (result,) = read_commands(command)
     assert isinstance(result, Command)
     return result
@@ -124,13 +124,13 @@ def _lines(text: str) -> list[str]:
 
 
 def _blank(line: str) -> str:
-    """Return a line of ours with an empty box; another line unchanged."""
+    """Return a line of the bot with an empty box; another line unchanged."""
     box = BOX.fullmatch(line)
     return f"- [ ] {box[2]}" if box else line
 
 
 def _tag(record: PullRecord, command: str) -> str:
-    """Of the plan while it stands, and not while it is made; who approves a cost approves the one that was shown."""
+    """Return the tag of the settled plan; an approval of a cost is bound to the cost that was shown."""
     outcome = record.outcome if record.is_settled else None
     plan = outcome.plan if outcome else None
     where = (record.repository, record.number, record.state.value, record.head, record.promotion.merge_sha)

@@ -28,7 +28,7 @@ def physical_blocks(outcome: PlannerOutcome | None) -> list[str]:
 
 
 def physical_lines(rows: tuple[PhysicalPlanRow, ...]) -> list[str]:
-    """Each change as a sentence of Markdown, with the model before it; what is worse comes first."""
+    """Return each change as a sentence of Markdown, with the model before it; regressions come first."""
     changes = [(row.model, change) for row in rows for change in row.changes]
     changes.sort(key=lambda item: not is_worse(item[1]))
     return [f"{'⚠️' if is_worse(c) else '✅'} {code(model)}: {physical_sentence(c, code)}" for model, c in changes]

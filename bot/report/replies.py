@@ -23,9 +23,9 @@ def reply_marker(project: str, comment_id: int) -> str:
 
 
 def reply(row: CommandRow, answers: Sequence[Answer], state: str, project: str = "") -> str:
-    """Return the one reply to a comment or a press: who asked, each command's result, the resulting state.
+    """Return the one reply to a comment or a press: its author, each command's result, the resulting state.
 
-    `project` is the folder of the project that answers, where the repository has several.
+    `project` is the folder of the project that answers, if the repository has several.
     """
     how = "asked" if row.press is None else "pressed a button" if row.press.head else "ticked"
     results = [f"{'🚀' if answer.ok else '😕'} {code(answer.text)}\n{answer.sentence}" for answer in answers]
@@ -36,7 +36,7 @@ def reply(row: CommandRow, answers: Sequence[Answer], state: str, project: str =
 
 
 def state_sentence(pull_view: Shown) -> str:
-    """Where the pull request stands, in one or two sentences."""
+    """Return the state of the pull request in one or two sentences."""
     record, outcome = pull_view.record, pull_view.record.outcome
     plan = outcome.plan if outcome else None
     match record.state:

@@ -15,7 +15,7 @@ def revert_marker(number: int) -> str:
 
 
 def revert_body(record: PullRecord, branch: str) -> str:
-    """Return the revert's text: who wanted it, what its merge does, and what the branch holds besides."""
+    """Return the revert's text: who requested it, what its merge does, and what else the branch contains."""
     back, of = record.rollback.reversal, f"#{record.number}"
     blocks = [
         revert_marker(record.number),

@@ -79,7 +79,7 @@ def _due_words(due: Spans) -> str:
 
 
 def _within(lacks: Spans, due: Spans) -> bool:
-    """ISO texts in UTC compare as the moments do."""
+    """Return True if the due time covers the missing time; ISO texts in UTC compare as their moments do."""
     return all(any(start <= span[0] and span[1] <= end for start, end in due) for span in lacks)
 
 

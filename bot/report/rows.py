@@ -21,12 +21,12 @@ SORTS = ("Changed", "Only before", "Only after")
 
 
 def rows_changed(diff: DataDifference) -> int:
-    """How many rows are otherwise than before: gone, new, or changed."""
+    """Return the number of rows that differ from before: gone, new, or changed."""
     return diff.rows.only_first + diff.rows.only_second + diff.rows.changed if diff.rows else 0
 
 
 def _row_counts(differ: Sequence[DataDifference]) -> str:
-    """`3 rows changed, 2 gone, 1 new` of one model; `rows differ in 2 models`, for rows of several make no sum."""
+    """Return `3 rows changed, 2 gone, 1 new` for one model, `rows differ in 2 models` for several, without a sum."""
     if len(differ) > 1:
         return f"rows differ in {count_noun(len(differ), 'model')}"
     rows = differ[0].rows if differ else None
@@ -37,7 +37,7 @@ def _row_counts(differ: Sequence[DataDifference]) -> str:
 
 
 def rows_title(outcome: PlannerOutcome | None) -> str:
-    """`2 rows changed, 1 gone`, for the first line; '' where nothing was compared, no number where it is not known."""
+    """Return `2 rows changed, 1 gone` for the first line; '' if nothing was compared, no number if it is unknown."""
     differences = outcome.data_diff if outcome else ()
     compared = [diff for diff in differences if diff.rows]
     if not compared:
@@ -91,7 +91,7 @@ def _share(diff: DataDifference) -> tuple[float, int]:
 
 
 def _difference_table(differences: Sequence[DataDifference], common: str) -> str:
-    """Return a row for each model; the method stands below its name where methods differ."""
+    """Return a row for each model, with the method below its name if methods differ."""
     rows = (_row(diff, "" if common else _how(diff)) for diff in differences)
     first, rule, *lines = table(HEAD, rows).split("\n")
     return "\n".join([first, rule, *fitting(lines, ROOM, "| … and {} more | | |")])
@@ -122,7 +122,6 @@ def _row(diff: DataDifference, how: str) -> tuple[str, ...]:
 
 
 def _how(diff: DataDifference) -> str:
-    """Over which days and by which key."""
     by = f"by {', '.join(map(code, diff.key))}" if diff.key else ""
     return "; ".join(part for part in (days(diff.days), by, inert(diff.note)) if part)
 
@@ -133,7 +132,7 @@ def _note(diff: DataDifference) -> str:
 
 
 def share(part: int, whole: int) -> str:
-    """`12%`, `< 0.1%`, `100%` only for all."""
+    """Return `12%` or `< 0.1%`; `100%` only for all."""
     if not whole or not part:
         return "0%"
     percent = 100 * part / whole
@@ -200,7 +199,7 @@ def _schema_rows(diff: DataDifference) -> list[tuple[str, ...]]:
 
 
 def impact_block(plan: PlanView | None) -> list[str]:
-    """Downstream, by column: which columns of which models take another value, and who owns them."""
+    """Return, for each downstream model, the columns that take another value, and its owner."""
     below = [model for model in plan.models if model.change == "indirect"] if plan else []
     hit = [model for model in below if model.recomputed or model.category == "indirect_breaking"]  # a view, too
     if not hit:

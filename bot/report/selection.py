@@ -15,7 +15,7 @@ AT_THE_MERGE = (
 
 
 def selection_words(record: PullRecord) -> str:
-    """Which changed models the plan leaves out; '' for a plan of all."""
+    """Return the changed models that the plan leaves out; '' for a plan of all."""
     plan = record.outcome.plan if record.outcome else None
     if plan is None or not plan.not_selected:
         return ""
@@ -25,7 +25,7 @@ def selection_words(record: PullRecord) -> str:
 
 
 def merge_sentence(record: PullRecord, planned_digest: str, outcome: PlannerOutcome) -> str:
-    """Why a merge did something else than the pull request's plan said; '' when it did not."""
+    """Return the reason why a merge did not do what the pull request's plan said; '' if it did."""
     if selection_words(record):
         return "The plan was of selected models; the merge was planned whole, and built before any view moved."
     return drift_sentence(planned_digest, outcome)

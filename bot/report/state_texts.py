@@ -111,7 +111,7 @@ def skip_status(pull_view: Shown) -> str:
 
 
 def plan_status(pull_view: Shown) -> str:
-    """Whether a merge is blocked, and else what it will do."""
+    """Return the sentence that a merge is blocked, or what it will do."""
     record, outcome = pull_view.record, pull_view.record.outcome
     plan = outcome.plan if outcome else None
     if plan and plan.not_selected:

@@ -42,7 +42,6 @@ class StateRow:
 
 
 def state_row(record: PullRecord) -> StateRow:
-    """Return the row of the state that a pull request is in."""
     return HELD_MERGE if record.state is PullState.MERGED and record.rules.held else STATES[record.state]
 
 
@@ -52,12 +51,12 @@ def headline(pull_view: Shown) -> str:
 
 
 def status(pull_view: Shown) -> str:
-    """One paragraph: what is happening or has happened, and what it means for prod."""
+    """Return one paragraph: what is happening or has happened, and what it means for prod."""
     return _resolve(state_row(pull_view.record).status, pull_view)
 
 
 def blockers(record: PullRecord) -> tuple[Problem, ...]:
-    """Return what keeps a merge from prod, in the order in which a person would fix it."""
+    """Return what prevents a merge from reaching prod, in the order in which a person would fix it."""
     return state_row(record).blockers(record)
 
 
@@ -84,7 +83,7 @@ def _fork_checks(pull_view: Shown) -> CheckText:
 
 
 def _skip_checks(pull_view: Shown) -> CheckText:
-    """No conclusion that lets a merge pass: GitHub takes `neutral` and `skipped` for a success."""
+    """Return a conclusion that blocks the merge, because GitHub takes `neutral` and `skipped` for a success."""
     title = f"Not planned: it has the label {pull_view.record.rules.skip_label}"
     return CheckText(title, texts.skip_status(pull_view), "action_required")
 

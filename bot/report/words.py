@@ -66,7 +66,7 @@ def failure_title(outcome: PlannerOutcome | None) -> str:
 
 
 def change_words(plan: PlanView) -> str:
-    """`1 non-breaking, 2 indirect non-breaking · 7 days to compute`."""
+    """Return the number of models of each category: `1 non-breaking, 2 indirect non-breaking`."""
     counts = Counter(category_of(model) for model in plan.models)
     parts = [f"{counts[key]:,} {NAMES[key].lower()}" for key in SIGNS if counts[key]]
     return ", ".join(parts) or "Only views change"
@@ -83,7 +83,7 @@ def work_words(plan: PlanView) -> str:
 
 
 def day_count(model: ModelChange) -> int:
-    """How many days of an incremental model a plan computes; 0 for a table that is computed whole."""
+    """Return the number of days of an incremental model that a plan computes; 0 for a table that is computed whole."""
     return 0 if model.kind.upper() in WHOLE_KINDS else whole_days(model.intervals)
 
 
@@ -110,7 +110,7 @@ def skip_summary(plan: PlanView) -> str:
 
 
 def check_words(plan: PlanView | None) -> str:
-    """What Spark's analyzer says of the models that keep rows; '' where there is none.
+    """Return the sentence with the results of Spark's analyzer for models that keep rows; '' if there are none.
 
     `Checked by Spark: 3 models keep rows. Not checked: 1 (a Python model has no query).`
     """
@@ -158,7 +158,7 @@ def refusal_words(plan: PlanView | None) -> str:
 
 
 def cost_of(models: Sequence[ModelChange]) -> str:
-    """`about 2 min, 1.2 GiB`, as far as it is known."""
+    """Return `about 2 min, 1.2 GiB`, as far as it is known."""
     seconds, size = sum(model.estimate.seconds for model in models), sum(model.estimate.bytes for model in models)
     parts = (f"about {duration_text(seconds)}" if seconds else "", size_text(size) if size else "")
     return ", ".join(part for part in parts if part)
@@ -189,7 +189,10 @@ def actual_words(outcome: PlannerOutcome) -> str:
 
 
 def cheaper_words(plan: PlanView) -> str:
-    """Return what another category would save: `As non-breaking it would compute 1 table instead of 14.`"""
+    """Return how many tables the category non-breaking would save; '' if it would save none.
+
+    `If a.b were non-breaking, 1 table instead of 14 would be computed.`
+    """
     edited = [model for model in plan.models if model.change == "direct" and model.category == "breaking"]
     todo = sum(bool(model.intervals) for model in plan.models)
     below = sum(bool(m.intervals) and m.category == "indirect_breaking" for m in plan.models)
@@ -243,7 +246,7 @@ def _forward_sentence(plan: PlanView, views: int) -> str:
 
 
 def waiting_words(prod: ProdRecord) -> str:
-    """Why a pull request waits for prod's first build, and what became of the last try."""
+    """Return why a pull request waits for prod's first build, and the result of the last try."""
     problems = prod.outcome.problems if prod.outcome else ()
     if not problems:
         return "Prod is being built for the first time; this pull request is planned as soon as it stands."
@@ -254,7 +257,10 @@ def waiting_words(prod: ProdRecord) -> str:
 
 
 def unbuilt_words(prod: ProdRecord) -> str:
-    """Why prod was never built, where only an edit fixes that: every model of a plan is new then; '' in other cases."""
+    """Return why prod was never built, if only an edit fixes that; '' in other cases.
+
+    Every model of a plan is new then.
+    """
     if prod.state is not Prod.FAILED or prod.revision or not (prod.outcome and prod.outcome.problems):
         return ""
     problems = prod.outcome.problems
@@ -283,7 +289,10 @@ def promotion_status(record: PullRecord) -> str:
 
 
 def view_words(promotion: PromotionRow) -> str:
-    """`2 views re-pointed, 1 added, 5 unchanged.`"""
+    """Return the sentence that counts the changed views.
+
+    `2 views re-pointed, 1 added, 5 unchanged.`
+    """
     named = (
         (promotion.views.swapped, "re-pointed"),
         (promotion.views.added, "added"),
@@ -304,12 +313,12 @@ def promotion_summary(outcome: PlannerOutcome) -> str:
 
 
 def first_problem(outcome: PlannerOutcome) -> str:
-    """Why, in the first sentence there is."""
+    """Return the first error's sentence."""
     return outcome.problems[0].message if outcome.problems else f"The planner ended with {outcome.exit_code}."
 
 
 def problem_words(outcome: PlannerOutcome) -> str:
-    """Why, and what to do."""
+    """Return the first error's sentence and its hint."""
     hint = outcome.problems[0].hint if outcome.problems else ""
     return f"{first_problem(outcome)} {hint}".strip()
 
@@ -324,7 +333,7 @@ def cost_words(promotion: PromotionRow) -> str:
 
 
 def problem_line(problem: Problem, name: str = "") -> str:
-    """`models/orders.sql:7`: what is wrong and what to do."""
+    """Return `models/orders.sql:7`, the error, and its hint."""
     where = f"{code(problem.where)}: " if problem.where else ""
     return f"- {where}{code(name) + ': ' if name else ''}{inert(clip_text(problem.message))}" + (
         f" {inert(clip_text(problem.hint))}" if problem.hint else ""

@@ -68,7 +68,7 @@ def issue_token(
     repositories: frozenset[str] | None = None,
     permissions: dict[str, str] | None = None,
 ) -> Token:
-    """Makes a token with GitHub's prefix for its kind; Apps' tokens live for one hour."""
+    """Create a token with GitHub's prefix for its kind; a token of an App lives for one hour."""
     prefix = {"user": "ghp", "installation": "ghs", "actions": "ghs"}[kind]
     expires = None if kind == "user" else now() + timedelta(seconds=TOKEN_LIFETIME_SECONDS)
     rights = tuple(sorted((permissions or {}).items()))
@@ -78,7 +78,7 @@ def issue_token(
 
 
 def caller_of(state: State, authorization: str | None) -> Caller:
-    """Who an `Authorization` header stands for; without one, or with a wrong or old one, 401."""
+    """Return the caller of an `Authorization` header; answer 401 if it is missing, wrong or expired."""
     scheme, _, value = (authorization or "").partition(" ")
     if scheme.lower() not in ("token", "bearer", "basic") or not value:
         raise ApiError(401, "Requires authentication")
@@ -95,7 +95,7 @@ def caller_of(state: State, authorization: str | None) -> Caller:
 
 
 def check_installation(item: Installation | None, gone_status: int) -> Installation:
-    """An installation that works; `gone_status` is the answer where it was removed, and 403 where it is suspended."""
+    """Return the installation if it works; answer `gone_status` if it was removed and 403 if it is suspended."""
     if item is None:
         raise ApiError(gone_status, "Bad credentials" if gone_status == 401 else "Not Found")
     if item.suspended_at:
@@ -126,7 +126,7 @@ def _app(state: State, value: str) -> Caller:
 
 
 def door(state: State, caller: Caller, full_name: str, need: Need) -> Repository:
-    """The repository, if the caller may see it (else 404) and may do there what is needed (else 403)."""
+    """Return the repository if the caller may see it (else 404) and has the needed permission (else 403)."""
     repo = state.repositories.get(full_name)
     if repo is None:
         raise not_found()
@@ -157,14 +157,14 @@ def _check_app(state: State, caller: Caller, repo: Repository, need: Need) -> No
 
 
 def has_permission(token: Token, need: Need) -> bool:
-    """Every App reads metadata; write includes read."""
+    """Return True if a token has the permission; every App reads metadata, and write includes read."""
     rights = dict(token.permissions)
     enough = ("write",) if need.level == "write" else ("read", "write")
     return need == READ or any(rights.get(area) in enough for area in need.areas)
 
 
 def narrow_permissions(permissions: Json | None) -> dict[str, str]:
-    """The permissions that a token asked for; more than the App has is refused."""
+    """Return the permissions that a token requests; refuse more than the App has."""
     if not permissions:
         return dict(APP_PERMISSIONS)
     for area, level in permissions.items():
@@ -174,5 +174,5 @@ def narrow_permissions(permissions: Json | None) -> dict[str, str]:
 
 
 def may_edit(state: State, repo: Repository, caller: Caller, author: str) -> bool:
-    """One's own words, or anybody's with write permission; an App only its own and with its permission others'."""
+    """Return True for the author, a person with write permission, or an App, whose permission was checked before."""
     return caller.login == author or caller.kind != "user" or includes_role(state.role(repo, caller.login), "write")

@@ -73,14 +73,14 @@ FAULTS: dict[str, Callable[..., None]] = {
 
 
 def same_origin(request: Request) -> bool:
-    """A browser says where a form came from; it must be one of our own pages."""
+    """Return True if the request's form comes from a page of this server, by its `Origin` header."""
     origin = request.headers.get("origin")
     return origin is None or origin == f"{request.url.scheme}://{request.headers.get('host', '')}"
 
 
 @router.get("")
 def overview(request: Request) -> Any:
-    """What there is: repositories, users, calls, deliveries, faults that wait."""
+    """Return the repositories, users, calls, deliveries, and pending faults."""
     stage: Stage = request.app.state.stage
     with stage.state.lock:
         return {
@@ -98,7 +98,7 @@ def overview(request: Request) -> Any:
 
 @router.get("/version")
 def version(request: Request) -> Any:
-    """A number that grows with whatever happens; open pages ask for it."""
+    """Return a number that grows with every change; open pages poll it."""
     stage: Stage = request.app.state.stage
     with stage.state.lock:
         return {"version": stage.state.version}
@@ -106,13 +106,12 @@ def version(request: Request) -> Any:
 
 @router.post("/faults/{name}")
 async def arm(request: Request, name: str) -> Any:
-    """Arms a fault: the body has the arguments of the method of that name in `faults.py`."""
+    """Arm a fault; the body has the arguments of the method of that name in `faults.py`."""
     return await _apply(request, FAULTS, name, request.app.state.stage.faults)
 
 
 @router.delete("/faults")
 def clear(request: Request) -> Any:
-    """Everything works again."""
     stage: Stage = request.app.state.stage
     stage.faults.clear()
     return {"result": None}
@@ -120,7 +119,7 @@ def clear(request: Request) -> Any:
 
 @router.post("/{name}")
 async def act(request: Request, name: str) -> Any:
-    """Acts as a person: the body has the arguments of the method of that name in `stage.py`."""
+    """Act as a person; the body has the arguments of the method of that name in `stage.py`."""
     return await _apply(request, ACTS, name, request.app.state.stage)
 
 

@@ -32,7 +32,7 @@ from mergeplan.bot.sandbox.webhooks import Site
 
 
 def create(site: Site, repo: Repository, author: str, body: Json) -> CheckRun:
-    """Creates a check run on a commit; an App's runs on one commit are one suite."""
+    """Create a check run on a commit; the runs of one App on one commit form a suite."""
     name, sha = require("CheckRun", body, "name"), require("CheckRun", body, "head_sha")
     check_sha("CheckRun", "head_sha", sha)
     check_run_fields(body)
@@ -58,7 +58,7 @@ def _suite(site: Site, repo: Repository, sha: str, author: str) -> CheckSuite:
 
 
 def update(site: Site, repo: Repository, run: CheckRun, sender: str, body: Json) -> None:
-    """Changes a check run; annotations are added to those it has, all else is replaced."""
+    """Change a check run; annotations are added to the existing ones, all other fields are replaced."""
     check_run_fields(body)
     was = run.status
     _fill(run, body)
@@ -89,7 +89,6 @@ def _fill(run: CheckRun, body: Json) -> None:
 
 
 def annotation(item: Json) -> Annotation:
-    """An annotation as it was asked for."""
     return Annotation(
         path=item["path"],
         start_line=item["start_line"],
@@ -104,24 +103,23 @@ def annotation(item: Json) -> Annotation:
 
 
 def rerequest(site: Site, repo: Repository, run: CheckRun, sender: str) -> None:
-    """Asks for the check again: the App is told, and it is the App that makes a new run or updates this one."""
+    """Request the check again: the App gets a webhook, and itself creates a new run or updates this one."""
     webhooks.check_run(site, repo, run, "rerequested", sender)
 
 
 def rerequest_suite(site: Site, repo: Repository, suite: CheckSuite, sender: str) -> None:
-    """Asks for all checks of the commit again."""
+    """Request all checks of the commit again."""
     webhooks.check_suite(site, repo, suite, "rerequested", sender)
 
 
 def click(site: Site, repo: Repository, run: CheckRun, identifier: str, sender: str) -> None:
-    """Presses a button of a completed check."""
+    """Press a button of a completed check."""
     if run.status != "completed" or identifier not in [action.identifier for action in run.actions]:
         raise ApiError(422, f"This check has no button {identifier!r}")
     webhooks.check_run(site, repo, run, "requested_action", sender, identifier)
 
 
 def status(site: Site, repo: Repository, sha: str, author: str, body: Json) -> CommitStatus:
-    """Adds a commit status."""
     one_of("Status", "state", body.get("state"), COMMIT_STATES)
     check_length("Status", "description", body.get("description"), STATUS_DESCRIPTION)
     context, description, target = body.get("context") or "default", body.get("description"), body.get("target_url")
@@ -131,7 +129,7 @@ def status(site: Site, repo: Repository, sha: str, author: str, body: Json) -> C
 
 
 def deploy(site: Site, repo: Repository, author: str, body: Json) -> Deployment:
-    """Creates a deployment of a ref to an environment."""
+    """Create a deployment of a ref to an environment."""
     ref = require("Deployment", body, "ref")
     sha = repos.tip(site.state.git(repo.full_name), ref)
     if sha is None:
@@ -154,7 +152,6 @@ def deploy(site: Site, repo: Repository, author: str, body: Json) -> Deployment:
 
 
 def deployment_status(site: Site, deployment: Deployment, author: str, body: Json) -> DeploymentStatus:
-    """Says how a deployment fares."""
     one_of("DeploymentStatus", "state", body.get("state"), DEPLOYMENT_STATES)
     check_length("DeploymentStatus", "description", body.get("description"), STATUS_DESCRIPTION)
     item = DeploymentStatus(

@@ -35,12 +35,12 @@ class Attempt:
 
 
 def signature(secret: str, body: bytes) -> str:
-    """What `X-Hub-Signature-256` must say for this body."""
+    """Return the value of `X-Hub-Signature-256` for this body."""
     return "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
 
 
 def headers(hook: Hook, app_id: int, parcel: Parcel, body: bytes) -> dict[str, str]:
-    """The headers that GitHub sends with a webhook of an App."""
+    """Return the headers that GitHub sends with a webhook of an App."""
     return {
         "Accept": "*/*",
         "Content-Type": "application/json",
@@ -68,11 +68,10 @@ class Courier:
         self._thread = threading.Thread(target=self._work, name="sandbox-courier", daemon=True)
 
     def start(self) -> None:
-        """Begins to send."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Ends the thread; what waits is not sent any more."""
+        """End the thread; webhooks that wait are not sent."""
         with self._wake:
             self._stopped = True
             self._wake.notify_all()
@@ -82,7 +81,7 @@ class Courier:
     def send(
         self, event: str, payload: Json, *, installation_id: int | None = None, repository_id: int | None = None
     ) -> None:
-        """Queues a webhook under a new GUID, or does with it what a fault says."""
+        """Queue a webhook under a new GUID, or treat it as a fault says."""
         frozen = json.loads(json.dumps(payload))
         parcel = Parcel(str(uuid.uuid4()), event, frozen.get("action"), installation_id, repository_id, frozen)
         fault = self._faults.take_webhook_fault(event, parcel.action)
@@ -98,7 +97,7 @@ class Courier:
             self._hold(parcel, last=fault.times == 0)
 
     def redeliver(self, delivery: Delivery) -> None:
-        """Sends a logged webhook again with its old GUID; no fault touches it."""
+        """Send a logged webhook again with its old GUID; no fault applies to it."""
         self._enqueue(
             Parcel(
                 delivery.guid,
@@ -112,7 +111,7 @@ class Courier:
         )
 
     def wait_idle(self, timeout: float) -> None:
-        """Releases what is held and returns when nothing waits or is being sent."""
+        """Release held webhooks and wait until none is pending; raise TimeoutError after `timeout` seconds."""
         self._release()
         with self._wake:
             if not self._wake.wait_for(lambda: not self._queue and not self._sending, timeout):
@@ -190,7 +189,7 @@ class Courier:
 
 
 def post(url: str, body: bytes, fields: dict[str, str]) -> int:
-    """Posts the body and returns the answer's status; redirects are not followed."""
+    """Post the body and return the answer's status; follow no redirect."""
     parts = urllib.parse.urlsplit(url)
     kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
     connection = kind(parts.hostname or "", parts.port, timeout=WEBHOOK_TIMEOUT_SECONDS)

@@ -17,7 +17,7 @@ class WebhookFault:
     seconds: float = 0.0
 
     def matches(self, event: str, action: str | None) -> bool:
-        """`*` matches all, `issue_comment` an event, `issue_comment.created` one action of it."""
+        """Return True if it matches `*` (all), `issue_comment` (an event) or `issue_comment.created` (an action)."""
         return self.event in ("*", event, f"{event}.{action}")
 
 
@@ -43,7 +43,7 @@ class ApiFault:
     owner: str = ""
 
     def matches(self, method: str, path: str, owner: str) -> bool:
-        """The method is a word or `*`; the path is a regular expression searched in the call's path.
+        """Return True if the method (a word or `*`) and the path (a regular expression) match.
 
         With an owner, only calls with a token of its installation match.
         """
@@ -61,27 +61,27 @@ class Faults:
         self._unknown_mergeability = 0
 
     def drop(self, event: str = "*", *, times: int = 1) -> None:
-        """The next matching webhooks are logged as undelivered and never sent; they can be redelivered."""
+        """Log the next matching webhooks as undelivered and never send them; they can be redelivered."""
         self._add_webhook(WebhookFault("drop", event, times))
 
     def duplicate(self, event: str = "*", *, times: int = 1) -> None:
-        """The next matching webhooks are sent twice with the same GUID."""
+        """Send the next matching webhooks twice with the same GUID."""
         self._add_webhook(WebhookFault("duplicate", event, times))
 
     def reorder(self, event: str = "*", *, times: int = 2) -> None:
-        """The next `times` matching webhooks are held and then sent in reverse order."""
+        """Hold the next `times` matching webhooks and then send them in reverse order."""
         self._add_webhook(WebhookFault("reorder", event, times))
 
     def delay(self, seconds: float, event: str = "*", *, times: int = 1) -> None:
-        """The next matching webhooks are sent that much later, after whatever follows them meanwhile."""
+        """Send the next matching webhooks that much later, after those that follow them in the meantime."""
         self._add_webhook(WebhookFault("delay", event, times, seconds))
 
     def fail(self, method: str, path: str, *, status: int = 500, times: int = 1) -> None:
-        """The next matching calls do nothing and answer with that status."""
+        """Answer the next matching calls with that status and do nothing."""
         self._add_call(ApiFault("fail", method, path, times, status=status))
 
     def slow(self, method: str, path: str, *, seconds: float, times: int = 1) -> None:
-        """The next matching calls are answered that much later."""
+        """Answer the next matching calls that much later."""
         self._add_call(ApiFault("slow", method, path, times, seconds=seconds))
 
     def rate_limit(
@@ -93,34 +93,33 @@ class Faults:
         times: int = 1,
         owner: str = "",
     ) -> None:
-        """The next matching calls do nothing and say `retry-after`, or that the budget is empty until a reset."""
+        """Refuse the next matching calls with `retry-after`, or with a budget that is empty until a reset."""
         fault = ApiFault("rate_limit", method, path, times, status=says.status, owner=owner)
         fault.retry_after, fault.reset_in = says.retry_after, says.reset_in
         self._add_call(fault)
 
     def lose_answer(self, method: str, path: str, *, status: int | None = None, times: int = 1) -> None:
-        """The next matching calls do their work, then the connection breaks, or a proxy answers with `status` (502)."""
+        """Do the work of the next matching calls, then break the connection, or answer `status` (502) like a proxy."""
         self._add_call(ApiFault("lose_answer", method, path, times, status=status or 0))
 
     def mergeability_unknown(self, *, times: int = 1) -> None:
-        """The next answers that show one pull request say `mergeable: null`, as GitHub does while it computes."""
+        """Make the next answers that show one pull request say `mergeable: null`, as GitHub does while it computes."""
         with self._lock:
             self._unknown_mergeability += times
 
     def clear(self) -> None:
-        """Everything works again."""
         with self._lock:
             self._webhooks.clear()
             self._calls.clear()
             self._unknown_mergeability = 0
 
     def pending_faults(self) -> list[WebhookFault | ApiFault]:
-        """The faults that still wait."""
+        """Return the faults that are not used up."""
         with self._lock:
             return [*self._webhooks, *self._calls]
 
     def take_webhook_fault(self, event: str, action: str | None) -> WebhookFault | None:
-        """Takes one use of the first fault that matches the webhook."""
+        """Take one use of the first fault that matches the webhook."""
         with self._lock:
             for fault in self._webhooks:
                 if fault.matches(event, action):
@@ -130,7 +129,7 @@ class Faults:
         return None
 
     def take_call_fault(self, method: str, path: str, owner: str = "") -> ApiFault | None:
-        """Takes one use of the first fault that matches the call."""
+        """Take one use of the first fault that matches the call."""
         with self._lock:
             for fault in self._calls:
                 if fault.matches(method, path, owner):
@@ -140,7 +139,7 @@ class Faults:
         return None
 
     def hides_mergeability(self) -> bool:
-        """Takes one use of the switch that hides whether a pull request can be merged."""
+        """Take one use of the switch that hides whether a pull request can be merged."""
         with self._lock:
             hidden = self._unknown_mergeability > 0
             self._unknown_mergeability -= int(hidden)

@@ -1,4 +1,4 @@
-"""What stands before the API: the log of calls, faults, rate-limit headers, ETags."""
+"""The gate before the API: the log of calls, faults, rate-limit headers, ETags."""
 
 import asyncio
 import hashlib
@@ -34,7 +34,7 @@ class Gate:
         self._used = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serves one call and logs it."""
+        """Serve one call and log it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -76,7 +76,7 @@ class Gate:
         return messages[0]["status"], list(messages[0]["headers"]), body
 
     def _owner(self, scope: Scope) -> str:
-        """The account whose installation's token the caller has, '' for any other caller."""
+        """Return the account whose installation's token the caller has, '' for any other caller."""
         credential = dict(scope["headers"]).get(b"authorization", b"").decode("latin-1").rpartition(" ")[2]
         with self._site.state.lock:
             token = self._site.state.tokens.get(credential)
@@ -96,7 +96,7 @@ class Gate:
         return fault.status, headers, json.dumps(error.body(self._site.state.base_url)).encode()
 
     def _add_etag(self, scope: Scope, status: int, headers: Headers, body: bytes) -> tuple[Headers, bool]:
-        """The headers with the answer's tag, and whether the caller has that answer already."""
+        """Return the headers with the answer's tag, and True if the caller has that answer already."""
         if scope["method"] != "GET" or status != 200:
             return headers, False
         asked = dict(scope["headers"])

@@ -12,7 +12,7 @@ LEVELS = ("read", "write")
 
 
 def take(state: State, text: str) -> tuple[str, str]:
-    """The address that the browser is sent to, with a code; or what is wrong with the manifest."""
+    """Return the address to redirect the browser to, with a code, or the error in the manifest."""
     try:
         manifest = json.loads(text)
         problem = _problem(manifest)
@@ -27,7 +27,7 @@ def take(state: State, text: str) -> tuple[str, str]:
 
 
 def _problem(manifest: Json) -> str:
-    """Why GitHub would make no App of it; '' when it would."""
+    """Return the reason why GitHub would reject the manifest; '' if it would not."""
     hook = manifest.get("hook_attributes", {})
     addresses = (manifest["url"], hook["url"], manifest["redirect_url"]) if "redirect_url" in manifest else ()
     if not addresses or any(urlsplit(address).scheme not in ("http", "https") for address in addresses):
@@ -39,7 +39,7 @@ def _problem(manifest: Json) -> str:
 
 
 def convert(state: State, code: str) -> Json:
-    """The App with its key and secrets; 404 for a code that was used already or never given."""
+    """Return the App with its key and secrets; answer 404 for a code that was used already or never issued."""
     manifest = state.app.codes.pop(code, None)
     if manifest is None:
         raise not_found()

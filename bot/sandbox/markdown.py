@@ -1,4 +1,4 @@
-"""Comments as GitHub shows them: its Markdown made HTML, cleaned of whatever could run or leave the page."""
+"""Render comments as GitHub shows them: Markdown as HTML, without anything that could run or leave the page."""
 
 import re
 from html import unescape
@@ -60,7 +60,7 @@ PARSER = _parser()
 
 
 def render(text: str, *, tick_form: str = "") -> Markup:
-    """The text as safe HTML; boxes of task lists become buttons of the form `tick_form` where there is one."""
+    """Render the text as safe HTML; boxes of task lists become buttons of the form `tick_form` if it is given."""
     source = text.replace(BOX_OPEN, "").replace(BOX_CLOSE, "")
     tokens = PARSER.parse(source)
     _mark_tasks(tokens)
@@ -104,7 +104,6 @@ def _alert(match: re.Match[str]) -> str:
 
 
 def toggle_box(text: str, line: int) -> str:
-    """The text with the box on that line ticked, or unticked."""
     lines = text.split("\n")
     if 0 <= line < len(lines) and (match := re.search(r"\[([ xX])\]", lines[line])):
         mark = "x" if match[1] == " " else " "

@@ -60,11 +60,11 @@ class View:
         self.person = chosen if chosen in people else next(iter(people), "")
 
     def repo(self, full_name: str) -> Repository:
-        """The repository, if the person may see it."""
+        """Return the repository if the person may see it."""
         return door(self.state, Caller(self.person, "user"), full_name, READ)
 
     def html(self, template: str, **values: Any) -> Response:
-        """The page; it may load nothing but itself, and its one script only by this answer's nonce."""
+        """Render a page that may load only its own styles and images, and one script by this answer's nonce."""
         nonce = secrets.token_urlsafe(12)
         text = templates.get_template(template).render(
             view=self, state=self.state, nonce=nonce, error=self.request.query_params.get("error", ""), **values
@@ -75,7 +75,7 @@ class View:
 
 
 def _page(path: str, template: str) -> Callable[[Callable[..., dict[str, Any]]], Callable[..., dict[str, Any]]]:
-    """Registers a page: the function gathers its values with the state locked."""
+    """Register a page; the function collects its values with the state locked."""
 
     def register(gather: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
         def show(request: Request) -> Response:
@@ -94,14 +94,14 @@ def _page(path: str, template: str) -> Callable[[Callable[..., dict[str, Any]]],
 
 @_page("/", "home.html")
 def home(view: View) -> dict[str, Any]:
-    """All repositories that the person may see."""
+    """Show all repositories that the person may see."""
     roles = {name: view.state.role(repo, view.person) for name, repo in view.state.repositories.items()}
     return {"repositories": [view.state.repositories[name] for name, role in roles.items() if role != "none"]}
 
 
 @_page("/{owner}/{name}", "repository.html")
 def repository(view: View, owner: str, name: str) -> dict[str, Any]:
-    """A repository: its files, branches and README."""
+    """Show a repository's files, branches and README."""
     repo = view.repo(f"{owner}/{name}")
     folder = view.state.git(repo.full_name)
     readme = repos.blob(folder, repo.default_branch, "README.md")
@@ -116,7 +116,7 @@ def repository(view: View, owner: str, name: str) -> dict[str, Any]:
 
 @_page("/{owner}/{name}/pulls", "pulls.html")
 def pull_list(view: View, owner: str, name: str) -> dict[str, Any]:
-    """The pull requests of a repository, newest first."""
+    """Show the pull requests of a repository, newest first."""
     repo = view.repo(f"{owner}/{name}")
     return {"repo": repo, "pulls": repo.pulls[::-1], "runs": {pull.number: _runs(repo, pull) for pull in repo.pulls}}
 
@@ -135,7 +135,7 @@ def _runs(repo: Repository, pull: PullRequest) -> list[CheckRun]:
 
 @_page("/{owner}/{name}/pull/{number}", "pull.html")
 def conversation(view: View, owner: str, name: str, number: str) -> dict[str, Any]:
-    """A pull request's conversation, and the box that merges it."""
+    """Show a pull request's conversation and the box that merges it."""
     repo, pull = _pull(view, owner, name, number)
     folder = view.state.git(repo.full_name)
     start = repos.merge_base(folder, pull.base_sha, pull.head_sha) or pull.base_sha
@@ -156,14 +156,13 @@ def conversation(view: View, owner: str, name: str, number: str) -> dict[str, An
 
 @_page("/{owner}/{name}/pull/{number}/checks", "checks.html")
 def checks(view: View, owner: str, name: str, number: str) -> dict[str, Any]:
-    """The checks of a pull request's head, each with its report, annotations and buttons."""
+    """Show the checks of a pull request's head, each with its report, annotations and buttons."""
     repo, pull = _pull(view, owner, name, number)
     return {"repo": repo, "pull": pull, "runs": _runs(repo, pull), "tab": "checks"}
 
 
 @_page("/{owner}/{name}/pull/{number}/files", "files.html")
 def files(view: View, owner: str, name: str, number: str) -> dict[str, Any]:
-    """What a pull request changes."""
     repo, pull = _pull(view, owner, name, number)
     folder = view.state.git(repo.full_name)
     start = repos.merge_base(folder, pull.base_sha, pull.head_sha) or pull.base_sha
@@ -172,7 +171,7 @@ def files(view: View, owner: str, name: str, number: str) -> dict[str, Any]:
 
 @_page("/{owner}/{name}/runs/{run_id}", "checks.html")
 def check(view: View, owner: str, name: str, run_id: str) -> dict[str, Any]:
-    """One check run by itself."""
+    """Show one check run by itself."""
     repo = view.repo(f"{owner}/{name}")
     run = repo.checks.get(int(run_id)) if run_id.isdecimal() else None
     if run is None:
@@ -183,7 +182,6 @@ def check(view: View, owner: str, name: str, run_id: str) -> dict[str, Any]:
 
 @_page("/{owner}/{name}/commit/{sha}", "commit.html")
 def commit(view: View, owner: str, name: str, sha: str) -> dict[str, Any]:
-    """A commit and its diff."""
     repo = view.repo(f"{owner}/{name}")
     folder = view.state.git(repo.full_name)
     if repos.tip(folder, sha) is None:
@@ -195,7 +193,7 @@ def commit(view: View, owner: str, name: str, sha: str) -> dict[str, Any]:
 
 @_page("/{owner}/{name}/blob/{rest:path}", "blob.html")
 def blob(view: View, owner: str, name: str, rest: str) -> dict[str, Any]:
-    """A file at a commit or branch (one without a slash in its name)."""
+    """Show a file at a commit or at a branch without a slash in its name."""
     repo = view.repo(f"{owner}/{name}")
     ref, _, path = rest.partition("/")
     folder = view.state.git(repo.full_name)
@@ -256,7 +254,7 @@ DEEDS: dict[str, Callable[[View, str, int, FormData], None]] = {
 
 @router.post("/{owner}/{name}/pull/{number}/{deed}")
 async def act(request: Request, owner: str, name: str, number: int, deed: str) -> Response:
-    """Does what a form asks, as the chosen person, and shows the page again."""
+    """Do what a form requests, as the chosen person, and show the page again."""
     if not same_origin(request) or deed not in DEEDS:
         return Response("Forms of other sites are not taken.", 403)
     form = await request.form()
@@ -277,7 +275,7 @@ async def act(request: Request, owner: str, name: str, number: int, deed: str) -
 @router.post("/settings/apps/new")
 @router.post("/organizations/{organization}/settings/apps/new")
 async def new_app(request: Request) -> Response:
-    """A manifest, by the form of another site: the one App here gets the webhook that it names."""
+    """Take a manifest from the form of another site; the sandbox's App gets the webhook that it names."""
     form = await request.form()
     with request.app.state.stage.state.lock:
         address, problem = manifests.take(request.app.state.stage.state, str(form.get("manifest", "")))
@@ -289,7 +287,7 @@ async def new_app(request: Request) -> Response:
 
 @router.post("/person")
 async def become(request: Request) -> Response:
-    """Chooses who acts from now on."""
+    """Choose the person who acts from now on."""
     if not same_origin(request):
         return Response("Forms of other sites are not taken.", 403)
     form = await request.form()

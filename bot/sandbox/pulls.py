@@ -15,7 +15,7 @@ MergeMethod = Literal["merge", "squash", "rebase"]
 
 
 def open_pull(site: Site, repo: Repository, author: str, body: Json) -> PullRequest:
-    """Opens a pull request from `head` (`branch` or `owner:branch`) into `base`."""
+    """Open a pull request from `head` (`branch` or `owner:branch`) into `base`."""
     title, base, head = (require("PullRequest", body, field) for field in ("title", "base", "head"))
     check_issue("PullRequest", body)
     source, branch = _source(site, repo, head, body.get("head_repo"))
@@ -50,7 +50,7 @@ def open_pull(site: Site, repo: Repository, author: str, body: Json) -> PullRequ
 
 
 def next_number(repo: Repository) -> int:
-    """Issues and pull requests are numbered together."""
+    """Return the next number; issues and pull requests share one sequence."""
     return max(repo.issues, default=0) + 1
 
 
@@ -73,7 +73,7 @@ def _refuse_second(repo: Repository, source: Repository, branch: str, base: str)
 
 
 def edit(site: Site, repo: Repository, item: Issue, sender: str, body: Json) -> None:
-    """Changes title, body, base or state."""
+    """Change the title, body, base or state."""
     check_issue("PullRequest", body)
     changes: Json = {}
     for field in ("title", "body"):
@@ -102,7 +102,7 @@ def _rebase_onto(site: Site, repo: Repository, pull: PullRequest, base: str) -> 
 
 
 def close(site: Site, repo: Repository, item: Issue, sender: str) -> None:
-    """Closes an issue or pull request; closing twice changes nothing."""
+    """Close an issue or pull request; closing it twice changes nothing."""
     if item.state == "closed":
         return
     if isinstance(item, PullRequest):
@@ -112,7 +112,7 @@ def close(site: Site, repo: Repository, item: Issue, sender: str) -> None:
 
 
 def reopen(site: Site, repo: Repository, item: Issue, sender: str) -> None:
-    """Reopens what was closed and not merged, if its branch is still there."""
+    """Reopen an issue, or a pull request that is not merged and whose branch still exists."""
     if isinstance(item, PullRequest):
         branches = repos.refs(site.state.git(item.head_repository))
         head = branches.get(f"refs/heads/{item.head_ref}")
@@ -126,7 +126,7 @@ def reopen(site: Site, repo: Repository, item: Issue, sender: str) -> None:
 
 
 def label(site: Site, repo: Repository, item: Issue, name: str, sender: str) -> None:
-    """Adds a label, which comes into being when the repository has none of that name."""
+    """Add a label; create it if the repository has none of that name."""
     check_length("Label", "name", name, LABEL_NAME)
     kept = repo.labels.setdefault(name, Label(site.state.next_id(), name))
     if name not in item.labels:
@@ -135,7 +135,7 @@ def label(site: Site, repo: Repository, item: Issue, name: str, sender: str) -> 
 
 
 def unlabel(site: Site, repo: Repository, item: Issue, name: str, sender: str) -> None:
-    """Removes a label; 404 when it was not there."""
+    """Remove a label; answer 404 if the issue does not have it."""
     if name not in item.labels:
         raise ApiError(404, "Label does not exist")
     item.labels.remove(name)
@@ -150,7 +150,10 @@ def _labels_changed(site: Site, repo: Repository, item: Issue, changed_label: La
 
 
 def merge(site: Site, repo: Repository, pull: PullRequest, sender: str, body: Json) -> str:
-    """Merges; 409 when the head is not `sha` any more, 405 when it cannot be merged."""
+    """Merge a pull request and return the new commit.
+
+    Answer 409 if the head is not `sha` any more and 405 if it cannot be merged.
+    """
     method: MergeMethod = body.get("merge_method") or "merge"
     one_of("PullRequest", "merge_method", method, get_args(MergeMethod))
     if body.get("sha") not in (None, pull.head_sha):
@@ -192,7 +195,7 @@ def _merge_commit(folder: Path, pull: PullRequest, base: str, author: Person, me
 
 
 def update_branch(site: Site, repo: Repository, pull: PullRequest, sender: str, expected_sha: str | None) -> None:
-    """Merges the base into the head; 422 when the head moved meanwhile."""
+    """Merge the base into the head; answer 422 if the head moved or conflicts."""
     if expected_sha not in (None, pull.head_sha):
         raise ApiError(422, "expected head sha didn't match current head ref.")
     source = site.state.repositories[pull.head_repository]
@@ -209,7 +212,7 @@ def update_branch(site: Site, repo: Repository, pull: PullRequest, sender: str, 
 
 
 def revert(site: Site, repo: Repository, pull: PullRequest, sender: str, body: Json) -> PullRequest:
-    """Opens a pull request that takes a merged one back, from `revert-NUMBER-BRANCH`; 422 when that cannot be."""
+    """Open a pull request that reverts a merged one, from `revert-NUMBER-BRANCH`; answer 422 if git cannot."""
     folder = site.state.git(repo.full_name)
     tip, after = repos.tip(folder, pull.base_ref), pull.merge_commit_sha
     if pull.merged_at is None or after is None:

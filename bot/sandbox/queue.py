@@ -9,7 +9,7 @@ from mergeplan.bot.sandbox.webhooks import Site
 
 
 def enqueue(site: Site, repo: Repository, pull: PullRequest, sender: str) -> MergeGroup:
-    """Puts a pull request at the end of the queue; its group holds all that wait before it."""
+    """Put a pull request at the end of the queue; its group contains all that wait before it."""
     if pull.state != "open" or pull.draft or not pull.mergeable:
         raise ApiError(405, "Pull Request is not mergeable")
     folder = site.state.git(repo.full_name)
@@ -30,7 +30,10 @@ def enqueue(site: Site, repo: Repository, pull: PullRequest, sender: str) -> Mer
 
 
 def advance(site: Site, repo: Repository, sender: str) -> list[int]:
-    """Merges from the front what has succeeded; a group that has failed leaves, and those behind it are made anew."""
+    """Merge the groups at the front that succeeded and return their numbers.
+
+    A group that failed leaves the queue, and those behind it are created again.
+    """
     merged = []
     while repo.queue:
         group = repo.queue[0]

@@ -50,7 +50,7 @@ ACCEPT_ROUNDS = 4
 
 
 class QuickServer(uvicorn.Server):
-    """A uvicorn that ends as soon as it is asked to: its own looks ten times a second, and tests start many."""
+    """A uvicorn that ends at once; its own loop looks ten times a second, and tests start many servers."""
 
     def end(self) -> None:
         """End the server from another thread."""
@@ -71,13 +71,12 @@ class QuickServer(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Close what listens, then idle connections; open requests have STOP_SECONDS, and no connection stays open."""
+        await self._stop_accepting()
         for server in self.servers:
             server.close()
         for listening in sockets or []:
             listening.close()
         state, deadline = self.server_state, self._loop.time() + STOP_SECONDS
-        for _ in range(ACCEPT_ROUNDS):
-            await asyncio.sleep(0)
         for connection in list(state.connections):
             connection.shutdown()
         while (state.connections or state.tasks) and self._loop.time() < deadline:
@@ -88,6 +87,13 @@ class QuickServer(uvicorn.Server):
             connection.transport.abort()
         await asyncio.sleep(0.002)
         await self.lifespan.shutdown()
+
+    async def _stop_accepting(self) -> None:
+        # asyncio loses an accepted connection whose transport is made after its server was closed.
+        for listening in (one for server in self.servers for one in server.sockets):
+            self._loop.remove_reader(listening.fileno())
+        for _ in range(ACCEPT_ROUNDS):
+            await asyncio.sleep(0)
 
 
 class Sandbox(Stage):
@@ -102,7 +108,7 @@ class Sandbox(Stage):
         webhook_url: str | None = None,
         secret: str = "sandbox-secret",  # noqa: S107 - a laptop's default, shown to whoever asks
     ) -> None:
-        """Git repositories are kept under `folder`, or in a temporary one that ends with the sandbox."""
+        """Create a server with git repositories under `folder`, or in a temporary one that ends with the sandbox."""
         self._temporary = folder is None
         self._host, self._port = host, port
         self.app_private_key, public_key = _keys()
@@ -136,7 +142,7 @@ class Sandbox(Stage):
         return self.state.hook.secret
 
     def start(self) -> Self:
-        """Serves on `url` from a thread of its own; port 0 takes a free one."""
+        """Serve on `url` from a thread; port 0 takes a free one."""
         listening = socket.create_server((self._host, self._port))
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # or each answer in two parts takes 40 ms
         port = listening.getsockname()[1]
@@ -160,7 +166,7 @@ class Sandbox(Stage):
         return self
 
     def stop(self) -> None:
-        """Ends the server and the webhook thread; a temporary folder is removed."""
+        """End the server and the webhook thread; remove the folder if it is temporary."""
         self.site.courier.stop()
         if self._server and self._thread:
             self._server.end()
@@ -189,7 +195,7 @@ def _keys() -> tuple[str, str]:
 
 
 def _application(sandbox: Sandbox) -> Application:
-    """The API by its first path parts; git, pages and the admin API for all others."""
+    """Return the API for its first path parts, and git, pages and the admin API for all others."""
     site = FastAPI(title="Sandbox", docs_url=None, redoc_url=None, openapi_url=None)
     site.state.site, site.state.stage = sandbox.site, sandbox
     for part in (admin, git_http, pages):
@@ -212,7 +218,7 @@ def run_sandbox(
     *,
     on_start: Callable[[Sandbox], None] | None = None,
 ) -> None:
-    """Serves a sandbox until SIGINT or SIGTERM: what `mergeplan sandbox` runs; `on_start` may print its address.
+    """Serve a sandbox until SIGINT or SIGTERM, as `mergeplan sandbox` does; `on_start` may print its address.
 
     The App's private key is written beside the repositories, for the bot to read.
     """

@@ -66,14 +66,14 @@ class Stage:
     # --- setting the scene ---
 
     def add_user(self, login: str, *, name: str = "", email: str = "", organization: bool = False) -> str:
-        """Adds a user and returns a personal token of theirs; adding one again returns another token."""
+        """Add a user and return a personal token of theirs; adding one again returns another token."""
         with self.state.lock:
             if login not in self.state.users:
                 self._new_user(login, name, email, "Organization" if organization else "User")
             return issue_token(self.state, login, "user").value
 
     def delete_user(self, login: str) -> None:
-        """Deletes an account: it may do nothing more, and GitHub shows nobody as the author of what it wrote."""
+        """Delete an account: it may do nothing more, and GitHub shows no author for its comments."""
         with self.state.lock:
             self._user(login)
             self.state.gone.add(login)
@@ -84,7 +84,7 @@ class Stage:
     def create_repository(
         self, full_name: str, files: Mapping[str, str] | Path, *, default_branch: str = "main", private: bool = False
     ) -> None:
-        """Creates `owner/name` with one commit of those files; the owner is added when missing and is its admin."""
+        """Create `owner/name` with one commit of those files; add a missing owner, who becomes its admin."""
         with self.state.lock:
             repo = self._new_repository(full_name, default_branch, private=private)
             folder = self.state.git(full_name)
@@ -95,14 +95,14 @@ class Stage:
             )
 
     def adopt_repositories(self) -> None:
-        """Takes up the repositories that an earlier sandbox left in the folder; only git was kept of them."""
+        """Load the repositories that an earlier sandbox left in the folder; only their git data was stored."""
         with self.state.lock:
             for folder in sorted(self.state.folder.glob("*/*.git")):
                 branch = repos.git(folder, "symbolic-ref", "--short", "HEAD").strip()
                 self._new_repository(f"{folder.parent.name}/{folder.stem}", branch, private=False)
 
     def fork(self, repository: str, login: str) -> str:
-        """Forks the repository to the login and returns the fork's full name; commit to it as to any other."""
+        """Fork the repository to the login and return the fork's full name; commit to it as to any other."""
         with self.state.lock:
             source = self._repo(repository, login, READ)
             fork = self._new_repository(f"{login}/{source.name}", source.default_branch, private=source.private)
@@ -111,23 +111,23 @@ class Stage:
             return fork.full_name
 
     def set_permission(self, repository: str, login: str, role: Role) -> None:
-        """Says what the login may do there, from the next call on."""
+        """Set the login's permission, valid from the next call on."""
         with self.state.lock:
             self._user(login)
             self.state.repositories[repository].permissions[login] = role
 
     def set_team(self, team: str, members: list[str]) -> None:
-        """Says who is in a team, `org/team`."""
+        """Set the members of a team, `org/team`."""
         with self.state.lock:
             self.state.teams[team] = {self._user(login).login for login in members}
 
     def require_checks(self, repository: str, branch: str, names: list[str]) -> None:
-        """Protects a branch: a pull request into it merges only when these checks have succeeded on its head."""
+        """Protect a branch: a pull request into it merges only when these checks have succeeded on its head."""
         with self.state.lock:
             self.state.repositories[repository].required_checks[branch] = list(names)
 
     def install_app(self, repository: str, *, webhook_url: str | None = None, secret: str | None = None) -> int:
-        """Installs the App there and returns the installation's id; URL and secret replace the App's own."""
+        """Install the App there and return the installation's id; URL and secret replace the App's own."""
         with self.state.lock:
             hook, repo = self.state.hook, self.state.repositories[repository]
             hook.secret = secret or hook.secret
@@ -144,7 +144,7 @@ class Stage:
             return item.id
 
     def installation_token(self, repository: str) -> str:
-        """A token as the App would get from its installation on that repository."""
+        """Return a token as the App would get from its installation on that repository."""
         with self.state.lock:
             item = self.state.installation_of(self.state.repositories[repository])
             assert item is not None, f"the App is not installed on {repository}"
@@ -152,20 +152,20 @@ class Stage:
             return issue_token(self.state, login, "installation", installation_id=item.id, permissions=rights).value
 
     def suspend_app(self, owner: str, *, is_suspended: bool = True) -> None:
-        """Suspends the App's installation on an account, or lets it in again."""
+        """Suspend the App's installation on an account, or unsuspend it."""
         with self.state.lock:
             item = self.state.installations[owner]
             item.suspended_at = now() if is_suspended else None
             webhooks.installation_changed(self.site, item, "suspend" if is_suspended else "unsuspend")
 
     def uninstall_app(self, owner: str) -> None:
-        """Removes the App from an account: its tokens end; `install_app` makes an installation with another id."""
+        """Remove the App from an account and end its tokens; `install_app` creates an installation with another id."""
         with self.state.lock:
             item = self.state.installations.pop(owner)
             webhooks.installation_changed(self.site, item, "deleted")
 
     def remove_from_app(self, repository: str) -> None:
-        """Takes one repository out of its owner's installation."""
+        """Remove one repository from its owner's installation."""
         with self.state.lock:
             repo = self.state.repositories[repository]
             item = self.state.installations[repo.owner]
@@ -173,14 +173,14 @@ class Stage:
             webhooks.repository_removed(self.site, item, repo)
 
     def delete_repository(self, repository: str) -> None:
-        """Deletes a repository: the API knows it no longer, and no webhook tells."""
+        """Delete a repository from the API without any webhook."""
         with self.state.lock:
             repo = self.state.repositories.pop(repository)
             if item := self.state.installations.get(repo.owner):
                 item.repositories.discard(repository)
 
     def actions_token(self, repository: str, *, read_only: bool = False) -> str:
-        """A token as a workflow gets it: login github-actions[bot], this repository only; may write checks.
+        """Return a token as a workflow gets it: login github-actions[bot], this repository only; may write checks.
 
         On a fork's pull request GitHub gives the event `pull_request` one that only reads.
         """
@@ -190,7 +190,7 @@ class Stage:
             return issue_token(self.state, ACTIONS_LOGIN, "actions", repositories=covered, permissions=rights).value
 
     def clone_url(self, repository: str) -> str:
-        """`http://HOST/owner/name.git`; private repositories and pushes need basic auth x-access-token:TOKEN."""
+        """Return `http://HOST/owner/name.git`; private repositories and pushes need basic auth x-access-token:TOKEN."""
         return f"{self.state.base_url}/{repository}.git"
 
     # --- acting as a person ---
@@ -204,24 +204,24 @@ class Stage:
         *,
         author: str,
     ) -> str:
-        """Pushes one commit (None deletes a file) and returns its SHA."""
+        """Push one commit (None deletes a file) and return its SHA."""
         with self.state.lock:
             repo = self._repo(repository, author, PUSH)
             return pushes.commit(self.site, repo, branch, pushes.Change(files, message, author))
 
     def force_push(self, repository: str, branch: str, change: pushes.Change) -> str:
-        """Makes a branch one commit on the default branch's tip, whatever it was, and returns its SHA."""
+        """Replace a branch by one commit on the default branch's tip and return its SHA."""
         with self.state.lock:
             repo = self._repo(repository, change.author, PUSH)
             return pushes.commit(self.site, repo, branch, change, force=True)
 
     def delete_branch(self, repository: str, branch: str, *, author: str) -> None:
-        """Deletes the branch as a push; open pull requests from or into it are closed."""
+        """Delete the branch as a push does; open pull requests from or into it are closed."""
         with self.state.lock:
             pushes.point(self.site, self._repo(repository, author, PUSH), branch, None, author)
 
     def open_issue(self, repository: str, title: str, body: str = "", *, author: str) -> int:
-        """Opens a plain issue; comments on it go through `comment` as well."""
+        """Open a plain issue; comments on it go through `comment` as well."""
         with self.state.lock:
             repo = self._repo(repository, author, COMMENT)
             return talk.open_issue(self.site, repo, author, {"title": title, "body": body}).number
@@ -235,9 +235,9 @@ class Stage:
         *,
         author: str,
     ) -> int:
-        """Opens a pull request from `head` (`branch` or `owner:branch`) and returns its number.
+        """Open a pull request from `head` (`branch` or `owner:branch`) and return its number.
 
-        As in a commit's message, what follows the title after an empty line is its text.
+        As in a commit's message, the text after the title and an empty line is its body.
         """
         with self.state.lock:
             repo = self._repo(repository, author, OPEN_PULL)
@@ -253,7 +253,7 @@ class Stage:
         author: str,
         **changes: Unpack[PullChanges],
     ) -> None:
-        """Changes title, body or base branch of a pull request, one's own or anybody's with write permission."""
+        """Change title, body or base branch of a pull request: one's own, or any with write permission."""
         if unknown := changes.keys() - PullChanges.__optional_keys__:
             raise TypeError(f"A pull request has no {min(unknown)!r} to edit.")
         with self.state.lock:
@@ -261,91 +261,87 @@ class Stage:
             pulls.edit(self.site, repo, item, author, dict(changes))
 
     def label(self, repository: str, number: int, name: str, *, author: str, remove: bool = False) -> None:
-        """Adds or removes a label."""
         with self.state.lock:
             repo = self._repo(repository, author, LABEL)
             change = pulls.unlabel if remove else pulls.label
             change(self.site, repo, self._issue(repo, number), name, author)
 
     def comment(self, repository: str, number: int, body: str, *, author: str) -> int:
-        """Comments on an issue or pull request and returns the comment's id."""
+        """Comment on an issue or pull request and return the comment's id."""
         with self.state.lock:
             repo = self._repo(repository, author, COMMENT)
             return talk.comment(self.site, repo, self._issue(repo, number).number, author, {"body": body}).id
 
     def edit_comment(self, repository: str, comment_id: int, body: str, *, author: str) -> None:
-        """Edits a comment, one's own or anybody's with write permission (that is how a task-list box is ticked)."""
+        """Edit a comment: one's own, or any with write permission (a task-list box is ticked this way)."""
         with self.state.lock:
             repo, item = self._own_comment(repository, comment_id, author)
             talk.edit_comment(self.site, repo, item, author, {"body": body})
 
     def delete_comment(self, repository: str, comment_id: int, *, author: str) -> None:
-        """Deletes a comment."""
         with self.state.lock:
             repo, item = self._own_comment(repository, comment_id, author)
             talk.delete_comment(self.site, repo, item, author)
 
     def react(self, repository: str, comment_id: int, content: str, *, author: str) -> None:
-        """Adds a reaction (`+1`, `eyes`, `rocket`, `confused`, ...) to a comment."""
+        """Add a reaction (`+1`, `eyes`, `rocket`, `confused`, ...) to a comment."""
         with self.state.lock:
             repo = self._repo(repository, author, COMMENT)
             talk.react(self.state, find_or_404(repo.comments, str(comment_id)).reactions, author, content)
 
     def review(self, repository: str, number: int, state: ReviewState, *, author: str, body: str = "") -> int:
-        """Submits a review of the present head and returns its id."""
+        """Submit a review of the present head and return its id."""
         with self.state.lock:
             repo = self._repo(repository, author, OPEN_PULL)
             asked = {"event": REVIEW_WORDS.get(state), "body": body or state}
             return talk.review(self.site, repo, self._pull(repository, number), author, asked).id
 
     def dismiss_review(self, repository: str, number: int, review_id: int, *, author: str) -> None:
-        """Dismisses a review."""
         with self.state.lock:
             repo = self._repo(repository, author, PUSH)
             talk.dismiss(self.site, repo, self._pull(repository, number), review_id, author)
 
     def merge(self, repository: str, number: int, *, author: str, method: MergeMethod = "merge") -> str:
-        """Merges a pull request with the button and returns the SHA that the base branch has now."""
+        """Merge a pull request as the button does and return the new SHA of the base branch."""
         with self.state.lock:
             repo, pull = self._repo(repository, author, PUSH), self._pull(repository, number)
             return pulls.merge(self.site, repo, pull, author, {"merge_method": method})
 
     def enqueue(self, repository: str, number: int, *, author: str) -> str:
-        """Puts a pull request into the merge queue and returns its group's head."""
+        """Put a pull request into the merge queue and return its group's head."""
         with self.state.lock:
             repo = self._repo(repository, author, PUSH)
             return queue.enqueue(self.site, repo, self._pull(repository, number), author).head_sha
 
     def advance_queue(self, repository: str, *, author: str) -> list[int]:
-        """Merges what the queue's checks let through, and returns the numbers; what failed leaves the queue."""
+        """Merge the groups whose checks passed and return the numbers; a group that failed leaves the queue."""
         with self.state.lock:
             return queue.advance(self.site, self._repo(repository, author, PUSH), author)
 
     def close(self, repository: str, number: int, *, author: str) -> None:
-        """Closes a pull request or issue, one's own or anybody's with write permission."""
+        """Close a pull request or issue: one's own, or any with write permission."""
         with self.state.lock:
             pulls.close(self.site, *self._own_issue(repository, number, author), author)
 
     def reopen(self, repository: str, number: int, *, author: str) -> None:
-        """Reopens a pull request or issue."""
         with self.state.lock:
             pulls.reopen(self.site, *self._own_issue(repository, number, author), author)
 
     def rerequest(self, repository: str, check_run_id: int, *, author: str) -> None:
-        """Presses *Re-run* of a check."""
+        """Press *Re-run* of a check."""
         with self.state.lock:
             repo = self._repo(repository, author, PUSH)
             check_runs.rerequest(self.site, repo, find_or_404(repo.checks, str(check_run_id)), author)
 
     def rerequest_suite(self, repository: str, sha: str, *, author: str) -> None:
-        """Presses *Re-run all checks* of a commit."""
+        """Press *Re-run all checks* of a commit."""
         with self.state.lock:
             repo = self._repo(repository, author, PUSH)
             for suite in [suite for suite in repo.suites.values() if suite.head_sha == sha]:
                 check_runs.rerequest_suite(self.site, repo, suite, author)
 
     def click(self, repository: str, check_run_id: int, identifier: str, *, author: str) -> None:
-        """Presses a check's own button."""
+        """Press a button of a check."""
         with self.state.lock:
             repo = self._repo(repository, author, PUSH)
             check_runs.click(self.site, repo, find_or_404(repo.checks, str(check_run_id)), identifier, author)
@@ -353,28 +349,26 @@ class Stage:
     # --- looking: what is returned is a copy of that moment ---
 
     def pull_request(self, repository: str, number: int) -> PullRequest:
-        """The pull request as it is now."""
+        """Return a copy of the pull request."""
         with self.state.lock:
             return copy.deepcopy(self._pull(repository, number))
 
     def comments(self, repository: str, number: int) -> list[Comment]:
-        """The comments of an issue or pull request, oldest first, with their reactions."""
+        """Return the comments of an issue or pull request, oldest first, with their reactions."""
         with self.state.lock:
             said = self.state.repositories[repository].comments.values()
             return copy.deepcopy([item for item in said if item.number == number])
 
     def checks(self, repository: str, sha: str) -> dict[str, CheckRun]:
-        """The latest run of each check name on that commit."""
+        """Return the latest run of each check name on that commit."""
         with self.state.lock:
             runs = self.state.repositories[repository].checks.values()
             return copy.deepcopy(latest([run for run in runs if run.head_sha == sha]))
 
     def head(self, repository: str, branch: str = "main") -> str:
-        """The SHA of a branch."""
         return repos.refs(self.state.git(repository))[f"refs/heads/{branch}"]
 
     def read(self, repository: str, path: str, ref: str = "main") -> str:
-        """A file's text at a ref."""
         entry = repos.blob(self.state.git(repository), ref, path)
         assert entry is not None, f"{repository} has no {path} at {ref}"
         return entry[1].decode()
@@ -392,13 +386,13 @@ class Stage:
             return list(self.state.deliveries)
 
     def redeliver(self, delivery_id: int) -> None:
-        """Sends a logged webhook again, with the same GUID."""
+        """Send a logged webhook again, with the same GUID."""
         with self.state.lock:
             chosen = next(item for item in self.state.deliveries if item.id == delivery_id)
             self.site.courier.redeliver(chosen)
 
     def wait_idle(self, timeout: float = 10.0) -> None:
-        """Returns when no webhook waits or is being sent (held ones are released); TimeoutError after `timeout`."""
+        """Wait until no webhook is pending, after releasing held ones; raise TimeoutError after `timeout` seconds."""
         self.site.courier.wait_idle(timeout)
 
     # --- who and where ---

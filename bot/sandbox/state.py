@@ -39,7 +39,7 @@ APP_EVENTS = (
 
 
 def now() -> datetime:
-    """The current time in whole seconds, as precise as GitHub's own times are."""
+    """Return the current time in whole seconds, as precise as GitHub's own times."""
     return datetime.now(UTC).replace(microsecond=0)
 
 
@@ -330,7 +330,7 @@ class Delivery:
 
 @dataclass
 class State:
-    """Everything but git and faults; whoever reads or changes it holds `lock`."""
+    """The state of the sandbox except git and faults; hold `lock` to read or change it."""
 
     folder: Path
     base_url: str
@@ -349,30 +349,29 @@ class State:
     ids: Iterator[int] = field(default_factory=lambda: itertools.count(1001), repr=False)
 
     def next_id(self) -> int:
-        """A number no other thing of this sandbox has."""
+        """Return a number that no other object of this sandbox has."""
         return next(self.ids)
 
     def git(self, full_name: str) -> Path:
-        """Where the bare repository of that name lies."""
         return self.folder / f"{full_name}.git"
 
     def role(self, repository: Repository, login: str) -> Role:
-        """What the login may do: owners are admins, everybody may read what is public."""
+        """Return the login's role; owners are admins, and everyone may read a public repository."""
         if login == repository.owner:
             return "admin"
         return repository.permissions.get(login, "none" if repository.private else "read")
 
     def installation_of(self, repository: Repository) -> Installation | None:
-        """The App's installation that covers the repository, if there is one."""
+        """Return the App's installation that covers the repository, if there is one."""
         installation = self.installations.get(repository.owner)
         return installation if installation and repository.full_name in installation.repositories else None
 
     def installation(self, number: int | None) -> Installation | None:
-        """The installation of that id, while there is one."""
+        """Return the installation with that id, if it exists."""
         return next((candidate for candidate in self.installations.values() if candidate.id == number), None)
 
     def token_repositories(self, token: Token) -> frozenset[str]:
-        """The repositories that an App's token opens now; one that was not narrowed follows its installation."""
+        """Return the repositories that an App's token opens now; an unnarrowed one follows its installation."""
         if token.kind != "installation":
             return token.repositories or frozenset()
         installation = self.installation(token.installation_id)
@@ -381,5 +380,5 @@ class State:
 
 
 def includes_role(role: Role, need: Role) -> bool:
-    """A role includes every role below it."""
+    """Return True if the role is the needed one or above it."""
     return ROLES.index(role) >= ROLES.index(need)

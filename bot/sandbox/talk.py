@@ -37,7 +37,6 @@ REVIEW_EVENTS: dict[str, ReviewState] = {
 
 
 def open_issue(site: Site, repo: Repository, author: str, body: Json) -> Issue:
-    """Opens a plain issue."""
     check_issue("Issue", body)
     title = require("Issue", body, "title")
     issue = Issue(site.state.next_id(), next_number(repo), title, body.get("body") or "", author, now(), now())
@@ -46,7 +45,7 @@ def open_issue(site: Site, repo: Repository, author: str, body: Json) -> Issue:
 
 
 def comment(site: Site, repo: Repository, number: int, author: str, body: Json, *, by_app: bool = False) -> Comment:
-    """Comments on an issue or pull request."""
+    """Comment on an issue or pull request."""
     item = Comment(site.state.next_id(), number, author, check_comment(body), now(), now(), by_app=by_app)
     repo.comments[item.id] = item
     repo.issues[number].updated_at = now()
@@ -55,7 +54,7 @@ def comment(site: Site, repo: Repository, number: int, author: str, body: Json, 
 
 
 def edit_comment(site: Site, repo: Repository, item: Comment, sender: str, body: Json) -> None:
-    """Replaces a comment's text; the same text again changes nothing and sends nothing."""
+    """Replace a comment's text; an equal text changes nothing and sends nothing."""
     was, text = item.body, check_comment(body)
     if text != was:
         item.body, item.updated_at, item.edited_at, item.editor = text, now(), now(), sender
@@ -63,13 +62,12 @@ def edit_comment(site: Site, repo: Repository, item: Comment, sender: str, body:
 
 
 def delete_comment(site: Site, repo: Repository, item: Comment, sender: str) -> None:
-    """Deletes a comment."""
     del repo.comments[item.id]
     webhooks.issue_comment(site, repo, item, "deleted", sender)
 
 
 def react(state: State, reactions: list[Reaction], author: str, content: str) -> tuple[Reaction, bool]:
-    """Adds a reaction; the same one again is returned as it is, and not new."""
+    """Add a reaction and return True with it; return an equal existing one with False."""
     one_of("Reaction", "content", content, REACTIONS)
     for item in reactions:
         if (item.author, item.content) == (author, content):
@@ -79,7 +77,6 @@ def react(state: State, reactions: list[Reaction], author: str, content: str) ->
 
 
 def unreact(reactions: list[Reaction], reaction_id: int) -> None:
-    """Removes a reaction."""
     kept = [item for item in reactions if item.id != reaction_id]
     if len(kept) == len(reactions):
         raise ApiError(404, "Not Found")
@@ -87,7 +84,7 @@ def unreact(reactions: list[Reaction], reaction_id: int) -> None:
 
 
 def review(site: Site, repo: Repository, pull: PullRequest, author: str, body: Json) -> Review:
-    """Submits a review of the head, or of `commit_id`; nobody approves or refuses their own pull request."""
+    """Submit a review of the head, or of `commit_id`; refuse to approve or reject one's own pull request."""
     state = REVIEW_EVENTS.get(body.get("event") or "")
     if state is None:
         raise invalid("PullRequestReview", "event", "event must be APPROVE, REQUEST_CHANGES or COMMENT", "invalid")
@@ -105,7 +102,6 @@ def review(site: Site, repo: Repository, pull: PullRequest, author: str, body: J
 
 
 def dismiss(site: Site, repo: Repository, pull: PullRequest, review_id: int, sender: str) -> Review:
-    """Takes a review's word away."""
     for index, item in enumerate(pull.reviews):
         if item.id == review_id:
             pull.reviews[index], pull.updated_at = replace(item, state="DISMISSED"), now()

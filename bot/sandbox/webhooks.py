@@ -35,7 +35,7 @@ class Site:
 
 
 def announce(site: Site, repo: Repository, event: str, sender: str, payload: Json) -> None:
-    """Sends the event to the App when it is installed on the repository."""
+    """Send the event to the App if it is installed on the repository."""
     installation = site.state.installation_of(repo)
     if installation is None or installation.suspended_at:
         return
@@ -51,7 +51,7 @@ def announce(site: Site, repo: Repository, event: str, sender: str, payload: Jso
 
 
 def organization(state: State, login: str) -> Json:
-    """An organization as webhooks show it."""
+    """Return an organization as webhooks show it."""
     api = f"{state.base_url}/orgs/{login}"
     links = {"repos": "/repos", "events": "/events", "hooks": "/hooks", "issues": "/issues"}
     members = {"members": "/members{/member}", "public_members": "/public_members{/member}"}
@@ -67,7 +67,6 @@ def organization(state: State, login: str) -> Json:
 
 
 def ping(site: Site) -> None:
-    """Greets a new webhook address."""
     hook = site.state.hook
     config = {"content_type": "json", "insecure_ssl": "0", "url": hook.url or "", "secret": "********"}
     created = shapes.time(site.state.app.created_at)
@@ -87,7 +86,7 @@ def ping(site: Site) -> None:
 
 
 def installation_created(site: Site, installation: Installation, repo: Repository) -> None:
-    """The App was installed on an account, or its installation got another repository."""
+    """Announce that the App was installed on an account, or that its installation got another repository."""
     if installation.repositories == {repo.full_name}:
         installation_changed(site, installation, "created")
     else:
@@ -95,7 +94,7 @@ def installation_created(site: Site, installation: Installation, repo: Repositor
 
 
 def installation_changed(site: Site, installation: Installation, action: str) -> None:
-    """The App was installed on an account, removed from it, suspended there, or let in again."""
+    """Announce that the App was installed on an account, removed from it, suspended, or unsuspended."""
     items = [_short_repository(site.state.repositories[name]) for name in sorted(installation.repositories)]
     payload: Json = {"action": action, "repositories": items}
     payload |= {"requester": None} if action == "created" else {}
@@ -103,7 +102,6 @@ def installation_changed(site: Site, installation: Installation, action: str) ->
 
 
 def repository_removed(site: Site, installation: Installation, repo: Repository) -> None:
-    """The installation lost a repository."""
     _repositories_changed(site, installation, "removed", repo)
 
 
@@ -133,14 +131,13 @@ def _short_repository(repo: Repository) -> Json:
 def pull_request(
     site: Site, repo: Repository, pull: PullRequest, action: str, sender: str, extra: Json | None = None
 ) -> None:
-    """Something happened to a pull request."""
     shape = shapes_pulls.full_pull(site.state, repo, pull)
     payload = {"action": action, "number": pull.number, "pull_request": shape} | (extra or {})
     announce(site, repo, "pull_request", sender, payload)
 
 
 def merge_group(site: Site, repo: Repository, group: MergeGroup, action: str, sender: str, reason: str = "") -> None:
-    """A group of the merge queue asks for its checks, or is no more."""
+    """Announce that a group of the merge queue requests its checks, or was destroyed."""
     commit = repos.commit(site.state.git(repo.full_name), group.head_sha)
     people = {"author": commit.author, "committer": commit.committer}
     head = {
@@ -157,7 +154,7 @@ def merge_group(site: Site, repo: Repository, group: MergeGroup, action: str, se
 
 
 def review(site: Site, repo: Repository, pull: PullRequest, item: Review, action: str, sender: str) -> None:
-    """A review was submitted or dismissed; its state is written small here."""
+    """Announce that a review was submitted or dismissed; its state is in lower case here."""
     shape = shapes_pulls.review(site.state, repo, item)
     payload = {
         "action": action,
@@ -170,7 +167,7 @@ def review(site: Site, repo: Repository, pull: PullRequest, item: Review, action
 def issue_comment(
     site: Site, repo: Repository, item: Comment, action: str, sender: str, was: str | None = None
 ) -> None:
-    """A comment was created, edited or deleted."""
+    """Announce that a comment was created, edited or deleted."""
     payload: Json = {
         "action": action,
         "issue": shapes_issues.issue(site.state, repo, repo.issues[item.number]),
@@ -181,20 +178,20 @@ def issue_comment(
 
 
 def check_run(site: Site, repo: Repository, run: CheckRun, action: str, sender: str, identifier: str = "") -> None:
-    """A check run was created, completed, asked for again, or one of its buttons was pressed."""
+    """Announce that a check run was created, completed or rerequested, or that one of its buttons was pressed."""
     payload: Json = {"action": action, "check_run": shapes_checks.webhook_run(site.state, repo, run)}
     payload |= {"requested_action": {"identifier": identifier}} if identifier else {}
     announce(site, repo, "check_run", sender, payload)
 
 
 def check_suite(site: Site, repo: Repository, suite: CheckSuite, action: str, sender: str) -> None:
-    """All checks of a commit were asked for again."""
+    """Announce that all checks of a commit were requested again."""
     payload = {"action": action, "check_suite": shapes_checks.webhook_suite(site.state, repo, suite)}
     announce(site, repo, "check_suite", sender, payload)
 
 
 def push(site: Site, repo: Repository, ref: str, before: str, after: str, sender: str) -> None:
-    """A branch was created, moved or deleted."""
+    """Announce that a branch was created, moved or deleted."""
     state, folder = site.state, site.state.git(repo.full_name)
     created, deleted = before == repos.ZERO_SHA, after == repos.ZERO_SHA
     commits = [_push_commit(state, repo, commit) for commit in _new_commits(site, repo, before, after)]

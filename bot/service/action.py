@@ -30,7 +30,7 @@ DRAIN_SECONDS = 6 * 3600.0
 
 
 def run_action(environ: Mapping[str, str]) -> int:
-    """Handles the workflow's event and returns the exit code: 0 done, 1 the plan or the promotion failed, 2 misused."""
+    """Handle the workflow's event and return the exit code: 0 done, 1 plan or promotion failed, 2 misuse."""
     settings = check_for_github(action_settings(environ))
     hide_process()
     start_logging(settings)
@@ -56,7 +56,7 @@ def run_action(environ: Mapping[str, str]) -> int:
 
 
 def action_settings(environ: Mapping[str, str]) -> Settings:
-    """The settings of a workflow run: its token and API unless MERGEPLAN_* say otherwise."""
+    """Return the settings of a workflow run, with its token and API unless MERGEPLAN_* variables override them."""
     overrides: dict[str, Any] = {"warm": False, "sweep_seconds": 20.0}
     if "MERGEPLAN_GITHUB_TOKEN" not in environ and environ.get("GITHUB_TOKEN"):
         overrides["github_token"] = environ["GITHUB_TOKEN"]
@@ -110,7 +110,7 @@ def _conclude(context: BotContext, event: Event, environ: Mapping[str, str], und
 
 @dataclass(frozen=True)
 class _End:
-    """Where one project of the repository stands at a run's end; its pull request is None for a push."""
+    """The state of one project of the repository at a run's end; its pull request is None for a push."""
 
     record: PullRecord | None
     prod: ProdRecord
@@ -138,7 +138,10 @@ def _exit_code(ends: Sequence[_End], undone: str) -> int:
 
 
 def outputs_of(record: PullRecord | None, prod: ProdRecord, code: int) -> dict[str, str]:
-    """What later steps of the workflow may read; '' for what there is none of. No text of a project is in them."""
+    """Return the outputs that later steps of the workflow may read; '' where there is no value.
+
+    No output holds text of a project.
+    """
     plan = record.outcome.plan if record and record.outcome else None
     models = plan.models if plan else ()
     comment = f"{record.place.site}/pull/{record.number}#issuecomment-{record.comment.id}" if record else ""

@@ -26,7 +26,6 @@ SHUT = ("suspended", "failing")  # a pause ends by itself: webhooks are taken in
 
 
 def create_app(context: BotContext, limits: Limits | None = None) -> ASGIApp:
-    """The ASGI application over one context."""
     webhook, pages = WebhookDoor(context, limits or Limits()), _pages(context)
 
     async def choose(scope: Scope, receive: Receive, send: Send) -> None:
@@ -79,7 +78,7 @@ def _pages(context: BotContext) -> FastAPI:
 
 
 def not_ready(context: BotContext) -> str:
-    """What keeps the service from working, '' when nothing does."""
+    """Return the reason why the service cannot work; '' if there is none."""
     if context.closing.is_set():
         return "closing"
     try:
@@ -104,5 +103,5 @@ def not_ready(context: BotContext) -> str:
 
 
 def failing_owners(owners: Sequence[OwnerState]) -> tuple[OwnerState, ...]:
-    """The owners for whom nothing can be done for now; the service works for all others."""
+    """Return the owners for whom nothing can be done for now; the service works for all others."""
     return tuple(owner for owner in owners if owner.state != "working")

@@ -54,7 +54,7 @@ class _Nowhere(Exception):
 
 
 def catalog_routes(context: BotContext) -> list[Route]:
-    """The routes of the pages; without a public address each refuses."""
+    """Return the routes of the catalog's pages; without a public address each page refuses."""
     door = _Door(context)
     return [
         Route(PREFIX, door.answer, methods=["GET"], include_in_schema=False),
@@ -73,7 +73,7 @@ class _Door:
         self._known = KnownCatalogs(context)
 
     def answer(self, request: Request) -> Response:
-        """A page, or why there is none for whoever asks."""
+        """Return a page, or a refusal with its reason."""
         where = request.path_params
         repository, path = f"{where['owner']}/{where['name']}", where.get("path", "")
         base = f"{self._site.path}/catalog/{repository}"
@@ -94,7 +94,10 @@ class _Door:
             return HTMLResponse(refusal("Not now", text), 503, dict(headers()))
 
     def _enter(self, address: str, base: str, key: str) -> Response:
-        """The same page without the key in its address: the browser keeps it for this repository's pages alone."""
+        """Redirect to the page without the key in its address and store the key in a cookie.
+
+        The cookie is sent for this repository's pages only.
+        """
         answer = RedirectResponse(address, HTTPStatus.SEE_OTHER, dict(headers()))
         secure, seconds = self._site.scheme == "https", max(1, end_of(key) - int(time.time()))
         path = f"{base}/"
@@ -126,7 +129,10 @@ class _Page:
         self._plans, self._known, self._repository, self._frame = plans, known, repository, frame
 
     def render(self, path: str, query: QueryParams) -> str:
-        """The page at an address; RequestError for what is not there, ValidationError for a query that is none."""
+        """Return the page at an address.
+
+        Raise RequestError if it does not exist and ValidationError if the query is wrong.
+        """
         first, _, rest = path.partition("/")
         pages: Mapping[str, Callable[[QueryParams], str]] = {
             "": self._listing,
@@ -144,7 +150,6 @@ class _Page:
         return pages[first](query)
 
     def error(self, message: str) -> str:
-        """A page that says what is wrong."""
         values = {"title": "Not found", "message": message, "hint": "", "place": ""}
         return render("error.html", self._frame, **values)
 
@@ -192,7 +197,7 @@ class _Page:
         return record
 
     def _linked(self) -> Frame:
-        """The frame with the pages to which an environment leads: those of pull requests have a plan."""
+        """Return the frame with links from each environment of a pull request to its plan."""
         numbers = {
             plan.record.environment.name: plan.record.number for plan in self._plans.list_plans(self._repository)
         }
@@ -202,6 +207,6 @@ class _Page:
 
 
 def private_values(environ: Mapping[str, str], names: Iterable[str]) -> tuple[str, ...]:
-    """The values of the variables among these that hold a secret by their names: a query may have one filled in."""
+    """Return the values of variables whose names suggest a secret, since a query may have one filled in."""
     named = (name for name in names if any(word in name.upper() for word in PRIVATE))
     return tuple(value for name in named if len(value := environ.get(name, "")) >= SHORTEST)

@@ -20,7 +20,7 @@ class Limits(connections.ConnectionLimits):
 
 
 def server_config(app: Any, host: str, port: int, limits: Limits | None = None) -> uvicorn.Config:
-    """How uvicorn serves the app: no life of its own, logs by ours alone."""
+    """Return uvicorn's configuration for the app, without lifespan events and without its own logs."""
     return connections.server_config(
         app,
         limits or Limits(),

@@ -27,7 +27,7 @@ class Intake:
         self._storing: asyncio.Task[None] | None = None
 
     async def take(self, event: Event) -> bool:
-        """Returns when the delivery is durable: True, or False when its GUID was known already; else raises."""
+        """Wait until the delivery is stored; return False if its GUID was known already, raise if storing fails."""
         durable = asyncio.get_running_loop().create_future()
         self._waiting.append((event, durable))
         if self._storing is None:

@@ -47,7 +47,10 @@ class KnownCatalogs:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def get(self, repository: str) -> KnownCatalog | None:
-        """The catalog of a repository's prod as it was read last; None when there is none, and one is asked for."""
+        """Return the last catalog that was read of a repository's prod; None if there is none.
+
+        Request a new one if it is missing or old.
+        """
         mark, wanted = self.context.inbox.catalogs.mark(repository), catalog_mark(self.prod(repository))
         if wanted and (mark.mark != wanted or time.time() - mark.made_at > OLDEST):
             self._ask(repository)
@@ -65,19 +68,17 @@ class KnownCatalogs:
         return KnownCatalog(known.mark, known.pages, notice)
 
     def prod(self, repository: str) -> ProdRecord:
-        """What is known of prod."""
         return self.context.inbox.prods.get(repository)
 
     def pull(self, repository: str, number: int) -> PullRecord:
-        """What is known of a pull request."""
         return self.context.inbox.pulls.get(repository, number)
 
     def progress(self, repository: str, number: int) -> RunProgress | None:
-        """How far its newest run is."""
+        """Return the progress of the newest run."""
         return self.context.inbox.progress.get(repository, number)
 
     def list_plans(self, repository: str) -> tuple[PullPlan, ...]:
-        """The newest pull requests of which a plan is known, and those in short."""
+        """Return the newest pull requests that have a plan, each with its summary."""
         records = self.context.inbox.pulls.newest(repository, PLANS_SHOWN)
         pairs = ((record, self._summary(record)) for record in records)
         return tuple(PullPlan(record, summary) for record, summary in pairs if summary)
@@ -106,7 +107,7 @@ class KnownCatalogs:
         return self._known[repository]
 
     def _ask(self, repository: str) -> None:
-        """Have it read by a planner child, at most once in a while."""
+        """Wake the job that reads the catalog in a planner child, but not too often."""
         now = time.time()
         if now - self._asked.get(repository, 0.0) > OLDEST / 12:
             self._asked[repository] = now

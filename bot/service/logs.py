@@ -13,7 +13,7 @@ from mergeplan.bot.settings import Settings, redact_secrets
 
 
 def start_logging(settings: Settings) -> None:
-    """Every log line from here on is JSON with its time, and every text in it is free of our secrets."""
+    """Configure logging: each line is JSON with its time, and no text contains a secret of the settings."""
     secrets = settings.secrets()
 
     def without_secrets(_logger: Any, _name: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

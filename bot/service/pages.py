@@ -24,7 +24,7 @@ EXPIRED = "This link has expired", "Re-run the check, or comment /plan: the new 
 
 
 def page_handler(context: BotContext) -> Callable[[Request], Response]:
-    """What answers a request for a page."""
+    """Return the endpoint that serves the pages of pull requests."""
     links, secrets = links_of(context.settings), context.settings.secrets()
     hidden = (*secrets, *map(escape, secrets))
 

@@ -37,7 +37,7 @@ EXCHANGE_SECONDS = 30
 
 @dataclass(frozen=True)
 class Registration:
-    """The App that is to be made, and where what GitHub gives is kept."""
+    """The App to register, and the files for what GitHub returns."""
 
     name: str
     webhook_url: str
@@ -51,7 +51,10 @@ class Registration:
 
 
 def register(registration: Registration, port: int, open_page: Callable[[str], None], seconds: float) -> Registered:
-    """Serves the page until GitHub has sent the code back and the App is on disk; RequestError when nobody does."""
+    """Serve the page until GitHub has sent the code and the App is stored on disk.
+
+    Raise RequestError if this does not happen in time.
+    """
     for file in (registration.key_file, registration.variables_file):
         if file.exists():
             raise RequestError(f"`{file}` exists.", hint="Move it away, or name another: a key is never written over.")
@@ -85,14 +88,13 @@ class _Server(ThreadingHTTPServer):
         self._taking = threading.Lock()
 
     def form(self) -> str:
-        """The page with the button that sends the manifest."""
         wanted = self.registration
         target = form_address(wanted.api_url, wanted.organization, wanted.state)
         made = manifest(wanted.name, wanted.webhook_url, f"{self.address}/callback", public=wanted.public)
         return register_form(target, json.dumps(made, indent=2), web_address(wanted.api_url))
 
     def take(self, code: str) -> tuple[int, str]:
-        """Exchanges the code, the first one only; what the browser is shown."""
+        """Exchange the code, only the first one, and return the status and the page for the browser."""
         with self._taking:
             if self.outcome is None:
                 try:
@@ -105,7 +107,7 @@ class _Server(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Two addresses: the page that nobody can guess, and the callback that only GitHub's answer opens."""
+    """A handler of two addresses: a page that cannot be guessed, and the callback that only GitHub's answer opens."""
 
     server: _Server
 
@@ -136,11 +138,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing: the addresses are secrets."""
+        """Log nothing, because the addresses are secrets."""
 
 
 def exchange_code(registration: Registration, code: str) -> Registered:
-    """The App for a code, kept in files of mode 0600; the files are there before the code is spent."""
+    """Exchange a code for the App and write files of mode 0600; create them before the code is spent."""
     made: list[Path] = []
     try:
         for file in (registration.key_file, registration.variables_file):
@@ -157,7 +159,7 @@ def exchange_code(registration: Registration, code: str) -> Registered:
 
 
 def variables(app: Registered, registration: Registration) -> str:
-    """What the service is started with, a line each."""
+    """Return the variables that the service needs, one a line."""
     settings = {
         "MERGEPLAN_GITHUB_APP_ID": str(app.app_id),
         "MERGEPLAN_GITHUB_PRIVATE_KEY_PATH": str(registration.key_file.resolve()),
@@ -175,7 +177,7 @@ def _create(file: Path) -> None:
 
 
 def _convert_code(api_url: str, code: str) -> Mapping[str, Any]:
-    """GitHub's answer to the code; RequestError, without the code, when it gives none."""
+    """Return GitHub's answer to the code; raise RequestError, without the code, if it gives none."""
     headers = {"Accept": "application/vnd.github+json"}
     try:
         answer = requests.post(

@@ -47,7 +47,7 @@ SEND_SECONDS = 30
 
 @dataclass(frozen=True)
 class Stored:
-    """A delivery as it was kept: GitHub's name of the event, and its payload."""
+    """A stored delivery: GitHub's name of the event, and its payload."""
 
     guid: str
     name: str
@@ -55,7 +55,10 @@ class Stored:
 
 
 def read_stored(path: Path, name: str, guid: str) -> Stored:
-    """A file with a payload, or with a delivery as GitHub's list of deliveries gives it; RequestError for another."""
+    """Read a file with a payload, or with a delivery as GitHub's list of deliveries gives it.
+
+    Raise RequestError for any other file.
+    """
     try:
         read = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -76,9 +79,9 @@ def read_stored(path: Path, name: str, guid: str) -> Stored:
 
 
 def rehearse_delivery(settings: Settings, delivery: Stored) -> tuple[list[str], bool]:
-    """What a service with these settings would do, in sentences, and whether it would take the delivery at all.
+    """Return what a service with these settings would do, in sentences, and whether it would accept the delivery.
 
-    Nothing is kept: the delivery is taken in by a transaction that is undone. GitHub is only read.
+    Nothing is stored: the delivery is received in a transaction that is rolled back. GitHub is only read.
     """
     event = read_event(delivery.guid, delivery.name, delivery.payload)
     if isinstance(event, InvalidDelivery):
@@ -100,7 +103,7 @@ def rehearse_delivery(settings: Settings, delivery: Stored) -> tuple[list[str], 
 
 
 def post_delivery(settings: Settings, delivery: Stored, url: str) -> tuple[str, bool]:
-    """Posts the delivery to a service, signed as GitHub signs it; what it answered, and whether it took it."""
+    """Post the delivery to a service, signed as GitHub signs it; return the answer and whether it was accepted."""
     secret = settings.webhook_secret.get_secret_value()
     if not secret:
         raise RequestError("MERGEPLAN_WEBHOOK_SECRET is not set.", hint="The service takes what is signed with it.")
@@ -121,7 +124,7 @@ def post_delivery(settings: Settings, delivery: Stored, url: str) -> tuple[str, 
 
 @contextmanager
 def _inbox(settings: Settings) -> Iterator[Inbox]:
-    """The service's own records; an empty one of no lasting where there are none yet."""
+    """Yield the service's own records, or an empty temporary database if there are none yet."""
     with TemporaryDirectory() as folder:
         url = settings.database_url
         file = Path(url.removeprefix("sqlite:///")) if url.startswith("sqlite:///") else None
@@ -142,7 +145,7 @@ def _subject(event: Event) -> str:
 
 
 def _commands(event: Event, namespace: str) -> list[str]:
-    """What stands in the comment that commands, or nearly does; or what was pressed."""
+    """Return a sentence for each command of the comment, each near miss, or each button that was pressed."""
     if event.pressed:
         by = f"by {event.pressed.author}, whose permission would be read then"
         named = (KEY.search(match) for match in event.pressed.press.keys)
@@ -159,7 +162,7 @@ def _commands(event: Event, namespace: str) -> list[str]:
 
 
 def _next_step(settings: Settings, inbox: Inbox, event: Event) -> str:
-    """What would be done first, by the pull request as it is on GitHub now."""
+    """Return the first action that would follow, by the pull request's present state on GitHub."""
     if not (settings.is_app or settings.github_token.get_secret_value()):
         return "What is done then depends on the pull request: set the App's or a token's variables to ask GitHub."
     try:

@@ -33,9 +33,9 @@ log = structlog.get_logger(__name__)
 
 
 def build_context(settings: Settings, worker: str | None = None) -> BotContext:
-    """The tools of this process: the database is opened and brought up to date, GitHub is not called yet.
+    """Return the tools of this process; open and upgrade the database, but do not call GitHub yet.
 
-    RequestError where the folders of its projects would give one the prod of another.
+    Raise RequestError if the configured folders would give one project the prod of another.
     """
     settings.home.mkdir(parents=True, exist_ok=True)
     inbox = Inbox(settings.database_url, settle_seconds=settings.settle_seconds, folders=settings.project_folders)
@@ -53,7 +53,7 @@ def build_context(settings: Settings, worker: str | None = None) -> BotContext:
 
 
 class Server(uvicorn.Server):
-    """The HTTP server, which tells the workers at once when it is asked to end: its open requests may take seconds."""
+    """An HTTP server that tells the workers at once when it ends, because its open requests may take seconds."""
 
     def __init__(self, config: uvicorn.Config, context: BotContext) -> None:
         super().__init__(config)
@@ -65,7 +65,7 @@ class Server(uvicorn.Server):
 
 
 def _end_in_order(context: BotContext) -> None:
-    """A signal means that we close, and no more: uvicorn raises it again once it has closed its door."""
+    """Make SIGTERM and SIGINT only set `closing`; uvicorn raises the signal again after it has stopped listening."""
     if threading.current_thread() is not threading.main_thread():
         return
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -73,7 +73,7 @@ def _end_in_order(context: BotContext) -> None:
 
 
 def run_service(settings: Settings) -> None:
-    """Serves until SIGTERM or SIGINT; then jobs are handed back, children ended, and nothing is lost."""
+    """Serve until SIGTERM or SIGINT; then hand jobs back and end children without loss."""
     check_for_service(settings)
     hide_process()
     start_logging(settings)

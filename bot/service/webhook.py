@@ -42,7 +42,6 @@ class WebhookDoor:
         self._intake = Intake(context.inbox.deliveries.receive_all, limits.group)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
         if scope["method"] == "POST":
             answer = await self._answer(Request(scope, receive))
         else:
@@ -67,7 +66,7 @@ class WebhookDoor:
         return await self._take_in(read) if isinstance(read, Event) else _refuse(read)
 
     async def _take_in(self, event: Event) -> Response:
-        """Stores a delivery for good; the answer says what became of it."""
+        """Store a delivery durably and answer with the outcome."""
         about = {"delivery": event.guid, "kind": event.kind, "repository": event.repository or event.owner}
         try:
             with self._context.tracing.span("delivery", **about, pull_request=event.number) as trace:
@@ -116,7 +115,7 @@ class BodyRoom:
 
     @contextmanager
     def body(self) -> Iterator[bytearray]:
-        """A body that is read and handled within; what it took is given back afterwards."""
+        """Yield a buffer for a body and release its share of the memory budget afterwards."""
         body = bytearray()
         try:
             yield body
@@ -124,7 +123,7 @@ class BodyRoom:
             self._left += self._count_bytes(body)
 
     async def read(self, request: Request, body: bytearray) -> InvalidDelivery | None:
-        """Reads a request's bytes; why not, when they are too many, come too slowly, or stop coming."""
+        """Read a request's bytes; return a refusal if they are too many, come too slowly, or stop coming."""
         try:
             async with asyncio.timeout(self._limits.body_seconds):
                 async for part in request.stream():

@@ -74,7 +74,7 @@ class Worker:
         return bool(self._held)
 
     def start(self) -> None:
-        """Finds what a dead worker left, then begins to work."""
+        """Recover what a dead worker left, then start the threads."""
         self.recover()
         self.retry()
         jobs = [("sweep", self._sweeping), ("eyes", self._acknowledge), ("life", self._living)]
@@ -85,7 +85,7 @@ class Worker:
             self._threads.append(thread)
 
     def stop(self) -> None:
-        """Takes no new job, ends children, hands jobs back within the grace time."""
+        """Take no new job, end children, and hand jobs back within the grace time."""
         self.context.closing.set()
         self.context.look.set()
         self._news.set()
@@ -94,7 +94,7 @@ class Worker:
             thread.join(max(0.1, deadline - time.monotonic()))
 
     def recover(self) -> None:
-        """Ends the children of workers that died on this machine, and frees their jobs at once."""
+        """End the children of workers that died on this machine, and free their jobs at once."""
         inbox = self.context.inbox
         for run in inbox.runs.open():
             if is_gone(run.worker):
@@ -107,9 +107,9 @@ class Worker:
                 log.info("jobs_recovered", worker=owner)
 
     def retry(self, *, passing: bool = False) -> None:
-        """A first build of prod that failed is tried again: its operator may have mended what was wrong.
+        """Retry a first build of prod that failed, because its operator may have fixed the cause.
 
-        `passing` leaves those out that only a new commit mends.
+        With `passing`, leave out the failures that only a new commit fixes.
         """
         for repository in self.context.inbox.queue.repositories():
             prod = self.context.inbox.prods.get(repository)
@@ -118,7 +118,7 @@ class Worker:
                 self.context.inbox.queue.wake(repository, 0)
 
     def drain(self, projects: Sequence[str], seconds: float) -> str:
-        """Works on the jobs of these projects until none is due or put off; else why not, in a sentence."""
+        """Work on the jobs of these projects until none is due or postponed; else return why, in a sentence."""
         deadline = time.monotonic() + seconds
         threading.Thread(target=self._living, name="life", daemon=True).start()
         while time.monotonic() < deadline:
@@ -135,7 +135,7 @@ class Worker:
         return "The time was up before everything was done."
 
     def work(self, job: Job) -> None:
-        """Does one claimed job, whose claim lasts until then, and gives it back as its end asks for."""
+        """Run one claimed job, hold its claim until the end, and give it back as the outcome requires."""
         self._held.add(job.key)
         self.context.lost.discard(job.key)
         about = {"repository": job.repository, "pull_request": job.number, "attempt": job.attempts + 1}
@@ -201,9 +201,9 @@ class Worker:
                 self._safely(lambda job=job: self.work(job))  # type: ignore[misc]
 
     def claim(self) -> Job | None:
-        """The next job; of an owner who holds all threads but one only when nobody else waits.
+        """Claim the next job; skip an owner who holds all threads but one while other owners are known.
 
-        The last thread is kept free where there are other owners: one owner's huge repository delays nobody else.
+        The last thread is reserved for other owners, so that one owner's huge repository delays no one else.
         """
         with self._claiming:
             held = Counter(owner_of(key) for key in tuple(self._held))
@@ -224,7 +224,7 @@ class Worker:
             self._safely(self.recover)
 
     def _renew(self) -> None:
-        """Claims last on; of what another worker has taken over meanwhile (this one stood still) the run is ended."""
+        """Renew the claims; end the run of a job that another worker has taken over while this one was suspended."""
         for key in self.context.inbox.queue.renew(self.context.worker, tuple(self._held)):
             if key in self._held:
                 log.warning("job_lost", key=key)
@@ -241,7 +241,10 @@ class Worker:
             self.context.look.wait(self.context.settings.sweep_seconds)
 
     def _safely(self, job: Callable[[], T]) -> T | None:
-        """A thread outlives one failure of what it does; it pauses, so that a failure that stays is no busy loop."""
+        """Run a job and log its failure, so that the thread survives.
+
+        Pause after a failure, so that a lasting one is no busy loop.
+        """
         try:
             return job()
         except Exception as error:
@@ -254,7 +257,7 @@ class Worker:
     # --- what no webhook reported ---
 
     def show_eyes(self) -> None:
-        """Puts eyes on every comment with a command in it, at once, whatever else its owner or another is busy with."""
+        """Add an eyes reaction to every comment with a command at once, however busy its owner or another is."""
         rows: dict[str, list[CommandRow]] = {}
         for row in self.context.inbox.commands.unseen():
             rows.setdefault(owner_of(row.repository), []).append(row)
@@ -265,7 +268,7 @@ class Worker:
         self._apart.run(jobs, EYES_SECONDS)
 
     def _show_eyes(self, rows: Sequence[CommandRow]) -> None:
-        """One owner's comments; a pause, or an owner that is not there, leaves them for later."""
+        """React to one owner's comments; a pause, or an owner that is unavailable, leaves them for later."""
         for row in rows:
             try:
                 self.context.github.repository(row.repository).comments.react(row.number, row.comment_id, "eyes")
@@ -278,16 +281,16 @@ class Worker:
             self.context.inbox.commands.mark_seen(row)
 
     def sweep(self) -> None:
-        """Looks at every repository: whatever differs from what we know makes its job due.
+        """Compare every repository with the records and make the job of each difference due.
 
-        Each owner is looked at apart; one that takes long is not waited for, and left out until it is done.
+        Owners are swept independently; a slow one is not waited for, and is left out until it is done.
         """
         self.context.inbox.deliveries.forget_old(KEEP_DAYS)
         jobs = {("sweep", owner): partial(self._safely, partial(self._sweep_owner, owner)) for owner in self._owners()}
         self._apart.run(jobs, self.context.settings.sweep_seconds)
 
     def _owners(self) -> tuple[str, ...]:
-        """The owners where the App is installed; while GitHub does not answer, those that are known already."""
+        """Return the owners where the App is installed; the known ones if GitHub does not answer."""
         try:
             return self.context.github.owners.list_owners()
         except (GitHubFailed, GitHubPaused) as error:
@@ -296,7 +299,7 @@ class Worker:
         return tuple(dict.fromkeys(known))
 
     def _sweep_owner(self, owner: str) -> None:
-        """One owner's repositories, no faster than GitHub likes; what would fail for all of them ends it."""
+        """Compare one owner's repositories no faster than GitHub allows; stop at an error that all of them share."""
         pace = self._paces.setdefault(owner, Pace(self.context.settings.polls_per_minute))
         try:
             names = self._names(owner)
@@ -320,8 +323,10 @@ class Worker:
         return CALLS_A_LOOK + len(self.context.inbox.prods.get(name).branches)
 
     def _names(self, owner: str) -> tuple[str, ...]:
-        """The projects of an owner's repositories: of those that its installation covers; with a token, of what is
-        known already and what the settings name."""
+        """Return the keys of an owner's projects.
+
+        An App sees the repositories that its installation covers; a token, the known ones and those in the settings.
+        """
         named = self.context.github.repositories(owner)
         known = () if owner else map(repository_of, self.context.inbox.queue.repositories())
         folders = self.context.settings.project_folders
@@ -351,12 +356,12 @@ class Worker:
 
 
 def _is_past(updated_at: str) -> bool:
-    """True when a time of GitHub's is over for certain, and nothing more can happen in its second."""
+    """Return True if a time of GitHub's is certainly over, so that nothing more can happen in its second."""
     return bool(updated_at) and time.time() - datetime.fromisoformat(updated_at).timestamp() > SECOND_LOOK
 
 
 def _prod_is_behind(gateway: RepositoryGateway, prod: ProdRecord) -> bool:
-    """True when prod does not show its branch, or its branch is there no longer."""
+    """Return True if prod does not show the head of its branch, or the branch is gone."""
     if prod.state in (Prod.UNKNOWN, Prod.BUILDING) or 0 < prod.again_at <= time.time():
         return True
     try:
@@ -368,7 +373,7 @@ def _prod_is_behind(gateway: RepositoryGateway, prod: ProdRecord) -> bool:
 
 
 def _branch_is_behind(gateway: RepositoryGateway, record: BranchRecord) -> bool:
-    """True when the branch was not taken on as it is; one that is not there needs nothing."""
+    """Return True if the recorded commit is not the branch's head; False if the branch is gone."""
     try:
         return gateway.branch_head(record.branch) != record.commit
     except GitHubFailed as error:
@@ -378,7 +383,7 @@ def _branch_is_behind(gateway: RepositoryGateway, record: BranchRecord) -> bool:
 
 
 def group_news(known_records: Mapping[int, PullRecord], groups: Mapping[int, str]) -> tuple[tuple[int, str, str], ...]:
-    """What webhooks of the merge queue would have said, had they come: pull request, kind, and the group's head."""
+    """Return the missed webhooks of the merge queue: pull request, kind, and head of the group."""
     made = [(number, head) for number, head in groups.items() if _group_of(known_records, number) != head]
     over = [
         (number, record.group.head)
@@ -396,13 +401,13 @@ def _group_of(known_records: Mapping[int, PullRecord], number: int) -> str:
 
 
 def is_overdue(record: PullRecord, now: float) -> bool:
-    """True when something of a record has come to its time: a freeze begins or ends, a kept environment goes."""
+    """Return True if a deadline of the record has passed: of a freeze's start or end, or of an environment."""
     over = record.state in (PullState.CLOSED, PullState.PROMOTED) and record.environment.exists
     return 0 < record.rules.decision.changes_at <= now or (over and 0 < record.environment.keep_until <= now)
 
 
 def is_behind(pull: Pull, record: PullRecord) -> bool:
-    """True when a record does not say what the live pull request is."""
+    """Return True if a record differs from the live pull request."""
     if pull.is_open:
         freed = record.state is PullState.SKIPPED and not pull.bears(record.rules.skip_label)
         behind = record.state in (PullState.NEW, PullState.PLANNING, PullState.CLOSED)

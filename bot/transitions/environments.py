@@ -13,7 +13,7 @@ def set_environment_exists(record: PullRecord, exists: bool) -> PullRecord:
 
 
 def end_work(record: PullRecord, reason: str = "") -> PullRecord:
-    """End all that runs or was asked for."""
+    """End all that runs or was requested."""
     return replace(
         record,
         reason=reason,
@@ -33,7 +33,6 @@ def leave_branch(record: PullRecord, base_ref: str, reason: str) -> PullRecord:
 
 
 def record_drop(record: PullRecord, state: PullState) -> PullRecord:
-    """Store that the environment is gone."""
     return replace(set_environment_exists(reset_attempts(record), False), state=state)
 
 

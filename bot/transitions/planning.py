@@ -45,7 +45,7 @@ def hold_fork(record: PullRecord, pull: Pull) -> PullRecord:
 
 
 def skip_planning(record: PullRecord, pull: Pull, label: str, *, forward_only: bool) -> PullRecord:
-    """Have no plan of this head: nobody may take the plan of an older one for it."""
+    """Have no plan of this head, and drop that of an older one, so that it is not mistaken for this head's."""
     rules = record.rules
     return replace(
         record,

@@ -59,7 +59,7 @@ def fail_promotion(record: PullRecord, lines: str) -> PullRecord:
 
 
 def settle_merge(record: PullRecord, reason: str, merge_sha: str = "") -> PullRecord:
-    """Store that prod shows a merge that needed no promotion of its own."""
+    """Store that prod shows a merge that needed no promotion."""
     promotion = replace(record.promotion, merge_sha=merge_sha or record.promotion.merge_sha)
     return replace(report_progress(record, ""), state=PullState.PROMOTED, reason=reason, promotion=promotion)
 

@@ -17,7 +17,7 @@ END_SECONDS = 60.0  # for a command that is to end, before it is killed
 
 
 class CommandFailed(RuntimeError):
-    """mergeplan ended with an error; its text is what mergeplan said."""
+    """mergeplan ended with an error; its text is mergeplan's message."""
 
 
 @dataclass
@@ -102,9 +102,9 @@ class Command:
 
 
 def run_in_turn(make: Callable[[], Command], go_on: Callable[[], bool] = lambda: True) -> dict[str, Any]:
-    """Run a command that leaves its work to another run in the same environment, until it is not left to another.
+    """Run a command again until it no longer leaves its work to another run in the same environment.
 
-    `go_on` is asked before each try. The last line; {} when it need not be tried any more.
+    `go_on` is called before each try. Return the last line; {} if another try is not needed.
     """
     while go_on():
         command = make()
@@ -118,7 +118,7 @@ def run_in_turn(make: Callable[[], Command], go_on: Callable[[], bool] = lambda:
 
 
 def describe_line(event: Mapping[str, Any]) -> str:
-    """A line of mergeplan as a line of a log; '' for one that a log need not have."""
+    """Return a line of mergeplan as a line of a log; '' for one that a log does not need."""
     model = event.get("model", "")
     match event.get("event"):
         case "batch":
@@ -138,14 +138,14 @@ def describe_line(event: Mapping[str, Any]) -> str:
 
 
 def _describe_error(event: Mapping[str, Any]) -> str:
-    """An error with its file and line, and with what to do about it."""
+    """Return an error with its file, line and hint."""
     line = f":{event['line']}" if event.get("line") else ""
     place = f"{event['path']}{line}: " if event.get("path") else ""
     return f"{place}{event.get('message', '')} {event.get('hint', '')}".strip()
 
 
 def _parse(line: str) -> dict[str, Any] | None:
-    """A JSON line of mergeplan's; None for any other."""
+    """Parse a JSON line of mergeplan; return None for any other."""
     if not line.startswith("{"):
         return None
     try:

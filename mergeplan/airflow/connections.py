@@ -1,4 +1,4 @@
-"""The state's URL from an Airflow connection, asked for when a task runs and never while a DAG is parsed."""
+"""Read the state's URL from an Airflow connection when a task runs, and never while a DAG is parsed."""
 
 from __future__ import annotations
 
@@ -15,29 +15,31 @@ PRODUCER = "run"  # the task that computes what is due
 
 
 def run_key(dag_id: str, run_id: str, producer: str) -> str:
-    """The id under which mergeplan records what a DAG run computes: one for each task that computes."""
+    """Return the id under which mergeplan records what a DAG run computes: one for each task that computes."""
     group = producer.removesuffix(PRODUCER).removesuffix(".")
     return f"{dag_id}/{run_id}/{group}" if group else f"{dag_id}/{run_id}"
 
 
 def open_reader(place: Place, state_url: str) -> StateReader:
-    """The reader of a place's state. What it needs is imported only now: a DAG is parsed without it, and a triggerer
-    imports it beside its event loop."""
+    """Return the reader of a place's state and import its modules only now.
+
+    A DAG is parsed without them, and a triggerer imports them outside its event loop.
+    """
     from mergeplan.airflow.state import state_reader
 
     return state_reader(place, state_url)
 
 
 def state_url_of(place: Place) -> str:
-    """The state's URL, for a task; "" where no connection is named."""
+    """Return the state's URL for a task; "" if no connection is named."""
     return _url(BaseHook.get_connection(place.state_conn_id)) if place.state_conn_id else ""
 
 
 async def find_state_url(place: Place) -> str:
-    """The state's URL, for a trigger; "" where no connection is named."""
+    """Return the state's URL for a trigger; "" if no connection is named."""
     return _url(await BaseHook.aget_connection(place.state_conn_id)) if place.state_conn_id else ""
 
 
 def _url(connection: Any) -> str:
-    """`url` of the connection's extra, or the connection itself as a URL."""
+    """Return `url` of the connection's extra, or the connection itself as a URL."""
     return str(connection.extra_dejson.get("url") or connection.get_uri())

@@ -47,7 +47,7 @@ class ModelTasks:
 
 
 def view_asset(view: str, environment: str = "prod", project: str = "") -> Asset:
-    """The asset of a view, by which other DAGs are triggered: `schedule=[view_asset("shop.orders")]`."""
+    """Return the asset of a view, which triggers other DAGs: `schedule=[view_asset("shop.orders")]`."""
     name = f"{project}/{view}" if project else view
     return Asset(name=name, uri=f"mergeplan://{environment}/{name}")
 
@@ -122,7 +122,7 @@ class MergeplanMaintenanceDag(DAG):
 
 
 def _settings(graph: ScheduleGraph, folder: str, kwargs: dict[str, Any]) -> tuple[Place, ModelTasks]:
-    """The place and the settings of tasks, taken out of the arguments."""
+    """Return the place and the settings of tasks, removed from the arguments."""
     kwargs.setdefault("environment", graph.environment)
     if kwargs.get("execution_time") == "logical_date":
         kwargs["execution_time"] = LOGICAL_DATE
@@ -130,7 +130,7 @@ def _settings(graph: ScheduleGraph, folder: str, kwargs: dict[str, Any]) -> tupl
 
 
 def _take(kind: type[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """The arguments that a class has, taken out of those of a caller."""
+    """Return the arguments that a class has, removed from those of a caller."""
     taken = {name: kwargs.pop(name) for name in kind.__dataclass_fields__ if name in kwargs}
     if "command" in taken:
         command: str | Sequence[str] = taken["command"]
@@ -148,7 +148,7 @@ def _timetable(graph: ScheduleGraph) -> Any:
 
 
 def _build(graph: ScheduleGraph, place: Place, settings: ModelTasks, schedule_file: str) -> None:
-    """The tasks: models wait for those that they read, and the producer computes beside them."""
+    """Build the tasks: models wait for their parents, and the producer computes beside them."""
     groups = group_models(graph, settings.groups)
     options = task_options(
         graph, settings.options, {group.name: [model.name for model in group.models] for group in groups}
@@ -179,7 +179,7 @@ class TaskMaker:
     producer: str  # the task that computes
 
     def make(self, group: TaskModels, options: Mapping[str, Any]) -> ModelOperator:
-        """The task of a model, or of the models of a group."""
+        """Return the task of a model, or of the models of a group."""
         graph, settings = self.graph, self.settings
         assets = {model.name: view_asset(model.view, graph.environment, graph.project) for model in group.models
                   if settings.assets and model.view}  # fmt: skip
@@ -202,7 +202,7 @@ class TaskMaker:
 
 
 def task_id_of(model: str) -> str:
-    """The id of a model's task: its name, where Airflow takes that."""
+    """Return the id of a model's task: its name, or if Airflow does not accept it, a safe form with a digest."""
     safe = UNSAFE.sub("_", model)[:200]
     if safe == model and model != PRODUCER:
         return model
@@ -219,7 +219,7 @@ def _model_doc(model: ScheduledModel, *, titled: bool) -> str:
 
 
 def _dag_doc(graph: ScheduleGraph, settings: ModelTasks) -> str:
-    """What the DAG runs, and which of its selectors mean nothing: a merge must not stop the DAG for them."""
+    """Return the DAG's documentation, with a warning for selectors without models; these must not stop the DAG."""
     text = f"`{graph.environment}` of {graph.project or 'the project'} at revision {graph.revision}: `mergeplan run`."
     unmatched = find_unmatched(graph.models, (*settings.options, *settings.groups.values()))
     if not unmatched:

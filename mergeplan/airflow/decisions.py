@@ -48,9 +48,9 @@ class ModelView:
 
 @dataclass(frozen=True)
 class RunView:
-    """A run; `alive` says that a process is at work in its environment, `quiet` how many seconds ago it changed.
+    """A run; `alive` means that a process works in its environment, `quiet` is the seconds since its last change.
 
-    `shown` are the models that the environment has now; None: not asked.
+    `shown` are the models that the environment has now; None if they were not read.
     """
 
     id: str
@@ -79,7 +79,10 @@ WEIGHT = (Step.WAIT, Step.FAIL, Step.RESUME, Step.SUCCEED, Step.RESTATE, Step.NO
 
 
 def present(rows: Iterable[dict[str, Any]], of: int) -> dict[str, Any] | None:
-    """What a task returns: the data of its model, or of those of its `of` models that were computed; None for none."""
+    """Return the result of a task: the data of its computed models, or None if none was computed.
+
+    A task of one model returns its data; one of several (`of` is more than 1) lists them under `models`.
+    """
     computed = [*rows]
     if of > 1:
         return {"models": computed} if computed else None
@@ -87,7 +90,7 @@ def present(rows: Iterable[dict[str, Any]], of: int) -> dict[str, Any] | None:
 
 
 def decide_task(run: RunView | None, names: Sequence[str], lost_seconds: float = LOST_SECONDS) -> Decision:
-    """What the task of some models does, given their run (None: it has not begun)."""
+    """Return the decision for the task of some models, given their run (None: it has not begun)."""
     decisions = [decide(run, name, lost_seconds) for name in names]
     step = min((decision.step for decision in decisions), key=WEIGHT.index)
     reasons = dict.fromkeys(decision.reason for decision in decisions if decision.step is step)
@@ -97,7 +100,7 @@ def decide_task(run: RunView | None, names: Sequence[str], lost_seconds: float =
 
 
 def decide(run: RunView | None, name: str, lost_seconds: float = LOST_SECONDS) -> Decision:
-    """What the task of a model does, given its run (None: it has not begun)."""
+    """Return the decision for the task of a model, given its run (None: it has not begun)."""
     if run is None:
         return Decision(Step.WAIT, "The run has not begun.")
     model = run.models.get(name)
@@ -120,7 +123,7 @@ def decide(run: RunView | None, name: str, lost_seconds: float = LOST_SECONDS) -
 
 
 def _decide_absent(run: RunView, name: str, lost_seconds: float) -> Decision:
-    """Of a model that the run does not name nothing was due, once the run knows what is."""
+    """Decide for a model that the run does not name: nothing of it was due, if the run knows what is."""
     broken = run.status == "failed" and run.message
     if not broken and (run.models or run.status != "running"):
         return Decision(Step.NOTHING_DUE, f"Nothing of `{name}` was due.")

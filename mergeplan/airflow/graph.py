@@ -107,7 +107,7 @@ def _hourly(cron: str) -> str:
 
 
 def read_graph(path: str | Path) -> ScheduleGraph:
-    """The schedule in a file; ScheduleError for a file that is not there or holds none."""
+    """Read the schedule in a file; raise ScheduleError if the file does not exist or contains none."""
     try:
         document = json.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -119,7 +119,7 @@ def read_graph(path: str | Path) -> ScheduleGraph:
 
 
 def graph_of_document(document: Any, source: str = "the document") -> ScheduleGraph:
-    """The schedule that a document holds; ScheduleError for another version, or what is none."""
+    """Return the schedule of a document; raise ScheduleError if it is of another version or invalid."""
     if not isinstance(document, dict) or "models" not in document or "environment" not in document:
         raise ScheduleError(f"{source} holds no schedule of mergeplan. `mergeplan schedule --to FILE` writes one.")
     if document.get("version") != VERSION:
@@ -134,7 +134,7 @@ def graph_of_document(document: Any, source: str = "the document") -> ScheduleGr
 
 
 def _model(row: Mapping[str, Any]) -> ScheduledModel:
-    """A model of a document; ValueError and the like for what is none."""
+    """Return a model of a document; raise ValueError and the like for an invalid one."""
     if (cron := _text(row, "cron")) and len(_plain_cron(cron).split()) < CRON_PARTS:
         raise ValueError(f"`{cron}` is no cron")
     return ScheduledModel(

@@ -20,10 +20,10 @@ class TaskModels:
 
 
 def group_models(graph: ScheduleGraph, groups: Mapping[str, str]) -> tuple[TaskModels, ...]:
-    """The tasks of a schedule, parents first: one for each group, `{name: selector}`, and for each other model.
+    """Return the tasks of a schedule, parents first: one for each group `{name: selector}` and for each other model.
 
-    A model of several groups is in the first one. A task cannot wait for itself: a model that reads a group and is
-    read by it belongs to it too, and of two groups that read each other the first one has the models of both.
+    A model of several groups is in the first one. A task cannot wait for itself: a model that reads a group and is read
+    by it belongs to it too, and of two groups that read each other the first one has the models of both.
     """
     home = {model.name: model.name for model in graph.computed}
     for name, selector in groups.items():
@@ -42,7 +42,7 @@ def group_models(graph: ScheduleGraph, groups: Mapping[str, str]) -> tuple[TaskM
 
 
 def _task_parents(graph: ScheduleGraph, home: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    """Task -> the tasks that it waits for; `home` says which task a model is in."""
+    """Return, for each task, the tasks that it waits for; `home` is the task of each model."""
     reads: dict[str, dict[str, None]] = {}
     for model, parents in graph.task_parents.items():
         task = home[model]
@@ -51,7 +51,7 @@ def _task_parents(graph: ScheduleGraph, home: Mapping[str, str]) -> dict[str, tu
 
 
 def _find_cycle(parents: Mapping[str, tuple[str, ...]]) -> list[str]:
-    """Tasks that wait for one another; [] where there are none."""
+    """Return tasks that wait for one another; [] if there are none."""
     try:
         TopologicalSorter(parents).prepare()
     except CycleError as error:

@@ -13,7 +13,7 @@ from mergeplan.airflow.place import Place
 
 
 class FollowOperator(MergeplanOperator):
-    """Write the schedule file anew when a promotion has changed the environment."""
+    """Write the schedule file again when a promotion has changed the environment."""
 
     def __init__(self, *, place: Place, schedule_file: str, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -34,7 +34,6 @@ class VerbOperator(MergeplanOperator):
         self.place, self.verb, self.arguments = place, verb, list(arguments)
 
     def execute(self, context: Any) -> None:
-        """Run the verb."""
         arguments = [argument for argument in self.arguments if argument]
         self.make_command(state_url_of(self.place), self.verb, *arguments).run_text()
 
@@ -47,7 +46,6 @@ class RestateOperator(MergeplanOperator):
         self.place = place
 
     def execute(self, context: Any) -> None:
-        """Restate what the run's parameters name."""
         params = context["params"]
         models = [name.strip() for name in str(params.get("models") or "").split(",") if name.strip()]
         if not models:

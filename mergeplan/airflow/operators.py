@@ -32,7 +32,7 @@ class MergeplanOperator(BaseOperator):
     _command: Command | None = None
 
     def make_command(self, state_url: str, verb: str, *arguments: str) -> Command:
-        """A mergeplan that is not started yet."""
+        """Return the command of a mergeplan that is not started yet."""
         argv = self.place.argv(verb, *arguments)
         self.log.info("%s", " ".join(argv))
         self._command = Command(argv, self.place.environ(state_url), partial(self.log.info, "%s"))
@@ -61,7 +61,7 @@ class MergeplanOperator(BaseOperator):
 class RunOperator(MergeplanOperator):
     """Compute what is due. A model that fails is no failure of this task: the model's own task shows it.
 
-    `schedule_file` is written anew when a promotion has changed the environment, so that the DAG follows it.
+    `schedule_file` is written again when a promotion has changed the environment, so that the DAG follows it.
     """
 
     template_fields: Sequence[str] = ("execution_time",)
@@ -88,7 +88,7 @@ class RunOperator(MergeplanOperator):
 
 
 def follow_environment(task: Any, state_url: str) -> None:
-    """Write the schedule file of a task anew, if the environment shows other models than the file says."""
+    """Write the schedule file of a task again if the environment shows other models than the file lists."""
     if not task.schedule_file:
         return
     try:
@@ -106,14 +106,17 @@ class PageLink(BaseOperatorLink):
     name = "Model in mergeplan"
 
     def get_link(self, operator: Any, *, ti_key: Any) -> str:
-        """The page's address; "" where the DAG names none."""
+        """Return the page's address; "" if the DAG names none."""
         return str(getattr(operator, "page_url", ""))
 
 
 @dataclass(frozen=True)
 class Wait:
-    """Which task computes what a task waits for, how often the state is read, after how many seconds without a sign of
-    life a run is lost, and after which time the task no longer waits (None: never)."""
+    """The conditions by which a task waits for the task that computes.
+
+    They are the task that computes, the seconds between two reads of the state, the seconds without a sign of life
+    after which a run is lost, and the time after which the task no longer waits (None: never).
+    """
 
     producer: str = PRODUCER
     poll_seconds: float = 5.0
@@ -213,7 +216,7 @@ class ModelOperator(MergeplanOperator):
         )  # fmt: skip
 
     def _show(self, context: Any, decision: Decision) -> dict[str, Any] | None:
-        """The result, with the events of the assets of those models that were computed, and of no others."""
+        """Return the result and keep the asset events of models that were computed, and of no others."""
         rows = {model.name: model.data for model in decision.models if decision.step is Step.SUCCEED}
         names = {self.asset_names[model] for model in rows if model in self.asset_names}
         self.outlets = [asset for asset in self.outlets if asset.name in names]
@@ -223,7 +226,10 @@ class ModelOperator(MergeplanOperator):
         return present(rows.values(), len(self.models))
 
     def _latest(self, latest: datetime | None) -> str:
-        """The moment as of which intervals are computed again: no earlier than any run, lest a FULL table goes back."""
+        """Return the moment as of which intervals are computed again.
+
+        It is no earlier than that of any run, lest a FULL table goes back.
+        """
         if not self.execution_time or latest is None:
             return self.execution_time
         return max(latest, datetime.fromisoformat(self.execution_time)).isoformat()

@@ -12,7 +12,7 @@ PROJECT = "MERGEPLAN_PROJECT"
 
 
 class StateError(RuntimeError):
-    """mergeplan's state cannot be read; its text is what mergeplan says of it, with what to do."""
+    """mergeplan's state cannot be read; its text is mergeplan's message, with a hint."""
 
 
 @dataclass(frozen=True)
@@ -32,12 +32,11 @@ class Place:
     env: tuple[tuple[str, str], ...] = ()
 
     def argv(self, verb: str, *arguments: str) -> list[str]:
-        """The command line of a verb."""
         gateway = ["--gateway", self.gateway] if self.gateway else []
         return [*self.command, verb, *arguments, "--project", self.folder, *gateway]
 
     def environ(self, state_url: str) -> dict[str, str]:
-        """The variables of the command, over those of this process."""
+        """Return the variables of the command, over those of this process."""
         own = dict(self.env)
         if state_url:
             own[STATE_URL] = state_url
@@ -46,11 +45,9 @@ class Place:
         return {**os.environ, **own}
 
     def serialize(self) -> dict[str, Any]:
-        """The place as JSON."""
         return {**vars(self), "command": list(self.command), "env": [list(pair) for pair in self.env]}
 
     @classmethod
     def deserialize(cls, fields: Mapping[str, Any]) -> Place:
-        """The place that `serialize` wrote."""
         command, env = tuple(fields["command"]), tuple((name, value) for name, value in fields["env"])
         return cls(**{**fields, "command": command, "env": env})

@@ -12,8 +12,10 @@ from mergeplan.selectors import select_models
 def task_options(
     graph: ScheduleGraph, options: Mapping[str, Mapping[str, Any]], tasks: Mapping[str, Collection[str]]
 ) -> dict[str, dict[str, Any]]:
-    """The arguments of each task, by its name; `tasks` has the models of each. A selector means the tasks of its
-    models, and of two selectors that mean one task, the later one decides."""
+    """Return the arguments of each task by its name; `tasks` has the models of each.
+
+    A selector selects the tasks of its models. If two selectors select one task, the later one decides.
+    """
     homes = {model: task for task, models in tasks.items() for model in models}
     chosen: dict[str, dict[str, Any]] = {task: {} for task in tasks}
     for selector, arguments in options.items():

@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Shared(Generic[T]):
-    """What many triggers ask for: asked once every `seconds` for all of them."""
+    """An answer that many triggers need, fetched once every `seconds` for all of them."""
 
     def __init__(self, ask: Callable[[], Awaitable[T]], seconds: float) -> None:
         self._ask, self._seconds = ask, seconds
@@ -20,7 +20,7 @@ class Shared(Generic[T]):
         self._answer: T | None = None
 
     async def get(self) -> T | None:
-        """The answer, no older than `seconds`."""
+        """Return the answer, no older than `seconds`."""
         async with self._lock:
             if time.monotonic() - self._asked_at >= self._seconds:
                 self._answer = await self._ask()

@@ -27,7 +27,7 @@ from mergeplan.planner.state.store import StateStore
 
 @contextmanager
 def raise_state_errors() -> Iterator[None]:
-    """Raise StateError, in one sentence, for what mergeplan says of a state that it cannot read."""
+    """Raise StateError, in one sentence, for a state that mergeplan cannot read."""
     try:
         yield
     except MergeplanError as error:
@@ -48,7 +48,7 @@ class StateReader:
             self.store: StateStore = self._open.enter_context(open_state(settings, place.project))
 
     def read_run(self, run_id: str) -> RunView | None:
-        """A run as it is now; None before it began."""
+        """Return the present state of a run; None before it began."""
         with raise_state_errors():
             record = self.store.runs.get(run_id)
             if record is None:
@@ -57,7 +57,7 @@ class StateReader:
             return replace(view, environment=self.environment, shown=self._read_models())
 
     def _read_models(self) -> frozenset[str] | None:
-        """The models that the environment has; read again only after a promotion. None where there is no such one."""
+        """Return the environment's models, read again only after a promotion; None if it does not exist."""
         generation = self.store.environments.generation()
         if self._shown is None or self._shown[0] != generation:
             environment = self.store.environments.get(self.environment)
@@ -70,7 +70,7 @@ class StateReader:
             self.store.runs.report(run_id, model)
 
     def latest_execution_time(self) -> datetime | None:
-        """The latest moment as of which a run computed."""
+        """Return the latest moment as of which a run computed."""
         with raise_state_errors():
             return self.store.runs.latest_execution_time(self.environment)
 
@@ -94,7 +94,7 @@ _OPENING = Lock()
 
 
 def state_reader(place: Place, state_url: str) -> StateReader:
-    """The reader of a place; the same one for each call of a process."""
+    """Return the reader of a place; the same one for each call of a process."""
     with _OPENING:  # triggers ask from several threads at once, and the first one opens it
         return _open_reader(place, state_url)
 

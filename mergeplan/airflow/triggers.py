@@ -44,7 +44,7 @@ class RunWatch:
         self.producer_state: Shared[str] = Shared(ask_producer, PRODUCER_SECONDS)
 
     async def decide(self, models: Sequence[str], lost_seconds: float) -> Decision:
-        """The step of a task; where the record alone says too little, the task that computes decides."""
+        """Return the step of a task; if its record is not enough, the state of the task that computes decides."""
         decision = decide_task(await self.view.get(), models, lost_seconds)
         if decision.step is not Step.NOTHING_DUE:
             return decision
@@ -54,12 +54,12 @@ class RunWatch:
         return decision
 
     async def _is_known(self) -> bool:
-        """True when a run is at work that has said what is due."""
+        """Return True if a run is active that has reported what is due."""
         view = await self.view.get()
         return view is not None and view.status == "running" and bool(view.models)
 
     async def explain_absence(self) -> str:
-        """Why no run will begin; "" while one may."""
+        """Return the reason why no run will begin; "" while one may."""
         state = await self.producer_state.get()
         if state not in ENDED or await self.view.get() is not None:
             return ""
@@ -92,7 +92,6 @@ class ModelTrigger(BaseTrigger):
         self.poll_seconds, self.lost_seconds = poll_seconds, lost_seconds
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
-        """Its class and arguments."""
         names = ("place", "models", "producer", "poll_seconds", "lost_seconds", "ends_task")
         return "mergeplan.airflow.triggers.ModelTrigger", {name: getattr(self, name) for name in names}
 

@@ -25,7 +25,7 @@ else:
     __all__ = sorted(name for names in HOMES.values() for name in names)
 
     def __getattr__(name: str) -> object:
-        """A name from where it is defined."""
+        """Import a name from the module that defines it; raise ImportError if Dagster is not installed."""
         from mergeplan.lazy_names import import_name
 
         try:

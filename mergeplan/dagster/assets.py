@@ -49,9 +49,9 @@ class AssetOptions:
 def build_all_assets(
     deployment: Deployment, options: AssetOptions, name: str = "mergeplan"
 ) -> Iterator[dg.AssetsDefinition]:
-    """The models of an environment: one operation for all, and one for those of each set of selectors with options.
+    """Yield an operation for each set of selectors with options, and one for all other models of an environment.
 
-    Of two selectors that mean one model, the later one decides.
+    If two selectors select one model, the later one decides.
     """
     chosen = {selector: select_models(deployment.models, selector) for selector in options.by_selector}
     members: dict[tuple[str, ...], list[ScheduledModel]] = {}
@@ -66,7 +66,7 @@ def build_all_assets(
 def build_assets(
     deployment: Deployment, models: Sequence[ScheduledModel], options: AssetOptions, name: str
 ) -> dg.AssetsDefinition:
-    """Models of an environment as one subsettable operation, with their checks."""
+    """Return models of an environment as one subsettable operation, with their checks."""
     translator = options.translator
     by_key = {translator.get_asset_key(model.name): model for model in models}
 
@@ -96,7 +96,7 @@ def build_assets(
 
 
 def build_outside(deployment: Deployment, translator: MergeplanTranslator) -> list[dg.AssetSpec]:
-    """The tables of others that models read, as assets that Dagster does not materialize here."""
+    """Return the external tables that models read, as assets that Dagster does not materialize here."""
     return [
         dg.AssetSpec(translator.get_asset_key(name), group_name="external", kinds={"spark"}, metadata=_outside(model))
         for name in deployment.outside
@@ -112,7 +112,7 @@ def _outside(model: ScheduledModel | None) -> Mapping[str, dg.TableSchema]:
 
 
 def build_run_op(options: AssetOptions, name: str = "mergeplan_run_due") -> dg.OpDefinition:
-    """The operation that runs all that is due in the environment, whatever partitions that is."""
+    """Return the operation that runs all that is due in the environment, in any partitions."""
 
     @dg.op(
         name=name,
@@ -131,7 +131,7 @@ def build_run_op(options: AssetOptions, name: str = "mergeplan_run_due") -> dg.O
 
 
 def resource_of(context: dg.OpExecutionContext | dg.AssetExecutionContext, options: AssetOptions) -> MergeplanResource:
-    """The resource under its key, which two projects in one code location have apart."""
+    """Return the resource by its key, which differs between two projects in one code location."""
     resource: MergeplanResource = getattr(context.resources, options.resource)
     return resource
 
@@ -139,7 +139,7 @@ def resource_of(context: dg.OpExecutionContext | dg.AssetExecutionContext, optio
 def partition_window(
     context: dg.AssetExecutionContext, models: tuple[ScheduledModel, ...]
 ) -> tuple[datetime, datetime] | None:
-    """The time of the partitions that are materialized; None in a run without partitions."""
+    """Return the time of the partitions that are materialized; None in a run without partitions."""
     if not (context.has_partition_key or context.has_partition_key_range):
         return None
     unit = next(model.interval_unit for model in models if is_by_time(model))
@@ -153,7 +153,7 @@ def observe_unchanged(
     models: tuple[ScheduledModel, ...],
     window: tuple[datetime, datetime] | None,
 ) -> Iterator[Event]:
-    """An event for each chosen model that nothing had to be done for: its version stays, and it counts as done."""
+    """Yield an event for each chosen model that needed no work: its version is unchanged, and it counts as done."""
     recorder = run.recorder
     for chosen in models:
         model = recorder.deployment.models.get(chosen.name)

@@ -1,4 +1,4 @@
-"""mergeplan as a child process: its lines as they come, and an end for it when nobody reads them any more."""
+"""Run mergeplan as a child process: its lines as they come, and its end when they are no longer read."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def stream_lines(
     on_stderr: Callable[[str], None],
     timeout: float | None = None,
 ) -> Generator[str, None, None]:
-    """Each line of the process's standard output; its own group is ended when the reader stops reading.
+    """Yield each line of the process's standard output; end its process group when the reader stops reading.
 
-    `timeout` is in seconds, None for no limit. Raises ChildEnded for an exit code other than 0 after the last line, and
+    `timeout` is in seconds, None for no limit. Raise ChildEnded for an exit code other than 0 after the last line, and
     TimeoutError.
     """
     process = subprocess.Popen(

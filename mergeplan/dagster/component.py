@@ -28,7 +28,7 @@ class ModelOptions(dg.Model, dg.Resolvable):
     op_tags: dict[str, Any] | None = None
 
     def arguments(self, component: "MergeplanProjectComponent") -> dict[str, Any]:
-        """The options that are named here, as the operations of assets take them."""
+        """Return the options that are set, as the operations of assets take them."""
         own: dict[str, Any] = {}
         if self.pool is not None:
             own["pool"] = self.pool
@@ -82,7 +82,7 @@ class MergeplanProjectComponent(dg.StateBackedComponent, dg.Resolvable):
         return DefsStateConfig.from_args(self.defs_state, default_key=f"Mergeplan[{self.name},{shown}]")
 
     def mergeplan(self, root: Path) -> MergeplanResource:
-        """The resource; the project's folder is relative to the root of Dagster's project."""
+        """Return the resource; the project's folder is relative to the root of Dagster's project."""
         python = {"python": self.python} if self.python else {}
         return MergeplanResource(
             project=str((root / self.project).resolve()),
@@ -99,12 +99,12 @@ class MergeplanProjectComponent(dg.StateBackedComponent, dg.Resolvable):
         state_path.write_text(deployment.model_dump_json(), encoding="utf-8")
 
     async def refresh_state(self, project_root: Path) -> str:
-        """Read the environment anew; `dagster dev` and `dg utils refresh-defs-state` call it."""
+        """Read the environment again; `dagster dev` and `dg utils refresh-defs-state` call it."""
         self._root = project_root
         return str(await super().refresh_state(project_root))
 
     def build_defs_from_state(self, context: dg.ComponentLoadContext, state_path: Path | None) -> dg.Definitions:
-        """The definitions; none before the state was refreshed for the first time."""
+        """Return the definitions, or none before the state was refreshed for the first time."""
         if state_path is None:
             return dg.Definitions()
         options = MergeplanOptions(

@@ -50,7 +50,7 @@ class MergeplanOptions:
 def build_definitions(
     deployment: Deployment, mergeplan: MergeplanResource, options: MergeplanOptions | None = None
 ) -> dg.Definitions:
-    """The definitions of an environment; nothing of the project is executed."""
+    """Return the definitions of an environment; execute nothing of the project."""
     options = options or MergeplanOptions()
     job, upkeep = build_run_job(options), build_maintenance_jobs(options.assets, options.name)
     return dg.Definitions(
@@ -69,7 +69,6 @@ def build_definitions(
 
 
 def build_run_job(options: MergeplanOptions) -> dg.JobDefinition:
-    """The job that runs what is due."""
     run_due = build_run_op(options.assets, f"{options.name}_run_due")
 
     @dg.job(name=f"{options.name}_run", description="Runs the models that are due, in one call of mergeplan.")
@@ -82,7 +81,7 @@ def build_run_job(options: MergeplanOptions) -> dg.JobDefinition:
 def build_schedules(
     deployment: Deployment, job: dg.JobDefinition, options: MergeplanOptions
 ) -> Iterator[dg.ScheduleDefinition]:
-    """A schedule for each time zone, which ticks when any model is due; what is not due is not computed."""
+    """Yield a schedule for each time zone, which ticks when any model is due; other models are not computed."""
     crons: dict[str, dict[str, None]] = {}
     for model in deployment.schedule.models:
         if model.computed and model.cron:
@@ -100,7 +99,7 @@ def build_schedules(
 
 
 def build_state_sensor(options: MergeplanOptions) -> dg.SensorDefinition:
-    """A sensor that reports what the state has and Dagster does not know: promotions, and runs of others."""
+    """Return a sensor that reports what Dagster does not know of the state: promotions, and runs of others."""
     status = dg.DefaultSensorStatus.RUNNING if options.running else dg.DefaultSensorStatus.STOPPED
 
     @dg.sensor(

@@ -60,22 +60,22 @@ class Deployment(Data):
 
 
 def is_outside(model: ScheduledModel) -> bool:
-    """True when others write its table."""
+    """Return True if others write its table."""
     return Kind(model.kind).is_external
 
 
 def is_asset(model: ScheduledModel) -> bool:
-    """True for a model that is an asset of mergeplan: it has a view."""
+    """Return True for a model that is an asset of mergeplan, because it has a view."""
     return Kind(model.kind).has_view
 
 
 def is_by_time(model: ScheduledModel) -> bool:
-    """True when the model is filled interval by interval, each by itself: it is partitioned."""
+    """Return True if the model is filled interval by interval, each independently, so that it is partitioned."""
     return Kind(model.kind).is_by_time
 
 
 def read_deployment(path: Path) -> Deployment:
-    """A deployment from a file that `mergeplan.dagster.export` wrote; ProjectError for what is none."""
+    """Read a deployment from a file that `mergeplan.dagster.export` wrote; raise ProjectError for any other file."""
     try:
         text = path.read_bytes()
     except OSError as error:
@@ -85,7 +85,7 @@ def read_deployment(path: Path) -> Deployment:
 
 
 def parse_deployment(text: str | bytes, source: str) -> Deployment:
-    """A deployment from its JSON; ProjectError, which names the source, for what is none or of another version."""
+    """Parse a deployment from JSON; raise ProjectError, which names the source, if it is not of this version."""
     try:
         return Deployment.model_validate_json(text)
     except ValidationError as error:

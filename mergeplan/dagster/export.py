@@ -28,9 +28,9 @@ from mergeplan.planner.snapshot.environment import PROD, Environment, parse_envi
 
 
 def export_deployment(settings: SessionSettings, environment: str, *, lineage: bool = False) -> Deployment:
-    """The environment with the time that its tables hold, and with the lineage of its columns if that is asked for.
+    """Export the environment with the time that its tables hold and, if requested, the lineage of its columns.
 
-    RequestError when there is no such environment or no state.
+    Raise RequestError if the environment or the state does not exist.
     """
     with open_state(settings) as store:
         schedule = make_schedule(store, environment)
@@ -45,7 +45,7 @@ def export_deployment(settings: SessionSettings, environment: str, *, lineage: b
 
 
 def lineage_rows(environment: Environment, memory: ShapeMemory) -> dict[str, ModelLineage]:
-    """The lineage of the models that an environment shows; embedded models stand for what they read."""
+    """Return the lineage of the models that an environment shows; embedded models are replaced by what they read."""
     models = {name: snapshot.model for name, snapshot in environment.snapshots.items()}
     followed = FollowedModels(graph_of(models), memory)
     return {name: _row(name, followed[name]) for name in followed if models[name].kind.has_query}
@@ -78,7 +78,7 @@ def replace_file(path: Path, text: str) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command; the exit codes are those of `mergeplan`."""
+    """Run the command and return its exit code, which has the meaning that `mergeplan` gives it."""
     parser = argparse.ArgumentParser("python -m mergeplan.dagster.export", description="Write what Dagster needs.")
     parser.add_argument("environment", nargs="?", default=PROD)
     parser.add_argument("--project", type=Path, default=Path(), metavar="DIR", help="the project's folder")

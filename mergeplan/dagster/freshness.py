@@ -15,7 +15,7 @@ FROM = datetime(2026, 1, 1, tzinfo=UTC)
 
 @lru_cache(maxsize=1024)
 def longest_gap(cron: str, time_zone: str) -> timedelta:
-    """The longest time between two ticks of a cron: three days of one for weekdays."""
+    """Return the longest time between two ticks of a cron, such as three days for a cron of weekdays."""
     schedule, ticks = Cron(cron, time_zone), [FROM]
     while len(ticks) < 15 or ticks[-1] - FROM < LOOKED_AT:
         ticks.append(schedule.next_tick(ticks[-1]))

@@ -22,7 +22,7 @@ DAYS, MINUTES = "%Y-%m-%d", "%Y-%m-%d-%H:%M"  # the formats of Dagster's own dai
 
 
 def instant(text: str) -> datetime:
-    """A time of the JSON contract as a moment in UTC: a day, or a day with a time."""
+    """Parse a time of the JSON contract, a day or a day with a time, as a moment in UTC."""
     at = datetime.fromisoformat(text)
     return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
 
@@ -44,7 +44,7 @@ class Grid:
         return DAYS if UNITS[self.unit] >= UNITS["day"] else MINUTES
 
     def floor(self, at: datetime) -> datetime:
-        """The start of the partition that a moment lies in."""
+        """Return the start of the partition that contains a moment."""
         if self.unit == "year":
             return datetime(at.year, 1, 1, tzinfo=UTC)
         if self.unit == "month":
@@ -53,7 +53,7 @@ class Grid:
         return midnight + (at - midnight) // self._step * self._step
 
     def keys(self, span: Span) -> tuple[str, ...]:
-        """The keys of the partitions that a span covers as a whole.
+        """Return the keys of the partitions that a span covers completely.
 
         >>> Grid("day").keys(("2026-01-01", "2026-01-03"))
         ('2026-01-01', '2026-01-02')
@@ -61,7 +61,7 @@ class Grid:
         return tuple(start.strftime(self.form) for start in self._starts(*map(instant, span)))
 
     def span(self, first: str, last: str) -> tuple[datetime, datetime]:
-        """The time from the start of a partition up to the end of another."""
+        """Return the time from the start of a partition up to the end of another."""
         start, end = (datetime.strptime(key, self.form).replace(tzinfo=UTC) for key in (first, last))
         return start, self._next(end)
 

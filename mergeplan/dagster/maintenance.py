@@ -1,4 +1,4 @@
-"""Jobs beside the run: a restatement that somebody asks for, audits, unit tests, and the janitor."""
+"""Define the jobs of maintenance: a restatement on demand, audits, unit tests, and the janitor."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -27,13 +27,13 @@ class RestateConfig(dg.Config):
 
 
 def build_maintenance_jobs(options: AssetOptions, name: str) -> dict[str, dg.JobDefinition]:
-    """The jobs of maintenance, by verb."""
+    """Return the jobs of maintenance, by verb."""
     jobs = {verb: build_verb_job(options, name, verb) for verb in VERBS}
     return {"restate": build_restate_job(options, name), **jobs}
 
 
 def build_restate_job(options: AssetOptions, name: str) -> dg.JobDefinition:
-    """The job that computes models again, with all that reads them."""
+    """Return the job that computes models again, with everything downstream."""
     description = "Computes models again, with all that reads them, as the run's configuration says."
 
     @dg.op(name=f"{name}_restate_models", **_op_arguments(options), description=description)
@@ -55,8 +55,6 @@ def build_restate_job(options: AssetOptions, name: str) -> dg.JobDefinition:
 
 
 def build_verb_job(options: AssetOptions, name: str, verb: str) -> dg.JobDefinition:
-    """The job that calls a verb of mergeplan."""
-
     @dg.op(name=f"{name}_{verb}_verb", **_op_arguments(options), description=VERBS[verb])
     def call_verb(context: dg.OpExecutionContext) -> Iterator[Event]:
         mergeplan = resource_of(context, options)
@@ -75,7 +73,7 @@ def build_verb_job(options: AssetOptions, name: str, verb: str) -> dg.JobDefinit
 def build_maintenance_schedules(
     jobs: Mapping[str, dg.JobDefinition], crons: Mapping[str, str], *, running: bool
 ) -> Iterator[dg.ScheduleDefinition]:
-    """The schedules of verbs that have a cron, in UTC."""
+    """Yield the schedules of verbs that have a cron, in UTC; raise ValueError for an unknown verb."""
     status = dg.DefaultScheduleStatus.RUNNING if running else dg.DefaultScheduleStatus.STOPPED
     for verb, cron in crons.items():
         if verb not in VERBS:

@@ -10,12 +10,12 @@ LONGEST = 63  # characters of a tag
 
 
 def word(text: str) -> str:
-    """The text with `_` for every character that no name in Dagster may have."""
+    """Return the text with `_` for every character that no name in Dagster may have."""
     return re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_")
 
 
 def owners(owner: str) -> tuple[str, ...]:
-    """An owner as an e-mail address or as a team.
+    """Return an owner as an e-mail address or as a team.
 
     >>> owners("ann@shop.org"), owners("Data Platform"), owners("")
     (('ann@shop.org',), ('team:Data_Platform',), ())
@@ -26,7 +26,7 @@ def owners(owner: str) -> tuple[str, ...]:
 
 
 def tags(texts: Iterable[str]) -> Mapping[str, str]:
-    """Tags as keys with values: `layer:raw` is the key `layer` with the value `raw`.
+    """Return tags as keys with values: `layer:raw` is the key `layer` with the value `raw`.
 
     >>> tags(["pii", "layer:raw"])
     {'pii': '', 'layer': 'raw'}
@@ -41,7 +41,7 @@ def _label(text: str) -> str:
 
 
 def group(model: str) -> str:
-    """The group of a model: its schema.
+    """Return the group of a model: its schema.
 
     >>> group("lake.shop.orders"), group("orders")
     ('shop', 'default')

@@ -51,7 +51,7 @@ class Skipped:
 
 @dataclass(frozen=True)
 class Cleared:
-    """The intervals of a restatement count as missing from now on: whoever goes on runs what is missing."""
+    """The intervals of a restatement count as missing from now on; a retry runs what is missing."""
 
     plan_id: str
 
@@ -89,12 +89,12 @@ class Progress:
 
     @property
     def may_succeed_later(self) -> bool:
-        """True unless somebody has to mend a file or the request first."""
+        """True unless a person has to fix a file or the request first."""
         lasting = {"ProjectError", "RequestError", "UsageError", "Refused"}
         return not any(error.kind in lasting and not error.retry for error in self.errors)
 
     def read(self, line: Line) -> Report | None:
-        """What a line says of models; None for a line that is of no interest."""
+        """Return what a line reports of models; None for a line without such a report."""
         match line:
             case lines.PlanLine(plan=plan):
                 self.plan_id = plan.id
@@ -145,7 +145,7 @@ class Progress:
 
 
 def describe_error(line: lines.ErrorLine) -> str:
-    """An error with its file and line, and with what to do about it."""
+    """Return an error with its file, line and hint."""
     place = f"{line.path}:{line.line}: " if line.path and line.line else f"{line.path}: " if line.path else ""
     return f"{place}{line.message} {line.hint}".strip()
 
@@ -156,7 +156,7 @@ def _standalone(audit: lines.AuditRow) -> Remark:
 
 
 def _remark(line: Line) -> Remark | None:
-    """Lines that a person wants to read in a log, and that change nothing."""
+    """Return a remark for a line that is worth reading in a log and changes nothing; None for any other."""
     match line:
         case lines.LateLine(model=model, signals=signals):
             return Remark(f"{model} waits for {', '.join(signals)}.")

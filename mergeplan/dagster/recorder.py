@@ -24,7 +24,7 @@ SHOWN_ROWS = 5
 
 @dataclass
 class Recorder:
-    """Makes the events of one run or one look at the state; each must be stored before the next is asked for."""
+    """A maker of events for one run or one look at the state; each must be stored before the next is made."""
 
     instance: dg.DagsterInstance
     translator: MergeplanTranslator
@@ -46,7 +46,7 @@ class Recorder:
                 self._remember(names[record.asset_entry.asset_key], entry.asset_materialization, entry.storage_id)
 
     def batch_events(self, report: Computed) -> Iterable[dg.AssetMaterialization]:
-        """The partitions that a batch filled, or the whole table."""
+        """Yield an event for each partition that a batch filled, or one for the whole table."""
         model = self.deployment.models.get(report.model)
         metadata = _batch_metadata(report)
         if model is None:  # a merge brought it since the definitions were loaded, and the state was read
@@ -61,13 +61,13 @@ class Recorder:
             yield self.event(model, key, version, metadata)
 
     def partitions_of(self, model: ScheduledModel, span: Span) -> tuple[str | None, ...]:
-        """The partitions that a span covers; (None,) for a model without partitions."""
+        """Return the partitions that a span covers; (None,) for a model without partitions."""
         if not is_by_time(model):
             return (None,)
         return Grid(model.interval_unit).keys(span)
 
     def versions(self, model: ScheduledModel) -> Mapping[str | None, str]:
-        """Partition -> the data version of its newest event; {None: ...} for a model without partitions."""
+        """Return the data version of each partition's newest event; {None: ...} for a model without partitions."""
         if not is_by_time(model):
             return {None: version} if (version := self._read(model.name).version) != UNSEEN else {}
         tags = self.instance.event_log_storage.get_latest_tags_by_partition(
@@ -78,7 +78,7 @@ class Recorder:
     def event(
         self, model: ScheduledModel, partition: str | None, version: str, metadata: Mapping[str, Any]
     ) -> dg.AssetMaterialization:
-        """A materialization of a model as the state has it."""
+        """Return a materialization of a model by the present state."""
         inputs = {
             self.translator.get_asset_key(name).to_user_string(): self._read(name)
             for name in self.deployment.parents[model.name]
@@ -99,19 +99,19 @@ class Recorder:
         )
 
     def view(self, model: ScheduledModel) -> dg.AssetMaterialization | None:
-        """A view whose query or whose inputs are others than at its newest event; None where they are not."""
+        """Return an event for a view whose query or inputs differ from those of its newest event; None otherwise."""
         inputs = {name: self._read(name) for name in self.deployment.parents[model.name]}
         version, before = view_version(model.fingerprint, inputs), self._read(model.name).version
         return None if version == before else self.event(model, None, version, {})
 
     def audit_events(self, report: Audited) -> Iterable[dg.AssetCheckEvaluation]:
-        """What an audit found, for each partition that it looked at."""
+        """Yield the result of an audit for each partition that it examined."""
         model, audit = self.deployment.models.get(report.model), report.audit
         partitions = self.partitions_of(model, report.interval) if model and report.interval else (None,)
         yield from self._evaluations(report, audit, partitions)
 
     def table_audit_events(self, report: Audited, limit: int) -> Iterable[dg.AssetCheckEvaluation]:
-        """What an audit of all that a table holds found, for the `limit` newest partitions: it looked at all time."""
+        """Yield the result of an audit of the whole table for the `limit` newest partitions."""
         model = self.deployment.models.get(report.model)
         partitions: Sequence[str | None] = (None,)
         if model and is_by_time(model):
@@ -142,7 +142,7 @@ class Recorder:
             )
 
     def outcome(self, name: str, message: str = "", *, skipped: bool = False) -> dg.AssetCheckEvaluation:
-        """Whether a model could be computed, as its check `computed`."""
+        """Return the check `computed`, which says whether a model could be computed."""
         return dg.AssetCheckEvaluation(
             asset_key=self.translator.get_asset_key(name),
             check_name=COMPUTED,
@@ -154,7 +154,7 @@ class Recorder:
         )
 
     def table_before(self, model: ScheduledModel) -> str:
-        """The physical table of the newest event, '' where there is none."""
+        """Return the physical table of the newest event, '' if there is none."""
         event = self.latest.get(model.name)
         return str(event.metadata[TABLE].value) if event and TABLE in event.metadata else ""
 

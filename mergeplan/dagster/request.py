@@ -1,4 +1,4 @@
-"""What is asked of mergeplan for one run of Dagster, as arguments of its command line. It needs no Dagster."""
+"""Make the arguments of mergeplan's command line for one run of Dagster. The module needs no Dagster."""
 
 from __future__ import annotations
 
@@ -64,10 +64,10 @@ def decide_request(
     tags: Mapping[str, str],
     days: tuple[str, str] = ("", ""),
 ) -> Request:
-    """The request for models that somebody materializes, or restates from one day to another, in a run with these tags.
+    """Return the request for models that a run with these tags materializes, or restates from one day to another.
 
-    A partition is computed again, with all that reads it. A restatement that ended before its end is not begun again:
-    what it has left missing is run.
+    A materialized partition is computed again, with everything downstream. A restatement that was interrupted is not
+    begun again: the intervals that it left missing are run.
     """
     if mode is Mode.AUTO:
         mode = Mode.RESTATE if window and tags.get(BY_AUTOMATION) != "true" else Mode.RUN
@@ -79,7 +79,7 @@ def decide_request(
 
 
 def environment_of(environ: Mapping[str, str], default: str, pattern: str = "pr_{number}") -> str:
-    """The environment of the pull request in a branch deployment, and `default` anywhere else."""
+    """Return the environment of the pull request in a branch deployment, and `default` elsewhere."""
     number = environ.get(PULL_REQUEST, "")
     is_branch = environ.get(BRANCH, "").strip().lower() in ("1", "true")
     return pattern.format(number=number) if is_branch and number else default

@@ -45,15 +45,17 @@ class MergeplanResource(dg.ConfigurableResource):
         return environment_of(os.environ, self.environment, self.pull_request_environment)
 
     def read_deployment(self, *, lineage: bool = False) -> Deployment:
-        """What the environment shows now, read from the state; ChildEnded when there is none, ProjectError when that
-        mergeplan is of another version."""
+        """Read what the environment shows now from the state.
+
+        Raise ChildEnded if there is no state or environment, and ProjectError if that mergeplan is of another version.
+        """
         flags = ["--lineage"] if lineage else []
         gateway = ["--gateway", self.gateway] if self.gateway else []
         argv = self._argv("mergeplan.dagster.export", self.target_environment, "--project", ".", *gateway, *flags)
         return parse_deployment("".join(self._stream(argv, lambda _line: None, LOOKING)), self.python)
 
     def stream(self, request: Request | Verb, on_stderr: Callable[[str], None]) -> Iterator[Line]:
-        """The lines of a request as they come; ChildEnded at their end when the exit code is not 0."""
+        """Yield the lines of a request as they arrive; raise ChildEnded at their end if the exit code is not 0."""
         gateway = ["--gateway", self.gateway] if self.gateway else []
         at = ["--execution-time", self.execution_time] if self.execution_time and isinstance(request, Request) else []
         argv = self._argv("mergeplan", *request.arguments, *gateway, *at)

@@ -45,9 +45,9 @@ class ReportedRun:
     recorder: Recorder = field(init=False)
 
     def events(self, request: Request) -> Iterator[Event]:
-        """The events of a request, each to be stored before the next is asked for; dg.Failure where a model failed.
+        """Yield the events of a request, each to be stored before the next; raise dg.Failure if a model failed.
 
-        Tables that were promoted or filled by others since the last look are reported first.
+        Tables that others promoted or filled since the last look at the state are reported first.
         """
         yield from self.look()
         yield from self._computing(request)
@@ -65,12 +65,12 @@ class ReportedRun:
         yield from missing_events(self.recorder, self.partitions)
 
     def verb_events(self, *arguments: str) -> Iterator[Event]:
-        """The events of a verb that computes no model, such as `audit`; dg.Failure where it fails."""
+        """Yield the events of a verb that computes no model, such as `audit`; raise dg.Failure if it fails."""
         yield from self._calling(Verb(arguments))
         self._conclude(Verb(arguments))
 
     def _computing(self, request: Request) -> Iterator[Event]:
-        """The events of one call, made again while another run of the environment is under way."""
+        """Yield the events of one call; repeat the call while another run of the environment is active."""
         deadline = time.monotonic() + self.mergeplan.wait_seconds
         while True:
             self.progress = Progress()
@@ -101,7 +101,7 @@ class ReportedRun:
             raise dg.Failure(f"{error} A retry goes on from there.", allow_retries=True) from None
 
     def _is_outdated(self) -> bool:
-        """True when a merge came between the look at the state and the run, which now holds the environment."""
+        """Return True if a merge came between the look at the state and the run, which now holds the environment."""
         models = self.recorder.deployment.models
         return any(name not in models or models[name].table != table for name, table in self.progress.tables.items())
 
@@ -148,13 +148,15 @@ class ReportedRun:
 
 
 def run_tags(context: dg.OpExecutionContext) -> Mapping[str, str]:
-    """The tags of a run as they are now: an earlier try may have added some."""
+    """Return the run's present tags: an earlier try may have added some."""
     run = context.instance.get_run_by_id(context.run.run_id)
     tags: Mapping[str, str] = run.tags if run else context.run.tags
     return tags
 
 
 def remember_restatement(context: dg.OpExecutionContext, plan_id: str) -> None:
-    """Remember in the run that a restatement has cleared its intervals, or is DONE: a retry, and a run that executes
-    this one again, then go on with what is missing and do not clear it once more."""
+    """Record in the run's tags that a restatement has cleared its intervals, or is DONE.
+
+    A retry, and a run that executes this one again, then compute what is missing and do not clear it again.
+    """
     context.instance.add_run_tags(context.run.run_id, {RESTATING: plan_id})

@@ -23,10 +23,10 @@ PARTITIONS = 30  # newest ones of a model that are reported
 def missing_events(
     recorder: Recorder, limit: int = PARTITIONS, most: float = math.inf
 ) -> Iterator[dg.AssetMaterialization]:
-    """The events that Dagster lacks, parents first; each must be stored before the next is asked for.
+    """Yield the events that Dagster lacks, parents first; each must be stored before the next is requested.
 
-    Of a model with many partitions only the `limit` newest are reported. After `most` events no other model is begun:
-    the next look goes on there.
+    For a model with many partitions only the `limit` newest are reported. After `most` events no other model is
+    started; the next look at the state continues there.
     """
     count = 0
     for model in asset_models(recorder.deployment):
@@ -46,7 +46,7 @@ def _model_events(recorder: Recorder, model: ScheduledModel, limit: int) -> Iter
 
 
 def materialize_views(recorder: Recorder) -> Iterator[dg.AssetMaterialization]:
-    """The views that read, themselves or through others, something that got an event."""
+    """Yield an event for each view that reads, directly or through others, a model that got an event."""
     for model in asset_models(recorder.deployment):
         parents = recorder.deployment.parents[model.name]
         if is_view(model) and any(name in recorder.touched for name in parents) and (event := recorder.view(model)):
@@ -54,7 +54,7 @@ def materialize_views(recorder: Recorder) -> Iterator[dg.AssetMaterialization]:
 
 
 def _table_events(recorder: Recorder, model: ScheduledModel, limit: int) -> Iterator[dg.AssetMaterialization]:
-    """The partitions of a table, or the table, of which Dagster knows nothing, or another version of the model."""
+    """Yield events for partitions of a table, or the table, that Dagster does not know or knows in another version."""
     held = recorder.deployment.held.get(model.name, ())
     before = recorder.latest.get(model.name)
     same_code = before is not None and (before.tags or {}).get(CODE_VERSION) == model.fingerprint
@@ -74,7 +74,7 @@ def _table_events(recorder: Recorder, model: ScheduledModel, limit: int) -> Iter
 def _unknown(
     recorder: Recorder, model: ScheduledModel, keys: list[str | None], before: dg.AssetMaterialization | None
 ) -> list[str | None]:
-    """Those of the partitions that Dagster has no event of; a whole table when it was filled further since."""
+    """Return the partitions that Dagster has no event of; a whole table if it was filled further since."""
     if keys == [None]:
         reported = before.metadata.get(HELD) if before else None
         held = recorder.deployment.held[model.name][-1][1]

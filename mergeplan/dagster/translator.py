@@ -28,35 +28,34 @@ class MergeplanTranslator:
     grace: timedelta | None = GRACE
 
     def get_asset_key(self, name: str) -> dg.AssetKey:
-        """The key of a model or of another table, by its name."""
+        """Return the key of a model or of another table, by its name."""
         return dg.AssetKey(name.split("."))
 
     def get_group_name(self, model: ScheduledModel) -> str | None:
-        """The group: the model's schema."""
+        """Return the group: the model's schema."""
         return names.group(model.name)
 
     def get_kinds(self, model: ScheduledModel) -> set[str]:
-        """The kinds: Spark, and how the table is filled; Dagster shows at most three."""
+        """Return the kinds: Spark, and how the table is filled; Dagster shows at most three."""
         return {"spark", model.kind.lower()}
 
     def get_owners(self, model: ScheduledModel) -> Sequence[str]:
-        """The owner as an e-mail address or a team."""
+        """Return the owner as an e-mail address or a team."""
         return names.owners(model.owner)
 
     def get_tags(self, model: ScheduledModel) -> Mapping[str, str]:
-        """The model's tags."""
         return names.tags(model.tags)
 
     def get_description(self, model: ScheduledModel) -> str | None:
-        """What the model's file says of it."""
+        """Return the description of the model's file."""
         return model.description or None
 
     def get_code_version(self, model: ScheduledModel) -> str | None:
-        """The model's fingerprint, which has those of all that it reads in it."""
+        """Return the model's fingerprint, which includes those of all that it reads."""
         return model.fingerprint
 
     def get_metadata(self, model: ScheduledModel, deployment: Deployment) -> Mapping[str, Any]:
-        """Columns, their lineage, and what decides the rows; the view, the file, the schedule."""
+        """Return the columns, their lineage, and what decides the rows; the view, the file, the schedule."""
         metadata: dict[str, Any] = {
             "mergeplan/kind": model.kind,
             "mergeplan/file": model.path,
@@ -74,7 +73,7 @@ class MergeplanTranslator:
         return metadata
 
     def get_partitions_def(self, model: ScheduledModel, deployment: Deployment) -> dg.PartitionsDefinition[str] | None:
-        """One partition for each interval of a model that is filled by time; None for any other model."""
+        """Return one partition for each interval of a model that is filled by time; None for any other model."""
         if not is_by_time(model) or not model.interval_unit:
             return None
         grid = Grid(model.interval_unit)
@@ -85,17 +84,16 @@ class MergeplanTranslator:
         )
 
     def get_freshness_policy(self, model: ScheduledModel) -> dg.FreshnessPolicy | None:
-        """Late when it was not computed for the longest time between two ticks of its cron, and `grace` longer."""
+        """Return a policy by which a model is late after the longest time between two ticks of its cron and `grace`."""
         if not (model.computed and model.cron and self.grace):
             return None
         return dg.FreshnessPolicy.time_window(longest_gap(model.cron, model.time_zone) + self.grace)
 
     def get_automation_condition(self, model: ScheduledModel) -> dg.AutomationCondition[dg.AssetKey] | None:
-        """None: a schedule calls `mergeplan run`, which computes what is due."""
+        """Return None, because a schedule calls `mergeplan run`, which computes what is due."""
         return None
 
     def get_asset_spec(self, model: ScheduledModel, deployment: Deployment) -> dg.AssetSpec:
-        """The asset of a model."""
         return dg.AssetSpec(
             self.get_asset_key(model.name),
             deps=[self.get_asset_key(name) for name in deployment.parents[model.name]],
@@ -113,7 +111,7 @@ class MergeplanTranslator:
         )
 
     def get_check_specs(self, model: ScheduledModel, deployment: Deployment) -> Sequence[dg.AssetCheckSpec]:
-        """A check for each audit, and `computed`, which fails when the model cannot be computed."""
+        """Return a check for each audit, and `computed`, which fails if the model cannot be computed."""
         if not model.computed:
             return ()
         key, partitions = self.get_asset_key(model.name), self.get_partitions_def(model, deployment)
@@ -146,18 +144,18 @@ class MergeplanTranslator:
 
 
 def get_check_name(audit: str) -> str:
-    """The name of the check of an audit; an audit called like the check that every model has keeps apart from it."""
+    """Return the name of an audit's check; an audit named like the check of every model gets a prefix."""
     name = names.word(audit)
     return f"audit_{name}" if name == COMPUTED else name
 
 
 def asset_models(deployment: Deployment) -> tuple[ScheduledModel, ...]:
-    """The models that are assets, parents first."""
+    """Return the models that are assets, parents first."""
     return tuple(model for model in deployment.schedule.models if is_asset(model))
 
 
 def is_view(model: ScheduledModel) -> bool:
-    """True when its rows are those of its query at each moment."""
+    """Return True if its rows are always those of its query."""
     return Kind(model.kind).is_view
 
 

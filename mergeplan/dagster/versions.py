@@ -22,25 +22,25 @@ UNSEEN, NO_EVENT = "INITIAL", "NULL"  # Dagster's words for a source without an 
 
 @dataclass(frozen=True)
 class Input:
-    """What was read of an asset: its data version, and the id of the event that says so; None for no event."""
+    """The version of an asset that was read: its data version, and the id of its event; None for no event."""
 
     version: str = UNSEEN
     event: int | None = None
 
 
 def table_data_version(table: str, partition: str | None, writer: str) -> str:
-    """The data version of rows that `writer`, a run or a promotion, put into a table."""
+    """Return the data version of rows that `writer`, a run or a promotion, put into a table."""
     return digest("rows", table, partition or "", writer)[:32]
 
 
 def view_version(fingerprint: str, inputs: Mapping[str, Input]) -> str:
-    """The data version of a view: it changes with its query and with what that reads."""
+    """Return the data version of a view, which changes with its query and with what that reads."""
     read = [part for name in sorted(inputs) for part in (name, inputs[name].version, str(inputs[name].event))]
     return digest("view", fingerprint, *read)[:32]
 
 
 def provenance(code: str, data: str, inputs: Mapping[str, Input]) -> dict[str, str]:
-    """The tags of a materialization by which Dagster knows what it was made from; `inputs` by asset key as text."""
+    """Return the tags of a materialization that tell Dagster its inputs; `inputs` by asset key as text."""
     tags = {CODE_VERSION: code, DATA_VERSION: data, IS_OURS: "true"}
     for key, source in inputs.items():
         tags[f"{INPUT_VERSION}/{key}"] = source.version

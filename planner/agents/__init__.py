@@ -1,1 +1,1 @@
-"""What an agent may ask of a project: tools that read, and write nothing."""
+"""The tools of an agent over a project: those that read, and those that start jobs."""

@@ -1,4 +1,4 @@
-"""A job as an agent reads it: paged, without rows of tables as they are."""
+"""A job as an agent reads it: paged, without unmasked rows of tables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mergeplan.planner.contract.lines import ErrorLine
 Json = dict[str, Any]
 T = TypeVar("T")
 MOST = 200  # of a list in one answer
-# Jobs that read rows: what Spark says of a query that failed may quote values.
+# Jobs that read rows: Spark's message about a failed query may quote values.
 READS_ROWS = frozenset({JobKind.APPLY, JobKind.AUDIT, JobKind.DATA_DIFF, JobKind.PHYSICAL_PLAN})
 OURS = frozenset(
     """ProjectError RuleBroken RequestError Refused TooCostly AuditFailed PlanMoved LeaseHeld CatalogBusy Cancelled
@@ -25,23 +25,23 @@ HINT = "A person finds it in the job's folder below `.mergeplan/agents`. `make_p
 
 
 def page(rows: Sequence[T], limit: int, offset: int) -> Sequence[T]:
-    """A part of a list: at most MOST, at least one."""
+    """Return a part of a list: at most MOST rows, at least one."""
     start = max(offset, 0)
     return rows[start : start + max(1, min(limit, MOST))]
 
 
 def dump(row: BaseModel) -> Json:
-    """A type of the contract as JSON."""
+    """Return a type of the contract as JSON."""
     return row.model_dump(mode="json", by_alias=True)
 
 
 def job_answer(view: JobView, checks: Sequence[CheckResult], limit: int, offset: int) -> Json:
-    """The job with one page of each of its lists; `totals` says how long they are."""
+    """Return the job with one page of each of its lists; `totals` are the lengths of these."""
     data = dump(view)
     data["errors"] = [dump(hide_rows(error, view.kind)) for error in view.errors]
     data["checks"] = [dump(check) for check in checks]
     if view.result is not None:
-        data["result"].pop("plan", None)  # it stands in `plan`
+        data["result"].pop("plan", None)  # it is in `plan`
         for audit in data["result"].get("audits") or ():
             audit.pop("sample", None)  # the project may have these rows shown as they are
     totals: dict[str, int] = {}
@@ -50,7 +50,7 @@ def job_answer(view: JobView, checks: Sequence[CheckResult], limit: int, offset:
 
 
 def _cut(data: Json, path: str, limit: int, offset: int, totals: dict[str, int]) -> None:
-    """Leave one page of each list of a mapping, and note how long they were."""
+    """Leave one page of each list of a mapping, and record their lengths."""
     for name, value in data.items():
         if isinstance(value, dict):
             _cut(value, f"{path}{name}.", limit, offset, totals)
@@ -60,7 +60,7 @@ def _cut(data: Json, path: str, limit: int, offset: int, totals: dict[str, int])
 
 
 def hide_rows(error: ErrorLine, kind: JobKind) -> ErrorLine:
-    """The error without words of Spark, where these may quote values of rows."""
+    """Return the error without Spark's message if that may quote values of rows."""
     if kind not in READS_ROWS or error.kind in OURS:
         return error
     return error.model_copy(update={"message": HIDDEN, "hint": HINT})

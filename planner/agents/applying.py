@@ -1,4 +1,4 @@
-"""What is checked before an agent applies a plan: whose tables it writes, and how many."""
+"""The checks before an agent applies a plan: whose tables it writes, and how many."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TO_PROD = "An agent cannot change prod: it can only open a pull request, where p
 
 @dataclass(frozen=True)
 class Applicable:
-    """A kept plan that an agent may apply, as far as its environment and its size go."""
+    """A stored plan that an agent may apply, as far as its environment and its size go."""
 
     plan_id: str
     environment: str
@@ -31,15 +31,16 @@ class Applicable:
 
     @property
     def question(self) -> str:
-        """What a person is asked about it."""
+        """The question to a person about the plan."""
         tables = "1 table" if self.tables == 1 else f"{self.tables} tables"
         return f"Apply the plan `{self.plan_id}` to the environment `{self.environment}`? It computes {tables}."
 
 
 def check_plan(context: ApiContext, plan_id: str, most: int) -> Applicable:
-    """The plan, rebuilt: Refused for one of prod, one that writes tables of prod, or one of more tables than `most`.
+    """Return the plan, rebuilt; raise Refused if an agent may not apply it.
 
-    PlanMoved when it comes out otherwise now; RequestError when there is none.
+    Refused are a plan of prod, a restatement, a blocked plan, a plan that writes tables of prod, and one of more tables
+    than `most`. Raise PlanMoved if it comes out differently now, and RequestError if there is none.
     """
     if not PLAN_ID.fullmatch(plan_id):
         raise RequestError(f"`{plan_id[:50]}` is no id of a plan.", hint="`job` has it as `plan_id`.")
@@ -66,14 +67,16 @@ def check_plan(context: ApiContext, plan_id: str, most: int) -> Applicable:
 
 
 def check_environment(name: str) -> None:
-    """Refused for prod."""
+    """Raise Refused for prod."""
     if name == PROD:
         raise Refused(TO_PROD, hint="Commit the change to a branch and open a pull request.")
 
 
 def _view(context: ApiContext, plan_id: str) -> PlanView:
-    """The plan as it comes out now; where that needs Spark, as the job that made it recorded it: the job that applies
-    it makes it again, and applies no other."""
+    """Return the plan as it comes out now; if that needs Spark, as the job that made it recorded it.
+
+    The job that applies a plan makes it again, and applies no other.
+    """
     with context.reader.open() as work:
         try:
             return plan_view(rebuild_plan(work, plan_id)[0], {})

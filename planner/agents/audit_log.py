@@ -24,12 +24,12 @@ _PASSWORD = re.compile(r"(?<=://)[^/\s@]+(?=@)|(?i:(?<=password=)|(?<=token=)|(?
 
 @dataclass(frozen=True)
 class AuditEntry:
-    """A call of a tool: by whom, what was decided, and what came of it."""
+    """A call of a tool: its caller, the decision, and the outcome."""
 
     principal: str
     tool: str
     arguments: Mapping[str, Any]
-    decision: str  # `allow`, `deny`, `approved` or `declined` by a person, `unasked` where nobody can be asked
+    decision: str  # `allow`, `deny`, `approved` or `declined` by a person, `unasked` if no person can be asked
     outcome: str = ""  # `begun`, `done`, `refused: ...`, `failed: ...`
     job: str = ""
 
@@ -44,7 +44,7 @@ class AuditLog:
         self._lock = FileLock(folder / "audit.lock", mode=0o600)
 
     def write(self, entry: AuditEntry) -> None:
-        """Append an entry; RequestError when that cannot be: a call that is not logged is not answered."""
+        """Append an entry; raise RequestError if that fails: a call that is not logged is not answered."""
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
         arguments = {name: self._shorten(value) for name, value in entry.arguments.items()}
         row = {"at": at, **vars(entry), "arguments": arguments, "outcome": self._shorten(entry.outcome)}
@@ -60,7 +60,7 @@ class AuditLog:
             raise RequestError(f"The audit log cannot be written: {reason}.", hint=f"Look at {self.path}.") from None
 
     def _shorten(self, value: Any) -> Any:
-        """A value without secrets, and texts only as far as they are short."""
+        """Return a value without secrets, with long texts cut."""
         if isinstance(value, str):
             text = _PASSWORD.sub("...", value)
             for secret in self._secrets:

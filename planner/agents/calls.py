@@ -24,7 +24,7 @@ Tool = Callable[..., Json]
 
 
 class Answer(StrEnum):
-    """What became of a question to a person."""
+    """The outcome of a question to a person."""
 
     APPROVED = "approved"
     DECLINED = "declined"
@@ -49,22 +49,22 @@ class Toolbox:
         return {name: tool for name, tool in tools.items() if callable(tool)}
 
     def close(self) -> None:
-        """Let go of the jobs."""
+        """Close the jobs."""
         self.working.jobs.close()
 
 
 class Calls:
-    """Answers calls; those that open the project are answered one after another."""
+    """The answers to calls; calls that open the project are answered one after another."""
 
     def __init__(self, toolbox: Toolbox) -> None:
         self._toolbox, self._turn = toolbox, threading.Lock()
 
     def decide(self, caller: Principal, name: str) -> Decision:
-        """What the policy says."""
+        """Return the decision of the policy."""
         return self._toolbox.policy.decide(caller, name)
 
     def make_question(self, caller: Principal, name: str, arguments: Mapping[str, Any]) -> str:
-        """What a person is asked; an error where nobody needs to be, for the call would be refused anyhow."""
+        """Return the question to a person; raise an error if the call would be refused anyhow."""
         if TOOLS[name] is not ToolGroup.APPLY:
             shown = json.dumps(dict(arguments), default=str)
             return f"Let the agent call `{name}` with {shown[:500]}?"
@@ -75,7 +75,7 @@ class Calls:
             raise
 
     def answer(self, caller: Principal, name: str, arguments: Mapping[str, Any], answer: Answer | None) -> Json:
-        """The tool's answer; MergeplanError for one that fails, Refused for one that is not allowed."""
+        """Return the tool's answer; raise MergeplanError if it fails, Refused if the call is not allowed."""
         decision = self.decide(caller, name)
         decided = str(answer or decision)
         if refusal := _refusal(caller, name, decision, answer):
@@ -109,7 +109,7 @@ class Calls:
 
 
 def _refusal(caller: Principal, name: str, decision: Decision, answer: Answer | None) -> Refused | None:
-    """Why a call is not allowed; None when it is."""
+    """Return why a call is not allowed; None if it is."""
     if decision is Decision.ALLOW or (decision is Decision.ASK and answer is Answer.APPROVED):
         return None
     needed = SCOPES[TOOLS[name]]

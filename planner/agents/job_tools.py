@@ -1,4 +1,4 @@
-"""The tools that start jobs, and read them: a job is a `mergeplan` of its own with a journal."""
+"""The tools that start jobs, and read them: a job is a separate `mergeplan` process with a journal."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ DIFF_DETAILS = ("counts", "sample")
 
 @dataclass(frozen=True)
 class JobTools:
-    """The tools over the jobs of one server; `caller` is the principal who calls."""
+    """The tools over the jobs of one server; `caller` is the calling principal."""
 
     settings: SessionSettings
     jobs: AgentJobs
@@ -81,7 +81,7 @@ class JobTools:
         return self._submit(self._requests(caller).apply(plan.plan_id, plan.environment, body))
 
     def check_apply(self, caller: Principal, plan_id: str) -> Applicable:
-        """The plan that `apply_plan` would apply; Refused for one that it would not."""
+        """Return the plan that `apply_plan` would apply; raise Refused for one that it would not apply."""
         return check_plan(self.jobs.context(), plan_id, self.policy.max_tables(caller))
 
     def run_audits(
@@ -117,7 +117,7 @@ class JobTools:
         return self._submit(self._requests(caller).physical_plan(body))
 
     def job(self, caller: Principal, job_id: str, wait: int = 0, limit: int = 50, offset: int = 0) -> Json:
-        """A job: its status, plan, result, errors, audits and unit tests. Waits up to `wait` seconds (30) for its end.
+        """Show a job: status, plan, result, errors, audits and unit tests. Waits up to `wait` seconds (30) for its end.
 
         `limit` and `offset` page each of its lists; `totals` says how long these are.
         """
@@ -163,7 +163,7 @@ class JobTools:
 
 
 def _body(kind: type[B], **values: object) -> B:
-    """A request's body; RequestError with what is wrong."""
+    """Return a request's body; raise RequestError with the error in it."""
     try:
         return kind(**values)
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""The jobs of agents: a folder of their own for each server, taken when a tool first needs it."""
+"""The jobs of agents: a separate folder for each server, taken when a tool first needs it."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ class AgentJobs:
         self._lock, self._waiters = threading.Lock(), threading.Semaphore(WAITERS)
 
     def context(self) -> ApiContext:
-        """The open context; LeaseHeld when too many servers have theirs."""
+        """Return the open context; raise LeaseHeld if too many servers have opened theirs."""
         with self._lock:
             if self._context is None:
                 self._context = self._open()
             return self._context
 
     def wait_for(self, record: JobRecord, seconds: float) -> JobRecord:
-        """The job as it is when it has ended, or after so many seconds; at once where too many wait already."""
+        """Return the job when it has ended, or after `seconds`; at once if too many calls wait already."""
         jobs, until = self.context().jobs, time.monotonic() + seconds
         if not self._waiters.acquire(blocking=False):
             return record
@@ -52,7 +52,7 @@ class AgentJobs:
             self._waiters.release()
 
     def close(self) -> None:
-        """Watch no longer; jobs go on, and the next server finds them."""
+        """Stop watching; jobs continue, and the next server finds them."""
         with self._lock:
             if self._context is not None:
                 self._context.jobs.close()

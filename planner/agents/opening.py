@@ -1,4 +1,4 @@
-"""Opening what a server of agents works with."""
+"""The opening of the tools and jobs of an agents' server."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def open_toolbox(
     policy: Path | None = None,
     passed: tuple[str, ...] = (),
 ) -> Toolbox:
-    """The tools over a project. The server itself starts no Spark; `passed` are variables that jobs see too.
+    """Return the tools over a project, without a Spark in the server; `passed` are variables that jobs see too.
 
-    MergeplanError when the configuration of the project, or the file of the policy, cannot be read.
+    Raise MergeplanError if the configuration of the project, or the file of the policy, cannot be read.
     """
     rules = read_policy(settings, policy)
     secrets = (*access.tokens.values(), settings.state_url, settings.openlineage_key)

@@ -1,4 +1,4 @@
-"""What an agent may do: the operator's rules, which the project's config.yaml can only narrow."""
+"""The permissions of an agent: the operator's rules, which the project's config.yaml can only narrow."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ DEFAULT: Mapping[ToolGroup, Decision] = {
     **dict.fromkeys(ToolGroup, Decision.ALLOW),
     ToolGroup.APPLY: Decision.ASK,
 }
-MOST_TABLES = 20  # that a plan may compute which an agent applies, where the operator says nothing else
+MOST_TABLES = 20  # that a plan applied by an agent may compute, unless the operator sets another limit
 SCOPES: Mapping[ToolGroup, Scope] = {
     ToolGroup.READ: Scope.READ,
     ToolGroup.PLAN: Scope.PLAN,
     ToolGroup.CHECK: Scope.PLAN,
     ToolGroup.APPLY: Scope.APPLY,
 }
-LOCAL = Principal("local", Scope.APPLY)  # who starts the server on standard input and output
+LOCAL = Principal("local", Scope.APPLY)  # the user who starts the server on standard input and output
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Policy:
     project: AgentsConfig = field(default_factory=AgentsConfig)
 
     def decide(self, principal: Principal, tool: str) -> Decision:
-        """The stricter decision of both files; DENY for a tool that is beyond the token's scope, or unknown."""
+        """Return the stricter decision of both files; DENY for a tool beyond the token's scope or unknown."""
         group = TOOLS.get(tool)
         if group is None or not principal.scope.includes(SCOPES[group]):
             return Decision.DENY
@@ -49,14 +49,14 @@ class Policy:
         return max(operator, project, key=list(Decision).index)
 
     def max_tables(self, principal: Principal) -> int:
-        """How many tables a plan may compute at most that this principal applies."""
+        """Return how many tables a plan that this principal applies may compute at most."""
         operator, project = find_limit(self.operator, principal), find_limit(self.project, principal)
         most = MOST_TABLES if operator is None else operator
         return most if project is None else min(most, project)
 
 
 def find_decision(rules: AgentsConfig, principal: Principal, tool: str, group: ToolGroup) -> Decision | None:
-    """The decision of one file: the principal's before that of all, a tool's before its group's; None without one."""
+    """Return the decision of one file, or None: the principal's before that of all, a tool's before its group's."""
     for part in _parts(rules, principal):
         for name in (tool, str(group)):
             if name in part.tools:
@@ -65,12 +65,12 @@ def find_decision(rules: AgentsConfig, principal: Principal, tool: str, group: T
 
 
 def find_limit(rules: AgentsConfig, principal: Principal) -> int | None:
-    """The limit of tables of one file; None without one."""
+    """Return the limit of tables of one file; None without one."""
     return next((part.max_tables for part in _parts(rules, principal) if part.max_tables is not None), None)
 
 
 def read_policy(settings: SessionSettings, operator: Path | None) -> Policy:
-    """The operator's rules and those of the project; MergeplanError for a file that cannot be read or used."""
+    """Return the rules of the operator and of the project; raise MergeplanError for an unusable file."""
     reading = Folder(settings.root.resolve(), Cache(None))
     config = read_config(read_source(read_configuration(reading, settings.isolation), os.environ))
     own = AgentsConfig() if operator is None else read_operator_rules(operator, settings.root)
@@ -78,7 +78,7 @@ def read_policy(settings: SessionSettings, operator: Path | None) -> Policy:
 
 
 def read_operator_rules(path: Path, root: Path) -> AgentsConfig:
-    """The rules of a file outside of the project and its repository; RequestError for one inside."""
+    """Return the rules of a file outside of the project's repository; raise RequestError for one inside."""
     if path.resolve().is_relative_to(_repository(root.resolve())):
         raise RequestError(
             f"`{path}` is a file of the project's repository, which a pull request can change.",
@@ -100,5 +100,5 @@ def _parts(rules: AgentsConfig, principal: Principal) -> tuple[AgentRules, ...]:
 
 
 def _repository(root: Path) -> Path:
-    """The outermost folder above a project that git takes for a work tree; the project's own where there is none."""
+    """Return the outermost folder above a project that is a git work tree; the project's own if there is none."""
     return next((folder for folder in reversed((root, *root.parents)) if os.path.lexists(folder / ".git")), root)

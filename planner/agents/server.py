@@ -1,4 +1,4 @@
-"""The tools as a server of the Model Context Protocol, on stdio or over HTTP. The one door to the `mcp` SDK."""
+"""The tools as a server of the Model Context Protocol, on stdio or over HTTP. Only it imports the `mcp` SDK."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ CallerOf = Callable[[Context[Any, Any]], Principal | None]
 
 
 class Approval(BaseModel):
-    """What a person answers."""
+    """A person's answer."""
 
     approve: bool = Field(description="Allow this call.")
 
 
 def make_server(toolbox: Toolbox, caller_of: CallerOf = lambda _: LOCAL) -> MCPServer[Any]:
-    """The server; `caller_of` says who sent a request, None for nobody who may call a tool."""
+    """Return the server; `caller_of` returns the sender of a request, or None if it may call no tool."""
 
     server: MCPServer[Any] = MCPServer(
         "mergeplan",
@@ -83,21 +83,24 @@ def serve_stdio(toolbox: Toolbox) -> None:
 
 
 def make_http_app(toolbox: Toolbox, access: Access) -> ASGIApp:
-    """The server at `/mcp`, behind the rules of the API: host, origin, token."""
+    """Return the server at `/mcp`, behind the rules of the API: host, origin, token."""
     server = make_server(toolbox, _sender)
     unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # Guard knows the hosts and origins
     return Guard(server.streamable_http_app(transport_security=unchecked), access)
 
 
 def _sender(context: Context[Any, Any]) -> Principal | None:
-    """The principal that the guard put into an HTTP request; None for what did not pass it."""
+    """Return the principal that the guard put into an HTTP request; None for a request that did not pass it."""
     request = context.request_context.request
     principal = getattr(getattr(request, "state", None), "principal", None)
     return principal if isinstance(principal, Principal) else None
 
 
 def _answering(calls: Calls, name: str, tool: Callable[..., dict[str, Any]], caller_of: CallerOf) -> Callable[..., Any]:
-    """The tool as the SDK calls it: with the caller known, asked for where the policy says so, and errors as text."""
+    """Return the tool as the SDK calls it.
+
+    The caller is known, a person confirms the call if the policy requires that, and errors become text.
+    """
 
     async def answer(context: Context[Any, Any], **arguments: Any) -> Any:
         caller = caller_of(context)
@@ -125,7 +128,7 @@ def _answering(calls: Calls, name: str, tool: Callable[..., dict[str, Any]], cal
 
 
 async def _ask(context: Context[Any, Any], question: str, digest: str) -> Answer | InputRequiredResult:
-    """The answer of a person by the client; UNASKED where it cannot ask, InputRequiredResult for one still to come."""
+    """Return a person's answer by the client; UNASKED if it cannot ask, InputRequiredResult if it is pending."""
     if not _can_ask(context.client_capabilities):
         return Answer.UNASKED
     if (context.protocol_version or "") < FIRST_WITH_INPUT:
@@ -145,12 +148,12 @@ async def _ask(context: Context[Any, Any], question: str, digest: str) -> Answer
 
 
 def _can_ask(capabilities: ClientCapabilities | None) -> bool:
-    """True when the client shows forms; one that only opens addresses does not."""
+    """Return True if the client shows forms; one that only opens addresses does not."""
     elicitation = capabilities.elicitation if capabilities else None
     return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
 
 
 def _digest(caller: Principal, name: str, arguments: Mapping[str, Any], question: str) -> str:
-    """What an approval is for: it counts for no other caller, call or question."""
+    """Return a digest of what is approved: an approval counts for no other caller, call or question."""
     text = json.dumps([caller.name, name, arguments, question], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()

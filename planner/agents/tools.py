@@ -1,4 +1,4 @@
-"""The tools: questions about a project, answered as the published contract has it. None starts Spark or writes."""
+"""The tools: questions about a project, with answers in the published contract. None starts Spark or writes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SHORT = ("name", "kind", "owner", "description", "tags", "path", "line", "schedu
 
 @dataclass(frozen=True)
 class Tools:
-    """The tools over one project; each call reads its files anew."""
+    """The tools over one project; each call reads its files again."""
 
     settings: SessionSettings
 
@@ -65,7 +65,7 @@ class Tools:
             return dump(model_row(make_catalog(work, parse_environment_name(environment)).models[called]))
 
     def lineage(self, target: str, downstream: bool = False, limit: int = MOST) -> Json:
-        """What a model or column (`shop.orders.amount`) is made from; with `downstream`, what a change would affect."""
+        """Show what a model or column (`shop.orders.amount`) is made from; with `downstream`, what a change affects."""
         with self._open() as work:
             models, catalog = work.project.models, work.project.catalogs.default
             lineage = lineage_of(models, strip_default_catalog(target, catalog), downstream=downstream)
@@ -80,7 +80,7 @@ class Tools:
             return {"environments": [dump(environment_row(one)) for one in work.store.environments.all()]}
 
     def history(self, environment: str = PROD, limit: int = 50, offset: int = 0) -> Json:
-        """What an environment has shown so far, newest first: plans, rollbacks, who and why."""
+        """List what an environment has shown so far, newest first: plans, rollbacks, who and why."""
         with self._open() as work:
             revisions = work.store.environments.history(work.environment(parse_environment_name(environment)).name)
             return {
@@ -98,7 +98,7 @@ class Tools:
         return {"total": len(rows), "changes": [dump(row) for row in page(rows, limit, offset)]}
 
     def impact(self, path: str, text: str, environment: str = PROD, limit: int = 50, offset: int = 0) -> Json:
-        """What a proposed text of a SQL file below `models/` would change, without writing it.
+        """Show what a proposed text of a SQL file below `models/` would change, without writing it.
 
         Each model with its category and reason, the time that would be computed, and its columns.
         """
@@ -110,14 +110,14 @@ class Tools:
         return {"total": len(view.models), "changes": changes, "blockers": blockers, "exposures": exposures}
 
     def lint(self, select: str = "", limit: int = 50, offset: int = 0) -> Json:
-        """The rules of the linter that models break, each with its file and line; `select` is a selector."""
+        """List the rules of the linter that models break, each with its file and line; `select` is a selector."""
         with self._open() as work:
             report = lint_project(work, [select] if select else [], lint_refusals(work.project))
         violations = [dump(lint_line(violation)) for violation in page(report.violations, limit, offset)]
         return {"total": len(report.violations), "ok": report.ok, "violations": violations}
 
     def rollback(self, environment: str = PROD, revision: int | None = None) -> Json:
-        """What a rollback of an environment would move and what its tables would lack; nothing is changed.
+        """Show what a rollback of an environment would move and what its tables would lack; nothing is changed.
 
         Without a `revision` it is to the one before. `history` lists them.
         """
@@ -129,7 +129,7 @@ class Tools:
     def audits(
         self, environment: str = PROD, select: str = "", failed: bool = False, limit: int = 50, offset: int = 0
     ) -> Json:
-        """What the audits of an environment found in the last three months, those that passed too, newest first.
+        """List what the audits of an environment found in the last three months, also if they passed, newest first.
 
         Of the newest 1,000 results; `select` is a selector of models, `failed` leaves out what passed.
         """
@@ -141,7 +141,7 @@ class Tools:
 
     @contextmanager
     def _open(self) -> Iterator[Workspace]:
-        """A workspace that only looks, for one call."""
+        """Open a workspace that only reads, for one call."""
         work = Workspace(self.settings, "metadata", datetime.now(UTC), silent, only_looks=True)
         with closing(work):
             yield work
@@ -164,6 +164,5 @@ def _model_name(work: Workspace, name: str) -> str:
 
 
 def _text(row: CatalogModelRow) -> str:
-    """What a search looks through."""
     columns = (column.name for column in row.columns or ())
     return " ".join((row.name, row.owner, row.description, *row.tags, *columns)).lower()

@@ -24,7 +24,7 @@ class Scope(StrEnum):
     APPLY = "apply"  # what changes environments, and the plain rows of tables
 
     def includes(self, other: Scope) -> bool:
-        """True when this scope allows everything that the other one does."""
+        """Return True if this scope allows everything that the other one does."""
         order = list(Scope)
         return order.index(self) >= order.index(other)
 
@@ -77,12 +77,15 @@ class Access:
         return best
 
     def knows_host(self, header: str) -> bool:
-        """True when a `Host` header names this server: without tokens a name that leads here by DNS is none."""
+        """Return True if a `Host` header names this server.
+
+        Without tokens, a name that leads here by DNS does not count.
+        """
         return bool(self.tokens) or host_name(header) in {*LOCAL_NAMES, host_name(self.host)}
 
 
 def host_name(header: str) -> str:
-    """The host of a `Host` header, without its port.
+    """Return the host of a `Host` header, without its port.
 
     >>> host_name("localhost:8080"), host_name("[::1]:8080")
     ('localhost', '[::1]')
@@ -95,7 +98,7 @@ def host_name(header: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """True when only this machine can reach a server on this host; a name other than `localhost` may be anything."""
+    """Return True if only this machine can reach a server on this host; a name except `localhost` may be anything."""
     if host == "localhost":
         return True
     try:
@@ -105,7 +108,7 @@ def is_loopback(host: str) -> bool:
 
 
 def read_tokens(environ: Mapping[str, str]) -> dict[Scope, str]:
-    """The tokens of the environment, or of the files that it names; RequestError for one that cannot be used."""
+    """Read the tokens from the environment, or from the files that it names; raise RequestError for a bad one."""
     tokens: dict[Scope, str] = {}
     for scope in Scope:
         name = VARIABLE.format(scope.upper())
@@ -124,7 +127,7 @@ def read_tokens(environ: Mapping[str, str]) -> dict[Scope, str]:
 
 
 def token_variables() -> tuple[str, ...]:
-    """The environment variables that hold a token, or name its file."""
+    """Return the environment variables that hold a token, or name its file."""
     names = [VARIABLE.format(scope.upper()) for scope in Scope]
     return (*names, *(f"{name}_PATH" for name in names))
 

@@ -38,7 +38,7 @@ BEARER = HTTPBearer(auto_error=False, description="A token of the server; none i
 
 
 def create_app(context: ApiContext, pages: APIRouter | None = None) -> ASGIApp:
-    """The application over an open context; `pages` are routes of HTML beside `/api/v1`."""
+    """Return the application over an open context; `pages` are routes of HTML beside `/api/v1`."""
     app = make_api(context)
     if pages is not None:
         app.include_router(pages, include_in_schema=False)
@@ -46,7 +46,7 @@ def create_app(context: ApiContext, pages: APIRouter | None = None) -> ASGIApp:
 
 
 def make_api(context: ApiContext | None = None) -> FastAPI:
-    """The endpoints alone; without a context they can be described, and not called."""
+    """Return the endpoints alone; without a context they can be described, but not called."""
 
     @asynccontextmanager
     async def closing(_: FastAPI) -> AsyncIterator[None]:
@@ -78,7 +78,10 @@ def make_api(context: ApiContext | None = None) -> FastAPI:
 
 @cache
 def _endpoints() -> tuple[BaseRoute, ...]:
-    """Those below `/api/v1`, made once in a process: FastAPI makes what it includes anew for each application."""
+    """Return the routes below `/api/v1`, built once in a process.
+
+    FastAPI builds what an application includes again for each one.
+    """
     every, responses = APIRouter(), problem_responses(401, 403, 409, 421, 422, 503)
     for router in ROUTERS:
         every.include_router(router, prefix=PREFIX, responses=responses, dependencies=[Security(BEARER)])
@@ -87,7 +90,7 @@ def _endpoints() -> tuple[BaseRoute, ...]:
 
 @cache
 def _describe(app: FastAPI) -> dict[str, Any]:
-    """The OpenAPI document, with the schema of problems, which no endpoint returns by itself."""
+    """Return the OpenAPI document, with the schema of problems, which no endpoint returns by itself."""
     document = FastAPI.openapi(app)
     problem = Problem.model_json_schema(mode="serialization", ref_template="#/components/schemas/{model}")
     document["components"]["schemas"] |= {**problem.pop("$defs"), "Problem": problem}

@@ -77,7 +77,7 @@ class CatalogSnapshot:
 
 
 class CatalogReader:
-    """Reads the catalog beside an environment; safe to share between threads, and it blocks: call it in one.
+    """A reader of the catalog and an environment; threads may share it, and it blocks, so call it in a thread.
 
     The lock is held while a catalog is made, never while one is read: if that takes long, readers get the last one.
     """
@@ -95,9 +95,9 @@ class CatalogReader:
         self.first_page = FIRST_PAGE
 
     def read(self, environment: str = PROD, patience: float = FIRST) -> CatalogSnapshot:
-        """The catalog as it is; MergeplanError when the project cannot be opened, or there is no such environment.
+        """Return the present catalog; raise MergeplanError if the project cannot be opened or has no such environment.
 
-        StillReading while there is none yet, after so many seconds of patience.
+        Raise StillReading if there is no catalog yet after `patience` seconds.
         """
         known = self._known.get(environment)
         if known and time.monotonic() - self._looked < CHECK and self._clock() < known.until:
@@ -113,7 +113,7 @@ class CatalogReader:
         return known
 
     def read_for_page(self) -> CatalogSnapshot:
-        """The catalog of prod, for somebody who looks at an empty page meanwhile."""
+        """Return the catalog of prod with the shorter patience for a person who waits before an empty page."""
         return self.read(patience=self.first_page)
 
     def expire(self) -> None:
@@ -122,7 +122,7 @@ class CatalogReader:
 
     @contextmanager
     def open(self) -> Iterator[Workspace]:
-        """A workspace that only looks, over the project as it was read last; it starts no Spark."""
+        """Yield a read-only workspace over the project as it was last read; it starts no Spark."""
         snapshot = self.read()
         with self._workspace() as work:
             work.reuse(snapshot.project)
@@ -130,7 +130,7 @@ class CatalogReader:
 
     @contextmanager
     def open_state(self) -> Iterator[Workspace]:
-        """A workspace that only looks, for questions about the state: a project that cannot be opened is no matter."""
+        """Yield a read-only workspace for reading the state, even if the project cannot be opened."""
         try:
             self.read(patience=self.first_page)
         except StillReading:
@@ -159,7 +159,7 @@ class CatalogReader:
             yield work
 
     def _read_first(self, environment: str, patience: float) -> CatalogSnapshot:
-        """The first catalog, made aside; StillReading, which says how far it is, when the patience is over."""
+        """Return the first catalog, made in a thread; raise StillReading with the progress after `patience` seconds."""
         until, ended = time.monotonic() + patience, list[CatalogSnapshot | BaseException]()
         if not self._lock.acquire(timeout=patience):
             raise StillReading(self._progress)
@@ -182,7 +182,7 @@ class CatalogReader:
         return ended[0]
 
     def _read_aside(self, environment: str) -> None:
-        """Read again while others get the last catalog; what is wrong is kept for the next who reads."""
+        """Read again while others get the last catalog; the next reader gets the error, if there is one."""
         try:
             self._read_again(environment)
         except MergeplanError:
@@ -228,7 +228,7 @@ class CatalogReader:
         self._progress = Progress(step, done, total)
 
     def _is_same(self, before: FolderLooks | None, now: FolderLooks | None) -> bool:
-        """True when no file can have changed: one that had been edited a moment before is read once more."""
+        """Return True if no file can have changed; hash again each file that was edited just before it was read."""
         if before is None or now is None or before.looks != now.looks or now.recent.keys() - before.recent.keys():
             return False
         try:
@@ -242,13 +242,13 @@ def _mark(files: FolderLooks | None, state: str) -> str:
 
 
 def _until(work: Workspace) -> datetime:
-    """When the next interval of a model is due, at the latest in an hour."""
+    """Return the time when the next interval of a model is due, at most an hour from now."""
     crons = {model.cron for model in work.project.models.values()}
     return min([work.now + LONGEST, *(min(cron.next_tick(work.now), cron.next_cut(work.now)) for cron in crons)])
 
 
 def _due(work: Workspace) -> str:
-    """The last tick and the last unit of each cron: while they are the same, the same intervals are due."""
+    """Return the last tick and the last unit of each cron; while they are the same, the same intervals are due."""
     crons = {model.cron for model in work.project.models.values()}
     return repr(sorted((cron.text, cron.tz, cron.floor(work.now), cron.cut(work.now)) for cron in crons))
 

@@ -125,7 +125,7 @@ def give_way(new: TimedProtocol, connections: Iterable[TimedProtocol]) -> None:
 
 
 def peer_of(transport: asyncio.BaseTransport) -> str:
-    """The host at the other end, by its network where it has IPv6; '' for a socket without addresses."""
+    """Return the host at the other end, or its network for IPv6; '' for a socket without addresses."""
     name = transport.get_extra_info("peername")
     try:
         address = ip_address(name[0].partition("%")[0])
@@ -137,6 +137,6 @@ def peer_of(transport: asyncio.BaseTransport) -> str:
 
 
 def server_config(app: Any, limits: ConnectionLimits, **more: Any) -> uvicorn.Config:
-    """The configuration of a server with this protocol; `more` is uvicorn's own."""
+    """Return the configuration of a server with this protocol; `more` is uvicorn's own."""
     protocol = type("Protocol", (TimedProtocol,), {"limits": limits})
     return uvicorn.Config(app, http=protocol, ws="none", access_log=False, server_header=False, **more)

@@ -32,16 +32,16 @@ class ApiContext:
     streams: Streams = field(default_factory=Streams)
 
     def allows(self, principal: Principal | None, scope: Scope, mode: Mode | None = None) -> bool:
-        """True when this server does it for them: what a page offers."""
+        """Return True if this server allows it to the principal; pages offer only that."""
         return self._refusal(principal, scope, mode) is None
 
     def check(self, principal: Principal | None, scope: Scope, mode: Mode | None = None) -> None:
-        """ApiError (403) when the mode of the server, or the scope of the token, does not allow it."""
+        """Raise ApiError (403) if the mode of the server, or the scope of the token, does not allow it."""
         if refusal := self._refusal(principal, scope, mode):
             raise ApiError(HTTPStatus.FORBIDDEN, refusal)
 
     def submit(self, request: JobRequest) -> JobRecord:
-        """The new job; ApiError when too many wait, or when another one applies its plan."""
+        """Submit a job; raise ApiError if too many wait, or if another one applies its plan."""
         return self.jobs.submit(request)
 
     def _refusal(self, principal: Principal | None, scope: Scope, mode: Mode | None) -> str | None:
@@ -54,7 +54,6 @@ class ApiContext:
 
 
 def context_of(request: Request) -> ApiContext:
-    """The context of the application that a request came to."""
     context = request.app.state.context
     assert isinstance(context, ApiContext)
     return context
@@ -68,7 +67,7 @@ def principal_of(request: Request) -> Principal | None:
 
 
 def needs(scope: Scope, mode: Mode | None = None) -> Any:
-    """The dependency of an endpoint that needs a scope, and a mode where that of the scope is not enough."""
+    """Return the dependency of an endpoint that needs a scope, and a mode if that of the scope is not enough."""
 
     def check(request: Request) -> Principal:
         principal = principal_of(request)

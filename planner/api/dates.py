@@ -8,6 +8,6 @@ from mergeplan.planner.session.moments import moment
 
 
 def check_dates(*texts: str | None) -> None:
-    """RequestError for a text that is no date."""
+    """Raise RequestError for a text that is no date."""
     for text in texts:
         moment(text, datetime.now(UTC))

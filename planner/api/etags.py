@@ -15,7 +15,7 @@ NOT_MODIFIED: dict[int | str, dict[str, Any]] = {304: {"description": "As `If-No
 
 
 def answer_with_etag(request: Request, made_from: str, make: Callable[[], BaseModel]) -> Response:
-    """The answer as JSON; 304 when the request names the tag of what it would be made from."""
+    """Return the answer as JSON, or 304 if the request names the tag of what it would be made from."""
     tag = f'W/"{digest(made_from, str(request.url.path), str(request.url.query))[:32]}"'
     headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
     if tag in [part.strip() for part in request.headers.get("if-none-match", "").split(",")]:

@@ -32,7 +32,7 @@ class Streams:
         return self.open >= OPEN_MOST
 
     async def follow(self, jobs: JobStore, job_id: str, last: int) -> AsyncIterator[bytes]:
-        """The events of a job, counted while somebody reads them."""
+        """Yield the events of a job and count the stream while it is read."""
         self._limiter = self._limiter or anyio.CapacityLimiter(READERS)
         self.open += 1
         try:
@@ -45,7 +45,7 @@ class Streams:
 async def stream_events(
     jobs: JobStore, job_id: str, last: int, limiter: anyio.CapacityLimiter | None = None
 ) -> AsyncIterator[bytes]:
-    """The events after the last that was received, until the job has ended and all were sent."""
+    """Yield the events after the last that was received, until the job has ended and all were sent."""
     journal, position, number, silence, pause = jobs.journal(job_id), 0, 0, 0.0, POLL
     yield RETRY
     while True:
@@ -70,7 +70,7 @@ async def stream_events(
 
 
 def format_event(number: int, line: bytes) -> bytes:
-    """A line as an event; `b""` for what is no line of ours, as what a library prints."""
+    """Return a line as an event, or `b""` for other text, such as the output of a library."""
     try:
         name = json.loads(line).get("event")
     except (ValueError, AttributeError):

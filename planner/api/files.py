@@ -37,14 +37,14 @@ class FileText:
 
 
 def list_files(root: Path) -> Iterator[str]:
-    """The paths that may be read, sorted folder by folder; at most MOST of them."""
+    """Yield the paths that may be read, sorted folder by folder; at most MOST of them."""
     paths = (str(path) for path in _walk(root, PurePosixPath()) if is_open(path))
     for _, path in zip(range(MOST), paths, strict=False):
         yield path
 
 
 def read_file(root: Path, path: str) -> FileText:
-    """A file; NotFound for what is none, or is not for reading."""
+    """Return a file; raise NotFound if it does not exist or may not be read."""
     place = _check(path)
     try:
         with _parent(root, place) as folder:
@@ -66,7 +66,7 @@ def read_file(root: Path, path: str) -> FileText:
 
 
 def write_file(root: Path, path: str, text: str, expected: str | None) -> FileText:
-    """Write a file, the whole of it or nothing; Conflict unless it is as `expected` says (None: it is new)."""
+    """Write a whole file or nothing; raise Conflict unless it is as `expected` says (None: it is new)."""
     place, data = _check(path), text.encode()
     if len(data) > LARGEST:
         raise RequestError(f"The text has {len(data):,} bytes: {LARGEST:,} are allowed.")
@@ -96,7 +96,7 @@ def write_file(root: Path, path: str, text: str, expected: str | None) -> FileTe
 
 
 def delete_file(root: Path, path: str, expected: str) -> None:
-    """Delete a file; Conflict unless it is as `expected` says."""
+    """Delete a file; raise Conflict unless it is as `expected` says."""
     place = _check(path)
     _check_unchanged(root, path, expected)
     try:
@@ -107,7 +107,7 @@ def delete_file(root: Path, path: str, expected: str) -> None:
 
 
 def is_open(path: PurePosixPath) -> bool:
-    """True for the path of a file that may be read: below one of the project's folders, and of no private name."""
+    """Return True for the path of a file that may be read: below a folder of the project, without a private name."""
     parts = path.parts
     if not parts or any(part.startswith((".", "__pycache__")) for part in parts):
         return False
@@ -142,7 +142,7 @@ def _check_unchanged(root: Path, path: str, expected: str | None) -> None:
 
 @contextmanager
 def _parent(root: Path, place: PurePosixPath, *, make: bool = False) -> Iterator[int]:
-    """The folder of a file, opened step by step so that no link is followed below the project's own."""
+    """Yield the folder of a file, opened step by step so that no link below the project's folder is followed."""
     descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         for part in place.parts[:-1]:
@@ -158,7 +158,7 @@ def _parent(root: Path, place: PurePosixPath, *, make: bool = False) -> Iterator
 
 
 def _mode(name: str, folder: int) -> int:
-    """The permissions of a file, which a new version keeps."""
+    """Return the permissions of a file, which a new version keeps."""
     try:
         return stat.S_IMODE(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""How far the first reading of a project has come, for whoever asks before there is a catalog."""
+"""The progress of the first reading of a project, for requests before there is a catalog."""
 
 from __future__ import annotations
 

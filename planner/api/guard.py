@@ -77,7 +77,7 @@ def _is_public(path: str) -> bool:
 
 
 def is_same_origin(headers: Headers) -> bool:
-    """True when no page of another origin sent a request; a program sends neither header."""
+    """Return True if no page of another origin sent the request; a program sends neither header."""
     if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
         return False
     origin = headers.get("origin")
@@ -93,7 +93,7 @@ class Unread(Exception):
 
 
 def has_body(headers: Headers) -> bool:
-    """True where a body follows the head."""
+    """Return True if a body follows the head."""
     return "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
 
 
@@ -139,7 +139,7 @@ def _add_headers(send: Send) -> Send:
 
 
 def _token(headers: Headers) -> str | None:
-    """The token of the `Authorization` header, or of the cookie that the pages' login sets."""
+    """Return the token of the `Authorization` header, or of the cookie that the pages' login sets."""
     scheme, _, token = headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer":
         return token.strip()

@@ -23,9 +23,10 @@ def open_context(
     passed: tuple[str, ...] = (),
     limits: JobLimits | None = None,
 ) -> ApiContext:
-    """The context of a server over the project; LeaseHeld when another one serves it. Its application closes it.
+    """Open the context of a server over the project; its application closes it.
 
-    The server itself starts no Spark: only jobs do. `passed` are names of environment variables that they see too.
+    Raise LeaseHeld if another server serves the project. The server itself starts no Spark: only jobs do. `passed` are
+    names of environment variables that they see too.
     """
     reader = CatalogReader(replace(settings, open_engine=refuse_spark))
     launch = Launch(settings, environ, passed)

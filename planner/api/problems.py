@@ -44,7 +44,7 @@ class Problem(Data):
 
 
 class ApiError(MergeplanError):
-    """A request that is answered with a status of its own."""
+    """An error that is answered with its own status."""
 
     def __init__(self, status: HTTPStatus, message: str, *, hint: str = "", retry: bool = False) -> None:
         super().__init__(message, hint=hint)
@@ -67,7 +67,10 @@ class Conflict(ApiError):
 
 
 def problem_of(error: MergeplanError) -> Problem:
-    """An expected error as a problem: 422 for a request, 409 for what the project or its state do not allow now."""
+    """Return an expected error as a problem.
+
+    The status is 422 for a wrong request and 409 for what the project or its state do not allow now.
+    """
     status = error.status if isinstance(error, ApiError) else _status(error)
     several = error.errors if isinstance(error, ProjectErrors) else (error,)
     located = any(one.place for one in several)
@@ -82,12 +85,11 @@ def problem_of(error: MergeplanError) -> Problem:
 
 
 def respond(problem: Problem, headers: dict[str, str] | None = None) -> JSONResponse:
-    """The problem as an answer."""
     return JSONResponse(problem.model_dump(mode="json"), problem.status, headers, media_type=MEDIA_TYPE)
 
 
 def problem(status: HTTPStatus, detail: str) -> Problem:
-    """A problem of the request itself."""
+    """Return a problem of the request itself."""
     return Problem(title=status.phrase, status=status, detail=detail)
 
 
@@ -100,7 +102,7 @@ def handle_errors(app: FastAPI) -> None:
 
 
 def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """What OpenAPI says of these statuses."""
+    """Return OpenAPI's responses for these statuses."""
     schema = {"$ref": "#/components/schemas/Problem"}
     return {
         status: {"description": HTTPStatus(status).phrase, "content": {MEDIA_TYPE: {"schema": schema}}}

@@ -18,7 +18,7 @@ GRACE = 5  # seconds that open answers have when the server is stopped: event st
 
 
 def open_socket(host: str, port: int) -> socket.socket:
-    """A socket that listens; RequestError when that cannot be."""
+    """Open a listening socket; raise RequestError if that fails."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # asyncio sets TCP_NODELAY only where it sees the protocol: without it each answer in two parts takes 40 ms.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -45,4 +45,4 @@ def serve(app: ASGIApp, listener: socket.socket) -> None:
 
 
 def _end(_number: int, _frame: FrameType | None) -> None:
-    """Nothing is left to do: the server has ended, and so does the verb."""
+    """Do nothing: the server has ended, and so does the verb."""

@@ -1,1 +1,1 @@
-"""Making a plan true: create tables, backfill, audit, promote; and the janitor that cleans up after it."""
+"""Applying a plan: create tables, backfill, audit, promote; and the janitor that cleans up after it."""

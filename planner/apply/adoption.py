@@ -1,9 +1,9 @@
-"""Adopting tables: those that stand where views of prod will are moved aside first, and back if that comes to nothing.
+"""Adoption of tables: those with the name of a future prod view are moved aside first, and back if that fails.
 
-A view takes the place of a table that was moved, over the same rows, until the promotion points it at the version. The
-journal has what is moved before it is: an adoption that a crash cut off is undone by the next verb that looks at an
-environment, unless its promotion had begun, which is then finished as any other. Nothing is ever dropped but what
-mergeplan made: views, and tables that point at files of others and let go of them first.
+A view replaces a moved table, over the same rows, until the promotion points it at the version. The journal records
+each move before it is made. An adoption that a crash interrupted is undone by the next verb that reads an environment.
+If its promotion had begun, that is finished like any other instead. Only objects that mergeplan made are ever dropped:
+views, and tables that point at files of others and let go of them first.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ UNDONE = "undone"
 
 @dataclass(frozen=True)
 class Move:
-    """A table that makes room for a view: its name, and the one that it has from then on."""
+    """A table that makes room for a view: its old name and its new one."""
 
     old: str
     new: str
@@ -37,7 +37,7 @@ class Move:
 def adopt(
     plan: Plan, moves: Iterable[Move], store: StateStore, engine: Engine, lease: Lease, carry_out: Callable[[], Outcome]
 ) -> Outcome:
-    """Carry the plan of an adoption out, with the tables moved aside that stand in its way: all of it or nothing."""
+    """Carry out the plan of an adoption after moving aside the tables in its way: all of it or nothing."""
     moves = tuple(moves)
     adopted = [c.new.table for c in plan.changes if c.new and c.adopts]
     journal = {"moves": [[move.old, move.new] for move in moves], "adopted": adopted}
@@ -59,16 +59,17 @@ def adopt(
 
 
 def pending_adoptions(store: StateStore) -> tuple[SavedPlan, ...]:
-    """The adoptions that are under way, or that a crash cut off."""
+    """Return the adoptions that are under way or that a crash interrupted."""
     return store.plans.list_by_status(ADOPTING)
 
 
 def undo_interrupted(
     store: StateStore, engine: Engine, holder: str, lease: Lease | None = None, wait: float = 0.0
 ) -> tuple[str, ...]:
-    """Undo the adoptions that a crash cut off, after promotions are finished; the tables that are back at their names.
+    """Undo the adoptions that a crash interrupted, after promotions are finished; return the tables that moved back.
 
-    One that a living process is at is its own business, and is waited for: LeaseHeld. `lease` is the one we hold.
+    An adoption that a living process carries out is left to it and waited for; raise LeaseHeld if it takes longer than
+    `wait`. `lease` is the one that the caller holds.
     """
     if not pending_adoptions(store):
         return ()
@@ -91,7 +92,7 @@ def _undo_all(store: StateStore, engine: Engine) -> tuple[str, ...]:
 
 
 def _settle(store: StateStore, engine: Engine, plan_id: str) -> None:
-    """Undo what was begun; where that fails it stays in the journal, for the next process."""
+    """Undo what was begun; if that fails, it stays in the journal for the next process."""
     try:
         _undone(store, engine, store.plans.get(plan_id))
     except Exception:
@@ -103,7 +104,7 @@ def _undone(store: StateStore, engine: Engine, saved_plan: SavedPlan) -> list[st
         store.plans.close(saved_plan.id, "applied")
         return []
     if any(promotion.new.plan_id == saved_plan.id for promotion in store.promotions.pending()):
-        return []  # its views are half swapped: it can be neither finished nor undone now
+        return []  # its views are partly swapped: it can be neither finished nor undone now
     known = store.tables.all()
     for name in saved_plan.options["adopted"]:
         with store.leases.hold(table_lease(name), "adoption", wait=60):
@@ -124,14 +125,14 @@ def _is_promoted(store: StateStore, plan_id: str) -> bool:
 
 
 def _move_aside(engine: Engine, move: Move) -> None:
-    """Rename the table, and let a view show its rows under the old name."""
+    """Rename the table, and show its rows by a view with the old name."""
     columns = _present(engine, move.old).columns
     engine.catalog.rename_table(move.old, move.new)
     engine.catalog.swap_view(ViewText(move.old, _stand_in(move, [column.name for column in columns])))
 
 
 def _move_back(engine: Engine, move: Move) -> bool:
-    """Give the table its name again; False when it never lost it."""
+    """Give the table its name again; return False if it never lost it."""
     moved, now = engine.catalog.standing(move.new), engine.catalog.standing(move.old)
     if moved is None or moved.is_view:
         return False

@@ -1,4 +1,4 @@
-"""What every step of an apply works with."""
+"""The objects that every step of an apply uses."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from mergeplan.planner.state.store import StateStore
 
 @dataclass(frozen=True)
 class ApplyContext:
-    """The project, the Spark, the state, where each step is reported, and who may end the run."""
+    """The project, the Spark, the state, the emitter of events, and the check that may end the run."""
 
     project: Project
     engine: Engine
     store: StateStore
     emit: Emit
-    check: Callable[[], None] = lambda: None  # raises Cancelled when somebody wants the run to end
-    spark: str = ""  # a digest of Spark's settings; '' where they may change without our knowing
+    check: Callable[[], None] = lambda: None  # raises Cancelled to end the run
+    spark: str = ""  # a digest of Spark's settings; '' if they may change unnoticed

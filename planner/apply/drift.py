@@ -1,9 +1,9 @@
 """Drift: views and tables of an environment that were dropped or changed outside mergeplan.
 
-The catalog is listed schema by schema: that costs a few statements, however many models there are. To describe each
-view, and to see whether each table has rows, costs a statement for each, and is left to who asks for it. A table that
-is gone holds no time: it is forgotten, and the next run creates and computes it. What somebody put in the place of a
-view is theirs: it is named, and never replaced.
+The catalog is listed schema by schema, which costs a few statements for any number of models. To describe each view, or
+to see whether each table has rows, costs a statement each, and is an option. A table that is gone holds no time: it is
+forgotten, and the next run creates and computes it. An object that replaced a view belongs to its creator: it is
+reported, and never replaced.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from mergeplan.planner.state.store import StateStore
 
 
 class DriftKind(StrEnum):
-    """What became of a view or a table."""
+    """The kind of difference of a view or a table."""
 
     VIEW_GONE = "view_gone"
     VIEW_MOVED = "view_moved"  # it reads something else
-    NO_VIEW = "no_view"  # a table stands in its place
+    NO_VIEW = "no_view"  # a table has its name
     TABLE_GONE = "table_gone"
     TABLE_EMPTIED = "table_emptied"
 
 
 @dataclass(frozen=True)
 class Drift:
-    """A view or a physical table of an environment that is not what the state says."""
+    """A view or a physical table of an environment that differs from the state."""
 
     environment: str
     model: str
@@ -48,17 +48,17 @@ class Drift:
 
     @property
     def is_mendable(self) -> bool:
-        """False for what only a person can take out of the way."""
+        """False if only a person can remove it."""
         return self.kind in (DriftKind.VIEW_GONE, DriftKind.TABLE_GONE)
 
     @property
     def fact(self) -> str:
-        """What is not as it should be."""
+        """The difference, as a sentence."""
         return self._words[0]
 
     @property
     def sentence(self) -> str:
-        """The fact, and what to do."""
+        """The difference, and what to do."""
         fact, remedy = self._words
         return f"{fact} {remedy}"
 
@@ -96,10 +96,10 @@ class Drift:
 def find_drift(
     environment: Environment, prod: Environment, engine: Engine, *, describe: bool = False
 ) -> tuple[Drift, ...]:
-    """What of an environment is not as the state says, tables first; tables that prod shows too are prod's.
+    """Return the differences of an environment from the state, tables first; tables that prod shows too are prod's.
 
-    With `describe` each view is looked at too: whether it is a view, and of which table.
-    A table that an earlier run forgot and did not live to make again is gone, too.
+    With `describe` each view is checked too: whether it is a view, and of which table. A table that an earlier run
+    forgot and did not create again counts as gone.
     """
     shown = (
         {snapshot.table for snapshot in prod.snapshots.values()} if environment.name != prod.name else frozenset[str]()
@@ -127,9 +127,10 @@ def find_drift(
 def find_emptied(
     environment: Environment, prod: Environment, store: StateStore, engine: Engine, *, gone_tables: Collection[str] = ()
 ) -> tuple[Drift, ...]:
-    """Tables of an environment without a row, into which batches put rows; tables that prod shows too are prod's.
+    """Return the tables of an environment without a row although batches wrote some, without those that prod shows.
 
-    It costs a query for each table. A merge that may delete rows may have emptied its table itself.
+    It costs a query for each table. A table whose merge may delete rows is left out, because the merge may have emptied
+    it.
     """
     shown = {snapshot.table for snapshot in prod.snapshots.values()} if environment.name != prod.name else set[str]()
     snapshots = [one for one in environment.snapshots.values() if one.kind.is_stored]
@@ -149,7 +150,7 @@ def find_emptied(
 
 
 def forget_lost_tables(drift: Iterable[Drift], store: StateStore) -> frozenset[str]:
-    """Let the state say that tables which are gone hold nothing; their names."""
+    """Forget the time of tables that are gone; return their names."""
     gone = frozenset(difference.name for difference in drift if difference.kind is DriftKind.TABLE_GONE)
     if gone:
         store.tables.forget(gone)
@@ -159,9 +160,9 @@ def forget_lost_tables(drift: Iterable[Drift], store: StateStore) -> frozenset[s
 def mend_views(
     environment: Environment, drift: Iterable[Drift], store: StateStore, engine: Engine, lease: Lease
 ) -> tuple[str, ...]:
-    """Let the views that are gone or changed show their tables again; their names. QueryError when Spark refuses one.
+    """Restore the views that are gone; return their names. Raise QueryError if Spark refuses one.
 
-    Of a model whose table is not there the view stays as it is.
+    The view of a model whose table is gone stays as it is.
     """
     views, columns = environment.views_by_name, {name: table.columns for name, table in store.tables.all().items()}
     mended = []

@@ -11,7 +11,7 @@ from mergeplan.planner.intervals import Interval, Timeline
 
 
 class Stage(StrEnum):
-    """The parts of applying a plan, in order."""
+    """The stages of applying a plan, in order."""
 
     CREATE = "create"
     BACKFILL = "backfill"
@@ -20,7 +20,7 @@ class Stage(StrEnum):
 
 
 class Recovery(StrEnum):
-    """How an unfinished promotion ended when it was taken up again."""
+    """The end of an unfinished promotion that was resumed."""
 
     FINISHED = "finished"
     UNDONE = "undone"  # every view shows again what it showed before
@@ -46,7 +46,7 @@ class StageSkipped:
 
 @dataclass(frozen=True)
 class TableCreated:
-    """A physical table (or physical view) stands, still empty."""
+    """A physical table (or physical view) exists, still empty."""
 
     model: str
     table: str
@@ -54,7 +54,7 @@ class TableCreated:
 
 @dataclass(frozen=True)
 class TableAwaited:
-    """Another process builds the very table; its work is waited for and then used."""
+    """Another process builds the same table; its work is waited for and then used."""
 
     model: str
     table: str
@@ -71,7 +71,7 @@ class BatchAwaited:
 
 @dataclass(frozen=True)
 class BatchRepeated:
-    """A batch that an earlier run began has failed, or Spark does not know it any more: it is begun again."""
+    """A batch that an earlier run began has failed, or Spark no longer knows it: it is begun again."""
 
     model: str
     interval: Interval
@@ -79,15 +79,18 @@ class BatchRepeated:
 
 @dataclass(frozen=True)
 class RestatedThemselves:
-    """The cron of these models' own restatement was due: their last units count as missing now."""
+    """The automatic restatement of these models was due: their last units count as missing now."""
 
     models: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class EnvironmentTouched:
-    """A restatement is felt in another environment: models whose restated table it shows too (`shared`), and models
-    whose own tables lack that time until it plans or runs (`outdated`)."""
+    """A restatement affects another environment.
+
+    `shared` are models whose restated table it shows too. `outdated` are models whose own tables lack that time until
+    the environment plans or runs.
+    """
 
     environment: str
     shared: tuple[str, ...]
@@ -104,9 +107,11 @@ class ModelStarted:
 
 @dataclass(frozen=True)
 class BatchDone:
-    """A batch is written, audited and recorded; `audits` counts those that ran on it, `audits_unchanged` those that
-    passed before and still hold. One that is `unchanged` was not
-    written: nothing that the query reads was written since the table was filled."""
+    """A batch is written, audited and recorded.
+
+    `audits` counts those that ran on it, `audits_unchanged` those that passed before and still hold. A batch that is
+    `unchanged` was not written, because no table that the query reads was written since the table was filled.
+    """
 
     model: str
     index: int  # from 1
@@ -122,7 +127,7 @@ class BatchDone:
 
 @dataclass(frozen=True)
 class AuditRan:
-    """An audit looked at what was just written."""
+    """An audit checked what was just written."""
 
     model: str
     result: AuditResult
@@ -130,7 +135,7 @@ class AuditRan:
 
 @dataclass(frozen=True)
 class ClaimRefuted:
-    """The rules keep rows of a model, and Spark's analyzer disagrees: it is computed anew. A defect of the rules."""
+    """The rules keep rows of a model, and Spark's analyzer disagrees: it is recomputed. A defect of the rules."""
 
     model: str
     reason: str
@@ -148,14 +153,14 @@ class Compared:
 
 @dataclass(frozen=True)
 class ModelUpToDate:
-    """Somebody else computed all that the plan asks of this model."""
+    """Another process computed all that the plan needs of this model."""
 
     model: str
 
 
 @dataclass(frozen=True)
 class ModelFailed:
-    """A model could not be computed; what reads it is not begun."""
+    """A model could not be computed; its readers are not begun."""
 
     model: str
     message: str
@@ -171,7 +176,7 @@ class ModelSkipped:
 
 @dataclass(frozen=True)
 class ModelLate:
-    """What a model's signals hold back is left for a later run."""
+    """A model waits for its signals; that time is left for a later run."""
 
     model: str
     signals: tuple[str, ...]
@@ -215,7 +220,7 @@ class PromotionUndone:
 
 @dataclass(frozen=True)
 class PromotionFound:
-    """A promotion that a crash left unfinished is taken up."""
+    """A promotion that a crash left unfinished is resumed."""
 
     environment: str
     revision: int
@@ -223,7 +228,7 @@ class PromotionFound:
 
 @dataclass(frozen=True)
 class PromotionRecovered:
-    """What became of a promotion that a crash left unfinished: `views` are those that came, moved or went with it."""
+    """The end of a promotion that a crash left unfinished: `views` are those that came, moved or went with it."""
 
     environment: str
     revision: int
@@ -236,7 +241,7 @@ class PromotionRecovered:
 
 @dataclass(frozen=True)
 class PromotionPending:
-    """A promotion is unfinished, and whoever found it only looks; `holder` is at work on it, '' when nobody is."""
+    """A promotion is unfinished, and this process only reads; `holder` works on it, '' if no process does."""
 
     environment: str
     revision: int
@@ -291,4 +296,4 @@ Emit = Callable[[Event], None]
 
 
 def silent(_event: Event) -> None:
-    """Reports nothing."""
+    """Ignore the event."""

@@ -1,6 +1,6 @@
 """Applying a plan: create its tables, fill them, audit what was written, and only then promote.
 
-Whatever is done is recorded as it is done, so that the next apply of the same plan goes on where this one ended.
+Each step is recorded when it is done, so that the next apply of the same plan continues where this one ended.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ THREADS = 4  # dry runs, and then creations, at once; more where more models are
 
 @dataclass(frozen=True)
 class ApplyOptions:
-    """How a plan is applied: at which moment, for whom, and what may change on the way.
+    """The options of applying a plan: the moment, the person, and what may change on the way.
 
-    With `replan`, which makes the plan again by what is known by then, models wait for those they read, and are skipped
-    where these hold the same rows as before. `check` is asked twice a second while tables are filled, and raises
-    Cancelled when somebody wants the run to end. `complete=False` promotes though tables lack rows (`--skip-backfill`),
-    `replaces=True` though views of others stand in the place of models'.
+    With `replan`, which makes the plan again from the current state, models wait for their parents, and are skipped if
+    these hold the same rows as before. `check` is called twice a second while tables are filled, and raises Cancelled
+    to end the run. `complete=False` promotes although tables lack rows (`--skip-backfill`), `replaces=True` although
+    models' views replace views of others.
     """
 
     now: datetime
@@ -71,16 +71,16 @@ class ApplyOptions:
     replaces: bool = False
     check: Callable[[], None] = lambda: None
     replan: Callable[[], Plan] | None = None
-    spark: str = ""  # a digest of Spark's settings; '' where they may change without our knowing
+    spark: str = ""  # a digest of Spark's settings; '' if they may change unnoticed
 
 
 def apply(
     plan: Plan, project: Project, engine: Engine, store: StateStore, lease: Lease, options: ApplyOptions
 ) -> Outcome:
-    """Make the plan true: create, backfill, audit, promote; a model that fails is in the outcome, and forbids the last.
+    """Apply the plan: create, backfill, audit, promote; a failed model is in the outcome, and forbids the promotion.
 
-    PlanMoved when the environment is not what the plan was made for, Refused for a plan with blockers, QueryError or
-    ProjectError when a query cannot be right, Cancelled, LeaseHeld.
+    Raise PlanMoved if the environment changed since the plan, Refused for a plan with blockers, QueryError or
+    ProjectError if a query cannot be right, Cancelled, or LeaseHeld.
     """
     emit = _one_at_a_time(record_results(store, plan.environment, options.emit))
     context = ApplyContext(project, engine, store, emit, options.check, options.spark)
@@ -95,7 +95,7 @@ def apply(
         forget_standalone(plan, store, project)
         before, after = (statements_of(project, plan.new, key) for key in (BEFORE, AFTER))
         run_statements(engine, before)
-        # One pool for all that is created, filled and swapped: a catalog connects anew for every thread of ours.
+        # One pool to create, fill and swap: a catalog connects again for every new thread.
         with ThreadPoolExecutor(max(THREADS, _workers(context.project)), thread_name_prefix="table") as pool:
             done = _build_and_audit(plan, context, options, pool)
             if done.failures:
@@ -112,13 +112,13 @@ def apply(
 
 
 def _build_and_audit(first: Plan, context: ApplyContext, options: ApplyOptions, pool: ThreadPoolExecutor) -> Outcome:
-    """Every table created, filled and audited; the outcome has the plan as it is by then."""
+    """Create, fill and audit every table; the outcome has the plan as it is by then."""
     plan, done = _build_tables(first, context, options, pool)
     layout = Layout(plan.new.snapshots, plan.parents, options.now)
     if not done.failures:
         remember_asked(first, context.store)
     failed = ask_new_audits(plan, layout, context)
-    if not done.failures:  # what failed has left tables half filled
+    if not done.failures:  # a failure has left tables partly filled
         failed += ask_standalone(plan, first, layout, context)
     return replace(done, plan=plan, filled=replace(done.filled, failures=(*done.failures, *failed)))
 
@@ -126,7 +126,7 @@ def _build_and_audit(first: Plan, context: ApplyContext, options: ApplyOptions, 
 def _build_tables(
     plan: Plan, context: ApplyContext, options: ApplyOptions, pool: ThreadPoolExecutor
 ) -> tuple[Plan, Outcome]:
-    """Every table created and filled, in rounds: what a comparison may skip waits until it is made."""
+    """Create and fill every table, in rounds: a model that a comparison may skip waits until that is made."""
     done, tried, store, emit = Outcome((), Filled(), None), set[tuple[str, str]](), context.store, context.emit
     replan = options.replan if options.complete else None
     while True:
@@ -166,7 +166,7 @@ def _build_tables(
 
 
 def _downstream(plan: Plan, names: Collection[str]) -> frozenset[str]:
-    """The models of these names and all that read them."""
+    """Return these models and all models downstream."""
     downstream = set(names)
     for name in TopologicalSorter(plan.parents).static_order():
         if not downstream.isdisjoint(plan.parents.get(name, ())):
@@ -179,7 +179,7 @@ def _building(plan: Plan) -> frozenset[str]:
 
 
 def _check_same_request(before: Plan, now: Plan) -> None:
-    """A plan that is made again puts nothing in place that the first one did not."""
+    """Raise PlanMoved if the repeated plan has blockers, or changes a model that the first one did not."""
     if now.blockers or not {c.name for c in now.changes} <= {c.name for c in before.changes}:
         raise PlanMoved("Something moved while the tables were computed.", hint="Plan again.")
 
@@ -187,7 +187,7 @@ def _check_same_request(before: Plan, now: Plan) -> None:
 def _create(
     layout: Layout, context: ApplyContext, snapshots: tuple[Snapshot, ...], plan: Plan, pool: ThreadPoolExecutor
 ) -> tuple[tuple[str, ...], dict[str, int]]:
-    """Create the tables that are missing: those that were, and the tokens of the leases under which new ones were."""
+    """Create the missing tables; return them, and the lease tokens under which new ones were created."""
     changes = {change.name: change for change in plan.changes}
     taking_over = [change.new.table for change in plan.changes if change.new and change.keeps_rows]
     missing = missing_tables(context.store, context.engine, snapshots, taking_over)
@@ -205,14 +205,14 @@ def _create(
 def _check_contracts(
     layout: Layout, context: ApplyContext, changes: Mapping[str, Change], created: frozenset[str]
 ) -> None:
-    """ProjectError for a changed model that keeps its table and whose query does not return what its contract says."""
+    """Raise ProjectError if the query of a changed model that keeps its table breaks its contract."""
     for name, change in changes.items():
         if change.new and change.new.model.contract and name not in created:
             table_columns(layout, context.engine, change.new)
 
 
 def _record(plan: Plan, store: StateStore) -> None:
-    """Say of tables that are left empty, as was asked, that they hold their time."""
+    """Record that tables which the request leaves empty hold their time."""
     for change in plan.changes:
         for interval in change.recorded if change.new else ():
             assert change.new is not None
@@ -266,12 +266,11 @@ def _fill(
 
 
 def _workers(project: Project) -> int:
-    """How many models are computed at the same time."""
     return project.config.gateways[project.gateway].connection.concurrent_tasks
 
 
 def _work(plan: Plan, now: datetime) -> dict[str, Work]:
-    """Tables that lack rows, and new views that have audits: those audits are recorded like a batch."""
+    """Return the work for tables that lack rows, and for new views with audits, which are recorded like a batch."""
     work = {
         change.name: Work(
             change.new,
@@ -292,7 +291,6 @@ def _work(plan: Plan, now: datetime) -> dict[str, Work]:
 
 
 def _copy_source(change: Change) -> str:
-    """The table that holds the rows that need not be computed."""
     if change.adopts:
         return change.adopts.place
     return change.old.table if change.old else ""
@@ -317,7 +315,7 @@ def _promote(
 
 
 def _check_unmoved(plan: Plan, store: StateStore) -> None:
-    # The promotion asks again, in its transaction; here it saves hours of work for nothing.
+    # The promotion checks again, in its transaction; checking here saves hours of useless work.
     revision = store.environments.get(plan.environment).revision
     if revision != plan.old.revision:
         raise PlanMoved(

@@ -31,14 +31,14 @@ def sweep(
     orphans: bool = False,
     emit: Emit,
 ) -> tuple[str, ...]:
-    """Drop the tables that nobody needs; their names.
+    """Drop the tables that are no longer needed; return their names.
 
     Needed is what an environment shows, what its history showed less than `retention` ago, what a plan of the last day
     or an unfinished promotion refers to, and what a needed physical view reads. With `orphans` the history and the
-    plans of environments that were dropped count for nothing.
+    plans of dropped environments do not count.
     """
     dropped: list[str] = []
-    for _ in range(ROUNDS):  # an environment that changes while we sweep means to look again
+    for _ in range(ROUNDS):  # repeated if an environment changes during the sweep
         seen = store.environments.generation()
         doomed = find_unused_tables(store, now, retention, orphans=orphans)
         if _drop_all(store, engine, doomed, seen, dropped, emit):
@@ -49,7 +49,7 @@ def sweep(
 
 
 def find_expired_environments(store: StateStore, now: datetime, pinned_names: Collection[str] = ()) -> tuple[str, ...]:
-    """The environments whose time is over; never prod, nor one that is pinned."""
+    """Return the environments that are expired; never prod, nor one that is pinned."""
     kept = {PROD, *pinned_names}
     return tuple(
         environment.name
@@ -61,9 +61,9 @@ def find_expired_environments(store: StateStore, now: datetime, pinned_names: Co
 def drop_expired(
     store: StateStore, engine: Engine, now: datetime, pinned_names: Collection[str] = (), *, emit: Emit
 ) -> tuple[str, ...]:
-    """Drop the environments whose time is over, one that somebody is changing left out; their names.
+    """Drop the environments that are expired, except one that a process is changing; return their names.
 
-    Their tables are kept as long as those of any other past, so that what was built in one can still be promoted.
+    Their tables are stored as long as those of any other history, so that what was built in one can still be promoted.
     """
     dropped = []
     for name in find_expired_environments(store, now, pinned_names):
@@ -82,7 +82,7 @@ def drop_expired(
 def find_unused_tables(
     store: StateStore, now: datetime, retention: timedelta = RETENTION, *, orphans: bool = False
 ) -> list[str]:
-    """The tables that a sweep would drop now, and those of a sweep that did not come to its end."""
+    """Return the tables that a sweep would drop now, and those of an unfinished sweep."""
     known = store.tables.all()
     past = _Past.load(store)
     needed = set().union(*(past.tables(row) for row in past.live_revisions(now, retention, orphans)))
@@ -105,9 +105,10 @@ def _drop_all(
     dropped_tables: list[str],
     emit: Emit,
 ) -> bool:
-    """Mark, drop, forget, one table after another; False when an environment changed and the rest must be judged anew.
+    """Mark, drop and forget one table after another; return False if an environment changed meanwhile.
 
-    A crash after the mark leaves garbage that no promotion can show and that the next sweep drops.
+    The remaining tables must then be judged again. A crash after the mark leaves garbage that no promotion can show and
+    that the next sweep drops.
     """
     for name in doomed_tables:
         try:
@@ -117,7 +118,7 @@ def _drop_all(
                 engine.tables.drop(name)
                 store.tables.forget([name])
         except LeaseHeld:
-            continue  # somebody is writing it, and so needs it
+            continue  # a process is writing it, and so needs it
         dropped_tables.append(name)
         emit(TableDropped(name))
     return True
@@ -125,11 +126,11 @@ def _drop_all(
 
 @dataclass(frozen=True)
 class _Past:
-    """Every environment's history, newest first, and the tables that each revision showed."""
+    """The history of every environment, newest first, and the tables that each revision showed."""
 
     store: StateStore
     histories: Mapping[str, tuple[Revision, ...]]
-    dropped_at: Mapping[str, datetime]  # environments that are no more
+    dropped_at: Mapping[str, datetime]  # dropped environments
     of_snapshot: Mapping[str, str]  # id -> table
 
     @classmethod
@@ -152,7 +153,7 @@ class _Past:
         return {self.of_snapshot[id] for id in row.snapshots.values()}
 
     def live_revisions(self, now: datetime, retention: timedelta, orphans: bool) -> list[Revision]:
-        """The revisions in force, and those one may still go back to: the time runs from their replacement."""
+        """Return the revisions in force, and those that a rollback may still use, counted from their replacement."""
         kept = [row for promotion in self.store.promotions.pending() for row in self._both(promotion)]
         for name, rows in self.histories.items():
             if orphans and name in self.dropped_at:
@@ -167,7 +168,7 @@ class _Past:
         return kept
 
     def orphan_drop_times(self) -> Mapping[str, datetime]:
-        """Table -> when an environment that showed it or planned it was dropped."""
+        """Return, by table, when an environment that showed it or planned it was dropped."""
         times: dict[str, datetime] = {}
         for name, at in self.dropped_at.items():
             planned = [plan.tables for plan in self.store.plans.since(at - OPEN) if plan.environment == name]

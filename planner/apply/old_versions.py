@@ -1,8 +1,7 @@
-"""Old versions of tables with a transaction log: of which tables they may go, why not of the others, and removing them.
+"""Old versions of tables with a transaction log: which tables may lose them, why others may not, and their removal.
 
-Nothing points at an old version but the table's own last merge, which its format looks after: environments, their
-history and plans name tables. What stands on old files of another table is a clone, and while there is one its source
-keeps everything.
+Only the table's own last merge, which its format looks after, refers to an old version: environments, their history and
+plans name tables. A table over old files of another table is a clone, and while one exists its source keeps everything.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from mergeplan.planner.state.store import StateStore
 
 @dataclass(frozen=True)
 class Kept:
-    """A table whose old versions stay, and why, as a sentence."""
+    """A table whose old versions stay, with the reason as a clause."""
 
     table: str
     reason: str
@@ -30,29 +29,33 @@ class Kept:
 
 @dataclass(frozen=True)
 class OldVersions:
-    """The tables whose old versions go, and those whose stay."""
+    """The tables whose old versions are removed, and those whose versions stay."""
 
     removed: tuple[str, ...] = ()
     kept: tuple[Kept, ...] = ()
 
 
 def find_old_versions(store: StateStore) -> OldVersions:
-    """What `remove_old_versions` would ask of Spark now: it alone knows what a table's last merge needs."""
+    """Return the tables whose old versions `remove_old_versions` would remove now, as far as the state tells.
+
+    Only Spark knows what a table's last merge needs.
+    """
     shown = [snapshot for environment in store.environments.all() for snapshot in environment.snapshots.values()]
     return select_old_versions(shown, store.tables.all(), physical_views(store.snapshots.all()))
 
 
 def remove_old_versions(store: StateStore, engine: Engine, keep: timedelta, now: datetime) -> OldVersions:
-    """Remove the versions of tables that were replaced longer ago than `keep`, each table while nobody writes it.
+    """Remove the versions of tables that were replaced longer ago than `keep`, each under its table's lease.
 
-    A table that Spark refuses to clean keeps what it has. Killed at any moment, it is done again the next time.
+    A table that Spark refuses to clean stays as it is. A removal that is killed at any moment is repeated the next
+    time.
     """
     views, planned = physical_views(store.snapshots.all()), find_old_versions(store)
     removed, kept = list[str](), list(planned.kept)
     for name in planned.removed:
         try:
             with store.leases.hold(table_lease(name), "the janitor"):
-                # Whoever clones a table holds its lease until the clone is recorded: from here on there comes none.
+                # A process that clones a table holds its lease until the clone is recorded: none can come from here on.
                 if reason := reason_to_keep(name, store.tables.all(), views):
                     kept.append(Kept(name, reason))
                     continue
@@ -73,8 +76,11 @@ def remove_old_versions(store: StateStore, engine: Engine, keep: timedelta, now:
 def select_old_versions(
     snapshots: Iterable[Snapshot], known_tables: Mapping[str, PhysicalTable], views: Collection[str]
 ) -> OldVersions:
-    """Of the tables that environments show, which are the ones that are written again and again, those whose old
-    versions may go; `views` are tables that are physical views: what they read they read as it is now."""
+    """Select, among the tables that environments show, those whose old versions may go.
+
+    Only shown tables are written again and again. `views` are tables that are physical views: they read other tables as
+    they are now.
+    """
     formats: dict[str, set[str]] = {}
     for snapshot in snapshots:
         if snapshot.kind.is_stored:
@@ -86,8 +92,10 @@ def select_old_versions(
 
 
 def reason_to_keep(name: str, known_tables: Mapping[str, PhysicalTable], views: Collection[str]) -> str:
-    """Why all versions of a table stay; '' where they need not. Whatever reads it and is not known to be a view counts
-    as a clone."""
+    """Return why all versions of a table stay; '' if they need not.
+
+    A reader that is not known to be a view counts as a clone.
+    """
     table = known_tables.get(name)
     if table is None or table.garbage or not table.columns:
         return "it is not in the state, or about to be dropped"
@@ -98,7 +106,7 @@ def reason_to_keep(name: str, known_tables: Mapping[str, PhysicalTable], views: 
 
 
 def physical_views(snapshots: Iterable[Snapshot]) -> frozenset[str]:
-    """The tables of these snapshots that are physical views, and nothing else."""
+    """Return the tables of these snapshots that are physical views, and nothing else."""
     snapshots = tuple(snapshots)
     views = {snapshot.table for snapshot in snapshots if snapshot.kind.is_view}
     return frozenset(views - {snapshot.table for snapshot in snapshots if not snapshot.kind.is_view})

@@ -1,4 +1,4 @@
-"""What applying a plan came to."""
+"""The result of applying a plan."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mergeplan.planner.plan.build import Plan
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an apply came to; `promoted` is None when a failure forbade it or nothing was to promote.
+    """The result of an apply; `promoted` is None after a failure or if there was nothing to promote.
 
     `promotion_jobs` are the Spark jobs that the promotion itself started: it reads no data, so there are none.
     """
@@ -28,6 +28,6 @@ class Outcome:
         return self.filled.failures
 
     def raise_failure(self) -> None:
-        """The first failure as an error: AuditFailed, QueryError, ProjectError."""
+        """Raise the first failure as AuditFailed, QueryError or ProjectError."""
         for failure in self.failures:
             raise failure.error

@@ -21,12 +21,11 @@ LEASE = "table:"
 
 
 def table_lease(table: str) -> str:
-    """The name of the lease under which a physical table is created, written and dropped."""
     return f"{LEASE}{table}"
 
 
 def physical_table(snapshot: Snapshot, columns: tuple[Column, ...]) -> Table:
-    """The table of a snapshot whose columns are known: partitioned by time when its kind is, and as it says itself."""
+    """Return the table of a snapshot with known columns, partitioned by its kind's time and by its own settings."""
     model = snapshot.model
     table = Table(
         snapshot.table,
@@ -53,12 +52,10 @@ def physical_table(snapshot: Snapshot, columns: tuple[Column, ...]) -> Table:
 def missing_tables(
     store: StateStore, engine: Engine, snapshots: Iterable[Snapshot], taking_over: Collection[str] = ()
 ) -> tuple[Snapshot, ...]:
-    """The snapshots, in their order, whose physical table must be created.
+    """Return the snapshots, in their order, whose physical table must be created.
 
-    Those that are `taking_over` the rows of another table do so again when all that they held was forgotten.
-
-    PlanMoved when a table that should hold rows was taken away behind our back: it is forgotten, and a new plan
-    builds it again.
+    Tables that are `taking_over` the rows of another table do so again if all their time was forgotten. Raise PlanMoved
+    if a table that should hold rows was removed from the catalog: it is forgotten, and a new plan builds it again.
     """
     wanted = [snapshot for snapshot in snapshots if snapshot.kind.has_view]
     known = {name: table for name, table in store.tables.all().items() if not table.garbage and table.columns}
@@ -69,7 +66,7 @@ def missing_tables(
         raise PlanMoved(
             f"The table `{lost[0]}` is no longer in the catalog.", hint="Plan again: it will be built again."
         )
-    # a plan counts the rows that such a table is to take over as if they lay in it
+    # a plan counts the rows that such a table will take over as if it held them
     hollow = {table for table, held in store.intervals.load_timelines(taking_over).items() if not held}
     return tuple(s for s in wanted if s.table not in known or s.table in lost or s.table in hollow)
 

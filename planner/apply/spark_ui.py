@@ -9,7 +9,7 @@ APPLICATION = "{application_id}"
 
 
 def spark_ui(connection: ConnectionConfig, engine: Engine) -> str:
-    """The gateway's `spark_ui` with this application's id in it; '' where it names none. QueryError.
+    """Return the gateway's `spark_ui` with this application's id; '' if it has none. Raise QueryError.
 
     A history server or a proxy lists applications by their id, which a Spark Connect server knows too.
     """

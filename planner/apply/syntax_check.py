@@ -1,4 +1,4 @@
-"""What Spark's own parser refuses, reported at the person's line and column before a plan is shown."""
+"""Queries that Spark's own parser refuses, reported at the person's line and column before a plan is shown."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ THREADS = 4  # queries at once
 
 
 def check_syntax(plan: Plan, layout: Layout, engine: Engine) -> None:
-    """ProjectErrors for the queries of new and edited models that Spark cannot parse."""
+    """Raise ProjectErrors for the queries of new and edited models that Spark cannot parse."""
     edited = (ChangeKind.ADDED, ChangeKind.DIRECT)
     models = [change.new.model for change in plan.changes if change.new and change.change in edited]
     with ThreadPoolExecutor(THREADS, thread_name_prefix="syntax") as pool:

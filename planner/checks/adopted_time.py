@@ -1,4 +1,4 @@
-"""Which time a table holds that others made, by its rows and by what is declared of it."""
+"""The time that an adopted table holds, by its rows and by its declaration."""
 
 from __future__ import annotations
 
@@ -23,14 +23,13 @@ HELD_BY_DECLARATION = (
 
 @dataclass(frozen=True)
 class Found:
-    """How many rows lie in each unit of a model's time; `timeless` have none."""
+    """The number of rows in each unit of a model's time; `timeless` rows have no time."""
 
     units: Mapping[datetime, int] = field(default_factory=dict)
     timeless: int = 0
 
     @classmethod
     def parse(cls, rows: Iterable[Sequence[object]], cron: Cron) -> Found:
-        """From the answer to `time_question`."""
         units: dict[datetime, int] = {}
         timeless = 0
         for text, count in rows:
@@ -43,15 +42,17 @@ class Found:
 
 
 def time_question(model: Model, columns: tuple[Column, ...], table: str) -> str:
-    """The SELECT of how many rows lie in each unit, or each day, of a model's time."""
+    """Return the SELECT of the number of rows in each unit, or each day, of a model's time."""
     seconds = UNITS[model.cron.unit]
     by = time_partitioning(columns, model.time_column, model.time_format, seconds, use_hidden_column=True)
     return f"SELECT {by.expression} AS unit, count(*) AS rows FROM {table} GROUP BY 1"
 
 
 def key_question(model: Model, table: str) -> str:
-    """The SELECT of how many keys are NULL or stand in several rows in force; '' for a model without keys, or with
-    several rows for one."""
+    """Return the SELECT of the number of keys that are NULL or occur in several current rows.
+
+    Return '' for a model without keys, or with several rows for one.
+    """
     if not model.unique_key or model.delete_insert:
         return ""
     keys = ", ".join(map(key_sql, model.unique_key))
@@ -64,10 +65,10 @@ def key_question(model: Model, table: str) -> str:
 def resolve_loaded_time(
     model: Model, table_content: Found, start: datetime, end: datetime, *, is_declared: bool
 ) -> tuple[Timeline, tuple[str, ...]]:
-    """The time that a table holds between two moments, and what somebody should know of the rest; RequestError when
-    rows would be lost.
+    """Return the time that a table holds between two moments, and notes about its other rows and empty time.
 
-    Without a declaration a unit counts when it has rows: one without may never have been computed.
+    Without a declaration a unit counts only if it has rows, because an empty one may never have been computed. Raise
+    RequestError if rows would be lost.
     """
     if not model.kind.is_incremental:
         return build_timeline(EPOCH, model.cron.cut(end)), ()

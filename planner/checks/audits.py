@@ -25,8 +25,12 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class AuditContext:
-    """What audits run with: the project's own audits, the tables and embedded models that their queries may read, the
-    time that `@execution_...` stands for (the interval's end if None), and how failing rows are shown."""
+    """The options of audits.
+
+    `audits` are the project's own, and `tables` and `embedded` are the tables and embedded models that their queries
+    may read. `execution` is the time of `@execution_...` (the interval's end if None), and `samples` says how failing
+    rows are shown.
+    """
 
     audits: Mapping[str, Audit] = field(default_factory=dict)
     tables: Mapping[str, str] = field(default_factory=dict)
@@ -61,7 +65,7 @@ class AuditResult:
 
 
 def is_blocking(call: AuditCall, audits: Mapping[str, Audit]) -> bool:
-    """The call's own setting, else the audit's; a built-in blocks unless its name ends in `_non_blocking`."""
+    """Return the call's own setting, else the audit's; a built-in blocks unless its name ends in `_non_blocking`."""
     if call.blocking is not None:
         return call.blocking
     own = audits.get(call.name)
@@ -71,8 +75,10 @@ def is_blocking(call: AuditCall, audits: Mapping[str, Audit]) -> bool:
 def audit_query(
     model: Model, call: AuditCall, table: str, interval: Interval | None, options: AuditContext = NO_OPTIONS
 ) -> str:
-    """The SELECT of failing rows in Spark SQL, of a time-range model those of the interval; ProjectError at the model
-    for a wrong call."""
+    """Return the SELECT of failing rows in Spark SQL; for a time-range model those of the interval.
+
+    Raise ProjectError at the model for a wrong call.
+    """
     return _query(_bind(model, call, options), model, table, interval, options)
 
 
@@ -87,7 +93,10 @@ def _query(audit: BoundAudit, model: Model, table: str, interval: Interval | Non
 
 
 def read_by_audits(model: Model, audits: Mapping[str, Audit]) -> frozenset[str]:
-    """The tables besides its own that the project's audits of a model read; a wrong call fails when it runs."""
+    """Return the tables besides its own that the project's audits of a model read.
+
+    A wrong call fails only when it runs.
+    """
     tables: set[str] = set()
     for call in model.audits:
         if call.name in audits and is_enabled(call, audits):
@@ -104,7 +113,7 @@ def run_audit(
     interval: Interval | None,
     options: AuditContext = NO_OPTIONS,
 ) -> AuditResult:
-    """Run one audit; QueryError at the model's file if Spark rejects the query."""
+    """Run one audit; raise QueryError at the model's file if Spark rejects the query."""
     audit = _bind(model, call, options)
     sql = _query(audit, model, table, interval, options)
     place = model.locate(call.name, in_block=True)
@@ -122,7 +131,7 @@ def run_audit(
 
 
 def fetch_failing_rows(engine: Engine, sql: str, samples: Samples, figures: tuple[str, ...] = ()) -> tuple[int, Rows]:
-    """The number of failing rows of a query, and a sample of them, masked if need be; in one pass."""
+    """Return the number of failing rows of a query, and a sample of them, masked as `samples` says; in one pass."""
     result = engine.fetch(_count_query(sql))
     count = int(str(result.rows[0][0])) if result.rows else 0
     rows = Rows(result.columns[1:], tuple(row[1:] for row in result.rows) if count else ())
@@ -130,7 +139,7 @@ def fetch_failing_rows(engine: Engine, sql: str, samples: Samples, figures: tupl
 
 
 def is_enabled(call: AuditCall, audits: Mapping[str, Audit]) -> bool:
-    """False for an audit with `skip true`."""
+    """Return False for an audit with `skip true`."""
     own = audits.get(call.name)
     return own is None or not own.skip
 
@@ -141,14 +150,13 @@ def run_audits(
     interval: Interval | None,
     options: AuditContext,
 ) -> Iterator[AuditResult]:
-    """Run a model's audits on the rows that were just written, one by one, as the caller takes the results."""
+    """Yield the results of a model's audits on the rows just written, each when the caller takes it."""
     for call in snapshot.model.audits:
         if is_enabled(call, options.audits):
             yield run_audit(engine, snapshot.model, call, snapshot.table, interval, options)
 
 
 def _rows(model: Model, table: str, interval: Interval | None) -> str:
-    """The rows that an audit checks."""
     if not model.kind.is_by_time or interval is None:
         return f"SELECT * FROM {table}"
     column = quote_column(model.time_column)
@@ -160,10 +168,10 @@ def _rows(model: Model, table: str, interval: Interval | None) -> str:
 
 
 def _count_query(sql: str) -> str:
-    """One pass over the failing rows: their number, and the first few of each task.
+    """Return the query of one pass over the failing rows: their number, and the first few of each task.
 
-    A row's `monotonically_increasing_id` counts from 0 within its task in the lower 33 bits, so that no task returns
-    more than the sample, however many failing rows there are.
+    The lower 33 bits of a row's `monotonically_increasing_id` count from 0 within its task. So no task returns more
+    than the sample, however many failing rows there are.
     """
     numbered = f"SELECT struct(*) AS bad, monotonically_increasing_id() & 8589934591 AS nth FROM ({sql})"
     gathered = f"SELECT count(*) AS count, slice(collect_list(if(nth < {SAMPLE}, bad, NULL)), 1, {SAMPLE}) AS sample"

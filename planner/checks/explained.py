@@ -1,8 +1,8 @@
-"""Spark's `EXPLAIN FORMATTED` as trees of operators: what it does not say in a known form is not understood.
+"""Spark's `EXPLAIN FORMATTED` as trees of operators; a text of an unknown form is not understood.
 
-The text is a tree of names and numbers, then a block of details for each number; subqueries follow, each with a tree of
-its own. A query cannot write the names of operators, but details hold its literals: two blocks of one number, or two
-details of one name, are therefore no plan.
+The text is a tree of names and numbers, then a block of details for each number. Subqueries follow, each with its own
+tree. A query cannot write the names of operators, but details contain its literals. So two blocks of one number, or two
+details of one name, are no plan.
 """
 
 from __future__ import annotations
@@ -24,13 +24,15 @@ _HOST = re.compile(r"operator id = (\d{1,9})\b")
 
 
 class NotUnderstood(Exception):
-    """A plan of another form than is known; it says what is not known about it."""
+    """A plan of an unknown form; the message says which part is unknown."""
 
 
 @dataclass(frozen=True)
 class Operator:
-    """A step of a plan, and what it takes its rows from: `name` as in `Scan parquet shop.orders`, `text` is its
-    block of details."""
+    """A step of a plan, and the inputs of its rows.
+
+    `name` is as in `Scan parquet shop.orders`, and `text` is its block of details.
+    """
 
     id: int
     name: str
@@ -40,7 +42,7 @@ class Operator:
 
     @property
     def details(self) -> Mapping[str, str]:
-        """Its details by name, as `Arguments`; NotUnderstood where one name stands twice."""
+        """Its details by name, as `Arguments`; NotUnderstood if a name occurs twice."""
         titles = _split_titles(_DETAIL, self.text)
         values = {name: detail.strip() for name, detail in titles}
         if len(values) < len(titles):
@@ -48,7 +50,7 @@ class Operator:
         return values
 
     def steps(self) -> Iterator[Operator]:
-        """Itself and all below it."""
+        """Yield the operator and all below it."""
         yield self
         for operator in self.inputs:
             yield from operator.steps()
@@ -56,20 +58,21 @@ class Operator:
 
 @dataclass(frozen=True)
 class Explained:
-    """The trees of a plan: of the query, and of the subqueries in it that it asks for itself. `runtime_pruned` are the
-    scans whose partitions the rows of another table choose while the query runs."""
+    """The trees of a plan: of the query, and of the subqueries that it contains itself.
+
+    `runtime_pruned` are the scans whose partitions the rows of another table choose while the query runs.
+    """
 
     trees: tuple[Operator, ...]
     runtime_pruned: frozenset[int] = frozenset()
 
     def steps(self) -> Iterator[Operator]:
-        """The operators of all trees."""
         for tree in self.trees:
             yield from tree.steps()
 
 
 def parse_explain(text: str) -> Explained:
-    """The plan that Spark explains; NotUnderstood for any other text, such as that of a query which it refuses."""
+    """Return the plan that Spark explains; raise NotUnderstood for any other text, such as that of a refused query."""
     if not text.startswith(HEAD):
         raise NotUnderstood("no physical plan")
     main, _, rest = text.partition(SUBQUERIES)
@@ -79,7 +82,7 @@ def parse_explain(text: str) -> Explained:
         host = _HOST.match(hosting)
         if host is None:
             raise NotUnderstood("a subquery without a host")
-        if "dynamicpruning" in hosting:  # it has the rows of a join's other side
+        if "dynamicpruning" in hosting:  # it returns the rows of a join's other side
             pruned.add(int(host[1]))
         elif "ReusedSubquery" not in hosting:  # one that several operators ask for is listed with each of them
             named = _SUBQUERY.search(hosting)
@@ -94,7 +97,6 @@ def _first(text: str) -> str:
 
 
 def _blocks(text: str) -> Mapping[int, str]:
-    """The details of each operator, by its number."""
     titles = _split_titles(_BLOCK, text)
     blocks = {int(number): _first(block) for number, block in titles}
     if len(blocks) < len(titles):
@@ -103,7 +105,7 @@ def _blocks(text: str) -> Mapping[int, str]:
 
 
 def _split_titles(title: re.Pattern[str], text: str) -> list[tuple[str, str]]:
-    """Each title in a text with what stands between it and the next one."""
+    """Return each title in a text with the text up to the next title."""
     matches = list(title.finditer(text))
     ends = [*(match.start() for match in matches[1:]), len(text)]
     return [(match[1], text[match.end() : end]) for match, end in zip(matches, ends, strict=False)]
@@ -144,5 +146,5 @@ def _build_operator(open_operator: _Open, blocks: Mapping[int, str]) -> Operator
 
 
 def _is_runtime_filter(tree: Operator) -> bool:
-    """True for the subquery of a Bloom filter, which Spark adds by itself where tables are large."""
+    """Return True for the subquery of a Bloom filter, which Spark adds by itself for large tables."""
     return any(step.name.endswith("Aggregate") and "bloom_filter_agg(" in step.text for step in tree.steps())

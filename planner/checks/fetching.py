@@ -13,7 +13,7 @@ TOGETHER = 12  # queries per Spark query
 
 
 def fetch_all(engine: Engine, queries: Sequence[str]) -> Mapping[str, Rows | MergeplanError]:
-    """Query -> its rows (in no order, columns without names), or why Spark rejected it.
+    """Return, by query, its rows (in no order, columns without names), or why Spark rejected it.
 
     Queries that fail together are run one by one.
     """

@@ -18,18 +18,18 @@ _BARE = ("CURRENT_DATE", "CURRENT_TIMESTAMP")  # Spark allows to call these with
 
 
 def clock_calls(tree: exp.Expr) -> list[exp.Expr]:
-    """Every call of a function of the clock."""
     return [node for node in tree.walk() if is_clock_call(node)]
 
 
 def is_clock_call(node: exp.Expr) -> bool:
-    """True for a call of a function of the clock, with brackets or without."""
     return isinstance(node, _NOW) or (is_keyword(node) and node.name.upper() in _BARE)
 
 
 def frozen_text(text: str) -> str:
-    """The text with `@execution_date` and `@execution_dt` for each function of the clock; '' if the tokens
-    alone do not identify these."""
+    """Return the text with `@execution_date` and `@execution_dt` for each clock function.
+
+    Return '' if the tokens alone do not identify these.
+    """
     tokens = tokenize(SourceText("", text, "spark"))
     out, last, count, now = "", 0, 0, 0
     for index, token in enumerate(tokens):
@@ -52,7 +52,7 @@ def frozen_text(text: str) -> str:
 
 
 def ctes_of(sql: str) -> str:
-    """A query's WITH clause; '' if it has none, or if the tokens do not show where it ends."""
+    """Return a query's WITH clause; '' if it has none, or if the tokens do not show where it ends."""
     tokens, depth = tokenize(SourceText("", sql, "spark")), 0
     if tokens[0].token_type is not TokenType.WITH:
         return ""

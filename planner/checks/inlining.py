@@ -12,7 +12,10 @@ from mergeplan.planner.naming import quote_column, quote_field
 
 
 def render_rows(types: Mapping[str, str], rows: Sequence[Mapping[str, object]]) -> str:
-    """Rows of YAML as a Spark query: each cell cast to its column's type, a missing one NULL, no rows as no rows."""
+    """Return rows of YAML as a Spark query: each cell cast to its column's type, a missing one NULL.
+
+    No rows become a query without rows.
+    """
     cells = ", ".join("(" + ", ".join(_text_cell(row.get(name)) for name in types) + ")" for row in (rows or ({},)))
     texts = ", ".join(f"`#{index}`" for index in range(len(types)))
     casts = (_cast(f"`#{index}`", kind) for index, kind in enumerate(types.values()))
@@ -21,7 +24,6 @@ def render_rows(types: Mapping[str, str], rows: Sequence[Mapping[str, object]]) 
 
 
 def _text_cell(value: object) -> str:
-    """A value as text; lists and mappings as JSON."""
     if value is None:
         return "NULL"
     if isinstance(value, list | dict):
@@ -38,7 +40,7 @@ def _cast(column: str, kind: str) -> str:
 
 
 def type_of(values: Sequence[object]) -> str:
-    """The Spark type that holds all of the values."""
+    """Return the Spark type that holds all of the values."""
     kinds = {_type_of_one(value) for value in values if value is not None}
     if kinds <= {"bigint", "double"} and len(kinds) == 2:
         return "double"

@@ -1,6 +1,6 @@
 """The linter: rules for how models are written, and the places of violations. It does not start Spark.
 
-A rule that is not certain reports nothing, because a violation may stop a plan.
+An uncertain rule reports nothing, because a violation may stop a plan.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Violation:
 
     @property
     def error(self) -> ProjectError:
-        """The violation as an error that ends a command; where a model cannot be opened, why, and what to do."""
+        """The violation as an error that ends a command; for a model that cannot be opened, its cause and hint."""
         if self.cause is not None:
             return ProjectError(self.cause.message, place=self.place, hint=self.cause.hint)
         return RuleBroken(f"{self.rule}: {self.message}", place=self.place)
@@ -82,11 +82,11 @@ class LintedProject:
 
     @cached_property
     def column_lineage(self) -> Mapping[str, Followed]:
-        """What is known of each model's columns, for those that a rule asks for."""
+        """The known column lineage of each model, computed when a rule asks for it."""
         return FollowedModels(graph_of(self.models), self.memory) if self.lineage is None else self.lineage
 
     def tree(self, model: Model) -> exp.Query | None:
-        """The model's query, None when it has none; no rule changes it."""
+        """Return the model's query, None if it has none; no rule may change it."""
         if model.name not in self._trees:
             tree = sqlglot.parse_one(model.sql, dialect="spark") if model.sql else None
             self._trees.clear()  # the rules ask for one model after the other
@@ -97,13 +97,15 @@ class LintedProject:
 def lint(
     project: Project, only: AbstractSet[str] | None = None, memory: ShapeMemory = NO_MEMORY
 ) -> tuple[Violation, ...]:
-    """The violations of the project's rules by its models, or only by those of these names, by file and
-    line; ProjectError at the line of a rule of the project's own that fails. `memory` recalls analysed queries."""
+    """Return the violations of the project's rules, in all models or in those of these names, by file and line.
+
+    Raise ProjectError at the line of a custom rule that fails. `memory` recalls analysed queries.
+    """
     return lint_models(LintedProject(project, memory), only)
 
 
 def lint_models(linted: LintedProject, only: AbstractSet[str] | None = None) -> tuple[Violation, ...]:
-    """As `lint`, of a project of which something is known already."""
+    """Return the violations as `lint` does, of a project with known facts."""
     project = linted.project
     violations: list[Violation] = []
     for name in project.models if only is None else sorted(only & project.models.keys()):
@@ -125,7 +127,7 @@ def lint_models(linted: LintedProject, only: AbstractSet[str] | None = None) -> 
 
 
 def _own(linted_project: LintedProject, only: Collection[str] | None) -> Iterator[Violation]:
-    """The violations of custom rules, which run in a separate process."""
+    """Yield the violations of custom rules, which run in a separate process."""
     project = linted_project.project
     wanted = [name for name in project.models if only is None or name in only]
     requests = [
@@ -154,7 +156,7 @@ def _holds(linted_project: LintedProject, rule: str, name: str) -> bool:
 
 
 def _column_types(linted_project: LintedProject, name: str) -> list[tuple[str, str]] | None:
-    """A model's columns with their types, '' where one is not known; None when the columns are not known."""
+    """Return a model's columns with their types, '' for an unknown type; None if the columns are unknown."""
     table = linted_project.column_lineage[name].table
     types = dict(table.types) | {column.name: column.type for column in linted_project.models[name].columns}
     return (
@@ -201,7 +203,10 @@ def _column_names(linted_project: LintedProject, model: Model) -> Found:
 
 
 def _missing_columns(linted_project: LintedProject, model: Model, parents: Mapping[str, Parent]) -> list[str]:
-    """The columns that the query reads and no table has: as if a table had the first, the next one is looked for."""
+    """Return the columns that the query reads and no table has.
+
+    Each is added to a table, so that the next one is reported.
+    """
     missing: list[str] = []
     while len(missing) < MISSING_MOST:
         column = shape_of(model.sql, parents, model.time_column, linted_project.memory).unresolved
@@ -250,7 +255,7 @@ def _external_models(linted_project: LintedProject, model: Model) -> Found:
 
 
 def _table_misspelling(linted_project: LintedProject, model: Model) -> Found:
-    """A table that no file defines, and a model whose name differs from it by a letter or two."""
+    """Yield each table that no file defines, if a model's name differs from it by a letter or two."""
     for name in model.depends_on:
         refused = linted_project.project.refused
         if name in linted_project.models or name in refused.names or not refused.clear:
@@ -262,7 +267,7 @@ def _table_misspelling(linted_project: LintedProject, model: Model) -> Found:
 
 
 def _is_near(name: str, other: str) -> bool:
-    """True when two names differ by a slip of the hand, in the schema or in the table."""
+    """Return True if two names differ by a typing error, in the schema or in the table."""
     parts, others = name.split("."), other.split(".")
     pairs = [pair for pair in zip(parts, others, strict=False) if pair[0] != pair[1]]
     if (
@@ -306,7 +311,7 @@ def _owner(_: LintedProject, model: Model) -> Found:
 
 
 def _stars(linted_project: LintedProject, model: Model) -> list[int]:
-    """The numbers of the outermost outputs that are `*` or `t.*`."""
+    """Return the numbers of the outermost outputs that are `*` or `t.*`."""
     tree = linted_project.tree(model)
     return [number for number, output in enumerate(tree.selects if tree is not None else ()) if output.is_star]
 
@@ -317,12 +322,11 @@ def _output_place(model: Model, number: int) -> Place:
 
 
 def _head(model: Model) -> Located:
-    """The place of the model's name."""
     return model.place if model.kind.is_external else model.locate(model.name, in_block=True)
 
 
 def _pause(cron: Cron) -> float:
-    """The longest time between two ticks, in seconds."""
+    """Return the longest time between two ticks, in seconds."""
     ticks = [SOME_DAY]
     for _ in range(TICKS):
         ticks.append(cron.next_tick(ticks[-1]))

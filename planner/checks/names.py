@@ -15,7 +15,7 @@ _ELSEWHERE = (exp.Order, exp.Sort, exp.Having, exp.Qualify, exp.Cluster, exp.Dis
 
 
 def ambiguous_column(tree: exp.Expr, schemas: Mapping[str, frozenset[str]]) -> tuple[str, tuple[str, ...]] | None:
-    """An unqualified column that certainly is in several sources, with these sources; None if there is none."""
+    """Return an unqualified column that certainly is in several sources, with these sources; None if there is none."""
     try:
         return next((ambiguity for scope in traverse_scope(tree) if (ambiguity := _ambiguous(scope, schemas))), None)
     except SqlglotError:
@@ -44,7 +44,6 @@ def _ambiguous(scope: Scope, schemas: Mapping[str, frozenset[str]]) -> tuple[str
 
 
 def _columns(source: object, schemas: Mapping[str, frozenset[str]]) -> frozenset[str]:
-    """The columns that a source certainly has."""
     if isinstance(source, exp.Table):
         return schemas.get(qualify_table(source.catalog, source.db, source.name).lower(), frozenset())
     if isinstance(source, Scope) and isinstance(source.expression, exp.Query):

@@ -1,4 +1,4 @@
-"""What an edit does to a query's physical plan: what is expensive in it, counted before and after. It is advice."""
+"""The effect of an edit on a query's physical plan: expensive parts, counted before and after. It is advice."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mergeplan.planner.checks.physical_plan import PhysicalPlan, Scan, Tables
 
 
 class Cost(StrEnum):
-    """What is expensive in a physical plan."""
+    """An expensive part of a physical plan."""
 
     PRUNING = "pruning"  # all partitions of a table are read
     FILTER = "filter"  # all of a table is read
@@ -26,7 +26,7 @@ class Cost(StrEnum):
 
 @dataclass(frozen=True)
 class PhysicalChange:
-    """A cost that a query has more often than before, or less often: how often, for which tables, by which columns."""
+    """A cost that a query has more or less often than before: how often, for which tables, by which columns."""
 
     cost: Cost
     before: int
@@ -41,7 +41,7 @@ class PhysicalChange:
 
 @dataclass(frozen=True)
 class PhysicalDiff:
-    """How the physical plans of a model's old and new query differ; `note` says why they were not compared."""
+    """The difference between the physical plans of a model's old and new query; `note` says why there is none."""
 
     model: str
     changes: tuple[PhysicalChange, ...] = ()
@@ -49,9 +49,9 @@ class PhysicalDiff:
 
 
 def compare(old: PhysicalPlan, new: PhysicalPlan) -> tuple[PhysicalChange, ...]:
-    """What the new plan does more often, in the order of `Cost`; where that is nothing, what it does less often.
+    """Return the costs that are more frequent in the new plan, in the order of `Cost`, or else those less frequent.
 
-    Fewer shuffles beside a new cartesian product would be no good news.
+    Fewer shuffles beside a new cartesian product would be misleading.
     """
     worse = tuple(_grown(old, new))
     if worse:
@@ -64,7 +64,6 @@ def _reverse(change: PhysicalChange) -> PhysicalChange:
 
 
 def _grown(old: PhysicalPlan, new: PhysicalPlan) -> Iterator[PhysicalChange]:
-    """What `new` has more of."""
     unpruned = {
         change.tables: change for change in _read_whole(Cost.PRUNING, attrgetter("is_pruned"), old.scans, new.scans)
     }
@@ -77,14 +76,14 @@ def _grown(old: PhysicalPlan, new: PhysicalPlan) -> Iterator[PhysicalChange]:
     yield from lost
     yield from _more(Cost.ONE_TASK, old.one_task, new.one_task)
     yield from _more(Cost.PYTHON, old.python, new.python)
-    if not lost:  # a join whose sides are shuffled says that already
+    if not lost:  # a shuffled join reports that already
         yield from _more_shuffles(old.shuffles, new.shuffles)
 
 
 def _read_whole(
     cost: Cost, chooses: Callable[[Scan], bool | None], old: Sequence[Scan], new: Sequence[Scan]
 ) -> Iterator[PhysicalChange]:
-    """Tables that are read whole where a filter chose before; the columns are those of the partitions that it chose."""
+    """Yield tables that are read whole although a filter chose before; `columns` are those of the chosen partitions."""
     for table in _common_tables(old, new):
         before, after = _table_scans(old, table), _table_scans(new, table)
         if any(chooses(scan) is None for scan in (*before, *after)):
@@ -104,7 +103,7 @@ def _table_scans(scans: Iterable[Scan], table: str) -> list[Scan]:
 
 
 def _no_longer_broadcast(old: PhysicalPlan, new: PhysicalPlan) -> Iterator[PhysicalChange]:
-    """What a join broadcast, and another join now shuffles."""
+    """Yield the tables that a join no longer broadcasts and that another join now shuffles."""
     fewer, more = Counter(old.broadcast) - Counter(new.broadcast), Counter(new.shuffled) - Counter(old.shuffled)
     for tables in sorted(fewer.keys() & more.keys()):
         if tables:
@@ -119,7 +118,7 @@ def _more(cost: Cost, old: Sequence[Tables], new: Sequence[Tables]) -> Iterator[
 
 
 def _more_shuffles(old: Sequence[tuple[str, ...]], new: Sequence[tuple[str, ...]]) -> Iterator[PhysicalChange]:
-    """The columns are reported where they are those of the new shuffles alone, and no other one has another name."""
+    """Yield the additional shuffles; their columns are reported only if no other shuffle changed its columns."""
     if len(new) <= len(old):
         return
     more = Counter(new) - Counter(old)

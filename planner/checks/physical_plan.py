@@ -1,6 +1,6 @@
-"""What is expensive in a physical plan: how tables are read and joined, what is shuffled, what runs in one task.
+"""Expensive parts of a physical plan: how tables are read and joined, what is shuffled, what runs in one task.
 
-A plan with an operator that is not known here is not understood, and nothing is reported of it.
+A plan with an unknown operator is not understood, and nothing about it is reported.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Known:
-    """A physical table: whose it is, and the model's columns that it is partitioned by."""
+    """A physical table: its model, and the model's columns that it is partitioned by."""
 
     model: str
     columns: frozenset[str] = frozenset()
@@ -32,8 +32,11 @@ KnownTables = Callable[[str], Known | None]
 
 @dataclass(frozen=True)
 class Scan:
-    """How a table is read: only the partitions that a filter chooses, or only rows that any filter chooses; None where
-    that is not known. `columns` are those of the partitions that the filter names."""
+    """The way in which a table is read.
+
+    `is_pruned`: only the partitions that a filter chooses. `is_filtered`: only rows that any filter chooses. None if
+    unknown. `columns` are those of the partitions that the filter names.
+    """
 
     table: str
     is_pruned: bool | None = None
@@ -43,7 +46,7 @@ class Scan:
 
 @dataclass(frozen=True)
 class PhysicalPlan:
-    """What is compared of a plan; the order of each is of no importance."""
+    """The compared parts of a plan; the order of each does not matter."""
 
     scans: tuple[Scan, ...] = ()
     shuffles: tuple[tuple[str, ...], ...] = ()  # the columns of each
@@ -85,12 +88,12 @@ _SCAN_FILTERS = tuple(form.scan_filters for form in FORMATS.values() if form.sca
 
 
 def read_plan(text: str, known_tables: KnownTables) -> PhysicalPlan:
-    """What is expensive in an explained plan; NotUnderstood for one with an operator that is not known here."""
+    """Return the expensive parts of an explained plan; raise NotUnderstood for an unknown operator."""
     return _Reading(parse_explain(text), known_tables).plan()
 
 
 class _Reading:
-    """One plan on the way to what is compared of it."""
+    """A reader of one plan's compared parts."""
 
     def __init__(self, plan: Explained, known_tables: KnownTables) -> None:
         self._plan, self._known = plan, known_tables
@@ -101,7 +104,7 @@ class _Reading:
         self._scans = {step.id: self._scan(step) for step in self._steps if _ANY_SCAN.fullmatch(step.name)}
 
     def plan(self) -> PhysicalPlan:
-        """All of it; NotUnderstood for an unknown operator."""
+        """Return all compared parts; raise NotUnderstood for an unknown operator."""
         for step in self._steps:
             if not (step.name in _KNOWN or step.id in self._scans or _JOIN.fullmatch(step.name)):
                 raise NotUnderstood(f"the operator `{step.name.split()[0]}`")
@@ -119,7 +122,7 @@ class _Reading:
         )
 
     def _check_order(self) -> None:
-        """No operator takes rows from itself, and each has a number of its own."""
+        """Raise NotUnderstood if an operator takes rows from itself or two have one number."""
         sources = {s.id: [source.id for source in s.inputs] + ([s.reuses] if s.reuses else []) for s in self._steps}
         try:
             TopologicalSorter(sources).prepare()
@@ -132,15 +135,14 @@ class _Reading:
         return _sort(tuple(sorted(self._below(step))) for step in steps)
 
     def _below(self, step: Operator) -> frozenset[str]:
-        """The tables that its rows come from."""
         step = self._original(step)
-        if step.id not in self._found:  # of a chain of reused exchanges there are very many ways down
+        if step.id not in self._found:  # a chain of reused exchanges has very many paths
             own = {self._scans[step.id].table} - {""} if step.id in self._scans else set()
             self._found[step.id] = frozenset(own).union(*map(self._below, step.inputs))
         return self._found[step.id]
 
     def _original(self, step: Operator) -> Operator:
-        """The exchange whose rows a reused one has."""
+        """Return the operator, or for a reused exchange the one whose rows it has."""
         if step.reuses is None:
             return step
         if step.reuses not in self._by_id or self._by_id[step.reuses].reuses is not None:
@@ -148,12 +150,12 @@ class _Reading:
         return self._by_id[step.reuses]
 
     def _is_loop(self, step: Operator) -> bool:
-        """True for a join that looks at each pair of rows, unless one side is a row or a few constants."""
+        """Return True for a join that compares each pair of rows, unless one side is a row or a few constants."""
         join = _JOIN.fullmatch(step.name)
         if join is None or join[1] not in ("BroadcastNestedLoopJoin", "CartesianProduct"):
             return False
         if _condition(step) == "None" and join[2].startswith(("LeftSemi", "LeftAnti", "ExistenceJoin")):
-            return False  # of the other side one row is enough
+            return False  # one row of the other side is enough
         return not any(self._has_few_rows(side) for side in step.inputs)
 
     def _has_few_rows(self, side: Operator) -> bool:
@@ -173,14 +175,17 @@ class _Reading:
         return Scan("")
 
     def _table(self, name: str) -> Known:
-        """By its name, or by that without the catalog, which names in the project's own lack."""
+        """Return the table by its name, or by that without the catalog, which names in the project's own lack."""
         shown = name.lower().replace("`", "").removeprefix("spark_catalog.")
         unknown = Known(shown if "." in shown else "")
         return self._known(shown) or self._known(shown.partition(".")[2]) or unknown
 
 
 def _file_scan(step: Operator, table: Known) -> Scan:
-    """Of files Spark lists which filters choose partitions, whatever functions stand in them, and which are pushed."""
+    """Return the scan of files.
+
+    Spark lists the filters that choose partitions, with any functions in them, and the pushed ones.
+    """
     details = step.details
     if "Location" not in details:
         raise NotUnderstood("a scan without a location")
@@ -193,7 +198,7 @@ def _file_scan(step: Operator, table: Known) -> Scan:
 
 
 def _batch_scan(step: Operator, table: Known, *, is_chosen: bool) -> Scan:
-    """Filters that a format tells are those of its partitions and of its files alike; of others nothing is known."""
+    """Return the scan of a format, whose listed filters cover both partitions and files; of others nothing is known."""
     match = next((match for filters in _SCAN_FILTERS if (match := filters.search(step.text))), None)
     if match is None:
         return Scan(table.model)
@@ -216,7 +221,7 @@ def _condition(step: Operator) -> str:
 
 
 def _broadcast(step: Operator) -> tuple[Operator, ...]:
-    """The side that a hash join broadcasts."""
+    """Return the side that a hash join broadcasts, or () for another operator."""
     join = _JOIN.fullmatch(step.name)
     if join is None or join[1] != "BroadcastHashJoin":
         return ()
@@ -231,7 +236,7 @@ def _shuffle_sides(step: Operator) -> tuple[Operator, ...]:
 
 
 def _shuffle(step: Operator) -> tuple[str, ...] | None:
-    """The columns by which rows are shuffled; None for any other operator, and where one task gets all rows."""
+    """Return the columns by which rows are shuffled; None for any other operator, and if one task gets all rows."""
     if step.name != "Exchange":
         return None
     arguments, input_text = step.details.get("Arguments", ""), step.details.get("Input", "")
@@ -244,7 +249,6 @@ def _shuffle(step: Operator) -> tuple[str, ...] | None:
 
 
 def _single_task_exchange(step: Operator) -> Operator | None:
-    """The exchange that brings all rows of a window into one task."""
     if step.name not in _WINDOWS:
         return None
     while step.name in _ON_THE_WAY | _WINDOWS and len(step.inputs) == 1:

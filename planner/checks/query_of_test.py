@@ -1,4 +1,4 @@
-"""A query that a unit test itself brings, in place of rows."""
+"""A query that a unit test itself contains, in place of rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mergeplan.planner.parsing.sql.tokens import SourceText, parse_tokens, spark
 
 
 def own_query(sql: str, dialect: str, test: UnitTest) -> str:
-    """A query that the test itself brings, in the model's dialect, as Spark SQL."""
+    """Return a query that the test itself contains, in the model's dialect, as Spark SQL."""
     source = SourceText(test.path, "\n" * (test.line - 1) + sql, dialect)
     tokens = tokenize(source)
     tree = parse_tokens(source, tokens, "The test's query")

@@ -15,7 +15,7 @@ QUANTIFIERS = ("DISTINCT", "ALL")
 
 
 def output_places(model: Model) -> tuple[Place, ...]:
-    """Where each output of the outermost SELECT begins; () if that is not known."""
+    """Return the place where each output of the outermost SELECT begins; () if it is unknown."""
     source = SourceText(model.path, model.source, model.dialect)
     tokens = _query(source)
     start = next((i for i, depth in _depths(tokens) if depth == 0 and tokens[i].text.upper() == "SELECT"), None)
@@ -44,7 +44,7 @@ def _query(source: SourceText) -> Tokens:
 
 
 def _depths(tokens: Tokens) -> Iterator[tuple[int, int]]:
-    """Each token's index and how many brackets it stands in; a bracket stands outside of itself."""
+    """Yield each token's index and its depth in brackets; a bracket itself has the depth outside of it."""
     depth = 0
     for index, token in enumerate(tokens):
         depth -= token.token_type in CLOSE

@@ -1,7 +1,7 @@
-"""Which unit tests need not run again: those that passed, and of which nothing has changed that their outcome rests on.
+"""Unit tests that need not run again: they passed, and nothing that decides their outcome has changed.
 
-A digest says what the outcome rests on: the test, its model as it is rendered, the models whose columns it needs, the
-settings and the versions. In doubt there is none, and the test runs.
+A digest covers the outcome: the test, its model as it is rendered, the models whose columns it needs, the settings and
+the versions. In doubt there is none, and the test runs.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from mergeplan.planner.project.loader import Project, override_variables
 from mergeplan.planner.semantics.spark.spark_functions import depends_on_session, is_random, is_volatile
 from mergeplan.planner.versions import mergeplan_version, pyspark_version
 
-# What is said of a model, and not what its query returns. Whatever is not named here counts.
+# Fields that describe a model without changing what its query returns. Any other field counts.
 _BESIDE = frozenset(
     """path line source text_line cron allow_partials start start_moves start_text end description owner tags audits
     ignored_rules materialization""".split()
 )
 _DEFAULTS = "spark-defaults.conf"
-# Code that Spark loads and that no text here stands for: it may change what a query returns.
+# Code that Spark loads and that no digest covers: it may change what a query returns.
 _OTHER_CODE = (
     "spark.jars", "spark.driver.extraClassPath", "spark.executor.extraClassPath", "spark.submit.pyFiles",
     "spark.driver.extraJavaOptions", "spark.driver.extraLibraryPath",
@@ -50,7 +50,7 @@ class TestDigests:
         self._models: dict[str, str] = {}
 
     def compute(self, test: UnitTest) -> str | None:
-        """What the outcome of the test rests on; None where that cannot be said."""
+        """Return the digest of what decides the test's outcome; None if that is unknown."""
         if self._spark is None:
             return None
         try:
@@ -65,8 +65,10 @@ class TestDigests:
         return digest(self._spark, self._project.gateway, *parts)
 
     def is_repeatable(self, test: UnitTest) -> bool:
-        """True if the test has the same outcome whenever it runs: neither the clock nor chance nor a function that is
-        not Spark's own has a part in it."""
+        """Return True if the test has the same outcome whenever it runs.
+
+        Neither the clock nor chance nor a function that is not Spark's own may play a part.
+        """
         try:
             model = _find_test_model(self._project, test)
             if model is None:
@@ -92,7 +94,7 @@ class TestDigests:
 
 
 def spark_settings(connection: Connection) -> str | None:
-    """A digest of the Spark of a connection, with its settings; None for one that may change without our knowing."""
+    """Return a digest of the Spark of a connection, with its settings; None for one that may change unnoticed."""
     if connection.remote or any(key in _OTHER_CODE for key, _ in connection.conf):
         return None
     defaults = ""
@@ -110,8 +112,10 @@ def spark_settings(connection: Connection) -> str | None:
 
 
 def _find_test_model(project: Project, test: UnitTest) -> Model | None:
-    """The test's model with the test's variables; None where Python has a part in it: no digest stands for all that it
-    may look at."""
+    """Return the test's model with the test's variables; None if Python plays a part.
+
+    No digest covers all that Python may read.
+    """
     model = project.models[test.model]
     if model.python is not None or (test.variables and project.code.files):
         return None
@@ -119,7 +123,6 @@ def _find_test_model(project: Project, test: UnitTest) -> Model | None:
 
 
 def _definition(test: UnitTest) -> str:
-    """The test without its place."""
     inputs = {name: _rows(rows) for name, rows in test.inputs.items()}
     ctes = {name: _rows(rows) for name, rows in test.ctes.items()}
     query = _rows(test.query) if test.query else None
@@ -135,7 +138,7 @@ def _content(model: Model) -> str:
 
 
 def _model_dependencies(project: Project, model: Model) -> set[str]:
-    """The models that a query is made of or whose columns it needs; beyond declared columns nothing counts."""
+    """Return the models that a query is made of or whose columns it needs; declared columns need no parents."""
     names: set[str] = set()
     left = list(model.depends_on)
     while left:
@@ -154,7 +157,7 @@ def _queries(model: Model) -> Iterator[exp.Expr]:
 
 
 def _is_open(node: exp.Expr, *, frozen: bool) -> bool:
-    """True for what may have another result the next time, and for what is not known."""
+    """Return True for a node that may have another result the next time, or that is not known."""
     if is_clock_call(node):
         return not frozen
     if isinstance(node, exp.StrToUnix) and node.this is None:

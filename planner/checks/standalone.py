@@ -21,14 +21,14 @@ def standalone_query(
     interval: Interval | None,
     execution: datetime,
 ) -> str:
-    """The SELECT of failing rows in Spark SQL over physical tables, with the interval's dates."""
+    """Return the SELECT of failing rows in Spark SQL over physical tables, with the interval's dates."""
     return render_audit(bind_standalone(audit), tables, embedded_models, interval, execution)
 
 
 def run_standalone(
     engine: Engine, audit: Audit, interval: Interval | None, execution: datetime, options: AuditContext
 ) -> AuditResult:
-    """Run one standalone audit; QueryError at its file if Spark rejects the query. The result's model is ''."""
+    """Run one standalone audit; raise QueryError at its file if Spark rejects the query. The result's model is ''."""
     sql = standalone_query(audit, options.tables, options.embedded, interval, execution)
     try:
         count, sample = fetch_failing_rows(engine, sql, options.samples)
@@ -42,7 +42,7 @@ def run_standalone(
 
 
 def read_by(audit: Audit, parents: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
-    """The tables that an audit reads, also those that it reads through embedded models."""
+    """Return the tables that an audit reads, also through embedded models."""
     tables: set[str] = set()
     left = list(audit.depends_on)
     while left:
@@ -53,7 +53,7 @@ def read_by(audit: Audit, parents: Mapping[str, tuple[str, ...]]) -> frozenset[s
 
 
 def due(audit: Audit, written_time: Timeline) -> bool:
-    """True when the written intervals contain a tick of the audit's cron after its start."""
+    """Return True if the written intervals contain a tick of the audit's cron after its start."""
     return any(
         audit.cron.floor(interval.end) > audit.cron.floor(interval.start)
         and (audit.start is None or interval.end > audit.start)
@@ -62,7 +62,7 @@ def due(audit: Audit, written_time: Timeline) -> bool:
 
 
 def dates_interval(audit: Audit, written_time: Timeline) -> Interval | None:
-    """The interval of the audit's dates: from the first written moment, but not before its start."""
+    """Return the interval of the audit's dates: from the first written moment, but not before its start."""
     if not written_time:
         return None
     start, end = written_time[0].start, written_time[-1].end

@@ -1,4 +1,4 @@
-"""The result of a unit test: what each of its outputs should have been, and was."""
+"""The result of a unit test: the expected and the actual content of each of its outputs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mergeplan.planner.parsing.definitions.unit_tests import UnitTest
 
 @dataclass(frozen=True)
 class OutputResult:
-    """One output: `query` or a CTE's name, what was expected, what came, and how they differ."""
+    """One output: `query` or a CTE's name, its expected and actual rows, and their differences."""
 
     output: str
     expected: Rows
@@ -41,7 +41,7 @@ class TestResult:
 
     @property
     def message(self) -> str:
-        """What is wrong, in lines for a person; '' when nothing is."""
+        """The failures, in lines for a person; '' if there are none."""
         if self.error is not None:
             return str(self.error)
         return "\n".join(line for output in self.outputs for line in _output_lines(output))

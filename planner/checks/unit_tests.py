@@ -49,7 +49,7 @@ class _OutputQuery:
 
 
 def run_unit_tests(engine: Engine, project: Project, tests: Sequence[UnitTest]) -> tuple[TestResult, ...]:
-    """Run the tests; one that cannot be run is a failed one, and the others go on.
+    """Run the tests; one that cannot be run counts as failed, and the others continue.
 
     The outputs of many tests are computed in one Spark query: most of the time of a small query is overhead.
     """
@@ -71,19 +71,20 @@ def run_unit_tests(engine: Engine, project: Project, tests: Sequence[UnitTest]) 
 
 
 def has_known_columns(engine: Engine, project: Project, name: str) -> bool:
-    """True if a table's columns and types are known without its rows."""
     return _Schemas(engine, project).get_columns(name) is not None
 
 
 def cte_names(model: Model) -> tuple[str, ...]:
-    """The names of the CTEs of the model's query, in lower case."""
+    """Return the names of the CTEs of the model's query, in lower case."""
     with_ = spark_tree(model.sql).args.get("with_")
     return tuple(cte.alias.lower() for cte in with_.expressions) if isinstance(with_, exp.With) else ()
 
 
 def model_rows(engine: Engine, project: Project, test: UnitTest) -> dict[str, Rows]:
-    """The rows that the test's model returns for its inputs, by output: `query` and the names of the CTEs that the
-    test names."""
+    """Return the rows that the test's model returns for its inputs, by output.
+
+    The outputs are `query` and the CTEs that the test names.
+    """
     every = replace(test, query=test.query or TestRows())
     with running(project.code, engine) as python, ExitStack() as held:
         queries = _output_queries(engine, project, every, _Schemas(engine, project), _Code(python, held))
@@ -100,7 +101,6 @@ def model_rows(engine: Engine, project: Project, test: UnitTest) -> dict[str, Ro
 def _result(
     test: UnitTest, queries: tuple[_OutputQuery, ...] | MergeplanError, results: Mapping[str, Rows | MergeplanError]
 ) -> TestResult:
-    """The result of one test."""
     if isinstance(queries, MergeplanError):
         return TestResult(test, error=_add_place(queries, test))
     outputs = []
@@ -126,13 +126,12 @@ def _add_place(error: MergeplanError, test: UnitTest) -> MergeplanError:
 
 @dataclass(frozen=True)
 class _Code:
-    """Runs Python models, and keeps their rows until they were compared."""
+    """A runner of Python models, which stores their rows until they are compared."""
 
     python: Running
     held: ExitStack
 
     def rows(self, model: Model, test: UnitTest, schemas: _Schemas) -> str:
-        """A query that returns what a Python model makes of the test's inputs."""
         reads = (*model.depends_on, *([model.name] if model.reads_itself else []))
         if odd := set(test.inputs) - set(reads):
             hint = did_you_mean(min(odd), reads)
@@ -151,7 +150,6 @@ class _Code:
 
 
 def _moments(test: UnitTest) -> tuple[Interval, datetime]:
-    """The interval of a test, and its execution time."""
     start = test.start or (test.end - timedelta(days=1) if test.end else _EPOCH)
     return Interval(start, test.end or start + timedelta(days=1)), test.execution_time or _EPOCH
 
@@ -174,7 +172,7 @@ def _output_queries(
 
 
 def _one(engine: Engine, name: str, sql: str, expected_rows: TestRows, test: UnitTest, dialect: str) -> _OutputQuery:
-    """The query for one output; times are compared as strings, so that no time zone interferes."""
+    """Return the query for one output; times are compared as strings, so that no time zone interferes."""
     columns = engine.schema(sql)
     own = own_query(expected_rows.query, dialect, test) if expected_rows.query else ""
     own_schema = engine.schema(own) if own else ()
@@ -194,10 +192,10 @@ def _times_as_texts(sql: str, columns: tuple[Column, ...]) -> str:
 
 
 def _query(project: Project, model: Model, test: UnitTest, schemas: _Schemas) -> tuple[exp.Expr, str]:
-    """The model's query over the given rows, at the given time: as a tree, and as it runs.
+    """Return the model's query over the given rows, at the given time: as a tree, and as it runs.
 
-    If temporary views must be inlined, or a time whose place in the text is not known, the SQL is generated from the
-    tree.
+    The SQL is generated from the tree if temporary views must be inlined, or if the place of a time in the text is
+    unknown.
     """
     reads = _reads(project, model)
     for name in test.inputs:
@@ -224,7 +222,6 @@ def _query(project: Project, model: Model, test: UnitTest, schemas: _Schemas) ->
 
 
 def _reads(project: Project, model: Model) -> set[str]:
-    """The tables that a query reads, those inside embedded models too."""
     tables: set[str] = {model.name} if model.reads_itself else set()
     left = [model]
     while left:
@@ -236,7 +233,6 @@ def _reads(project: Project, model: Model) -> set[str]:
 
 
 def _frozen(tree: exp.Expr, moment: datetime) -> exp.Expr:
-    """The query with a given current time."""
     values = dates(None, moment)
     for now in clock_calls(tree):
         is_date = isinstance(now, exp.CurrentDate) or now.name.lower() == "current_date"
@@ -246,7 +242,7 @@ def _frozen(tree: exp.Expr, moment: datetime) -> exp.Expr:
 
 
 def _cte(tree: exp.Expr, sql: str, name: str, test: UnitTest) -> str:
-    """The query that shows one CTE of the model, which runs as `sql`."""
+    """Return the query for the rows of one CTE of the model, which runs as `sql`."""
     with_ = tree.args.get("with_")
     known = [cte.alias for cte in with_.expressions] if isinstance(with_, exp.With) else []
     if name not in [alias.lower() for alias in known] or not isinstance(with_, exp.With):
@@ -259,7 +255,7 @@ def _cte(tree: exp.Expr, sql: str, name: str, test: UnitTest) -> str:
 
 
 def _as_rows(expected_rows: TestRows, columns: tuple[Column, ...]) -> Rows:
-    """Expected rows over the columns they name; of a full comparison over all columns, a missing key being NULL."""
+    """Return expected rows over the columns they name, or all columns in a full comparison; a missing key is NULL."""
     named = dict.fromkeys(key for row in expected_rows.rows for key in row)
     known = [column.name for column in columns]
     order = [name for name in known if name in named or not expected_rows.partial] + [
@@ -271,7 +267,7 @@ def _as_rows(expected_rows: TestRows, columns: tuple[Column, ...]) -> Rows:
 def _input_query(
     name: str, input_rows: TestRows | None, known_columns: tuple[Column, ...] | None, test: UnitTest, dialect: str
 ) -> str:
-    """An input as a query: each cell cast to its column's type; a table without given rows is empty."""
+    """Return an input as a query: each cell cast to its column's type; a table without given rows is empty."""
     if input_rows is not None and input_rows.query:
         return own_query(input_rows.query, dialect, test)
     types = {column.name: column.type for column in known_columns or ()} | dict(input_rows.types if input_rows else ())
@@ -302,7 +298,6 @@ class _Schemas:
         self._lock = RLock()
 
     def get_columns(self, name: str) -> tuple[Column, ...] | None:
-        """A table's columns, or None if they are not known."""
         with self._lock:
             if name not in self._known:
                 self._known[name] = _Known(None)  # a cycle ends here

@@ -1,4 +1,4 @@
-"""From click's options to a use case's options."""
+"""Conversion of click's options to a use case's options."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 def options_from(kind: type[T], option_values: Mapping[str, Any]) -> T:
-    """The options of this dataclass among those that were given; they bear its fields' names.
+    """Return the options of this dataclass, which are named like its fields, from those that were given.
 
     >>> from dataclasses import dataclass
     >>> @dataclass

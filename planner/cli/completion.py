@@ -1,4 +1,4 @@
-"""completion: the few lines of shell that ask mergeplan itself what may come next."""
+"""completion: the few lines of shell that call mergeplan itself for completions."""
 
 from __future__ import annotations
 

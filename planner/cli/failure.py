@@ -1,4 +1,4 @@
-"""What a person or a program reads when something went wrong."""
+"""Reports of errors to a person or a program."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ EXIT_DEFECT = 3
 
 
 def report(error: MergeplanError, *, as_json: bool) -> None:
-    """Say an expected error: each of several on its own line, with its place and what to do."""
+    """Print an expected error: each of several on its own line, with its place and what to do."""
     errors = error.errors if isinstance(error, ProjectErrors) else (error,)
     if as_json:
         from mergeplan.planner.cli.json_errors import report_errors
@@ -27,7 +27,7 @@ def report(error: MergeplanError, *, as_json: bool) -> None:
 
 
 def report_defect(error: Exception, *, as_json: bool) -> None:
-    """Say that the fault is ours, in a sentence, and keep the trace in a file for whoever mends it."""
+    """Print that the fault is ours, in a sentence, and write the trace to a file for the developers."""
     with tempfile.NamedTemporaryFile("w", prefix="mergeplan-", suffix=".log", delete=False) as log:
         traceback.print_exception(error, file=log)
     message = f"mergeplan failed: {type(error).__name__}: {_first_line(error)}"

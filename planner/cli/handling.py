@@ -12,7 +12,7 @@ NO_LIMIT = CostLimit()
 
 @dataclass(frozen=True)
 class Handling:
-    """What is done with a plan that was made, and how much of it is shown."""
+    """The options of handling a finished plan, and of showing it."""
 
     auto_apply: bool
     explain: bool
@@ -27,5 +27,5 @@ class Handling:
 
     @property
     def goes_on(self) -> bool:
-        """True when something is wanted also of a plan that has nothing to apply."""
+        """True if a plan with nothing to apply still has a run or a comparison to do."""
         return self.then_run or self.data_diff is not None or bool(self.physical_plan)

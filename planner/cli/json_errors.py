@@ -12,12 +12,10 @@ from mergeplan.planner.errors import MergeplanError
 
 
 def report_errors(errors: Iterable[MergeplanError], exit_code: int) -> None:
-    """The JSON lines of errors that end a verb together."""
     _say(*(error_line(error, exit_code) for error in errors))
 
 
 def error_lines(message: str, hint: str, exit_code: int, kind: str) -> None:
-    """The JSON lines of an error that has no place."""
     _say(ErrorLine(message=message, hint=hint, exit_code=exit_code, kind=kind))
 
 

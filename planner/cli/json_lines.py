@@ -1,4 +1,4 @@
-"""Talking to a program: one JSON object a line, the last one the result (docs/reference/json.md)."""
+"""Output for a program: one JSON object a line, the last one the result (docs/reference/json.md)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from mergeplan.planner.snapshot.snapshot import Snapshot
 
 
 class JsonLines:
-    """Writes events as they come and gathers what the result repeats."""
+    """A writer of events as they come, which collects what the result repeats."""
 
     def __init__(self) -> None:
         self._tests = TestCounts()
@@ -41,17 +41,15 @@ class JsonLines:
         self._plan: PlanView | None = None
         self._copied: dict[str, Spans] = {}  # model -> intervals whose rows came from its old table
         self._seconds = 0.0  # of batches
-        # Promotions that did not come to their end: environment -> views.
+        # Unfinished promotions: environment -> views.
         self._recovered: dict[str, Names] = {}
         self._pending: dict[str, Names] = {}
 
     def lint(self, violations: Sequence[Violation]) -> None:
-        """One line a broken rule."""
         for violation in violations:
             line(lint_line(violation))
 
     def tests(self, results: Sequence[TestResult], seconds: float) -> None:
-        """One line a test."""
         line(StageLine(name="tests", total=len(results)))
         for result in results:
             line(test_line(result))
@@ -61,28 +59,26 @@ class JsonLines:
         self._tests = TestCounts(passed=passed, failed=failed, unchanged=unchanged, seconds=took)
 
     def plan(self, plan: Plan, estimates: Mapping[str, Estimate]) -> None:
-        """The plan, before anything is done about it."""
         self.knows(plan.new.snapshots)
         self._plan = plan_view(plan, estimates)
         line(PlanLine(plan=self._plan))
 
     def revise_plan(self, plan: Plan, estimates: Mapping[str, Estimate]) -> None:
-        """The plan as it was in the end; it keeps the id under which it was applied."""
+        """Set the plan to its final form; it keeps the id under which it was applied."""
         assert self._plan is not None
         self._plan = final_plan_view(self._plan, plan, estimates, self._copied)
 
     def due(self, plan: Plan, estimates: Mapping[str, Estimate]) -> None:
-        """What a run would compute; after a plan (`--run`) the result is about that plan."""
+        """Print what a run would compute; after a plan (`--run`) the result is about that plan."""
         before = self._plan
         self.plan(plan, estimates)
         self._plan = before or self._plan
 
     def knows(self, snapshots: Mapping[str, Snapshot]) -> None:
-        """The models that events will be about: an audit's line is found in them."""
+        """Set the models of later events: an audit's line is looked up in them."""
         self._snapshots = snapshots
 
     def event(self, event: Event) -> None:
-        """What happens while a plan is applied."""
         if isinstance(event, BatchDone):
             self._seconds += event.seconds
         match event:
@@ -98,15 +94,13 @@ class JsonLines:
             line(known)
 
     def warn(self, message: str) -> None:
-        """Something that went wrong beside the plan."""
         line(WarningLine(message=message))
 
     def error(self, error: MergeplanError) -> None:
-        """Something that is wrong; the result follows."""
         line(error_line(error))
 
     def result(self, result: ResultLine, outcome: Outcome | None = None) -> None:
-        """The last line: what the verb says of itself, and what was gathered on the way."""
+        """Print the last line: what the verb reports, and what was collected on the way."""
         gathered: dict[str, object] = {"recovered": self._recovered or None, "pending": self._pending or None}
         if self._plan is not None:
             gathered |= {"plan": self._plan, "tests": self._tests, "audits": tuple(self._audits)}
@@ -118,7 +112,7 @@ class JsonLines:
         line(result.model_copy(update=gathered | own))
 
     def report_end(self, *, ok: bool) -> None:
-        """The last line of a verb that says no more of itself than how it ended."""
+        """Print the last line of a verb that reports only whether it succeeded."""
         self.result(ResultLine(ok=ok))
 
     def _audit(self, model: str, result: AuditResult) -> None:
@@ -130,6 +124,6 @@ class JsonLines:
 
 
 def line(json_line: Line) -> None:
-    """One line on stdout, at once."""
+    """Print one line on stdout, at once."""
     sys.stdout.write(serialize_line(json_line) + "\n")
     sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""The command line: verbs by name, each imported when called, and the one place that makes errors exit codes."""
+"""The command line: verbs by name, each imported when called, and the one place that turns errors into exit codes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import click
 from mergeplan.planner.errors import Cancelled, MergeplanError
 
 CLI = "mergeplan.planner.cli"
-# verb -> (module:command, help). The help stands here so that listing the verbs imports none of them.
+# verb -> (module:command, help). The help is here so that listing the verbs imports none of them.
 VERBS = {
     "init": (f"{CLI}.start:init", "Create a new project."),
     "plan": (f"{CLI}.verbs.plan:plan", "Show what changed and what it costs, and apply it on request."),
@@ -64,7 +64,7 @@ VERBS = {
     "lsp": (f"{CLI}.verbs.lsp:lsp", "Serve an editor: errors, completion and the plan of an edit."),
     "warm": (f"{CLI}.checks.data:warm", "Keep a Spark running for the other commands."),
 }
-# What other tools call a verb, and what people try: what it is here.
+# Names of verbs in other tools, and names that people try -> the verb here.
 MEANT = {
     "backfill": "run",
     "build": "plan",
@@ -110,7 +110,7 @@ VERSION = click.Option(
 
 
 class Verbs(click.Group):
-    """A group whose commands are imported when they are asked for."""
+    """A group whose commands are imported when they are called."""
 
     def __init__(self, verbs: Mapping[str, tuple[str, str]]) -> None:
         super().__init__(
@@ -154,9 +154,9 @@ class Verbs(click.Group):
 
 
 def raise_gc_threshold() -> None:
-    """Let Python look for garbage less often, for a process of our own: what a plan reads lives as long as it does.
+    """Make Python collect garbage less often, in a process of our own, because a plan's objects live as long.
 
-    Looking as often as Python does by itself takes a tenth of a plan's time, and finds nothing.
+    At Python's own frequency collections take a tenth of a plan's time and find nothing.
     """
     gc.set_threshold(OBJECTS)
 
@@ -166,10 +166,11 @@ def run(
     arguments: Sequence[str] | None = None,
     open_engine: Callable[..., object] | None = None,
 ) -> int:
-    """Run one verb and return its exit code: 0 done, 1 the project or request is wrong, 2 usage, 3 our defect, 4
-    refused, 130 interrupted. Errors are written to stderr, or as JSON lines on stdout under `--output json`.
+    """Run one verb and return its exit code.
 
-    `open_engine` opens Spark in place of `mergeplan.planner.engine.spark.engine.open_engine`, for who has one open.
+    0: done; 1: the project or request is wrong; 2: usage; 3: our defect; 4: refused; 130: interrupted. Errors are
+    written to stderr, or as JSON lines on stdout under `--output json`. `open_engine` opens Spark in place of
+    `mergeplan.planner.engine.spark.engine.open_engine`, for callers that have one open.
     """
     command_line = list(sys.argv[1:] if arguments is None else arguments)
     try:
@@ -210,7 +211,6 @@ def _say_gone(arguments: Sequence[str]) -> int:
 
 
 def _is_gone() -> bool:
-    """True when the folder of this process was removed."""
     try:
         return not os.getcwd()
     except FileNotFoundError:
@@ -228,12 +228,12 @@ def run_and_exit(verbs: Mapping[str, tuple[str, str]]) -> NoReturn:
     """Run one verb in a process of our own, and end the process with its exit code."""
     raise_gc_threshold()
     code = run(verbs)
-    gc.freeze()  # the last collection would look at all that was read, just before it is given back
+    gc.freeze()  # else a last collection would scan all objects just before they are freed
     raise SystemExit(code)
 
 
 def main() -> None:
-    """The planner's verbs alone; `mergeplan` itself also has the bot's."""
+    """Run the planner's verbs alone; `mergeplan` itself also has the bot's."""
     run_and_exit(VERBS)
 
 

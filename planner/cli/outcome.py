@@ -1,4 +1,4 @@
-"""How a plan or a run ended, for a person or a program, and as an exit code."""
+"""The result of a plan or a run, for a person or a program, and as an exit code."""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ def report_unapplied(
     before: PromotionRow | None = None,
     comparisons: Mapping[str, object] = NOTHING,
 ) -> int:
-    """An empty plan is done; a blocked one is refused, each blocker reported. The `comparisons` are keys of the
-    result."""
+    """Report a plan that is not applied: an empty one is done, a blocked one is refused with each of its blockers.
+
+    `comparisons` are keys of the result.
+    """
     if isinstance(out, JsonLines):
         for blocker in new_plan.blockers:
             out.error(Refused(blocker.message, place=blocker.place))
@@ -34,7 +36,7 @@ def report_unapplied(
 
 
 def report_outcome(out: Output, outcome: Outcome, result: ResultLine = DONE) -> int:
-    """Report how it ended; the exit code is that of the first failure."""
+    """Report the result; return the exit code of the first failure, or 0."""
     if isinstance(out, Terminal):
         out.finish()
         out.conclude(outcome)

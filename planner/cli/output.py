@@ -1,4 +1,4 @@
-"""Where a verb's output goes: to a person or to a program, and what a use case reports with it."""
+"""The output of a verb for a person or a program, and what a use case reports through it."""
 
 from __future__ import annotations
 
@@ -19,19 +19,16 @@ Output: TypeAlias = "Terminal | JsonLines"
 
 
 def output_option(command: Any) -> Any:
-    """`--output text|json`."""
     about = "For a person, or JSON lines for a program."
     return click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help=about)(command)
 
 
 def execution_time_option(command: Any) -> Any:
-    """`--execution-time DATE`."""
     about = "Plan and compute as if it were this moment, not now."
     return click.option("--execution-time", metavar="DATE", help=about)(command)
 
 
 def output_of(output: str) -> Output:
-    """What `--output` asks for."""
     if output != "json":
         return Terminal()
     from mergeplan.planner.cli.json_lines import JsonLines  # with the whole contract, which no person reads
@@ -40,7 +37,7 @@ def output_of(output: str) -> Output:
 
 
 def showing(out: Output) -> events.Emit:
-    """Writes each event of a use case to the output."""
+    """Return an emitter that writes each event of a use case to the output."""
 
     def show(event: events.Event) -> None:
         match event:
@@ -59,7 +56,7 @@ def showing(out: Output) -> events.Emit:
             case events.StateUnknown():
                 print_to_stderr(event)
             case events.SparkStarting() | events.SparkStarted() | events.TestsStarted():
-                if isinstance(out, Terminal):  # a program is told what happened, and waits for nothing
+                if isinstance(out, Terminal):  # a program gets results only, no progress
                     show_progress(event)
             case _:
                 out.event(event)

@@ -56,14 +56,13 @@ def _spark(remote: str | None, master: str | None) -> str:
 
 
 def _line(key: str, address: str) -> str:
-    """The line of config.yaml that says where Spark is."""
+    """Return the line of config.yaml with Spark's address."""
     if not re.fullmatch(FORMS[key], address) or re.search(r"[\"'\\#]|://[^/]*@", address):
         raise RequestError(f"`{address}` is no address of a Spark.", hint=f"Write it like `{EXAMPLES[key]}`.")
     return f'{key}: "{address}"'
 
 
 def _answers() -> Wishes:
-    """What the person at the terminal wants."""
     click.echo(f"{RULE}\nWelcome to mergeplan!\n{RULE}\n")
     template = _choice(
         "What type of project do you want to set up?",
@@ -87,7 +86,6 @@ def _answers() -> Wishes:
 
 
 def _choice(question: str, *answers: str) -> int:
-    """The index of the answer that was chosen."""
     click.echo(f"{question}\n")
     for number, answer in enumerate(answers, start=1):
         click.echo(f"    [{number}] {answer}")

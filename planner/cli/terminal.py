@@ -1,4 +1,4 @@
-"""Talking to a person: progress bars while long work runs, ticks when it is done, tables of what went wrong."""
+"""Output for a person: progress bars during long work, ticks when it is done, tables of what went wrong."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ NOTHING = {
     Stage.PROMOTE: "No virtual layer updates to perform",
 }
 BESIDE = 48  # columns of a bar's line that are not the bar: its task, a share, a count, a time
-WIDE = 1000  # columns where nobody looks on: a log or a pipe gets whole lines
+WIDE = 1000  # columns without a terminal: a log or a pipe gets whole lines
 
 
 class Terminal:
-    """Shows a plan and its application; one bar at a time, closed with a tick when its stage is through."""
+    """A display of a plan and its application; one bar at a time, closed with a tick when its stage ends."""
 
     def __init__(self) -> None:
         self.console = Console(highlight=False)
-        self._whole = Console(highlight=False, width=WIDE)  # for what somebody may copy: the terminal wraps it
+        self._whole = Console(highlight=False, width=WIDE)  # for texts to copy: the terminal wraps them
         if not self.console.is_terminal:
             self.console = self._whole
-        self.diffs = True  # how the texts of edited models differ is shown
+        self.diffs = True  # show the diffs of edited models
         self._plan: Plan | None = None
         self._progress: Progress | None = None
         self._task: TaskID | None = None
@@ -67,43 +67,38 @@ class Terminal:
         self._computed: set[str] = set()
         self._audited: set[str] = set()  # models in which a blocking audit found rows
         self._batches = 1  # the most that a model has
-        self._rounds: dict[Stage, bool] | None = None  # where comparing divides the work: stage -> all of it is done
-        click.get_current_context().call_on_close(self._stop)  # a bar that is left alone keeps the cursor hidden
+        self._rounds: dict[Stage, bool] | None = None  # if comparisons divide the work: stage -> all of it is done
+        click.get_current_context().call_on_close(self._stop)  # an open bar would keep the cursor hidden
 
     def lint(self, violations: Sequence[Violation]) -> None:
-        """Each broken rule with its place, as editors and CI make it a link."""
+        """Print each violation with its place, as a link for editors and CI."""
         for violation in violations:
             word, style = ("Error", "bold red") if violation.blocking else ("Warning", "bold yellow")
             where = f"{violation.place}:{violation.place.column}" if violation.place.column else str(violation.place)
             self._line(Text.assemble((f"{word}: ", style), f"{where}: {violation.rule}: {violation.message}"))
 
     def tests(self, results: Sequence[TestResult], seconds: float, *, verbose: bool = False) -> None:
-        """How the unit tests went."""
         show_tests(self.console, results, seconds, verbose=verbose)
 
     def plan(self, plan: Plan, estimates: Mapping[str, Estimate]) -> None:
-        """The plan as trees and diffs, with what it costs."""
         self._plan, self._rounds = plan, {} if plan.comparisons else None
         self.console.print(plan_text(plan, estimates, diffs=self.diffs))
 
     def revise_plan(self, plan: Plan, estimates: Mapping[str, Estimate]) -> None:
-        """What comparing tables made needless, when the plan is carried out."""
+        """Print which computations the comparison of tables saved, once the plan is carried out."""
         self.finish()
         if text := savings_text(plan, estimates):
             self.console.print()
             self._line(text)
 
     def due(self, plan: Plan, estimates: Mapping[str, Estimate]) -> None:
-        """What a run would compute."""
         self._plan = plan
         self.console.print(due_text(plan, estimates))
 
     def show(self, what: RenderableType) -> None:
-        """Something of several lines."""
         self.console.print(what)
 
     def explain(self, plan: Plan) -> None:
-        """What applying the plan would do."""
         if not plan.is_empty:
             from mergeplan.planner.cli.texts.explanation import explanation
 
@@ -126,15 +121,12 @@ class Terminal:
         return answer.lower() == "y"
 
     def say(self, text: str) -> None:
-        """A sentence."""
         self.console.print(Text(text), soft_wrap=True)
 
     def warn(self, message: str) -> None:
-        """Something that went wrong beside the plan."""
         self._line(Text.assemble(("Warning: ", "bold yellow"), message))
 
     def event(self, event: events.Event) -> None:
-        """What happens while a plan is applied."""
         match event:
             case events.StageStarted(stage, total):
                 self._begin(stage, total)
@@ -152,7 +144,7 @@ class Terminal:
                 self._batches = max(self._batches, batches)
                 self._expect(batches - 1)  # the stage counted the model as one
             case events.ModelFailed(model, message):
-                # What an audit found was reported when it was found.
+                # An audit's result was reported when it ran.
                 text = f"{model} failed" if model in self._audited else f"{model}: {message}"
                 self._line(Text.assemble(("✘ ", "red"), text))
                 self._failed = True
@@ -176,7 +168,7 @@ class Terminal:
             case events.RestatedThemselves(models):
                 self._line(Text(f"Restated by their own cron: {', '.join(models)}."))
             case events.EnvironmentTouched():
-                if self._plan is None or self._plan.restatement is None:  # else the plan has named it
+                if self._plan is None or self._plan.restatement is None:  # else the plan names it
                     self._line(Text(f"- {restatement_effect_text(event)}", style="dim"))
             case events.TableDropped(table):
                 self._line(Text(f"dropped {table}"))
@@ -184,7 +176,7 @@ class Terminal:
                 self._promotion(event)
 
     def _promotion(self, event: events.Event) -> None:
-        """What becomes of promotions, now or after a crash."""
+        """Print an event of a promotion, now or after a crash."""
         match event:
             case events.PromotionFound(environment, _):
                 self.console.print(f"Finishing the promotion of `{environment}` that was interrupted.")
@@ -203,19 +195,18 @@ class Terminal:
                 pass
 
     def finish(self) -> None:
-        """Close what is still open."""
         self._end()
         self._end_rounds()
 
     def conclude(self, outcome: Outcome) -> None:
-        """The last line: what was computed, and how long it took."""
+        """Print the last line: what was computed, and how long it took."""
         if self._began is not None:
             self.say(f"\n{closing_text(outcome, self._computed, monotonic() - self._began)}")
 
     def _skip(self, stage: Stage, reason: str) -> None:
         self._end()
         if self._rounds is not None and stage is not Stage.PROMOTE:
-            return  # there was something in another round, or it is reported when the rounds end
+            return  # another round had work, or it is reported when the rounds end
         self._end_rounds()
         where = f"`{self._plan.environment}`" if self._plan else "the environment"
         stays = f"SKIP: {where} stays as it was, because {reason}"
@@ -252,12 +243,12 @@ class Terminal:
             self.console.print(f"\n[green]✔[/green] {BARS[stage][1]}")
 
     def _end_rounds(self) -> None:
-        """The ticks of stages that came more than once: each is given when nothing of it can follow."""
+        """Print the ticks of stages that came more than once, when they are complete."""
         if self._rounds is None:
             return
         rounds, self._rounds = self._rounds, None
         if self._failed:
-            return  # what waited was not begun
+            return  # the waiting stages were not begun
         self.console.print()
         for stage in (Stage.CREATE, Stage.BACKFILL, Stage.COMPARE):
             if rounds.get(stage):

@@ -1,4 +1,4 @@
-"""The project that a verb is about: its options, what the environment and standard input say, and its signals."""
+"""The project of a verb: its options, settings from the environment and standard input, and its signals."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ R = TypeVar("R")
 
 
 def workspace(command: Callable[P, R]) -> Callable[P, R]:
-    """The options that say which project a verb is about."""
+    """Add the options that name the project of a verb."""
     folder = click.Path(path_type=Path)
     command = click.option("--gateway", help="The gateway to use instead of the project's default.")(command)
     where = click.option(
@@ -38,7 +38,7 @@ def workspace(command: Callable[P, R]) -> Callable[P, R]:
 
 
 def _one_folder(context: click.Context, option: click.Parameter, paths: tuple[Path, ...]) -> Path:
-    """The folder; wrong usage for several: if the last one alone counted, a plan would remove the others' models."""
+    """Return the folder; raise UsageError for several, because the last one's plan would remove the others' models."""
     if len(paths) > 1:
         hint = "Plan each by itself, with `project: NAME` in its config.yaml; what it reads of others is external."
         raise click.UsageError(f"`-p` is given twice: one project is planned at a time. {hint}")
@@ -46,11 +46,14 @@ def _one_folder(context: click.Context, option: click.Parameter, paths: tuple[Pa
 
 
 def settings(root: Path, gateway: str | None) -> SessionSettings:
-    """What the environment says of a project; of what may hold a password nothing is left there, for project code runs
-    as the same user. `-` stands for a line of standard input, in the order of these names."""
+    """Return the settings of a project from the environment.
+
+    Values that may hold a password are removed from there, because project code runs as the same user. `-` means a
+    line of standard input, in the order of these names.
+    """
     options = settings_of(os.environ, root, gateway)
     if options.state_url or options.openlineage_key:
-        hide_process()  # project code of another run may be under way as the same user
+        hide_process()  # project code of another run may run as the same user
     os.environ.pop(STATE_URL, "")
     os.environ.pop(OPENLINEAGE_KEY, "")
     url, key = (sys.stdin.readline().strip() if v == "-" else v for v in (options.state_url, options.openlineage_key))
@@ -67,11 +70,11 @@ def open_workspace(
     on_event: Emit = print_to_stderr,
     only_looks: bool = False,
 ) -> Iterator[Workspace]:
-    """The workspace of a folder, now or at another moment; RequestError when it is no folder.
+    """Open the workspace of a folder, now or at another moment; raise RequestError if it is no folder.
 
-    What a crash left half promoted is finished when the state is first used; a verb that `only_looks` leaves it and
-    reports it. How Spark is opened may be given to `cli.main.run`. SIGINT and SIGTERM end what Spark is doing, and with
-    it the verb; SIGUSR1 too, but for what a Spark Connect server goes on with.
+    A promotion that a crash interrupted is finished when the state is first used; a verb that `only_looks` leaves it
+    and reports it. `cli.main.run` may pass the function that opens Spark. SIGINT and SIGTERM end what Spark is doing,
+    and with it the verb. SIGUSR1 does so too, except for work that a Spark Connect server continues.
     """
     if not root.is_dir():
         raise RequestError(f"There is no folder `{root}`.")

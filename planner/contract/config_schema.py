@@ -31,7 +31,7 @@ def config_schema(bot: type[BaseModel] | None = None, without_effect: frozenset[
 
 
 def _or_from_environment(node: Any) -> Any:
-    """The schema with every number and boolean also as text in double braces."""
+    """Return the schema in which every number and boolean may also be text in double braces."""
     if isinstance(node, list):
         return [_or_from_environment(child) for child in node]
     if not isinstance(node, dict):

@@ -1,4 +1,4 @@
-"""The catalog as the contract shows it."""
+"""Conversion of the catalog to the contract's objects."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from mergeplan.planner.project.lineage import Node
 
 
 def catalog_view(catalog: Catalog) -> rows.CatalogView:
-    """The whole catalog."""
     unused = catalog.unused_columns
     return rows.CatalogView(
         project=catalog.project,
@@ -35,7 +34,6 @@ def catalog_view(catalog: Catalog) -> rows.CatalogView:
 
 
 def model_row(model: CatalogModel) -> rows.CatalogModelRow:
-    """A model of the catalog."""
     declared, columns = model.declared, model.columns
     return rows.CatalogModelRow(
         name=model.name,
@@ -75,7 +73,6 @@ def model_row(model: CatalogModel) -> rows.CatalogModelRow:
 
 
 def unused_rows(columns: Iterable[UnusedColumn]) -> tuple[rows.UnusedColumnRow, ...]:
-    """Columns that nothing needs."""
     return tuple(
         rows.UnusedColumnRow(model=c.model, column=c.column, path=c.place.path, line=c.place.line, named_by=c.named_by)
         for c in columns

@@ -1,4 +1,4 @@
-"""What went wrong, as the lines that tell it."""
+"""Conversion of errors to the contract's lines."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from mergeplan.planner.errors import AuditFailed, Located, MergeplanError
 
 
 def split_place(location: Located | None) -> tuple[str, int, int]:
-    """Path, line and column; `""` and 0 where there is no place."""
+    """Return path, line and column; `""` and 0 if there is no place."""
     place = location.place if location else None
     return (place.path, place.line, place.column) if place else ("", 0, 0)
 
 
 def error_line(error: MergeplanError, exit_code: int | None = None) -> ErrorLine:
-    """An error; with its own exit code unless it is one of several that end the verb together."""
+    """Return the line of an error; with its own exit code unless it is one of several that end the verb together."""
     path, line, column = split_place(error.located)
     about = error if isinstance(error, AuditFailed) else None
     return ErrorLine(

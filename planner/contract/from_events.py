@@ -1,4 +1,4 @@
-"""What happens while a plan is applied, and what checks found, as the lines that tell it."""
+"""Conversion of events of an apply, and of results of checks, to the contract's lines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mergeplan.planner.errors import Located
 
 
 def event_line(event: events.Event) -> Line | None:
-    """The line of an event; None for an event that has none, or whose place is not in it, as an audit's."""
+    """Return the line of an event; None if it has none, or if it lacks the place, as an audit's."""
     match event:
         case events.StageStarted(stage, total, ui):
             return lines.StageLine(name=str(stage), total=total, spark_ui=ui)
@@ -51,7 +51,7 @@ def event_line(event: events.Event) -> Line | None:
 
 
 def _promotion_line(event: events.Event) -> Line | None:
-    """The line of what is waited for, and of a promotion that did not come to its end."""
+    """Return the line of an awaited table or batch, or of an unfinished promotion."""
     match event:
         case events.TableAwaited(model, table, holder):
             return lines.WaitingLine(model=model, table=table, holder=holder)
@@ -72,7 +72,6 @@ def _promotion_line(event: events.Event) -> Line | None:
 
 
 def batch_line(event: events.BatchDone) -> lines.BatchLine:
-    """A batch that was written."""
     return lines.BatchLine(
         model=event.model,
         index=event.index,
@@ -87,7 +86,7 @@ def batch_line(event: events.BatchDone) -> lines.BatchLine:
 
 
 def audit_found(model: str, result: AuditResult, place: Located | None) -> lines.AuditRow:
-    """What an audit found, at the place where it is asked for."""
+    """Return the row of an audit's result, at the place where the model names the audit."""
     path, line, _ = split_place(place)
     return lines.AuditRow(
         model=model,
@@ -106,7 +105,6 @@ def audit_found(model: str, result: AuditResult, place: Located | None) -> lines
 
 
 def lint_line(violation: Violation) -> lines.LintLine:
-    """A rule that is broken."""
     path, line, column = split_place(violation.place)
     return lines.LintLine(
         rule=violation.rule,
@@ -120,7 +118,6 @@ def lint_line(violation: Violation) -> lines.LintLine:
 
 
 def test_line(result: TestResult) -> lines.TestLine:
-    """A unit test that ended."""
     test = result.test
     return lines.TestLine(
         name=test.name,
@@ -133,7 +130,7 @@ def test_line(result: TestResult) -> lines.TestLine:
 
 
 def promotion_of(outcome: Outcome) -> PromotionRow | None:
-    """What a promotion did and what it took; None where no view moved."""
+    """Return what a promotion did and its costs; None if no view moved."""
     done = outcome.promoted
     if done is None:
         return None
@@ -146,15 +143,13 @@ def promotion_of(outcome: Outcome) -> PromotionRow | None:
 
 
 def view_counts(event: events.Promoted) -> ViewCounts:
-    """Views by what became of them."""
     return ViewCounts(added=event.added, swapped=event.swapped, dropped=event.dropped, unchanged=event.unchanged)
 
 
 def backfill_of(outcome: Outcome) -> BackfillCounts:
-    """What was computed."""
     return BackfillCounts(rows=outcome.filled.rows, batches=outcome.filled.batches)
 
 
 def sample(rows: Rows) -> Sample:
-    """Rows as JSON can say them."""
+    """Return rows with cells that JSON can represent."""
     return Sample(columns=tuple(rows.columns), rows=tuple(tuple(plain(cell) for cell in row) for row in rows.rows))

@@ -1,4 +1,4 @@
-"""An environment's revisions, and a rollback to one of them, as the contract shows them."""
+"""Conversion of an environment's revisions, and of a rollback to one of them, to the contract's objects."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from mergeplan.planner.state.passed.audit_results import RecordedAudit
 
 
 def revision_row(row: Revision) -> RevisionRow:
-    """A revision of an environment."""
     return RevisionRow(
         revision=row.revision,
         action=str(row.action),
@@ -25,7 +24,6 @@ def revision_row(row: Revision) -> RevisionRow:
 
 
 def audit_history_row(result: RecordedAudit) -> AuditHistoryRow:
-    """A recorded result of an audit."""
     return AuditHistoryRow(
         at=result.at.isoformat(timespec="seconds") if result.at else "",
         model=result.model,
@@ -40,7 +38,6 @@ def audit_history_row(result: RecordedAudit) -> AuditHistoryRow:
 
 
 def environment_row(environment: Environment) -> EnvironmentRow:
-    """An environment."""
     return EnvironmentRow(
         name=environment.name,
         revision=environment.revision,
@@ -53,7 +50,6 @@ def environment_row(environment: Environment) -> EnvironmentRow:
 
 
 def rollback_view(plan: RollbackPlan) -> RollbackView:
-    """A rollback with everything a reader needs to show it."""
     return RollbackView(
         environment=plan.old.name,
         revision=plan.old.revision,

@@ -1,4 +1,4 @@
-"""A plan of ours as the contract shows it."""
+"""Conversion of a plan to the contract's objects."""
 
 from __future__ import annotations
 
@@ -36,7 +36,6 @@ from mergeplan.planner.plan.witness.check import Check
 
 
 def plan_view(plan: Plan, estimates: Mapping[str, Estimate]) -> PlanView:
-    """The plan with everything a reader needs to show it."""
     return PlanView(
         id=plan.id,
         digest=plan.digest,
@@ -74,8 +73,11 @@ def plan_view(plan: Plan, estimates: Mapping[str, Estimate]) -> PlanView:
 def final_plan_view(
     shown_plan: PlanView, plan: Plan, estimates: Mapping[str, Estimate], copied_spans: Mapping[str, Spans]
 ) -> PlanView:
-    """A plan as it was in the end, under the id of the plan that was shown: with the time that was computed, which is
-    missing no more, less the models that were skipped since their inputs hold the same rows."""
+    """Return a plan in its final form, under the id of the plan that was shown.
+
+    It contains the time that was computed, which is no longer missing. Models that were skipped, because their inputs
+    hold the same rows, have none.
+    """
     asked = {model.name: model.intervals for model in shown_plan.models}
     final = plan_view(plan, estimates)
     models = (
@@ -97,12 +99,11 @@ def final_plan_view(
 
 
 def diff_row(model: ModelChange) -> DiffRow:
-    """A change of a plan as a difference between two environments."""
     return DiffRow(**{key: getattr(model, key) for key in DiffRow.model_fields})
 
 
 def span(interval: Interval) -> Span:
-    """Half-open, as days where it is made of whole days."""
+    """Return a half-open interval, as days if it is made of whole days."""
     form = (
         "%Y-%m-%d"
         if interval.start.time() == interval.end.time() == interval.start.min.time()
@@ -112,7 +113,6 @@ def span(interval: Interval) -> Span:
 
 
 def spans(timeline: Timeline) -> Spans:
-    """Each interval of a timeline."""
     return tuple(span(interval) for interval in timeline)
 
 
@@ -168,7 +168,7 @@ def _refusal_row(file: RefusedFile) -> RefusedRow:
 
 
 def _estimate(estimate: Estimate) -> CostEstimate:
-    """What is not known is 0."""
+    """Return the estimate with 0 for what is unknown."""
     known = {"statistics": estimate.bytes, "batches": estimate.seconds}
     basis = tuple(name for name, cost in known.items() if cost is not None)
     seconds = round(estimate.seconds or 0, 3)
@@ -194,7 +194,6 @@ def _restatement(restatement: Restatement) -> RestatementView:
 def environment_impact(
     environment: str, shared_models: tuple[str, ...], outdated_models: tuple[str, ...]
 ) -> TouchedEnvironment:
-    """What another environment feels of a restatement."""
     return TouchedEnvironment(environment=environment, shared=tuple(shared_models), outdated=tuple(outdated_models))
 
 

@@ -17,7 +17,6 @@ from mergeplan.planner.project.lineage import Lineage, Node
 
 
 def table_difference(diff: TableDiff) -> tables.TableDifference:
-    """How two tables differ."""
     return tables.TableDifference(
         model=diff.model or None,
         first=diff.names[0],
@@ -33,7 +32,6 @@ def table_difference(diff: TableDiff) -> tables.TableDifference:
 
 
 def data_difference(diff: ModelDiff) -> tables.DataDifference:
-    """Return what a change does to the rows of a model."""
     return tables.DataDifference(
         model=diff.model,
         columns_differ=_schema(diff.schema),
@@ -56,7 +54,6 @@ def data_difference(diff: ModelDiff) -> tables.DataDifference:
 
 
 def physical_plan_row(diff: PhysicalDiff) -> PhysicalPlanRow:
-    """Return what an edit does to the physical plan of a model's query."""
     changes = (
         PhysicalChangeRow(
             cost=str(change.cost),

@@ -124,8 +124,7 @@ class ComparedLine(Data):
 
 
 class RestatingLine(Data):
-    """By their own cron it is time that these models restate: their last intervals count as missing
-    ([scheduling](guides/scheduling.md))."""
+    """A restatement of models is due by its cron: see [scheduling](guides/scheduling.md)."""
 
     event: Literal["restating"] = "restating"
     models: Names = Field(description="the models")
@@ -230,8 +229,7 @@ class DroppedLine(Data):
 
 
 class RefutedLine(Data):
-    """Spark's analyzer disagrees with the rules about a model that they keep: it is computed anew, and the rules have a
-    defect."""
+    """Spark's analyzer denies that a model may be kept: it is recomputed, and a rule has a defect."""
 
     event: Literal["refuted"] = "refuted"
     model: str = Field(description="the model")

@@ -32,7 +32,6 @@ OTHER = "{cost}: {after}; before, {before}."  # a cost that a newer planner repo
 
 
 def is_worse(change: PhysicalChangeRow) -> bool:
-    """Return True when the query has the cost more often than before."""
     return change.after > change.before
 
 

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from mergeplan.planner.model.model import Column
 
-SCHEMA = "global_temp"  # in which stand-ins are, as temporary views
+SCHEMA = "global_temp"  # the schema of the stand-ins, which are temporary views
 OLD, NEW = "__as_before", "__as_planned"  # how the names end of an empty table's columns that one side alone reads
 
 
@@ -29,9 +29,10 @@ class TableView:
 
 @dataclass(frozen=True)
 class QueryPair:
-    """Two queries to compare; `columns` are those of their outputs that count, None: all of them, in their order.
+    """Two queries to compare.
 
-    Without `first` only the columns of `second` are asked for. With `ordered` the order of the rows counts too.
+    `columns` are the output columns to compare; None means all of them, in their order. Without `first`, only the
+    columns of `second` are requested. With `ordered`, the order of the rows counts too.
     """
 
     first: str
@@ -42,19 +43,25 @@ class QueryPair:
 
 @dataclass(frozen=True)
 class Analysis:
-    """Queries to compare, and all that they read; a view reads only tables and the views before it."""
+    """The queries to compare, with the tables and views that they read.
+
+    A view reads only tables and the views before it. `settings` are those of the session that runs the queries, if the
+    comparing session has others.
+    """
 
     tables: tuple[EmptyTable, ...]
     views: tuple[TableView, ...]
     pairs: tuple[QueryPair, ...]
+    settings: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
 class PairResult:
-    """What Spark's analyzer says of two queries.
+    """The verdict of Spark's analyzer on two queries.
 
-    `error` is what it refuses; else `same` says that both plans are one, and `first_reads` and `second_reads` name the
-    columns of empty tables that each of the plans reads and that one side alone has.
+    `error` is Spark's reason if it refuses a query. Otherwise `same` says that both plans are one. `first_reads` and
+    `second_reads` name the columns of empty tables that each plan reads and that only one side has. `unknown` is the
+    reason if there is no verdict.
     """
 
     same: bool = False
@@ -63,6 +70,7 @@ class PairResult:
     error: str = ""
     first_reads: tuple[str, ...] = ()
     second_reads: tuple[str, ...] = ()
+    unknown: str = ""
     rules: tuple[str, ...] = ()  # by which the plans are the same, where Spark's own comparison finds them to differ
 
 
@@ -70,4 +78,4 @@ class Analyzer(Protocol):
     """Spark's analyzer and optimizer."""
 
     def compare(self, analysis: Analysis) -> tuple[PairResult, ...]:
-        """Return what Spark says of each pair; QueryError when a table or a view cannot be made."""
+        """Return Spark's verdict on each pair; raise QueryError if a table or a view cannot be created."""

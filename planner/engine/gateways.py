@@ -33,8 +33,10 @@ from mergeplan.planner.snapshot.content_hash import ColumnSet, Found
 
 
 class Gateways:
-    """The project's own engine, whose tables are each written by the engine of their gateway; `same` are names of the
-    project's own gateway."""
+    """The project's own engine, with the engines of other gateways, which write the tables of their models.
+
+    `same` are names of the project's own gateway.
+    """
 
     def __init__(self, own: Engine, same: Collection[str], open_other: Callable[[str], Engine]) -> None:
         self._own, self._same, self._open_other = own, {"", *same}, open_other
@@ -53,7 +55,7 @@ class Gateways:
         return self._own.catalog
 
     def engine_for(self, gateway: str) -> Engine:
-        """The engine of a gateway, opened when it is first asked for; '' is the project's own."""
+        """Return the engine of a gateway, opened on first use; '' is the project's own."""
         if gateway in self._same:
             return self._own
         with self._lock:
@@ -62,21 +64,21 @@ class Gateways:
             return self._others[gateway]
 
     def open_engines(self) -> list[Engine]:
-        """The engines that are open, the project's own first."""
+        """Return the open engines, the project's own first."""
         return [self._own, *self._others.values()]
 
     def separate_session(self, before: Sequence[str], after: Sequence[str]) -> AbstractContextManager[None]:
-        """A session of this thread's own, on the project's own gateway."""
+        """Return a context in which this thread has its own session, on the project's own gateway."""
         return self._own.separate_session(before, after)
 
     @property
     def outlasts(self) -> bool:
-        """True where the project's own gateway goes on with a write when its planner has gone."""
+        """True if the project's own gateway continues a write when its planner has gone."""
         return self._own.outlasts
 
     @property
     def goes_on(self) -> bool:
-        """True while a write is under way, on any gateway, that goes on when this process ends."""
+        """True while any gateway runs a write that continues when this process ends."""
         return any(engine.goes_on for engine in self.open_engines())
 
     @property
@@ -85,48 +87,48 @@ class Gateways:
         return any(engine.is_lost for engine in self.open_engines())
 
     def reattaching(self, operations: Operations) -> AbstractContextManager[None]:
-        """A context in which writes on the project's own gateway are written down and found again."""
+        """Return a context in which writes on the project's own gateway are recorded and found again."""
         return self._own.reattaching(operations)
 
     def end_operation(self, operation: Operation) -> None:
-        """End an operation, on whichever open gateway began it."""
+        """End an operation, whichever open gateway began it."""
         for engine in self.open_engines():
             engine.end_operation(operation)
 
     def schema(self, sql: str) -> tuple[Column, ...]:
-        """The columns that a query would return on the project's own gateway."""
+        """Return the columns of a query on the project's own gateway."""
         return self._own.schema(sql)
 
     def reads(self, sql: str) -> frozenset[str] | None:
-        """The names that a query reads from, by the parser of the project's own gateway."""
+        """Return the names that a query reads from, by the parser of the project's own gateway."""
         return self._own.reads(sql)
 
     def dry_run(self, sql: str) -> tuple[tuple[Column, ...], frozenset[str]]:
-        """The columns of a query and the names that it reads from, on the project's own gateway."""
+        """Return the columns of a query and the names that it reads from, on the project's own gateway."""
         return self._own.dry_run(sql)
 
     def fetch(self, sql: str, limit: int | None = None) -> Rows:
-        """The rows of a query on the project's own gateway."""
+        """Return the rows of a query on the project's own gateway."""
         return self._own.fetch(sql, limit)
 
     def scan_bytes(self, sql: str) -> int | None:
-        """How many bytes a query would read on the project's own gateway."""
+        """Return how many bytes a query would read on the project's own gateway."""
         return self._own.scan_bytes(sql)
 
     def explain(self, sql: str) -> str:
-        """The physical plan of a query on the project's own gateway."""
+        """Return the physical plan of a query on the project's own gateway."""
         return self._own.explain(sql)
 
-    def compare_queries(self, analysis: Analysis) -> tuple[PairResult, ...] | None:
-        """What the analyzer of the project's own Spark says of pairs of queries."""
-        return self._own.compare_queries(analysis)
+    def compare_queries(self, analysis: Analysis, *, may_start: bool = True) -> tuple[PairResult, ...] | None:
+        """Return the verdict of the project's own Spark on pairs of queries."""
+        return self._own.compare_queries(analysis, may_start=may_start)
 
     def connect_project(self, path: Path, *, python: bool) -> ProjectConnection:
-        """A connection of project code to the project's own gateway."""
+        """Return a connection of project code to the project's own gateway."""
         return self._own.connect_project(path, python=python)
 
     def jobs(self) -> int:
-        """Those of all gateways."""
+        """Return the number of jobs on all gateways."""
         return sum(engine.jobs() for engine in self.open_engines())
 
     def cancel(self) -> None:
@@ -135,22 +137,22 @@ class Gateways:
             engine.cancel()
 
     def close(self) -> None:
-        """Let go of every gateway, the others first."""
+        """Close every gateway, the others first."""
         for engine in reversed(self.open_engines()):
             engine.close()
 
 
 class RoutedTables:
-    """The tables of several gateways: what is about a table is asked of its gateway.
+    """The tables of several gateways: each verb on a table goes to its gateway.
 
-    What one Spark has written another may remember otherwise: each of the others that is open has to forget.
+    One Spark may remember what another one has overwritten: every other open engine has to forget it.
     """
 
     def __init__(self, gateways: Gateways) -> None:
         self._gateways = gateways
 
     def create(self, table: Table) -> bool:
-        """Create the table on its gateway; nobody has anything to forget yet."""
+        """Create the table on its gateway; no other engine remembers it yet."""
         return self._store_of(table).create(table)
 
     def take_over(self, table: Table, old: str, rows: Timeline) -> None:
@@ -192,15 +194,15 @@ class RoutedTables:
         return self._store_of(table).contents(table, column_sets, interval)
 
     def files(self, name: str, where: str = "") -> TableFiles | None:
-        """The files of a table, as the project's own gateway sees them."""
+        """Return the files of a table, as the project's own gateway sees them."""
         return self._gateways.engine_for("").tables.files(name, where)
 
     def version(self, name: str) -> str:
-        """What the project's own gateway tells a table's state by."""
+        """Return the version of a table's content, as the project's own gateway sees it."""
         return self._gateways.engine_for("").tables.version(name)
 
     def refresh(self, name: str) -> None:
-        """Forget what the project's own gateway remembers of a table's files."""
+        """Forget the files of a table that the project's own gateway remembers."""
         self._gateways.engine_for("").tables.refresh(name)
 
     def expire(self, name: str, keep: timedelta, now: datetime) -> Expiry:

@@ -1,4 +1,4 @@
-"""What mergeplan asks of a Spark: a dozen verbs, its tables, its catalog, and the data they speak in.
+"""The interface to a Spark: a dozen verbs, its tables, its catalog, and the data that they exchange.
 
 Names are `schema.object`, already validated. SQL texts are Spark SQL over physical names.
 """
@@ -27,11 +27,11 @@ Merge = Callable[[str], str]  # from the name of a table or view to the SQL of a
 
 @dataclass(frozen=True)
 class MergeInto:
-    """A merge as a format may do it in one statement, with the table as `target` and the batch's rows as `source`.
+    """A merge as one statement of a format, with the table as `target` and the batch's rows as `source`.
 
-    `rows` (SQL) are those rows, no two of which meet one row; `on` says which row meets which, `matched` are its WHENs:
-    without any, a row that is met takes all values. Of the rows that meet none those are added for which `added` holds.
-    `mark` is a column (text) of the rows that the table does not have, '' for none.
+    `rows` (SQL) are the rows of the batch; no two of them match the same row. `on` is the condition of a match,
+    `matched` are the WHENs; without any, a matched row takes all values. A row without a match is added if `added`
+    holds. `mark` is a column (text) of the rows that the table does not have, '' for none.
     """
 
     rows: str
@@ -43,12 +43,12 @@ class MergeInto:
 
 @dataclass(frozen=True)
 class Connection:
-    """Which Spark to use: none named means a local one with the embedded catalog.
+    """The Spark to use; without a name it is a local one with the embedded catalog.
 
     `remote` is a Spark Connect address, `master` a cluster's, `conf` are Spark settings, `config_dir` holds
     `hive-site.xml`, `spark-defaults.conf` and the like, `catalog` is the catalog to work in. `formats` are the table
-    formats beside parquet and ORC that it has to know in Spark's own catalog, `apart` those in catalogs of their own,
-    `jars_dir` is a folder with their jars. `functions` are those that SQL may call beside Spark's own.
+    formats beside parquet and ORC that Spark's own catalog has to know, `apart` those in separate catalogs, `jars_dir`
+    is a folder with their jars. `functions` are those that SQL may call beside Spark's own.
     """
 
     conf: tuple[tuple[str, str], ...] = ()
@@ -60,14 +60,17 @@ class Connection:
     apart: tuple[str, ...] = ()
     jars_dir: str | None = None
     comments: bool = True  # tables, views and columns are commented
-    serves: bool = False  # a Spark of our own lets other processes of this machine in, who know its token
+    serves: bool = False  # our own Spark admits other processes of this machine that know its token
     functions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Server:
-    """How a Spark is reached from outside: a Spark Connect address with its token, the settings of its
-    sessions, and whether its Python workers are known to be isolated."""
+    """The access to a Spark from another process.
+
+    `url` is a Spark Connect address with its token, `conf` are the settings of its sessions. `isolated` says that its
+    Python workers are known to be isolated.
+    """
 
     url: str
     conf: tuple[tuple[str, str], ...] = ()
@@ -77,8 +80,10 @@ class Server:
 
 @dataclass(frozen=True)
 class Operation:
-    """A write that a Spark Connect server carries out, with its client or without: the server's address without its
-    token, the session and the operation by their ids."""
+    """A write that a Spark Connect server carries out, with or without its client.
+
+    `server` is the address without its token; `session` and `id` are the ids of the session and of the operation.
+    """
 
     server: str
     session: str
@@ -86,30 +91,31 @@ class Operation:
 
 
 class OperationGone(Exception):
-    """The server does not know this operation any more."""
+    """The server no longer knows this operation."""
 
 
 class Operations(Protocol):
-    """The operations of one batch, as they are written down: each before it begins."""
+    """The recorded operations of one batch, each recorded before it begins."""
 
     def take_leftover(self, request_key: str) -> Operation | None:
-        """The one that an earlier run began for this very request (a digest), None without; others are ended."""
+        """Return the operation that an earlier run began for this request (a digest), or None; end all others."""
 
     def begin(self, request_key: str, operation: Operation) -> None:
-        """Write down that this one begins now."""
+        """Record that this operation begins now."""
 
     def report_resumed(self) -> None:
-        """The one that was left is waited for."""
+        """Report that the leftover operation is waited for."""
 
     def report_repeated(self) -> None:
-        """The one that was left has failed, or Spark does not know it any more: another one is begun for the same."""
+        """Report that the leftover operation failed or is unknown to Spark, and that another one begins."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What project code may do on Spark: read these tables, and leave its rows in global views `PREFIX_0` and so on.
+    """The tables that project code may read on Spark, and the prefix of the global views for its rows.
 
-    `inputs` are temporary views that are made for it first, name -> query; '' is no prefix.
+    The views are named `PREFIX_0` and so on; '' is no prefix. `inputs` are temporary views (name -> query) that are
+    created for it first.
     """
 
     tables: tuple[str, ...] = ()
@@ -118,18 +124,18 @@ class Reading:
 
 
 class ProjectConnection(Protocol):
-    """The connection of one child with project code to Spark, for relations alone; nothing passes before `admit`."""
+    """The connection of one child with project code to Spark, for relations only; nothing passes before `admit`."""
 
     session: str  # of Spark Connect, which the child uses
 
     def admit(self, reading: Reading) -> None:
-        """From now on let project code read these tables and leave its rows in views of this prefix."""
+        """Let project code read these tables and leave its rows in views of this prefix, from now on."""
 
     def refuse(self) -> tuple[str, ...]:
-        """From now on let nothing through; the global views that were made since `admit`."""
+        """Let nothing through from now on, and return the global views that were created since `admit`."""
 
     def close(self) -> None:
-        """End the session, and what runs in it."""
+        """End the session and everything that runs in it."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +148,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Written:
-    """What one write did."""
+    """The result of one write."""
 
     rows: int
     partitions: tuple[str, ...] = ()
@@ -150,14 +156,14 @@ class Written:
 
 @dataclass(frozen=True)
 class Expiry:
-    """What became of a table's old versions: `removed`, or `kept` and why; neither where none was to be removed."""
+    """The result of an expiry: versions were `removed`, or `kept` with the reason, or there was none to remove."""
 
     removed: bool = False
     kept: str = ""
 
 
 class Stands(Enum):
-    """What stands in the place of a view, as far as the caller knows; what is not so costs a question, and no more."""
+    """The object under a view's name, as far as the caller knows; a wrong guess only costs a query."""
 
     UNKNOWN = auto()
     NOTHING = auto()
@@ -168,9 +174,9 @@ class Stands(Enum):
 class ViewText:
     """A view: its query, its comment and its properties.
 
-    `columns`, when given, are all of the query's, and are commented. A comment that is none of `ours`, which were
-    written for earlier promotions, was written by a person: where there is no other to write, it stays. With `reads`,
-    a view that stands in its place and does not read a table of which the name begins so is of others, and not touched.
+    `columns`, if given, are all columns of the query, with comments. `ours` are the comments of earlier promotions. Any
+    other comment was written by a person, and stays if there is no new one. With `reads`, an existing view that reads
+    no table whose name begins with it belongs to others and is not touched.
     """
 
     name: str
@@ -185,11 +191,11 @@ class ViewText:
 
 @dataclass(frozen=True)
 class Standing:
-    """What stands under a name that we did not give: a table, or a view.
+    """An existing table or view under a name that mergeplan did not give.
 
-    `format` is that of its files, in lower case, and '' for a view; a view that cannot be read has no columns.
-    `partitioned_by` are columns, () as well where the table is cut by anything else. `follows` says that its files lie
-    where its name says: renamed, they are moved.
+    `format` is that of its files, in lower case, and '' for a view. A view that cannot be read has no columns.
+    `partitioned_by` are columns; () also if the table is partitioned by anything else. `follows` says that its name
+    determines where its files are: a rename moves them.
     """
 
     name: str
@@ -204,88 +210,94 @@ class Standing:
 class TableStore(Protocol):
     """Physical tables: created, filled batch by batch, compared and dropped, each as its format does it.
 
-    Whatever replaces rows commits once: a reader never fails, and a killed job loses nothing.
+    Every verb that replaces rows commits once: a reader never fails, and a killed job loses nothing.
     """
 
     def create(self, table: Table) -> bool:
-        """Create the schema and the empty table; existing ones stay as they are. True when the table was not there."""
+        """Create the schema and the empty table unless they exist; return True if the table was missing."""
 
     def take_over(self, table: Table, old: str, rows: Timeline) -> None:
-        """Create the table over the files that another one, partitioned alike, points at: of these intervals, or of all
-        when it is not partitioned by time. No row is read; a column that the files lack is NULL. The other one must
-        stay for as long as this one does."""
+        """Create the table over the files of another table that is partitioned alike.
+
+        Take the files of these intervals, or all if the table is not partitioned by time. No row is read; a column that
+        the files lack is NULL. The other table must stay for as long as this one does.
+        """
 
     def replace(self, table: Table, sql: str, *, is_fresh: bool = False) -> Written:
-        """Put the query's rows in place of all rows of a table that is not partitioned by time.
+        """Replace all rows of a table that is not partitioned by time with the query's rows.
 
-        `is_fresh` says that nobody has written to the table since `create` made it, and nobody reads it yet.
+        `is_fresh` says that nothing has written to the table since `create` made it, and that nothing reads it yet.
         """
 
     def replace_interval(self, table: Table, sql: str, interval: Interval) -> Written:
-        """Put the query's rows in place of exactly the interval's partitions; days without rows end empty."""
+        """Replace exactly the interval's partitions with the query's rows; days without rows end empty."""
 
     def replace_partitions(self, table: Table, sql: str, *, first: str | None = None, others: bool = False) -> Written:
-        """Put the query's rows in place of exactly the (listed) partitions that it returns rows for.
+        """Replace exactly the (listed) partitions that the query returns rows for.
 
-        Other partitions of which `first` is the first value end empty; with `others` all of them do.
+        Other partitions whose first value is `first` end empty; with `others`, all of them do.
         """
 
     def overwrite(self, table: Table, sql: str, batch_id: str) -> Written:
-        """Put the rows of a query, which reads the table itself, in place of exactly the (listed) partitions that it
-        returns rows for, or of all rows of a table without partitions.
+        """Replace exactly the (listed) partitions that a query of the table itself returns rows for.
 
-        A batch whose id begins as that of the last one is repeated: the table is first put back to what it held before.
+        In a table without partitions, replace all rows. A batch whose id begins like that of the last one is repeated:
+        the table is first restored to what it held before.
         """
 
     def merge(self, table: Table, merge: Merge, batch_id: str, merge_into: MergeInto | None = None) -> Written:
-        """Put the rows of a merge in place of all rows: the merge is given the name of what the table held before.
+        """Replace all rows with those of a merge, which takes the name of what the table held before.
 
-        A format with a statement for it runs `merge_into` instead, which comes to the same.
+        A format with a merge statement runs the equivalent `merge_into` instead.
 
-        The first half of the `batch_id` (16 hex digits) is that of all batches which begin with what is recorded now:
-        merged again under the id that the table bears, a batch starts from what the table held before the first of
-        them, so that a batch which is repeated does nothing twice.
+        The first half of the `batch_id` (16 hex digits) is that of all batches that begin with what is recorded now. A
+        batch that is merged again under the id that the table has starts from what the table held before the first of
+        them. So a repeated batch does nothing twice.
         """
 
     def unmerge(self, table: Table, batch_id: str) -> None:
-        """Let the table hold what it held before the first batch whose id begins as this one (8 hex digits); nothing
-        when it bears no such id."""
+        """Restore the table to before the first batch whose id begins with the same 8 hex digits.
+
+        Do nothing if the table has no such id.
+        """
 
     def load(self, table: Table, rows: Sequence[Sequence[str | None]], *, is_fresh: bool = False) -> Written:
-        """Put rows of text (a seed) in place of all rows, cast to the columns' types; a bad cell is a QueryError.
+        """Replace all rows with rows of text (a seed), cast to the columns' types; raise QueryError for a bad cell.
 
         `is_fresh` is as in `replace`.
         """
 
     def contents(self, table: Table, column_sets: Sequence[ColumnSet], interval: Interval | None = None) -> Found:
-        """What the table holds, as hashes: column set -> period -> content, all in one pass over the table.
+        """Return hashes of what the table holds: column set -> period -> content, in one pass over the table.
 
-        With an interval (of a table that is partitioned by time) each of its partitions is a period, whether it holds
-        rows or not; without one the period is `WHOLE`. A set with a column that the table lacks, or of a type that
-        cannot be compared, is left out. The caller keeps others from writing the table meanwhile.
+        With an interval (of a table that is partitioned by time), each of its partitions is a period, with or without
+        rows. Without one the period is `WHOLE`. A set with a column that the table lacks, or of a type that cannot be
+        compared, is left out. The caller excludes other writers of the table meanwhile.
         """
 
     def files(self, name: str, where: str = "") -> TableFiles | None:
-        """The files of a table's rows, without reading one: to be compared with another's by `same_rows`.
+        """Return the files of a table's rows, without reading one, for a comparison by `same_rows`.
 
-        With a condition (Spark SQL) on the columns that it is partitioned by, no fewer than those of its rows. None for
-        a view, for what is not there, and where it is not known: the rows have to be read.
+        With a condition (Spark SQL) on the columns that the table is partitioned by, return at least the files of its
+        rows. Return None for a view, for a missing table, and if the files are not known: then the rows have to be
+        read.
         """
 
     def version(self, name: str) -> str:
-        """What tells what a table holds now, and how it is read, from whatever else it held or will hold.
+        """Return a text that identifies what a table holds now, and how it is read.
 
-        '' for a view, for what is not there, and for a format without a log, whose files may be written anew.
+        No other state of the table, earlier or later, has the same text. Return '' for a view, for a missing table, and
+        for a format without a log, whose files may be rewritten.
         """
 
     def refresh(self, name: str) -> None:
-        """Forget what is remembered of a table's files: another Spark has written it."""
+        """Forget the remembered files of a table: another Spark has written it."""
 
     def expire(self, name: str, keep: timedelta, now: datetime) -> Expiry:
-        """Remove the versions of a table, if it has any, that were replaced longer ago than `keep`, at least a week.
+        """Remove the versions of a table, if it has any, that were replaced longer than `keep` (a week or more) ago.
 
-        What `merge` and `unmerge` may go back to stays, or all does. The caller keeps writers away, and knows that no
-        other table stands on this one's files.
+        What `merge` and `unmerge` may go back to stays, or everything does. The caller excludes writers, and knows that
+        no other table uses this table's files.
         """
 
     def drop(self, name: str) -> None:
@@ -296,29 +308,29 @@ class Catalog(Protocol):
     """What readers see: schemas, the views in them, and comments."""
 
     def objects(self, schema: str) -> frozenset[str]:
-        """Names of the tables and views in a schema; empty when there is no such schema."""
+        """Return the names of the tables and views in a schema; none if there is no such schema."""
 
     def standing(self, name: str) -> Standing | None:
-        """What stands under a name; None when nothing does."""
+        """Return the table or view of a name; None if there is none."""
 
     def rename_table(self, old: str, new: str) -> None:
-        """Give a table another name in its schema; no row is read, but a file system may move its files."""
+        """Rename a table within its schema; no row is read, but a file system may move its files."""
 
     def swap_view(self, view: ViewText) -> bool:
-        """Point the view at its query, creating it and its schema if need be; False when it already was so.
+        """Set the query of the view, creating it and its schema if needed; return False if nothing changed.
 
-        An existing view takes its columns' comments from the table that it reads. Of properties, those that were set
-        here earlier and are no longer given go. QueryError where a table stands in its place, or a view of others.
+        An existing view takes its columns' comments from the table that it reads. Properties that were set here earlier
+        and are no longer given are removed. Raise QueryError if a table, or a view of others, has the name.
         """
 
     def comment_columns(self, table: str, columns: Sequence[Column]) -> None:
-        """Make the comments of a table's columns be these."""
+        """Set the comments of a table's columns to these."""
 
     def drop_view(self, name: str, reads: str = "") -> None:
-        """Drop the view if it exists; with `reads`, only one that reads a table of which the name begins so."""
+        """Drop the view if it exists; with `reads`, only one that reads a table whose name begins with it."""
 
     def drop_schema_if_empty(self, name: str) -> None:
-        """Drop a schema that holds nothing any more."""
+        """Drop a schema that is empty."""
 
 
 class Engine(Protocol):
@@ -333,69 +345,75 @@ class Engine(Protocol):
         """The schemas and views."""
 
     def engine_for(self, gateway: str) -> Engine:
-        """The engine that the models of a gateway are computed on; '' is the project's own."""
+        """Return the engine that computes the models of a gateway; '' is the project's own."""
 
     def separate_session(self, before: Sequence[str], after: Sequence[str]) -> AbstractContextManager[None]:
-        """A context in which this thread has a session of its own, with statements at its begin and at its end.
+        """Return a context in which this thread has its own session, with statements at its begin and its end.
 
-        Those after it do not run when it fails. Without statements there is no such session.
+        The statements at the end do not run if the context fails. Without statements there is no such session.
         """
 
     @property
     def outlasts(self) -> bool:
-        """True for a Spark that goes on with a write when its planner has gone: a Spark Connect server."""
+        """True for a Spark that continues a write when its planner has gone: a Spark Connect server."""
 
     @property
     def goes_on(self) -> bool:
-        """True while a write is under way that goes on when this process ends. It never blocks."""
+        """True while a write runs that continues when this process ends; never blocks."""
 
     @property
     def is_lost(self) -> bool:
         """True when its Spark ended, ran out of memory or stopped answering: only a new engine can go on."""
 
     def reattaching(self, operations: Operations) -> AbstractContextManager[None]:
-        """A context in which this thread's writes, where Spark goes on with them without us, are written down, and
-        those that an earlier run left are waited for in place of being begun again."""
+        """Return a context in which this thread's writes are recorded, if Spark continues them without us.
+
+        Writes that an earlier run left are waited for instead of being begun again.
+        """
 
     def end_operation(self, operation: Operation) -> None:
-        """End an operation for which nobody waits any more; where its server does not answer, it is left."""
+        """End an operation that no process waits for any more; leave it if its server does not answer."""
 
     def schema(self, sql: str) -> tuple[Column, ...]:
-        """The columns a query would return; nothing is run."""
+        """Return the columns that a query would return; run nothing."""
 
     def reads(self, sql: str) -> frozenset[str] | None:
-        """The names that Spark's own parser finds a query to read from, in lower case: tables, CTEs, temporary views.
+        """Return the names that Spark's own parser finds a query to read from: tables, CTEs, temporary views.
 
-        None where this Spark tells it only once all of them are there, and they are not. QueryError where the parser
-        refuses the query.
+        The names are in lower case. Return None if this Spark tells them only once all of them exist, and they do not.
+        Raise QueryError if the parser refuses the query.
         """
 
     def dry_run(self, sql: str) -> tuple[tuple[Column, ...], frozenset[str]]:
-        """What `schema` and `reads` say of a query whose tables are there, analysed once; nothing is run."""
+        """Return what `schema` and `reads` return for a query whose tables exist, analysed once; run nothing."""
 
     def fetch(self, sql: str, limit: int | None = None) -> Rows:
-        """Run a query and bring its rows here."""
+        """Run a query and return its rows."""
 
     def scan_bytes(self, sql: str) -> int | None:
-        """How many bytes of files a query would read; None when Spark cannot tell. Nothing is run."""
+        """Return how many bytes of files a query would read, without running it; None if Spark cannot tell."""
 
     def explain(self, sql: str) -> str:
-        """The physical plan of a query, as Spark's EXPLAIN FORMATTED shows it; no row of the query is computed."""
+        """Return the physical plan of a query, as EXPLAIN FORMATTED shows it; compute no row of the query."""
 
-    def compare_queries(self, analysis: Analysis) -> tuple[PairResult, ...] | None:
-        """Return what Spark's analyzer and optimizer say of pairs of queries over empty tables, of which nothing is
-        run; None where this Spark does not show its plans."""
+    def compare_queries(self, analysis: Analysis, *, may_start: bool = True) -> tuple[PairResult, ...] | None:
+        """Return the verdict of Spark's analyzer and optimizer on pairs of queries over empty tables.
+
+        Nothing is run. Return None if this Spark does not show its plans and no other Spark may start (`may_start`).
+        """
 
     def connect_project(self, path: Path, *, python: bool) -> ProjectConnection:
-        """A connection of project code to this Spark, at a socket file that is made for it; with `python` its functions
-        may run in Spark's workers even where these are not isolated. RequestError when this Spark lets nobody else
-        in."""
+        """Return a connection of project code to this Spark, at a socket file that is created for it.
+
+        With `python`, its functions may run in Spark's workers even if these are not isolated. Raise RequestError if
+        this Spark admits no other process.
+        """
 
     def jobs(self) -> int:
-        """How many Spark jobs this session has started so far, counted by Spark itself."""
+        """Return how many Spark jobs this session has started so far, as Spark itself counts them."""
 
     def cancel(self) -> None:
         """End what runs now; the verbs under way raise Cancelled."""
 
     def close(self) -> None:
-        """Let go of the session and of the embedded catalog."""
+        """Close the session and release the embedded catalog."""

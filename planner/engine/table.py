@@ -28,7 +28,7 @@ class PartitionColumn:
 
 @dataclass(frozen=True)
 class Partitioning(PartitionColumn):
-    """How a time-ranged table is partitioned: by the time column when it can serve as it is (a DATE).
+    """The partitioning of a time-ranged table: by the time column if that can serve as it is (a DATE).
 
     A value is the start of its unit (at most a day) in UTC, as the text that Spark lists; values sort like the time.
     """
@@ -36,15 +36,17 @@ class Partitioning(PartitionColumn):
     unit_seconds: int
 
     def bounds(self, interval: Interval) -> tuple[str, str]:
-        """The first value that an interval covers and the first after it; one that does not begin and end
-        with a unit is our defect."""
+        """Return the first value that an interval covers and the first one after it.
+
+        Raise ValueError for an interval that does not begin and end with a unit, which is our defect.
+        """
         for at in (interval.start, interval.end):
             if int(at.timestamp()) % min(self.unit_seconds, DAY):
                 raise ValueError(f"{at} does not start a unit of {self.unit_seconds} seconds")
         return self._value(interval.start), self._value(interval.end)
 
     def periods(self, interval: Interval) -> tuple[str, ...]:
-        """The value of every partition that an interval covers, in order, whether it holds rows or not."""
+        """Return the value of every partition that an interval covers, in order, with or without rows."""
         self.bounds(interval)
         return partitions(interval, self.unit_seconds)
 
@@ -60,10 +62,10 @@ def time_partitioning(
     *,
     use_hidden_column: bool = False,
 ) -> Partitioning:
-    """How a table is partitioned by its time column: by the column itself when it is a DATE, else by a hidden column.
+    """Return a table's partitioning by its time column: by the column itself if it is a DATE, else by a hidden one.
 
-    A text or a number is read with `time_format`. A table needs a column beside the one that it is partitioned
-    by, and a DATE cannot tell hours apart: both get the hidden column too, and so does who asks for it.
+    A text or a number is read with `time_format`. A table needs a column beside the one that it is partitioned by, and
+    a DATE cannot tell hours apart: both get the hidden column too, and so does `use_hidden_column`.
     """
     kind = next(column.type for column in columns if column.name == time_column)
     quoted = quote_column(time_column)

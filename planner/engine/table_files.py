@@ -15,7 +15,7 @@ from typing import Any
 class TableFiles:
     """The files of a table's rows, and all that decides what Spark reads from them.
 
-    A file stands for its rows: nobody writes to one a second time. Where Spark finds columns by their names in a file,
+    A file identifies its rows: no file is written a second time. Where Spark finds columns by their names in a file,
     a column is read alike in two tables that declare it alike, whatever other columns either of them has.
     """
 
@@ -25,7 +25,7 @@ class TableFiles:
 
 
 def same_rows(first: TableFiles | None, second: TableFiles | None, columns: Iterable[str]) -> bool:
-    """True when both tables are known to hold the same rows in these columns (names in lower case)."""
+    """Return True if both tables are known to hold the same rows in these columns (names in lower case)."""
     if first is None or second is None or first.read_as != second.read_as or first.files != second.files:
         return False
     one, other = dict(first.columns), dict(second.columns)
@@ -33,7 +33,7 @@ def same_rows(first: TableFiles | None, second: TableFiles | None, columns: Iter
 
 
 def schema_columns(fields: Iterable[Any]) -> tuple[tuple[str, str], ...]:
-    """The columns of a schema of Spark's, each with all that it says of it but for comments."""
+    """Return the columns of a Spark schema, each with all its attributes except comments."""
     return tuple(
         (field.name.lower(), json.dumps(_remove_comments(field.jsonValue()), sort_keys=True)) for field in fields
     )

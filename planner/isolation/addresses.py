@@ -24,7 +24,7 @@ class AllowedAddress:
     port: int = 0
 
     def includes(self, address: IpAddress, port: int) -> bool:
-        """True for an address and a port of this network; never for a host that has a name."""
+        """Return True for an address and a port of this network; never for a host that has a name."""
         network = None if self.is_name else ip_network(self.host, strict=False)
         return network is not None and address in network and self.port in (0, port)
 
@@ -39,7 +39,7 @@ class AllowedAddress:
 
 
 def parse_addresses(text: str, variable: str) -> tuple[AllowedAddress, ...]:
-    """The addresses of a comma-separated list; RequestError names the variable and the entry.
+    """Return the addresses of a comma-separated list; raise RequestError, which names the variable and the entry.
 
     >>> parse_addresses("db.internal:5432, 10.1.0.0/16, [fd00::1]:443", "X")[:2]
     (AllowedAddress(host='db.internal', port=5432), AllowedAddress(host='10.1.0.0/16', port=0))
@@ -60,9 +60,9 @@ def _address(entry: str, variable: str) -> AllowedAddress:
 
 @dataclass(frozen=True)
 class StandIns:
-    """An address for each allowed name, so that who may connect to names needs no name server.
+    """An address for each allowed name, so that a process that may connect to names needs no name server.
 
-    A name server would carry away what is written into the names that it is asked for.
+    A name server would learn whatever is written into the names that it looks up.
     """
 
     names: tuple[str, ...]
@@ -72,18 +72,18 @@ class StandIns:
         return cls(tuple(dict.fromkeys(address.host for address in addresses if address.is_name))[:MOST])
 
     def name(self, address: IpAddress) -> str:
-        """The name that an address stands for, '' for any other address."""
+        """Return the name that an address represents; '' for any other address."""
         number = int(address) - STAND_INS
         return self.names[number] if address.version == 4 and 0 <= number < len(self.names) else ""
 
     def hosts_file(self, own: Iterable[str]) -> str:
-        """All names as a hosts file has them; `own` are those of this machine."""
+        """Return all names in the format of a hosts file; `own` are those of this machine."""
         lines = [f"127.0.0.1 {' '.join(own)}"]
         lines += [f"{IPv4Address(STAND_INS + at)} {name}" for at, name in enumerate(self.names)]
         return "".join(f"{line}\n" for line in lines)
 
 
 def unwrap_ipv4(text: str) -> IpAddress:
-    """An address; of an IPv4 one within IPv6 the IPv4 one. ValueError."""
+    """Return an address, with IPv4 unwrapped from IPv6; raise ValueError for another text."""
     address = ip_address(text.partition("%")[0])
     return (address.ipv4_mapped or address) if isinstance(address, IPv6Address) else address

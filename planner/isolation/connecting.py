@@ -1,4 +1,4 @@
-"""The connections of an isolated process: this process opens them in its place.
+"""The connections of an isolated process: this process opens them instead.
 
 The kernel notifies us of each `connect` of the process, and waits. We open a connection ourselves and put it in the
 place of the socket that was to be connected. By default that is one to a Unix socket, whatever address was named.
@@ -26,7 +26,7 @@ IN_ITS_PLACE = 1  # SECCOMP_ADDFD_FLAG_SETFD
 
 @dataclass(frozen=True)
 class Question:
-    """A `connect` that waits: its number, the thread that called, its descriptor, and where the address lies."""
+    """A `connect` that waits: its number, the calling thread, its descriptor, and the memory address of its address."""
 
     number: int
     thread: int
@@ -36,9 +36,9 @@ class Question:
 
 
 class ConnectionProxy:
-    """Handles the `connect` calls of one process and of its children, until they have ended.
+    """A handler of the `connect` calls of one process and of its children, until they have ended.
 
-    `descriptor` is for the launcher; close it with `started` once the process has it.
+    `descriptor` is for the launcher; `start` closes it once the process has it.
     """
 
     def __init__(self, target: Path) -> None:
@@ -83,7 +83,7 @@ class ConnectionProxy:
         fcntl.ioctl(listener, ANSWER, struct.pack("QqiI", question.number, 0, -failed, 0))
 
     def _connect(self, question: Question) -> socket.socket:
-        """A connection for the one that waits; OSError."""
+        """Return a connection for the waiting process; raise OSError if that fails."""
         ours = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             ours.setblocking(False)
@@ -102,5 +102,5 @@ def _question(raw: bytes) -> Question:
 
 
 def _short(path: Path) -> str:
-    """The path in a form that fits into an address, which holds about a hundred characters."""
+    """Return the path in a form that fits into an address, which holds about a hundred characters."""
     return os.path.relpath(path) if len(os.fsencode(path)) > 100 else str(path)

@@ -1,7 +1,7 @@
-"""The connections of a confined process: to what it listens on itself, and to the addresses that its operator allows.
+"""The connections of a confined process: to its own listeners, and to the addresses that its operator allows.
 
-Our process reads the address, judges it, and opens the connection itself: what the caller changes meanwhile counts for
-nothing. Names are looked up here, when they are connected to.
+Our process reads the address, checks it, and opens the connection itself: a change of it by the caller meanwhile has no
+effect. Names are looked up here, when they are connected to.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ REFUSED = errno.EACCES
 
 
 class ConnectionGate(ConnectionProxy):
-    """Opens the connections of one process and its children that are allowed, and refuses the others.
+    """A gate that opens the allowed connections of one process and its children, and refuses all others.
 
-    `folders` are those whose Unix sockets it may connect to. `refused` is told each address that is refused. Addresses
-    `at_start` are allowed until `close_start`.
+    `folders` are those whose Unix sockets it may connect to. `report_refusal` is called with each address that is
+    refused. Addresses `at_start` are allowed until `close_start`.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class ConnectionGate(ConnectionProxy):
         self.process = 0  # whose own ports are allowed
 
     def close_start(self) -> None:
-        """Refuse from now on what was allowed for the start only."""
+        """Refuse, from now on, the addresses that were allowed for the start only."""
         self._addresses = self._later
 
     def _take(self, listener: int, question: Question) -> None:
@@ -76,7 +76,7 @@ class ConnectionGate(ConnectionProxy):
         return self._open_tcp(socket.AddressFamily(family), unwrap_ipv4(text), port)
 
     def _open_tcp(self, family: socket.AddressFamily, address: IpAddress, port: int) -> socket.socket:
-        """A connection in a socket of the family that the caller's has."""
+        """Open a connection in a socket of the caller's family."""
         places = list(self._places(address, port))
         if not places:
             self._refused(f"{self.stand_ins.name(address) or address}:{port}")
@@ -90,7 +90,7 @@ class ConnectionGate(ConnectionProxy):
         raise failed
 
     def _places(self, address: IpAddress, port: int) -> Iterator[IpAddress]:
-        """The addresses to try for one that was named; none when it is not allowed."""
+        """Yield the addresses to try for one that was named; none if it is not allowed."""
         if address.is_loopback and listens(self.process, port):
             yield address
         elif name := self.stand_ins.name(address):
@@ -100,7 +100,7 @@ class ConnectionGate(ConnectionProxy):
             yield address
 
     def _open_unix(self, path: str) -> socket.socket:
-        """A connection to a socket in one of the folders; links are followed nowhere."""
+        """Open a connection to a socket in one of the folders; follow no links."""
         place = -1
         try:
             place = os.open(path or os.devnull, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -115,7 +115,7 @@ class ConnectionGate(ConnectionProxy):
 
 
 def listens(process: int, port: int) -> bool:
-    """True when a process, or one that it has started, listens on a port of this machine."""
+    """Return True if a process, or one that it has started, listens on a port of this machine."""
     inodes = {f"socket:[{inode}]" for inode in _listeners(port)}
     return bool(inodes) and any(inodes & _open_files(member) for member in _family(process))
 
@@ -139,7 +139,6 @@ def _open_files(process: int) -> set[str]:
 
 
 def _family(process: int) -> Iterator[int]:
-    """A process and its descendants."""
     yield process
     with suppress(OSError):
         for task in os.listdir(f"/proc/{process}/task"):

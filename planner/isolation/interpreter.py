@@ -16,7 +16,7 @@ ASK = "import json, sys; print(json.dumps([sys.executable, sys.prefix, sys.base_
 
 
 def libraries(python: str, environ: Mapping[str, str], *options: str) -> tuple[str, ...]:
-    """The paths that a Python with these options reads; RequestError if it does not run."""
+    """Return the paths that a Python with these options reads; raise RequestError if it does not run."""
     return _libraries(python, environ.get("PYTHONPATH", ""), environ.get("PATH", ""), options)
 
 

@@ -1,7 +1,7 @@
-"""Landlock: from now on this process, and all that it starts, opens these files and folders and no others.
+"""Landlock: from now on this process and its children open these files and folders and no others.
 
 https://docs.kernel.org/userspace-api/landlock.html; no privilege is needed. The floor is its version 3 (Linux 6.2), the
-first that knows of truncating; version 6 (Linux 6.12) also keeps signals inside.
+first that covers truncating; version 6 (Linux 6.12) also keeps signals inside.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from mergeplan.planner.isolation.system import LANDLOCK_ADD, LANDLOCK_CREATE, LA
 FLOOR = 3
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1, 2, 4, 8
 TRUNCATE, IOCTL_DEVICE = 1 << 14, 1 << 15
-DEVICE_NODES = 1 << 6 | 1 << 11  # nobody may create character and block devices
-LISTED_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEVICE  # what there is to allow of a single file
+DEVICE_NODES = 1 << 6 | 1 << 11  # character and block devices may never be created
+LISTED_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEVICE  # the rights that a single file can have
 HANDLED = {3: (1 << 15) - 1, 4: (1 << 15) - 1}  # by version, of files; from 5 on also commands to devices
 HANDLED_LATER = (1 << 16) - 1
 CONNECT_OR_BIND_TCP = 3
@@ -29,7 +29,7 @@ PATH_BENEATH = 1
 
 
 def version() -> int:
-    """The version of Landlock that this kernel has; 0 when it has none, or it is switched off."""
+    """Return the version of Landlock that this kernel has; 0 if it has none, or if it is switched off."""
     try:
         return call(LANDLOCK_CREATE, None, 0, 1)
     except OSError:
@@ -37,9 +37,9 @@ def version() -> int:
 
 
 def restrict(read: Iterable[str], write: Iterable[str], *, network: bool, signals: bool) -> None:
-    """Allow nothing but reading (and running) these, and writing those; paths that are not there are left out.
+    """Allow only reading (and running) of `read` and writing of `write`; missing paths are left out.
 
-    `network` leaves TCP and `signals` leaves signals as they are. Needs `no_new_privs`. OSError.
+    `network` leaves TCP and `signals` leaves signals as they are. It needs `no_new_privs`. Raise OSError if it fails.
     """
     known = version()
     attributes = struct.pack(

@@ -31,7 +31,7 @@ def main() -> None:
 
 
 def restrict(profile: IsolationProfile) -> None:
-    """Restrict this process to what the profile allows. OSError, KeyError for an unknown architecture."""
+    """Restrict this process to what the profile allows; raise OSError, or KeyError for an unknown architecture."""
     prctl(PR_SET_NO_NEW_PRIVS, 1)
     if profile.network is Network.LISTED:
         keep_few_capabilities()

@@ -1,4 +1,4 @@
-"""Whether project code is isolated: the operator's settings, and its limits."""
+"""The isolation mode of project code: the operator's settings, and its limits."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ ALLOW = "allow"
 class Isolation:
     """The isolation of project code: with `required`, it is isolated or does not run.
 
-    `hidden` are files and folders that project code may not read even if they lie below a folder that it may.
-    `memory` is how many GiB a process may take. `functions`: those in Python may run in workers of Spark that are not
-    known to be isolated. `packages` is a folder that it imports from besides.
+    `hidden` are files and folders that project code may not read even if they are below a folder that it may read.
+    `memory` is how many GiB a process may take. With `functions`, functions in Python may run in workers of Spark that
+    are not known to be isolated. `packages` is an additional folder that it imports from.
     """
 
     required: bool = False
@@ -39,7 +39,7 @@ class Isolation:
     packages: Path | None = None
 
     def hiding(self, path: Path) -> Isolation:
-        """The same, with another file or folder hidden."""
+        """Return the same isolation with another file or folder hidden."""
         return replace(self, hidden=(*self.hidden, path))
 
 
@@ -48,9 +48,9 @@ NO_ISOLATION = Isolation()
 
 @dataclass(frozen=True)
 class SparkAccess:
-    """What the operator says of the Java process of a Spark of our own, where project code is isolated.
+    """The operator's settings for the Java process of our own Spark, where project code is isolated.
 
-    With `off` it is not confined. `addresses` are those that it may connect to, None where nothing is said; `folders`
+    With `off` it is not confined. `addresses` are those that it may connect to, None if they are not set. `folders` are
     those that it may read and write besides its own.
     """
 
@@ -60,7 +60,7 @@ class SparkAccess:
 
 
 def spark_access_of(environ: Mapping[str, str]) -> SparkAccess:
-    """The settings of the environment; RequestError for an invalid value."""
+    """Return the settings of the environment; raise RequestError for an invalid value."""
     mode = environ.get(SPARK, "") or AVAILABLE
     if mode not in (AVAILABLE, NONE):
         raise RequestError(f"{SPARK} is `{mode}`.", hint=f"Use `{NONE}`, or remove it.")
@@ -73,9 +73,9 @@ def spark_access_of(environ: Mapping[str, str]) -> SparkAccess:
 
 
 def isolation_of(environ: Mapping[str, str]) -> Isolation:
-    """The settings of the environment; by default nothing is isolated. RequestError for an invalid value.
+    """Return the settings of the environment, by default no isolation; raise RequestError for an invalid value.
 
-    `available` isolates where this machine can, and lets project code run where it cannot.
+    `available` isolates if this machine can, and lets project code run if it cannot.
     """
     mode = environ.get(VARIABLE, "") or NONE
     if mode not in (REQUIRED, AVAILABLE, NONE):

@@ -1,4 +1,4 @@
-"""Whether this machine can isolate: tested with processes that try everything that must not work."""
+"""The test whether this machine can isolate: processes try everything that must not work."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mergeplan.planner.isolation.seccomp import Network
 
 PYTHON = (sys.executable, "-I", "-S")
 SOUND = "sound"
-# What is `allowed` must work, and every one of `attacks` fail; else it says which, by sign and number.
+# All of `allowed` must work, and all of `attacks` fail; else it prints which did not, by sign and number.
 PROBE = """
 import os, socket, sys
 secret, scratch, port = sys.argv[1:]
@@ -76,7 +76,7 @@ attacks += [
 
 @cache
 def cannot() -> str:
-    """Why this machine cannot isolate project code, '' when it can. Tested once per process."""
+    """Return why this machine cannot isolate project code, '' if it can; tested once per process."""
     if sys.platform != "linux":
         return f"this is {sys.platform}, not Linux"
     with _scene() as (secret, scratch, port):
@@ -90,7 +90,7 @@ def cannot() -> str:
 
 @cache
 def cannot_confine() -> str:
-    """Why this machine cannot confine a process that needs connections, '' when it can. Tested once per process."""
+    """Return why this machine cannot confine a process with connections, '' if it can; tested once per process."""
     if why := cannot():
         return why
     with _scene() as (secret, scratch, port):
@@ -110,8 +110,10 @@ def cannot_confine() -> str:
 
 @contextmanager
 def _scene() -> Iterator[tuple[Path, Path, str]]:
-    """A secret file and a folder to write in, which file modes let everybody use, and a port and a socket beside them
-    that are listened on."""
+    """Yield a secret file and a folder to write in, whose modes let every user access them, and a port.
+
+    The port, and a socket beside them, are listened on.
+    """
     with tempfile.TemporaryDirectory(prefix="mergeplan-probe-") as folder:
         secret, scratch = Path(folder, "secret"), Path(folder, "scratch")
         secret.write_text("secret")
@@ -125,7 +127,7 @@ def _scene() -> Iterator[tuple[Path, Path, str]]:
 
 
 def _wrong(command: list[str], how: str, descriptor: int, on_start: Callable[[int], None]) -> str:
-    """Why the process of a probe is not isolated or confined, '' when it is."""
+    """Return why the process of a probe is not isolated or confined; '' if it is."""
     try:
         with subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,

@@ -13,11 +13,11 @@ from pathlib import Path
 
 POLL_SECONDS = 0.05
 CANCEL = signal.SIGTERM  # the planner ends what it has begun on Spark
-LEAVE = signal.SIGUSR1  # it leaves what a Spark Connect server goes on with: the next one waits for that
+LEAVE = signal.SIGUSR1  # it leaves what a Spark Connect server continues: the next planner waits for that
 
 
 def birth(pid: int) -> str:
-    """When a process began, in the system's own words; '' when there is no such process, or only its husk."""
+    """Return the start time of a process, as the system writes it; '' for a missing process or a zombie."""
     stat = Path(f"/proc/{pid}/stat")
     if stat.parent.parent.joinpath("self").exists():
         try:
@@ -34,9 +34,9 @@ def birth(pid: int) -> str:
 
 @cache
 def machine() -> str:
-    """Where the processes are that can be seen from here: the host, since its start, and the container's own pids.
+    """Return an id of the host, its boot and the container's pids: the processes that are visible from here.
 
-    Two containers may have one host's name, and count their processes each from 1: one must not take the other's
+    Two containers may have one host's name, and count their processes each from 1. One must not take the other's
     processes, which it cannot see, for dead.
     """
     start = namespace = ""
@@ -47,18 +47,18 @@ def machine() -> str:
 
 
 def this_process() -> str:
-    """A name for this process that no other ever has: machine, pid, birth."""
+    """Return a name for this process that no other ever has: machine, pid, start time."""
     return f"{machine()}:{os.getpid()}:{birth(os.getpid())}"
 
 
 def is_gone(name: str) -> bool:
-    """True when `this_process` gave that name on this machine and the process is no more."""
+    """Return True if `this_process` gave that name on this machine and the process has ended."""
     where, pid, began = name.split(":", 2)
     return where == machine() and birth(int(pid)) != began
 
 
 def end_group(pid: int, began: str, grace: float, first_signal: signal.Signals = CANCEL) -> bool:
-    """Ends the group that a child leads: as asked, then SIGKILL; False when the child is gone or leads no group."""
+    """End the group that a child leads, with `first_signal`, then SIGKILL; return False if there is none."""
     if not began or birth(pid) != began:
         return False
     try:
@@ -75,6 +75,6 @@ def end_group(pid: int, began: str, grace: float, first_signal: signal.Signals =
 
 
 def signal_group(group: int, number: signal.Signals) -> None:
-    """Sends a signal to a group that may be gone already."""
+    """Send a signal to a group that may be gone already."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, number)

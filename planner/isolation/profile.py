@@ -1,4 +1,4 @@
-"""What an isolated process may do, as data that its launcher reads; the paths that are an interpreter and libraries."""
+"""The permissions of an isolated process, as data for its launcher; the paths of an interpreter and of libraries."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LONGEST = 24 * 3600  # seconds of processor time
 
 
 def starting(module: str) -> str:
-    """A program for `python -c` that runs a module's `main`; its first argument is the path of `mergeplan.planner`."""
+    """Return a `python -c` program that runs a module's `main`; its first argument is `mergeplan.planner`'s path."""
     packages = "m, p = types.ModuleType('mergeplan'), types.ModuleType('mergeplan.planner')"
     paths = "m.__path__, p.__path__ = [], [sys.argv.pop(1)]; sys.modules.update({m.__name__: m, p.__name__: p})"
     return f"import sys, types; {packages}; {paths}; from {module} import main; main()"
@@ -32,7 +32,8 @@ def starting(module: str) -> str:
 class IsolationProfile:
     """The permissions of a process: paths that it may read (and run), and write; its network; its limits.
 
-    `listener` is the descriptor of a socket on which the launcher hands out the one that is notified of each `connect`.
+    `listener` is the descriptor of a socket on which the launcher sends the descriptor that is notified of each
+    `connect`.
     """
 
     read: tuple[str, ...]
@@ -46,16 +47,16 @@ class IsolationProfile:
     listener: int = -1
 
     def listening(self, descriptor: int) -> IsolationProfile:
-        """The same with a listener."""
+        """Return the same profile with a listener."""
         return replace(self, listener=descriptor)
 
     @property
     def text(self) -> str:
-        """What `profile_from` reads."""
+        """The text that `profile_from` reads."""
         return json.dumps(asdict(self))
 
     def launch_command(self, command: Sequence[str]) -> list[str]:
-        """The command that runs another one with this profile."""
+        """Return the command that runs another one with this profile."""
         return [sys.executable, "-I", "-S", "-c", LAUNCH, str(PACKAGE), self.text, *command]
 
 
@@ -63,15 +64,14 @@ LAUNCH = starting("mergeplan.planner.isolation.launcher")
 
 
 def profile_from(text: str) -> IsolationProfile:
-    """A profile out of its text."""
+    """Return the profile of a text."""
     data: dict[str, Any] = json.loads(text)
     paths = {name: tuple(data[name]) for name in ("read", "write")}
     return IsolationProfile(**{**data, **paths, "network": Network(data["network"])})
 
 
 def without(paths: Iterable[str], hidden_paths: Sequence[Path]) -> tuple[str, ...]:
-    """The paths without what is hidden below them: a folder that contains a hidden path is replaced by its other
-    contents."""
+    """Return the paths without hidden ones: a folder that contains a hidden path is replaced by its other contents."""
     resolved = [folder.resolve() for folder in hidden_paths]
     return tuple(part for path in paths for part in _without(Path(path), resolved))
 

@@ -19,7 +19,7 @@ def remove_scratch(folder: tempfile.TemporaryDirectory[str]) -> None:
 
 
 def _remove(folder: str) -> None:
-    """Remove a folder level by level: what lies deeper is moved up, so that two descriptors are enough."""
+    """Remove a folder level by level: deeper contents are moved up, so that two descriptors are enough."""
     top = os.open(folder, FOLDER)
     try:
         while names := _clear_files(top):
@@ -45,7 +45,7 @@ def _flatten(top: int, name: str) -> None:
 
 
 def _clear_files(folder: int) -> list[str]:
-    """The folders that are left in a folder when all else in it has been removed."""
+    """Remove everything but folders from a folder, and return the names of these."""
     folders = []
     with os.scandir(folder) as entries:
         for entry in entries:

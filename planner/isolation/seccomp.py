@@ -1,7 +1,7 @@
 """seccomp: the system calls that project code may make, as a filter that the kernel runs before each call.
 
-What Landlock does not keep (sockets that are no TCP, modes and owners of files, memory and limits of other processes,
-new namespaces, io_uring, keys, shared memory) is closed here. https://docs.kernel.org/userspace-api/seccomp_filter.html
+It closes what Landlock does not cover: sockets that are no TCP, modes and owners of files, memory and limits of other
+processes, new namespaces, io_uring, keys, shared memory. https://docs.kernel.org/userspace-api/seccomp_filter.html
 """
 
 from __future__ import annotations
@@ -34,8 +34,11 @@ Step = tuple[int, int, int, int]
 
 
 class Network(StrEnum):
-    """Which sockets are allowed: Unix or TCP ones that the parent process connects to a socket of its own, those whose
-    addresses it allows, Unix sockets to answer on, or none."""
+    """The sockets that are allowed.
+
+    In order: Unix sockets that the parent process connects to a socket of its own, the same for TCP too, those whose
+    addresses it allows, Unix sockets to answer on, or none.
+    """
 
     PROXY = "proxy"
     FORWARDED = "forwarded"
@@ -44,16 +47,16 @@ class Network(StrEnum):
     NONE = "none"
 
 
-NOTIFIED = (Network.PROXY, Network.FORWARDED, Network.LISTED)  # the parent process is asked about each `connect`
+NOTIFIED = (Network.PROXY, Network.FORWARDED, Network.LISTED)  # the parent process decides on each `connect`
 TCP = (Network.FORWARDED, Network.LISTED)
 HOSTS = (Network.ANSWER, Network.LISTED)  # they accept connections, and their forks are filtered further
 
 
 def restrict(network: Network, *, signals_kept: bool, modes: bool = False) -> int:
-    """Filter all calls from now on; the descriptor that is notified of each `connect`, -1 if none is allowed.
+    """Filter all calls from now on; return the descriptor that is notified of each `connect`, or -1.
 
-    `signals_kept` is whether Landlock keeps signals inside; with `modes` setting those of files is no error, and does
-    nothing. Needs `no_new_privs`. OSError.
+    It is -1 if no `connect` is allowed. `signals_kept` says that Landlock keeps signals inside. With `modes`, setting
+    those of files is no error, and does nothing. It needs `no_new_privs`. Raise OSError if it fails.
     """
     steps = program(machine(), network, os.getpid(), signals_kept, modes=modes)
     code = b"".join(struct.pack("HBBI", *step) for step in steps)
@@ -68,7 +71,7 @@ def restrict(network: Network, *, signals_kept: bool, modes: bool = False) -> in
 def program(
     architecture: str, network: Network, pid: int, signals_kept: bool, *, modes: bool = False
 ) -> tuple[Step, ...]:
-    """The filter, as instructions of classic BPF; KeyError for an architecture whose calls are not known here."""
+    """Return the filter in classic BPF; raise KeyError for an architecture whose calls are not known here."""
     forbidden, special = FORBIDDEN[architecture], SPECIAL[architecture]
     steps: list[Step] = [
         (LOAD, 0, 0, ARCHITECTURE),
@@ -91,7 +94,7 @@ def program(
 
 
 def _rules(network: Network, pid: int, signals_kept: bool) -> Iterator[tuple[str, list[Step]]]:
-    """The calls that are allowed with some arguments only: each block loads one and returns."""
+    """Yield the calls that are allowed with some arguments only: each block loads one and returns."""
     yield "clone3", [(RETURN, 0, 0, _error(errno.ENOSYS))]  # its flags cannot be seen; clone(2) is used in its place
     yield "clone", _unless_bits(0, NEW_NAMESPACES)
     yield "prlimit64", _only(0, (0, pid))
@@ -114,13 +117,13 @@ def _rules(network: Network, pid: int, signals_kept: bool) -> Iterator[tuple[str
 
 
 def _only(place: int, values: tuple[int, ...]) -> list[Step]:
-    """Allowed with these values of an argument."""
+    """Return steps that allow only these values of an argument."""
     tests = [(JUMP_EQUAL, len(values) - at, 0, value & 0xFFFFFFFF) for at, value in enumerate(values)]
     return [_argument(place), *tests, (RETURN, 0, 0, _error(errno.EPERM)), (RETURN, 0, 0, ALLOW)]
 
 
 def _never(place: int, values: tuple[int, ...]) -> list[Step]:
-    """Allowed with all but these values of an argument."""
+    """Return steps that allow all but these values of an argument."""
     tests = [(JUMP_EQUAL, len(values) - at, 0, value) for at, value in enumerate(values)]
     return [_argument(place), *tests, (RETURN, 0, 0, ALLOW), (RETURN, 0, 0, _error(errno.EPERM))]
 
@@ -130,7 +133,7 @@ def _unless_bits(place: int, bits: int) -> list[Step]:
 
 
 def _streams(families: tuple[int, ...]) -> list[Step]:
-    """Only stream sockets of these families are allowed."""
+    """Return steps that allow only stream sockets of these families."""
     refuse = (RETURN, 0, 0, _error(errno.EPERM))
     tests = [(JUMP_EQUAL, len(families) - at, 0, family) for at, family in enumerate(families)]
     family = [_argument(0), *tests, refuse]

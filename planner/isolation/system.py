@@ -1,4 +1,4 @@
-"""Linux's own calls by number: what the C library has no function for."""
+"""Linux system calls by number, for which the C library has no function."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS = 4, 38
 
 
 def call(number: int, *arguments: int | ctypes.Array[ctypes.c_char] | None) -> int:
-    """What a system call returns; OSError when it fails."""
+    """Return the result of a system call; raise OSError if it fails."""
     c_arguments = [argument if not isinstance(argument, int) else ctypes.c_long(argument) for argument in arguments]
     return _check_result(ctypes.CDLL(None, use_errno=True).syscall(ctypes.c_long(number), *c_arguments))
 
 
 def prctl(option: int, *arguments: int) -> int:
-    """What prctl(2) returns; OSError when it fails."""
+    """Return the result of prctl(2); raise OSError if it fails."""
     c_arguments = [ctypes.c_ulong(argument) for argument in (*arguments, 0, 0, 0, 0)[:4]]
     return _check_result(ctypes.CDLL(None, use_errno=True).prctl(option, *c_arguments))
 
@@ -32,7 +32,7 @@ def hide_process() -> None:
 
 
 def machine() -> str:
-    """The processor's architecture, as the kernel names it."""
+    """Return the processor's architecture, as the kernel names it."""
     return platform.machine()
 
 

@@ -1,4 +1,4 @@
-"""The user and the limits of a process: a user of its own if root starts it, no capabilities, limited resources."""
+"""The user and the limits of a process: a separate user if root starts it, no capabilities, limited resources."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mergeplan.planner.isolation.system import prctl
 
 OWN_USER = 61_110  # unused: above the ids of people and packages, below those that systemd lends
 READ_ANYTHING = 2  # CAP_DAC_READ_SEARCH; Landlock decides what may be read
-# What Spark's Java keeps of root's: files of its own folders, whoever owns them, and workers with a user of their own
+# What Spark's Java keeps of root's: files of its own folders, whatever their owner, and workers with a separate user
 # (CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER, CAP_KILL, CAP_SETGID, CAP_SETUID, CAP_SETPCAP).
 OF_SPARK = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 5 | 1 << 6 | 1 << 7 | 1 << 8
 PR_SET_KEEPCAPS, PR_CAPBSET_READ, PR_CAPBSET_DROP, PR_CAP_AMBIENT = 8, 23, 24, 47
@@ -25,7 +25,7 @@ GIB = 1 << 30
 
 
 def become_own_user() -> None:
-    """Be a user that owns nothing else; from then on nothing that root may do is left but to read. OSError."""
+    """Become a user that owns nothing else, with no right of root's left but to read; raise OSError if it fails."""
     held = _read_capabilities()
     for capability in range(64):
         with suppress(OSError):  # there are not as many
@@ -39,7 +39,7 @@ def become_own_user() -> None:
 
 
 def keep_capabilities(capabilities: int) -> None:
-    """Have these capabilities (a bit each) and no others, also after the next program starts. OSError."""
+    """Keep only these capabilities (a bit each), also after the next program starts; raise OSError if it fails."""
     header = ctypes.create_string_buffer(struct.pack("Ii", CAPABILITIES, 0))
     data = ctypes.create_string_buffer(
         struct.pack("III", capabilities, capabilities, capabilities) + struct.pack("III", 0, 0, 0)
@@ -53,13 +53,15 @@ def keep_capabilities(capabilities: int) -> None:
 
 
 def keep_few_capabilities() -> None:
-    """Have of root's capabilities those that Spark needs, and without root none. OSError."""
+    """Keep, as root, only the capabilities that Spark needs, otherwise none; raise OSError if it fails."""
     keep_capabilities(_read_capabilities() & OF_SPARK if os.getuid() == 0 else 0)
 
 
 def end_first() -> None:
-    """If the machine runs out of memory, the kernel kills this process and its children first, not Spark or the
-    planner."""
+    """Let the kernel kill this process and its children first if the machine runs out of memory.
+
+    Otherwise it might kill Spark or the planner.
+    """
     with suppress(PermissionError):  # below a confined Spark, which writes nothing in /proc
         Path("/proc/self/oom_score_adj").write_text("1000")
 
@@ -82,7 +84,7 @@ def limit(memory: int, seconds: int) -> None:
 
 
 def _tasks() -> int:
-    """How many processes and threads our user has: a limit counts them all."""
+    """Return how many processes and threads our user has: a limit counts them all."""
     ours, count = os.getuid(), 0
     for place in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # it has ended

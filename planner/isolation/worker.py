@@ -1,7 +1,8 @@
-"""A Python worker of Spark: the process that forks workers keeps its sockets, a worker has a folder of its own.
+"""A Python worker of Spark: the process that forks workers keeps its sockets, a worker has its own folder.
 
-It runs in the place of `python -m MODULE ...`. What it forks has less than itself: it answers on no socket, writes in
-no other worker's folder, and reaches no other worker and not this process. A function in a model's frame runs there.
+It runs in the place of `python -m MODULE ...`. Its forks have fewer rights than itself: a fork answers on no socket,
+writes in no other worker's folder, and reaches no other worker and not this process. A function in a model's frame runs
+there.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from mergeplan.planner.isolation.seccomp import Network
 
 @dataclass
 class WorkerFork:
-    """Isolates forks: the first one is restricted, and with it all that it starts."""
+    """The isolation of forks: the first one is restricted, and with it everything that it starts."""
 
     profile: IsolationProfile
     tight: bool = False

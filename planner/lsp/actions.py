@@ -17,7 +17,7 @@ KEYWORDS = 80  # characters of a list of columns in one line
 
 @dataclass(frozen=True)
 class Action:
-    """An edit with its title; `fixes` is the message that it answers."""
+    """An edit with its title; `fixes` is the message that it resolves."""
 
     title: str
     edits: tuple[Edit, ...]
@@ -27,7 +27,7 @@ class Action:
 def actions_at(
     view: ProjectView, path: str, text: str, span: Span, diagnostics: Sequence[Diagnostic]
 ) -> tuple[Action, ...]:
-    """The actions for a part of a file, and for what is wrong there."""
+    """Return the actions for a part of a file, and for the diagnostics in it."""
     file = view.file(path, text)
     here = [found_one for found_one in diagnostics if _meet(found_one.span, span)]
     return (
@@ -60,7 +60,7 @@ def _list(text: str, place: Span, names: Sequence[str]) -> str:
 
 
 def _grain_audits(file: FileView, span: Span) -> Iterator[Action]:
-    """Audits that hold a grain to what it says, where the model has none of them."""
+    """Yield audits that check a grain, if the model has none of them."""
     block = file.file.block
     if block is None or not _meet(block, span) or len(file.models) != 1:
         return
@@ -94,7 +94,7 @@ def _add_audits(file: FileView, calls: Sequence[str]) -> Edit | None:
 
 
 def _add_property(file: FileView, prop: str) -> Edit | None:
-    """A property more, behind the last one of the block."""
+    """Return an edit that adds a property behind the last one of the block."""
     if not file.file.properties:
         return None
     at = file.file.properties[-1].span.end

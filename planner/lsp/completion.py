@@ -1,4 +1,4 @@
-"""What may be written at a place: properties of MODEL and their values, tables, columns in scope, macros, functions."""
+"""Suggestions for a place: properties of MODEL and their values, tables, columns in scope, macros, functions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from mergeplan.planner.parsing.files.model_file import property_names
 from mergeplan.planner.parsing.macros.expand import BUILT_IN, DATES
 from mergeplan.planner.parsing.sql.spark_registry import OPEN, OPERATORS
 
-CURSOR = "mergeplan_cursor"  # stands in the text where something is to be written, so that it can be parsed
+CURSOR = "mergeplan_cursor"  # marks the place of the cursor, so that an unfinished text can be parsed
 _WORD = re.compile(r"(?<![\w@])[\w@]*\Z")
 _TABLE_WORD = re.compile(r"\b(FROM|JOIN)\s+([\w.`]*)\Z", re.IGNORECASE)
 _QUALIFIED = re.compile(r"(?<!\w)(\w+)\.\w*\Z")
@@ -49,7 +49,7 @@ VALUES = {
 
 
 class ItemKind(Enum):
-    """What an item is, for its icon."""
+    """The kind of an item, for its icon."""
 
     PROPERTY = auto()
     VALUE = auto()
@@ -73,7 +73,7 @@ class Item:
 
 
 def complete(view: ProjectView, path: str, text: str, offset: int) -> tuple[Item, ...]:
-    """The suggestions at an offset."""
+    """Return the suggestions at an offset."""
     before = text[:offset]
     word = _WORD.search(before)
     start = word.start() if word else offset
@@ -91,7 +91,7 @@ def complete(view: ProjectView, path: str, text: str, offset: int) -> tuple[Item
 
 
 def signature(text: str, offset: int) -> tuple[str, int] | None:
-    """The signature of the function whose brackets are open at an offset, and the number of its argument there."""
+    """Return the signature of the function whose brackets are open at an offset, and the number of its argument."""
     depth = argument = 0
     for index in range(offset - 1, max(offset - 4000, -1), -1):
         character = text[index]
@@ -111,7 +111,7 @@ def signature(text: str, offset: int) -> tuple[str, int] | None:
 
 
 def _block_items(file: SqlFile, text: str, span: Span) -> Iterator[Item] | None:
-    """What may stand in a MODEL block: keys after a comma, values after a key; None outside of one."""
+    """Return suggestions in a MODEL block: keys after a comma, values after a key; None outside of one."""
     tokens = [token for token in file.tokens if token.start < span.start]
     if not tokens or tokens[0].text.upper() not in ("MODEL", "AUDIT") or any(t.text == ";" for t in tokens):
         return None
@@ -162,7 +162,7 @@ def _columns(view: ProjectView, path: str, text: str, span: Span, qualifier: str
 
 
 def _sources_at(view: ProjectView, path: str, text: str, span: Span) -> dict[str, tuple[str, tuple[str, ...] | None]]:
-    """Alias -> table and columns of what can be named at a place; by the text alone where it cannot be parsed."""
+    """Return alias -> table and columns of the sources at a place; from the text alone if it cannot be parsed."""
     whole = text[: span.start] + CURSOR + text[span.end :]
     file = read_sql_file(path, whole, view.project.defaults.dialect)
     names = names_of(file, "", view.columns, view.project.catalogs.default)
@@ -203,7 +203,7 @@ def _keywords(span: Span) -> Iterator[Item]:
 
 @cache
 def _signatures() -> dict[str, str]:
-    """Function -> its name and the arguments that it needs, as sqlglot knows them."""
+    """Return function -> its name and required arguments, as sqlglot has them."""
     known: dict[str, str] = {}
     for name, function in exp.FUNCTION_BY_NAME.items():
         if name.lower() in OPEN:

@@ -1,6 +1,6 @@
 """`ref()` and `source()` of a dbt project: by the names and texts of its files, without running dbt.
 
-A model's name is that of its file; a source stands in a YAML file.
+A model's name is that of its file; a source is defined in a YAML file.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _OPEN_CALL = re.compile(r"""\b(ref|source)\s*\(\s*(?:['"]([^'"]*)['"]\s*,\s*)?['
 
 @dataclass(frozen=True)
 class DbtName:
-    """What a call names: a model by its name, or a table of a source."""
+    """The object that a call names: a model by its name, or a table of a source."""
 
     name: str
     source: str = ""
 
 
 def name_at(text: str, offset: int) -> tuple[DbtName, Span] | None:
-    """The model or source that is named at an offset."""
+    """Return the model or source that is named at an offset."""
     for name, span in _names(text):
         if span.holds(offset):
             return name, span
@@ -41,7 +41,7 @@ def name_at(text: str, offset: int) -> tuple[DbtName, Span] | None:
 
 
 def definition_of(root: Path, name: DbtName) -> tuple[FileSpan, ...]:
-    """The file of a model, or the place of a source's table."""
+    """Return the file of a model, or the place of a source's table."""
     if name.source:
         return tuple(place for source, place, _ in _sources(root) if source == name)
     paths = (path for path in list_files(root, ".sql", ".csv", ".py") if PurePosixPath(path).stem == name.name)
@@ -50,7 +50,7 @@ def definition_of(root: Path, name: DbtName) -> tuple[FileSpan, ...]:
 
 
 def references_of(root: Path, name: DbtName, texts: Mapping[str, str]) -> Iterator[FileSpan]:
-    """Every call that names it, its definition first."""
+    """Yield every call that names it, its definition first."""
     yield from definition_of(root, name)
     for path in list_files(root, ".sql"):
         text = texts.get(path) or _text(root / path)
@@ -59,7 +59,7 @@ def references_of(root: Path, name: DbtName, texts: Mapping[str, str]) -> Iterat
 
 
 def table_of(view: ProjectView, root: Path, name: DbtName) -> str | None:
-    """The model of ours that a call means, as the compiled project has it; None where it is not known."""
+    """Return our model that a call means, as the compiled project has it; None if it is not known."""
     if name.source:
         wanted = next((table for source, _, table in _sources(root) if source == name), "")
         return next((model for model in view.project.models if model == wanted or model.endswith(f".{wanted}")), None)
@@ -70,7 +70,7 @@ def table_of(view: ProjectView, root: Path, name: DbtName) -> str | None:
 
 
 def complete_names(root: Path, text: str, offset: int) -> tuple[Item, ...] | None:
-    """The models or sources that may stand in a call which is open at an offset; None outside of one."""
+    """Return the models or sources that fit into a call that is open at an offset; None outside of one."""
     match = _OPEN_CALL.search(text[max(offset - 400, 0) : offset])
     if match is None:
         return None
@@ -95,7 +95,7 @@ def _names(text: str) -> Iterator[tuple[DbtName, Span]]:
 
 
 def _sources(root: Path) -> Iterator[tuple[DbtName, FileSpan, str]]:
-    """Each table of a source, where it stands, and its `schema.table`."""
+    """Yield each table of a source, its place, and its `schema.table`."""
     for path in list_files(root, ".yml", ".yaml"):
         text = _text(root / path)
         if "sources:" not in text:
@@ -115,7 +115,6 @@ def _sources(root: Path) -> Iterator[tuple[DbtName, FileSpan, str]]:
 
 
 def _items(mapping: object, key: str) -> list[dict[str, Any]]:
-    """The mappings in a list of a mapping."""
     items = mapping.get(key) if isinstance(mapping, dict) else None
     return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
 

@@ -1,4 +1,4 @@
-"""What is wrong with a file of the project, each with its place: errors, broken rules of the linter."""
+"""The errors in a file of the project, each with its place, and the rules of the linter that it breaks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CERTAIN = ("ambiguousorinvalidcolumn", "nomissingexternalmodels")
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """A message at a part of a file; `rule` is the linter's, '' for what cannot be read; `model` is whose it is."""
+    """A message at a part of a file; `rule` is the linter's, '' for an unreadable part; `model` is the broken model."""
 
     span: Span
     message: str
@@ -27,7 +27,7 @@ class Diagnostic:
 
 
 def diagnose_errors(path: str, text: str, errors: Iterable[MergeplanError]) -> tuple[Diagnostic, ...]:
-    """The errors of a file's text."""
+    """Return the errors of a file's text as diagnostics."""
     lines = Lines(text)
     return tuple(
         Diagnostic(_span(lines, error.place or Place(path, 1)), f"{error.message} {error.hint}".strip())
@@ -36,7 +36,7 @@ def diagnose_errors(path: str, text: str, errors: Iterable[MergeplanError]) -> t
 
 
 def diagnose_models(view: ProjectView, path: str, text: str, *, own_rules: bool = False) -> tuple[Diagnostic, ...]:
-    """The rules that the models of a file break; rules that are the project's own code only with `own_rules`."""
+    """Return the broken rules of a file's models; rules in the project's own code only with `own_rules`."""
     models = view.path_models.get(path, ())
     if not models:
         return ()
@@ -52,7 +52,7 @@ def diagnose_models(view: ProjectView, path: str, text: str, *, own_rules: bool 
 
 
 def _certain(linted: LintedProject, names: set[str]) -> Iterator[Violation]:
-    """The violations of rules that nobody asked for, by models that do not ignore them."""
+    """Yield the violations of rules that are not enabled, by models that do not ignore them."""
     rules = linted.project.rules
     for name in sorted(names):
         model = linted.models[name]

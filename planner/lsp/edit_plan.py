@@ -23,7 +23,7 @@ from mergeplan.planner.wording import count_noun
 
 @dataclass(frozen=True)
 class EditEffect:
-    """What the edit of a model does, as `plan` would say it; `change` is None where prod shows the model as it is."""
+    """The effect of a model's edit, as `plan` would report it; `change` is None if prod shows the same model."""
 
     model: str
     place: Place
@@ -35,7 +35,7 @@ class EditEffect:
 
     @property
     def title(self) -> str:
-        """Its category, or what else it is."""
+        """The category of the change, or what else it is."""
         if self.change is None:
             return "As in prod"
         if self.change.category is None:
@@ -46,8 +46,11 @@ class EditEffect:
 def plan_edit(
     view: ProjectView, state: ProdState, edited: Collection[str], now: datetime, shapes: ShapeMemory | None = None
 ) -> Plan:
-    """The plan for what was edited, as `mergeplan plan prod` would make it of the whole project: a decision follows
-    from a model and those above it, so that of the others none is needed. MergeplanError as `plan` raises it."""
+    """Return the plan of the edited models, as `mergeplan plan prod` would make it of the whole project.
+
+    A decision follows from a model and its upstream models, so that no other model is needed. Raise MergeplanError as
+    `plan` does.
+    """
     project, deployed = view.project, state.graph.models
     models, unopened = merge_deployed(project.models, project.refused, deployed)
     names = _reach(view.graph if models is project.models else graph_of(models), state.graph, edited)
@@ -62,7 +65,7 @@ def plan_edit(
 
 
 def describe_edit(project: Project, plan: Plan, name: str, estimates: Mapping[str, Estimate]) -> EditEffect:
-    """What a plan says of one model and of those that read it."""
+    """Return the effect of a plan on one model and on its downstream models."""
     model = project.models[name]
     change = next((change for change in plan.changes if change.name == name), None)
     below = graph_of({n: snapshot.model for n, snapshot in plan.new.snapshots.items()}).downstream([name])
@@ -76,7 +79,7 @@ def describe_edit(project: Project, plan: Plan, name: str, estimates: Mapping[st
 
 
 def effect_text(effect: EditEffect) -> str:
-    """The effect in a line: category, reason, what is computed and what that costs."""
+    """Return the effect in a line: category, reason, what is computed and the cost of that."""
     if effect.change is None:
         return effect.title
     parts = [f"{effect.title}: {effect.change.reason}".strip().rstrip(":")]
@@ -96,7 +99,7 @@ def effect_text(effect: EditEffect) -> str:
 
 
 def error_text(error: MergeplanError) -> str:
-    """Why there is no plan."""
+    """Return why there is no plan."""
     return f"No plan: {error.message}"
 
 
@@ -105,6 +108,6 @@ def _time(change: Change) -> Timeline:
 
 
 def _reach(graph: Graph, before: Graph, edited: Collection[str]) -> frozenset[str]:
-    """The edited models and what an edit reaches, with all that these read, now or as they are deployed."""
+    """Return the edited models and all that an edit reaches, with their upstream models, now or as deployed."""
     hit = {*edited, *graph.downstream(edited), *before.downstream(edited)}
     return frozenset(hit | graph.upstream(hit) | before.upstream(hit))

@@ -1,4 +1,4 @@
-"""One project in an editor: texts come in, and diagnostics, effects of edits and answers come out. No protocol here.
+"""One project in an editor: it takes texts, and returns diagnostics, effects of edits and answers. No protocol here.
 
 `judge` and all questions are for one thread, which reads the project; `effects` is for another, which plans.
 """
@@ -38,7 +38,7 @@ LINTED = 100_000  # characters of a text that is held to rules while it is typed
 
 @dataclass(frozen=True)
 class Effect:
-    """A line about a model of a file: what its edit does, or why nobody can tell."""
+    """A line about a model of a file: the effect of its edit, or why that is not known."""
 
     model: str
     line: int  # of its block, from 1
@@ -76,20 +76,20 @@ class Editor:
 
     @property
     def layout(self) -> Layout:
-        """Whose files it has."""
+        """The tool whose layout the project's files have."""
         return layout_of(self.root)
 
     @property
     def state(self) -> ProdState | None:
-        """Prod as it is remembered."""
+        """The state of prod as it is remembered."""
         return self._state
 
     def path_of(self, file: Path) -> str:
-        """The path of a file from the project's folder."""
+        """Return the path of a file from the project's folder."""
         return PurePosixPath(file.resolve().relative_to(self.root)).as_posix()
 
     def trust(self) -> None:
-        """From now on the folder's code may run, isolated, and its state is read."""
+        """Let the folder's code run, isolated, and its state be read, from now on."""
         self.trusted = True
         self.settings = replace(self.settings, runs_code=True)
         self.live.settings = self.settings
@@ -97,7 +97,7 @@ class Editor:
         self.live.load()
 
     def judge(self, path: str, text: str, *, saved: bool = False) -> tuple[Diagnostic, ...]:
-        """What is wrong with the newest text of a file; rules that are the project's own code run when it is saved."""
+        """Return the diagnostics of a file's newest text; rules in the project's own code run when it is saved."""
         if self.view is None and not self.live.loads:
             self.live.texts[path] = text
             self.live.load()
@@ -114,7 +114,7 @@ class Editor:
         return (*diagnostics, *diagnose_models(self.view, path, text, own_rules=saved and self.trusted))
 
     def _errors_elsewhere(self, path: str) -> tuple[MergeplanError, ...]:
-        """What a file shows of errors that are not its own: those of no file, and why the project cannot be opened."""
+        """Return errors of other places that a file shows: those of no file, and why the project cannot be opened."""
         if path in CONFIGS:
             return self.live.errors.get("", ())
         if self.view is not None:
@@ -126,11 +126,11 @@ class Editor:
         )
 
     def other_errors(self) -> dict[str, tuple[MergeplanError, ...]]:
-        """The errors of files that are not open, and of none."""
+        """Return the errors of files that are not open, and of no file."""
         return {path: errors for path, errors in self.live.errors.items() if path not in self.live.texts}
 
     def effects(self, path: str, view: ProjectView, is_newest: Callable[[], bool]) -> tuple[Effect, ...] | None:
-        """What the edits of a file's models do to prod; None when a newer text makes the answer needless."""
+        """Return the effects on prod of the edits of a file's models; None if a newer text makes them outdated."""
         models = view.path_models.get(path, ())
         models = tuple(model for model in models if not model.kind.is_external)
         if not models or not is_newest():
@@ -164,14 +164,14 @@ class Editor:
             return self._state
 
     def _shapes(self) -> ShapeMemory:
-        """Queries that were analysed on this machine."""
+        """Return the queries that were analysed on this machine."""
         if self._lookups is None:
             self._lookups = Lookups(Cache(self.settings.cache))
         self._lookups.keep()
         return ShapeMemory(self._lookups, reader_version())
 
     def rename(self, target: Target, new: str) -> tuple[Edit, ...]:
-        """The edits that rename a target; RequestError, with the reason, where they would not be just that."""
+        """Return the edits that rename a target; raise RequestError, with the reason, if they would do more."""
         view = self._open_view()
         if self.live.errors:
             path = min(self.live.errors)
@@ -179,7 +179,7 @@ class Editor:
         return rename_edits(view, target, new, datetime.now(UTC))
 
     def format(self, path: str, text: str) -> str:
-        """A file's text in its layout; RequestError where it is left as it is."""
+        """Return a file's text in its layout; raise RequestError if it is left unchanged."""
         view = self._open_view()
         style = style_of(view.project.config)
         formatted = format_file(path, text, view.project.defaults.dialect, style)
@@ -188,7 +188,7 @@ class Editor:
         return formatted.text
 
     def render(self, name: str) -> str:
-        """A model's query as Spark runs it, with the dates of its last interval."""
+        """Return a model's query as Spark runs it, with the dates of its last interval."""
         view = self._open_view()
         model = view.project.models.get(without_default(name.lower(), view.project.catalogs.default))
         if model is None or not model.sql:
@@ -197,7 +197,7 @@ class Editor:
         return pretty(spark_tree(sql), "spark")
 
     def unit_tests(self) -> tuple[UnitTest, ...]:
-        """The project's unit tests; none while it cannot be opened."""
+        """Return the project's unit tests; none while it cannot be opened."""
         if self.view is None and not self.live.loads:
             self.live.load()
         return self.view.project.tests if self.view is not None else ()
@@ -208,7 +208,7 @@ class Editor:
         return self.view
 
     def close(self) -> None:
-        """Let go of the cache."""
+        """Close the cache."""
         if self._lookups is not None:
             self._lookups.close()
 

@@ -1,4 +1,4 @@
-"""What the editor shows of a name under the mouse, as Markdown."""
+"""The editor's text about a name under the mouse, as Markdown."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST = 8  # names in one line
 
 
 def hover_text(view: ProjectView, target: Target, state: ProdState | None) -> str | None:
-    """The text for a target; None where nothing is known of it."""
+    """Return the text for a target; None if nothing is known of it."""
     if target.kind is NameKind.TABLE:
         return _table_text(view, target.name, state)
     if target.kind is NameKind.CTE:
@@ -85,7 +85,7 @@ def _column_text(view: ProjectView, table: str, column: str) -> str | None:
 
 
 def _readers(view: ProjectView, table: str, column: str) -> list[str]:
-    """The columns, or models, that a column goes into."""
+    """Return the columns, or models, that read a column."""
     found_readers: list[str] = []
     for reader in view.readers.get(table, ()):
         for edge in view.lineage[reader].edges:

@@ -1,6 +1,6 @@
-"""A project that is open in an editor: loaded once, and then one file at a time is read anew.
+"""A project that is open in an editor: loaded once, and then reread one file at a time.
 
-Texts that are not saved stand in place of files. A text that cannot be read leaves the project as it was last.
+Unsaved texts replace files. A text that cannot be read leaves the project as it was last.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ Clock = Callable[[], datetime]
 
 
 def utc_now() -> datetime:
-    """The time."""
+    """Return the present time, in UTC."""
     return datetime.now(UTC)
 
 
 @dataclass
 class LiveProject:
-    """The project of a folder with the editor's texts; `errors` are by file, '' for those of none."""
+    """The project of a folder with the editor's texts; `errors` are by file, '' for those without one."""
 
     settings: SessionSettings
     clock: Clock = utc_now
@@ -44,7 +44,7 @@ class LiveProject:
     _wrong: set[str] = field(default_factory=set)  # files whose text the project did not read
 
     def load(self) -> None:
-        """Read the whole folder, with the open texts in place of files."""
+        """Read the whole folder, with the open texts instead of files."""
         proposed = {
             path: text
             for path, text in self.texts.items()
@@ -66,7 +66,7 @@ class LiveProject:
             self._wrong = {path for path in self.errors if path in self.texts}
 
     def _keep_going(self, proposed: dict[str, str]) -> None:
-        """Where no project was read yet and an open text is why, read it from the files alone."""
+        """Read the project from its files when an unsaved text prevents the first load."""
         self._wrong = set(self.texts)
         if self.view is None and proposed:
             try:
@@ -75,7 +75,7 @@ class LiveProject:
                 return
 
     def change(self, path: str, text: str) -> None:
-        """Take the newest text of a file."""
+        """Process the newest text of a file."""
         self.texts[path] = text
         if path.endswith(".py"):
             self._check_syntax(path, text)
@@ -91,19 +91,19 @@ class LiveProject:
         self._reread(path, text)
 
     def reads_texts(self, path: str) -> bool:
-        """True for a file whose text is read while it is typed; of others, what is saved: code runs then alone."""
+        """Return True for a file that is read while it is typed; others are read when saved, as only then code runs."""
         return not path.endswith(".py") and not is_dbt_project(self.settings.root)
 
     def is_saved(self, path: str) -> bool:
-        """True where a file is on the disk as it is open."""
+        """Return True if a file on the disk is the same as its open text."""
         return _is_text_of(self.settings.root / path, self.texts.get(path, ""))
 
     def _may_open(self, path: str) -> bool:
-        """True where a text may be why the project cannot be opened: what else is in error may run code."""
+        """Return True if a text may be why the project cannot be opened; a load for any other error may run code."""
         return path in CONFIGS or not self.errors or not self.errors.keys().isdisjoint(self.texts)
 
     def _check_syntax(self, path: str, text: str) -> None:
-        """The errors of Python's parser; the code does not run."""
+        """Record the errors of Python's parser; do not run the code."""
         self.errors.pop(path, None)
         try:
             ast.parse(text if len(text) <= LARGEST else "")
@@ -133,7 +133,7 @@ class LiveProject:
             self.view = self.view.update(replace(project, hashes=files), path)
 
     def _change_slowly(self, path: str, text: str) -> None:
-        """Of a file that the project does not hold: try it alone first, for its errors; load where it may open."""
+        """Read a file that the project does not contain: first alone, for its errors; load if it may open."""
         if self.view is not None and _is_model(path) and "" not in self.errors:
             try:
                 reread_file(self.view.project, path, text, self.view.graph)
@@ -148,7 +148,7 @@ class LiveProject:
         self.load()
 
     def close(self, path: str) -> None:
-        """Let a file be what it is on the disk."""
+        """Forget the open text of a file, so that the file on the disk counts."""
         text = self.texts.pop(path, None)
         if text is not None and not _is_text_of(self.settings.root / path, text):
             self.load()

@@ -1,4 +1,4 @@
-"""Macros and variables of a project: where they are defined, what they say of themselves, and where they are called.
+"""Macros and variables of a project: their definitions, their descriptions, and their calls.
 
 They are read from the texts of `macros/`: no code of the project runs.
 """
@@ -29,7 +29,7 @@ FOLDER, CODE = "macros", (".py", ".sql")
 
 @dataclass(frozen=True)
 class Macro:
-    """A macro: `signature` as it is called, `text` what it says of itself."""
+    """A macro: `signature` as it is called, `text` is its own description."""
 
     name: str
     place: FileSpan
@@ -39,7 +39,7 @@ class Macro:
 
 
 def macros_of(root: Path, texts: Mapping[str, str]) -> dict[str, Macro]:
-    """The macros of a folder by name, `texts` in place of files."""
+    """Return the macros of a folder by name; `texts` replace files."""
     found_macros: dict[str, Macro] = {}
     for path in _macro_files(root, texts):
         text = _text(root, path, texts)
@@ -50,7 +50,7 @@ def macros_of(root: Path, texts: Mapping[str, str]) -> dict[str, Macro]:
 
 
 def macro_at(path: str, text: str, offset: int, macros: Mapping[str, Macro]) -> tuple[str, Span] | None:
-    """The name of a macro or variable that is called or defined at an offset, in lower case, and where it stands."""
+    """Return the macro or variable that is called or defined at an offset, in lower case, and its span."""
     for macro in macros.values():
         if macro.place.path == path and macro.place.span.holds(offset):
             return macro.name, macro.place.span
@@ -62,7 +62,7 @@ def macro_at(path: str, text: str, offset: int, macros: Mapping[str, Macro]) -> 
 
 
 def describe_macro(view: ProjectView | None, name: str, macros: Mapping[str, Macro]) -> str | None:
-    """What a macro or a variable is, as Markdown; None for a name that is neither."""
+    """Return the description of a macro or a variable, as Markdown; None for any other name."""
     if macro := macros.get(name):
         kind = "Jinja macro" if macro.is_jinja else "macro"
         return "\n\n".join(part for part in (f"**{macro.signature}** · {kind}, {macro.place.path}", macro.text) if part)
@@ -79,7 +79,7 @@ def describe_macro(view: ProjectView | None, name: str, macros: Mapping[str, Mac
 def macro_definition(
     view: ProjectView | None, root: Path, name: str, macros: Mapping[str, Macro]
 ) -> tuple[FileSpan, ...]:
-    """Where a macro or a variable is defined."""
+    """Return the place where a macro or a variable is defined."""
     if macro := macros.get(name):
         return (macro.place,)
     if view is None or name not in view.project.defaults.variables:
@@ -91,7 +91,7 @@ def macro_definition(
 
 
 def macro_references(view: ProjectView, name: str, macros: Mapping[str, Macro]) -> Iterator[FileSpan]:
-    """Every call of a macro or a variable in the project's SQL, its definition first."""
+    """Yield every call of a macro or a variable in the project's SQL, its definition first."""
     root = view.project.root
     yield from macro_definition(view, root, name, macros)
     pattern = re.compile(rf"\b{re.escape(name)}\b", re.IGNORECASE)
@@ -110,7 +110,7 @@ def _sql_files(view: ProjectView) -> tuple[str, ...]:
 
 
 def _calls(text: str, macros: Mapping[str, Macro]) -> Iterator[tuple[str, Span]]:
-    """The names behind `@`, and those of Jinja's macros that are called in braces."""
+    """Yield the names behind `@`, and those of Jinja's macros that are called in braces."""
     for match in _PYTHON_CALL.finditer(text):
         yield match[1].lower(), Span(match.start(), match.end())
     for block in _JINJA.finditer(text):
@@ -136,7 +136,7 @@ def _text(root: Path, path: str, texts: Mapping[str, str]) -> str:
 
 @lru_cache(maxsize=512)
 def _python_macros(path: str, text: str) -> tuple[Macro, ...]:
-    """The functions that `@macro` decorates, by the tree of the text."""
+    """Return the functions that `@macro` decorates, by the tree of the text."""
     try:
         tree = ast.parse(text) if len(text) <= LARGEST else ast.parse("")
     except (SyntaxError, ValueError, RecursionError, MemoryError):

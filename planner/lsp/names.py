@@ -19,7 +19,7 @@ Columns = Callable[[str], tuple[str, ...] | None]  # of a table, None where they
 
 
 class NameKind(Enum):
-    """What a name stands for."""
+    """The kind of a name."""
 
     TABLE = auto()
     CTE = auto()
@@ -28,7 +28,7 @@ class NameKind(Enum):
 
 @dataclass(frozen=True)
 class Owner:
-    """What has a column: a table by its name, or a CTE or subquery by the offset at which it is named."""
+    """The owner of a column: a table by its name, or a CTE or subquery by the offset at which it is named."""
 
     table: str = ""
     at: int = -1
@@ -36,9 +36,10 @@ class Owner:
 
 @dataclass(frozen=True)
 class Name:
-    """A name in the text. `owners` are what has the column: several where the text does not say which of them.
+    """A name in the text.
 
-    `defines` says of which owner a column's name is the definition; with `implicit` it is both that and a reference.
+    `owners` have the column: several if the text does not tell which of them. `defines` is the owner whose column the
+    name defines; with `implicit` it is both that definition and a reference.
     """
 
     kind: NameKind
@@ -52,7 +53,7 @@ class Name:
 
 @dataclass(frozen=True)
 class ScopeColumns:
-    """What stands after FROM at a place: alias -> the owner, and its columns where these are known."""
+    """The sources after FROM at a place: alias -> the owner, and its columns if they are known."""
 
     span: Span
     sources: Mapping[str, tuple[Owner, tuple[str, ...] | None]]
@@ -60,7 +61,7 @@ class ScopeColumns:
 
 @dataclass(frozen=True)
 class QueryNames:
-    """All names of a query, the scopes, and the stars: which owners each stands for."""
+    """All names of a query, the scopes, and the stars with the owners that each means."""
 
     names: tuple[Name, ...] = ()
     scopes: tuple[ScopeColumns, ...] = ()
@@ -68,15 +69,15 @@ class QueryNames:
     outputs: tuple[str, ...] | None = None
 
     def find(self, offset: int) -> Name | None:
-        """The name at an offset; the shortest where several cover it."""
+        """Return the name at an offset; the shortest if several cover it."""
         covering = [name for name in self.names if name.span.holds(offset)]
         return min(covering, key=lambda name: name.span.end - name.span.start, default=None)
 
 
 def names_of(file: SqlFile, own: str, columns: Columns, catalog: str, schema: str = "") -> QueryNames:
-    """The names of a file's query, whose outputs are the columns of the table `own`; none where it cannot be read.
+    """Return the names of a file's query, whose outputs are the columns of the table `own`.
 
-    `schema` is that of tables without one; '' where each has its own.
+    Return none if the query cannot be read. `schema` is that of tables without one; '' if each has its own.
     """
     if file.query is None:
         return QueryNames()
@@ -88,7 +89,7 @@ def names_of(file: SqlFile, own: str, columns: Columns, catalog: str, schema: st
 
 
 class _Reader:
-    """One query's scopes, read from the inside out."""
+    """A reader of one query's scopes, from the inside out."""
 
     def __init__(
         self, file: SqlFile, own: str, columns: Columns, defaults: tuple[str, str], scopes: tuple[Scope, ...]
@@ -155,7 +156,7 @@ class _Reader:
     def _owners(
         self, scope: Scope, column: exp.Column, sources: Mapping[str, tuple[Owner, tuple[str, ...] | None]]
     ) -> tuple[Owner, ...]:
-        """What may have a column that is named in a scope; () where it is an output's alias or not known."""
+        """Return the possible owners of a column that is named in a scope; () for an output's alias, or if unknown."""
         name, qualifier = column.name.lower(), column.table.lower()
         ordered = column.find_ancestor(exp.Order, exp.Select, exp.Window)
         if isinstance(ordered, exp.Order) and not qualifier and ordered.parent is scope.expression:
@@ -209,7 +210,6 @@ class _Reader:
                 yield span, tuple((name, owner, columns) for name, (owner, columns) in meant.items())
 
     def _sources(self, scope: Scope) -> dict[str, tuple[Owner, tuple[str, ...] | None]]:
-        """Alias -> owner and columns of what stands after FROM."""
         sources: dict[str, tuple[Owner, tuple[str, ...] | None]] = {}
         for alias, (_, source) in scope.selected_sources.items():
             if isinstance(source, exp.Table):
@@ -220,7 +220,7 @@ class _Reader:
         return sources
 
     def _output_names(self, scope: Scope) -> tuple[str, ...] | None:
-        """The columns of a scope; None where a star hides them."""
+        """Return the columns of a scope; None if a star hides them."""
         key = id(scope)
         if key not in self._outputs:
             self._outputs[key] = None  # of one that reads itself
@@ -252,7 +252,7 @@ class _Reader:
         return tuple(outputs)
 
     def _scope_owner(self, scope: Scope) -> Owner | None:
-        """Whose columns a scope's outputs are; None for a later branch of a UNION, and where names are listed."""
+        """Return the owner of a scope's outputs; None for a later branch of a UNION, and if names are listed."""
         select = scope.expression
         while isinstance(select.parent, exp.SetOperation):
             if select.parent.this is not select:
@@ -277,7 +277,7 @@ class _Reader:
 
 
 def _merge(names: list[Name]) -> list[Name]:
-    """One name for each place: a bare column that is an output is a reference too, whose owners are those it reads."""
+    """Return one name for each place: a bare column that is an output is also a reference to what it reads."""
     by_span: dict[Span, Name] = {}
     for name in names:
         other = by_span.get(name.span)
@@ -295,7 +295,6 @@ def _identifier(identifier: exp.Identifier) -> Span:
 
 
 def _selects(scope: Scope) -> list[exp.Expr]:
-    """The outputs of a SELECT."""
     return list(scope.expression.selects) if isinstance(scope.expression, exp.Query) else []
 
 
@@ -305,7 +304,6 @@ def _start(table: exp.Table) -> int:
 
 
 def _span_of(select: exp.Expr) -> Span | None:
-    """From the first identifier of an expression to the last."""
     places = [node.meta for node in select.find_all(exp.Identifier) if "start" in node.meta]
     if not places:
         return None
@@ -313,7 +311,7 @@ def _span_of(select: exp.Expr) -> Span | None:
 
 
 def _star_span(file: SqlFile, select: exp.Expr, item: exp.Expr) -> Span | None:
-    """Where a star stands: sqlglot keeps no place of it, so that it is looked for among the tokens."""
+    """Return the span of a star: sqlglot records none, so that it is searched for among the tokens."""
     if isinstance(item, exp.Column):
         table = item.args.get("table")
         if table is None or "start" not in table.meta:
@@ -333,5 +331,4 @@ def _star_span(file: SqlFile, select: exp.Expr, item: exp.Expr) -> Span | None:
 
 
 def _branches(scope: Scope) -> list[Scope]:
-    """The branches of a UNION; none of any other query."""
     return list(scope.set_operation_scopes)

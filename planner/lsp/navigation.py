@@ -1,4 +1,4 @@
-"""Where a name is defined, and all places that mean the same: models, CTEs and columns, across files."""
+"""The definition of a name, and all places with the same meaning: models, CTEs and columns, across files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NOBODY = Owner()
 
 @dataclass(frozen=True)
 class Target:
-    """What a name means: a table, a column of a table, or what only one file knows (a CTE, its column)."""
+    """The meaning of a name: a table, a column of a table, or an object of one file (a CTE, its column)."""
 
     kind: NameKind
     name: str
@@ -24,14 +24,14 @@ class Target:
 
     @property
     def is_local(self) -> bool:
-        """True for what no other file can name."""
+        """True for an object that no other file can name."""
         return bool(self.path)
 
 
 def target_at(
     view: ProjectView, path: str, text: str, offset: int, *, follow: bool = False
 ) -> tuple[Target, Span] | None:
-    """What the name at an offset means, and where it stands; None where nothing is named, or nobody can tell what.
+    """Return the meaning of the name at an offset, and its span; None if there is no name or no clear meaning.
 
     A bare column of a CTE that is an output of the model is the model's column, or with `follow` the CTE's.
     """
@@ -52,7 +52,7 @@ def target_at(
 
 
 def definitions(view: ProjectView, target: Target) -> tuple[FileSpan, ...]:
-    """Where a target is defined; of a column that a CTE only passes on, where it is passed on."""
+    """Return where a target is defined; for a column that a CTE only passes on, where it is passed on."""
     if target.kind is NameKind.TABLE:
         return _definition_of_model(view, target.name)
     if target.kind is NameKind.CTE:
@@ -75,7 +75,7 @@ def definitions(view: ProjectView, target: Target) -> tuple[FileSpan, ...]:
 
 
 def references(view: ProjectView, target: Target) -> Iterator[FileSpan]:
-    """Every place that names the target, its definition among them."""
+    """Yield every place that names the target, its definition included."""
     if target.kind is NameKind.TABLE:
         yield from _definition_of_model(view, target.name)
         for file in view.files_reading(target.name):
@@ -90,7 +90,7 @@ def references(view: ProjectView, target: Target) -> Iterator[FileSpan]:
 
 
 def is_meant(name: Name, target: Target) -> bool:
-    """True for a name of the target: of a column that several tables may have, when one of them is the target's."""
+    """Return True for a name of the target, or for a column of several tables if one of them is the target's."""
     if name.kind is not target.kind or name.name != target.name:
         return False
     if target.kind is NameKind.CTE:
@@ -109,7 +109,7 @@ def _files(view: ProjectView, target: Target) -> Iterator[FileView]:
 
 
 def _owner(name: Name, *, follow: bool) -> Owner | None:
-    """What the column belongs to: where a bare column is an output too, what it is read from."""
+    """Return the owner of a column; for a bare column that is an output too, the owner that it is read from."""
     if name.implicit and name.defines and name.defines.table and not follow and not any(o.table for o in name.owners):
         return name.defines
     if len(name.owners) == 1:
@@ -135,7 +135,6 @@ def _definition_of_model(view: ProjectView, name: str) -> tuple[FileSpan, ...]:
 
 
 def _block_target(view: ProjectView, file: FileView, offset: int) -> tuple[Target, Span] | None:
-    """The model that the block names at an offset."""
     prop = file.file.property("name")
     if prop is None or not prop.value:
         return None

@@ -1,4 +1,4 @@
-"""A file in outline: its model, CTEs and outputs, what folds, and the types of its outputs."""
+"""The outline of a file: its model, CTEs and outputs, its folding ranges, and the types of its outputs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Hint:
 
 
 def symbols(view: ProjectView, path: str, text: str) -> tuple[Symbol, ...]:
-    """The model of a file, its CTEs and the columns that it returns."""
+    """Return the model of a file, its CTEs and the columns that it returns."""
     file = view.file(path, text)
     found_symbols: list[Symbol] = []
     for model in file.models:
@@ -49,7 +49,7 @@ def symbols(view: ProjectView, path: str, text: str) -> tuple[Symbol, ...]:
 
 
 def workspace_symbols(view: ProjectView, query: str, most: int = 200) -> Iterator[tuple[str, str, int]]:
-    """The models whose names hold what is asked for: name, path, line."""
+    """Yield the models whose names contain the query: name, path, line."""
     asked = query.lower()
     matches = (model for name, model in view.project.models.items() if asked in name)
     for model, _ in zip(matches, range(most), strict=False):
@@ -57,7 +57,7 @@ def workspace_symbols(view: ProjectView, query: str, most: int = 200) -> Iterato
 
 
 def folds(file: FileView) -> Iterator[Span]:
-    """The block, each CTE, and comments of several lines."""
+    """Yield the spans that fold: the block, each CTE, and every further statement."""
     if file.file.block is not None:
         yield file.file.block
     if file.file.query is not None:
@@ -70,7 +70,7 @@ def folds(file: FileView) -> Iterator[Span]:
 
 
 def type_hints(view: ProjectView, path: str, text: str) -> Iterator[Hint]:
-    """The types of the outputs, behind their names, as far as they are known."""
+    """Yield the types of the outputs, behind their names, as far as they are known."""
     file = view.file(path, text)
     if len(file.models) != 1:
         return
@@ -82,7 +82,7 @@ def type_hints(view: ProjectView, path: str, text: str) -> Iterator[Hint]:
 
 
 def semantic_tokens(file: FileView) -> Iterator[tuple[Span, str]]:
-    """The names with their kinds: class (table), function (macro), variable (CTE), property (column)."""
+    """Yield the names with their kinds: class (table), function (macro), variable (CTE), property (column)."""
     kinds = {NameKind.TABLE: "class", NameKind.CTE: "variable", NameKind.COLUMN: "property"}
     tokens = {name.span: kinds[name.kind] for name in file.names.names}
     for index, token in enumerate(file.file.tokens[:-1]):

@@ -1,4 +1,4 @@
-"""Which folders are projects, and which of their files the server reads: by names alone, no file is opened."""
+"""The folders that are projects, and the files of a project that the server reads: by names, no file is opened."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST_FILES = 20_000  # that are looked through for a name
 
 
 class Layout(Enum):
-    """Whose files a project has."""
+    """The tool whose files a project has."""
 
     OWN = auto()
     DBT = auto()
@@ -29,14 +29,14 @@ class Layout(Enum):
 
 
 def layout_of(root: Path) -> Layout:
-    """The layout of a project's folder, as the loader takes it."""
+    """Return the layout of a project's folder, as the loader determines it."""
     if is_dbt_project(root):
         return Layout.DBT
     return Layout.PIPELINE if is_pipeline(root) else Layout.OWN
 
 
 def is_of_project(path: str, layout: Layout = Layout.OWN) -> bool:
-    """True for a file whose text the project reads, by its path from there."""
+    """Return True for a file whose text the project reads, by its path from the project's folder."""
     folder, _, name = path.rpartition("/")
     suffix = PurePosixPath(name).suffix
     if layout is not Layout.OWN:
@@ -49,17 +49,17 @@ def is_of_project(path: str, layout: Layout = Layout.OWN) -> bool:
 
 
 def find_project(file: Path) -> Path | None:
-    """The nearest folder above a file that is a project; None where there is none."""
+    """Return the nearest folder above a file that is a project; None if there is none."""
     return next(filter(is_project, file.parents), None)
 
 
 def is_project(folder: Path) -> bool:
-    """True for a folder with a configuration."""
+    """Return True for a folder with a configuration."""
     return any((folder / name).is_file() for name in CONFIGS)
 
 
 def list_files(root: Path, *suffixes: str) -> Iterator[str]:
-    """The files of a dbt project or a pipeline, by their path from the root, the first `MOST_FILES`."""
+    """Yield the files of a dbt project or a pipeline, by their path from the root, the first `MOST_FILES`."""
     left = MOST_FILES
     for folder, names, files in os.walk(root):
         names[:] = sorted(name for name in names if not name.startswith((".", "__pycache__")) and name not in UNREAD)

@@ -28,13 +28,13 @@ class FileView:
 
 
 def file_of(model: Model) -> str:
-    """The file of a model: of several in one file of another tool, a path has the model's name behind it."""
+    """Return the file of a model, without the model's name that follows if the file has several models."""
     return model.path.partition("#")[0]
 
 
 @dataclass(frozen=True)
 class ProjectView:
-    """A project, and `texts` of files that are open, by path, which may be newer than what the project read."""
+    """A project, and `texts` of open files by path, which may be newer than what the project read."""
 
     project: Project
     texts: Mapping[str, str] = field(default_factory=dict)
@@ -42,16 +42,16 @@ class ProjectView:
 
     @cached_property
     def graph(self) -> Graph:
-        """Which model reads which."""
+        """The graph of the project's models."""
         return graph_of(self.project.models)
 
     @cached_property
     def lineage(self) -> FollowedModels:
-        """Each model's columns and lineage, followed when it is first asked for."""
+        """Each model's columns and lineage, followed on first use."""
         return FollowedModels(self.graph)
 
     def update(self, project: Project, path: str) -> ProjectView:
-        """The view of a project of which one file was read anew, with all that holds of the others."""
+        """Return the view of a project of which one file was reread, with all results that are valid for the others."""
         view = ProjectView(project, self.texts)
         now = tuple(model for model in project.models.values() if model.path == path)
         names = {model.name for model in (*self.path_models.get(path, ()), *now)}
@@ -78,18 +78,18 @@ class ProjectView:
         return {table: tuple(sorted(names)) for table, names in reading.items()}
 
     def columns(self, table: str) -> tuple[str, ...] | None:
-        """The columns of a table; None where they are not known."""
+        """Return the columns of a table; None if they are not known."""
         return self.lineage[table].columns if table in self.graph.models else None
 
     def types(self, table: str) -> Mapping[str, str]:
-        """The types of a table's columns, as far as they are known."""
+        """Return the types of a table's columns, as far as they are known."""
         if table not in self.graph.models:
             return {}
         declared = {column.name: column.type for column in self.project.models[table].columns}
         return dict(self.lineage[table].table.types) | declared
 
     def text(self, path: str) -> str | None:
-        """The text of a file of the project: as it is open, or as its model was read."""
+        """Return the text of a file of the project: as it is open, or as its model was read."""
         if path in self.texts:
             return self.texts[path]
         if self.is_foreign:
@@ -120,7 +120,7 @@ class ProjectView:
             return None
 
     def file(self, path: str, text: str | None = None) -> FileView:
-        """The names in a file; of one that no model is read from, those of its query."""
+        """Return the names in a file; for a file without a model, those of its query."""
         text = text if text is not None else self.text(path) or ""
         key = path, hash(text)
         if key not in self._files:
@@ -134,6 +134,6 @@ class ProjectView:
         return self._files[key]
 
     def files_reading(self, table: str) -> Iterator[FileView]:
-        """The SQL files whose models read a table."""
+        """Yield the SQL files whose models read a table."""
         paths = {file_of(self.project.models[name]) for name in self.readers.get(table, ())}
         yield from (self.file(path) for path in sorted(paths) if path.endswith(".sql"))

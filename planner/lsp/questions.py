@@ -1,7 +1,7 @@
-"""What an editor asks of a place in a file: completion, hover, definition and references, by what the file is.
+"""An editor's questions about a place in a file: completion, hover, definition and references, by kind of file.
 
-SQL is answered by its names, YAML by its schema, macros and dbt's `ref` and `source` by the texts of the folder; the
-last two also where the project is not open, since that runs none of its code.
+SQL is answered by its names, YAML by its schema, macros and dbt's `ref` and `source` by the texts of the folder. The
+last two are answered also when the project is not open, since that runs none of its code.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ YAML = (".yaml", ".yml")
 
 
 def completions(editor: Editor, path: str, text: str, offset: int) -> tuple[Item, ...]:
-    """The suggestions at an offset."""
+    """Return the suggestions at an offset."""
     view = editor.view
     if editor.layout is Layout.DBT and path.endswith(".sql"):
         names = dbt_names.complete_names(editor.root, text, offset)
@@ -35,7 +35,7 @@ def completions(editor: Editor, path: str, text: str, offset: int) -> tuple[Item
 
 
 def hover_at(editor: Editor, path: str, text: str, offset: int) -> tuple[str, Span] | None:
-    """What is said of the name at an offset, as Markdown, and where it stands."""
+    """Return the description of the name at an offset, as Markdown, and its span."""
     if (called := _macro(editor, path, text, offset)) is not None:
         about = describe_macro(editor.view, called[0], macros_of(editor.root, editor.live.texts))
         return (about, called[1]) if about else None
@@ -47,7 +47,7 @@ def hover_at(editor: Editor, path: str, text: str, offset: int) -> tuple[str, Sp
 
 
 def definitions_at(editor: Editor, path: str, text: str, offset: int) -> tuple[FileSpan, ...]:
-    """Where the name at an offset is defined."""
+    """Return where the name at an offset is defined."""
     if (called := _macro(editor, path, text, offset)) is not None:
         macros = macros_of(editor.root, editor.live.texts)
         return macro_definition(editor.view, editor.root, called[0], macros)
@@ -58,7 +58,7 @@ def definitions_at(editor: Editor, path: str, text: str, offset: int) -> tuple[F
 
 
 def references_at(editor: Editor, path: str, text: str, offset: int) -> tuple[FileSpan, ...]:
-    """Every place that names the same."""
+    """Return every place that names the same object."""
     if editor.layout is Layout.DBT and (named := dbt_names.name_at(text, offset)) is not None:
         return tuple(dbt_names.references_of(editor.root, named[0], editor.live.texts))
     view = editor.view
@@ -78,7 +78,6 @@ def _macro(editor: Editor, path: str, text: str, offset: int) -> tuple[str, Span
 
 
 def _target(editor: Editor, path: str, text: str, offset: int, *, follow: bool = False) -> tuple[Target, Span] | None:
-    """The model, CTE or column that is named at an offset."""
     view = editor.view
     if view is None:
         return None

@@ -1,6 +1,6 @@
-"""What the state says of prod, read once and kept: an edit is planned against it without a question to the database.
+"""The state of prod, read once and remembered: an edit is planned against it without a query to the database.
 
-It is read again when a file is saved, and when it is older than `OLDEST`. What tables hold and cost is asked for once.
+It is read again when a file is saved, and when it is older than `OLDEST`. Contents and costs of tables are read once.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ OLDEST = timedelta(minutes=2)
 
 @dataclass(frozen=True)
 class ProdState:
-    """Prod as the state has it, and what a plan against it takes besides the models."""
+    """The state of prod, and the inputs of a plan against it besides the models."""
 
     base: Environment
     loaded: Loaded
@@ -43,21 +43,21 @@ class ProdState:
 
     @cached_property
     def graph(self) -> Graph:
-        """Which deployed model reads which."""
+        """The graph of the deployed models."""
         return graph_of({name: snapshot.model for name, snapshot in self.base.snapshots.items()})
 
     @property
     def is_old(self) -> bool:
-        """True when it is to be read again."""
+        """True if it is to be read again."""
         return datetime.now(UTC) - self.read_at > OLDEST
 
     def estimates(self, plan: Plan) -> Mapping[str, Estimate]:
-        """Model -> what computing its missing time would cost."""
+        """Return, for each model, the estimated cost of computing its missing time."""
         return {change.name: estimate(change, self.costs, {}) for change in plan.backfills}
 
 
 def read_prod_state(settings: SessionSettings, project: Project) -> ProdState | None:
-    """Prod of a project as it is now; None where there is no state yet. MergeplanError when it cannot be read."""
+    """Return prod of a project as it is now; None without a state. Raise MergeplanError if it cannot be read."""
     # what speaks to the database is imported here: the first diagnostics do without
     from mergeplan.planner.session.use_cases.planning import build_request, check_request
 
@@ -82,7 +82,7 @@ def read_prod_state(settings: SessionSettings, project: Project) -> ProdState | 
 
 
 def _has_state(work: Workspace) -> bool:
-    """True when the database is one that is there: to look must not make one."""
+    """Return True if the database exists: a read must not create one."""
     state = work.project.config.gateways[work.project.gateway].state_connection
     url = work.settings.state_url or (url_of(state, work.settings.root) if state else "")
     file = (url or f"sqlite:///{work.settings.folder / 'state.db'}").partition("?")[0]

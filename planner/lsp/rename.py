@@ -1,6 +1,6 @@
-"""Renaming a model, a CTE or a column everywhere that it is named; refused where that cannot be proved to be all.
+"""Renaming a model, a CTE or a column in all places that name it; refused if these cannot be proved to be all.
 
-The new texts are read and planned against the old ones as if these were prod: but for the new name, nothing may change.
+The new texts are read and planned against the old ones as if these were prod: only the name may change.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SAME = (Category.EQUIVALENT, Category.METADATA)
 
 
 def rename_edits(view: ProjectView, target: Target, new: str, now: datetime) -> tuple[Edit, ...]:
-    """The edits that rename a target; RequestError, with the reason, where they would not be just that."""
+    """Return the edits that rename a target; raise RequestError, with the reason, if they would do more."""
     new = new.strip()
     if view.project.refused:
         refusal = view.project.refused.refusals[0]
@@ -112,7 +112,7 @@ def _column_edits(view: ProjectView, target: Target, new: str) -> Iterator[Edit]
 
 
 def _edits_in(file: FileView, target: Target, new: str) -> Iterator[Edit]:
-    """The edits of a query: an output that is named after the column keeps its name."""
+    """Yield the edits of a query: an output that is named after the column keeps its name."""
     for name in file.names.names:
         if not is_meant(name, target):
             continue
@@ -152,7 +152,7 @@ def _readers(view: ProjectView, table: str) -> Iterator[Model]:
 
 
 def _check_followed(model: Model, view: ProjectView, table: str, word: str) -> None:
-    """RequestError for a file whose names are not all known."""
+    """Raise RequestError for a file whose names are not all known."""
     file = view.file(model.path)
     if file.file.query is None:
         raise RequestError(f"The query of `{model.name}`, which names `{table}`, cannot be followed ({model.place}).")
@@ -170,7 +170,7 @@ def _check_stars(file: FileView, table: str) -> None:
 
 
 def _check_audits(view: ProjectView, table: str, word: str) -> None:
-    """RequestError for an audit that may name what is renamed."""
+    """Raise RequestError for an audit that may name the renamed object."""
     called = {call.name for call in view.project.models[table].audits}
     for audit in view.project.audits.values():
         about = table in audit.depends_on or audit.name in called
@@ -179,7 +179,7 @@ def _check_audits(view: ProjectView, table: str, word: str) -> None:
 
 
 def _names_in(tokens: tuple[Token, ...], file: FileView, table: str, view: ProjectView) -> Iterator[tuple[int, int]]:
-    """Where a table is named among the words of a property."""
+    """Yield the places in a property's value that name a table."""
     if not tokens:
         return
     start, end = tokens[0].start, tokens[-1].end + 1
@@ -189,7 +189,7 @@ def _names_in(tokens: tuple[Token, ...], file: FileView, table: str, view: Proje
 
 
 def _check_result(view: ProjectView, target: Target, new: str, edits: tuple[Edit, ...], now: datetime) -> None:
-    """RequestError unless the plan of the edits, against the project as it is, is just the rename."""
+    """Raise RequestError unless the plan of the edits, against the project as it is, is just the rename."""
     try:
         renamed = _reread(view, edits)
         changes = _changes(view.project, renamed, now)
@@ -201,7 +201,7 @@ def _check_result(view: ProjectView, target: Target, new: str, edits: tuple[Edit
 
 
 def _reread(view: ProjectView, edits: tuple[Edit, ...]) -> Project:
-    """The project with the edits made, its files read in an order in which each is known when it is asked for."""
+    """Return the project after the edits, with files reread in an order in which each is known when it is needed."""
     by_path: dict[str, list[Edit]] = {}
     for edit in edits:
         if edit.path.endswith(".sql"):
@@ -219,7 +219,7 @@ def _reread(view: ProjectView, edits: tuple[Edit, ...]) -> Project:
 
 
 def _changes(before: Project, after: Project, now: datetime) -> Mapping[str, Change]:
-    """The changes between two projects, as if the first were prod."""
+    """Return the changes between two projects, as if the first were prod."""
     nothing, request, loaded = Environment("prod"), Request(Window(now)), Loaded({})
     old = build_plan(before.models, nothing, nothing, loaded, request).new
     old = replace(old, revision=1)
@@ -227,7 +227,7 @@ def _changes(before: Project, after: Project, now: datetime) -> Mapping[str, Cha
 
 
 def _why_more(before: Project, after: Project, target: Target, new: str, change: Change) -> str | None:
-    """Why a change is more than the rename asks for; None when it is not."""
+    """Return why a change is more than the rename; None if it is not."""
     table = target.owner.table
     if target.kind is NameKind.COLUMN and not target.is_local and change.name == table:
         columns = change.columns
@@ -241,7 +241,7 @@ def _why_more(before: Project, after: Project, target: Target, new: str, change:
 
 
 def _why_not_renamed(before: Project, after: Project, old: str, new: str, change: Change) -> str | None:
-    """Why a model is more than the old one with another name in it: read by its tree, since names count for a plan."""
+    """Return why a model is more than the old one with another name in it, by its tree, since a plan counts names."""
     new = without_default(new, after.catalogs.default)
     name = old if change.name == new else change.name
     if change.change is ChangeKind.REMOVED:
@@ -253,7 +253,7 @@ def _why_not_renamed(before: Project, after: Project, old: str, new: str, change
 
 
 def _tree(sql: str, names: Mapping[str, str]) -> exp.Expr | None:
-    """A query's tree with tables called by other names."""
+    """Return a query's tree with tables renamed."""
     if not sql:
         return None
     tree = sqlglot.parse_one(sql, dialect="spark")

@@ -1,6 +1,6 @@
-"""A SQL file of the project in parts: the words of its block, and its query with macros blanked out.
+"""A SQL file of the project in parts: the tokens of its block, and its query with macros blanked out.
 
-Offsets are those of the file, whatever of it is blanked.
+Offsets are those of the file, with or without blanks.
 """
 
 from __future__ import annotations
@@ -53,17 +53,17 @@ class SqlFile:
     blanked: tuple[Span, ...] = field(default=())
 
     def property(self, key: str) -> BlockProperty | None:
-        """The property of a key."""
+        """Return the property of a key."""
         return next((prop for prop in self.properties if prop.key == key), None)
 
     def has_blanked_word(self, word: str) -> bool:
-        """True when a macro's call, whose meaning is not read here, has the word in it."""
+        """Return True if a macro's call, whose meaning is not read here, contains the word."""
         pattern = re.compile(rf"\b{re.escape(word)}\b", re.IGNORECASE)
         return any(pattern.search(self.text, span.start, span.end) for span in self.blanked)
 
 
 def read_sql_file(path: str, text: str, dialect: str) -> SqlFile:
-    """The parts of a file as far as they can be read; nothing raises."""
+    """Return the parts of a file as far as they can be read; never raise."""
     if len(text) > LARGEST:
         return SqlFile(text)
     try:
@@ -90,7 +90,7 @@ def read_sql_file(path: str, text: str, dialect: str) -> SqlFile:
 
 
 def _created(parts: tuple[tuple[Token, ...], ...]) -> tuple[Token, ...] | None:
-    """The query of the first view or table that statements of a pipeline create."""
+    """Return the query of the first view or table that statements of a pipeline create."""
     for part in parts:
         if part[0].text.upper() == "CREATE":
             at = next((index for index, token in enumerate(part) if token.text.upper() == "AS"), len(part))
@@ -110,7 +110,7 @@ def _properties(tokens: tuple[Token, ...]) -> Iterator[BlockProperty]:
 
 
 def _parse(text: str, span: Span, dialect: str) -> tuple[exp.Query | None, tuple[Span, ...]]:
-    """The query between two offsets, with the calls of macros as NULL, and where these stand."""
+    """Return the query between two offsets, with the calls of macros as NULL, and the places of these."""
     query = text[span.start : span.end]
     if _JINJA.search(query):
         return None, (span,)
@@ -127,13 +127,13 @@ def _parse(text: str, span: Span, dialect: str) -> tuple[exp.Query | None, tuple
 
 
 def _blank(call: str) -> str:
-    """NULL and spaces in place of a call, on as many lines."""
+    """Return NULL and spaces in place of a call, on as many lines."""
     rest = call[4:]
     return "NULL" + re.sub(r"[^\n]", " ", rest)
 
 
 def _calls(query: str) -> Iterator[tuple[int, int]]:
-    """Where macros are called with arguments in brackets; the outermost calls only."""
+    """Yield the places of macro calls with arguments in brackets; the outermost calls only."""
     at = 0
     while match := _CALL.search(query, at):
         depth, end = 0, len(query)

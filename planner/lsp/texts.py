@@ -15,7 +15,7 @@ class Span:
     end: int
 
     def holds(self, offset: int) -> bool:
-        """True for an offset in it, or at its end."""
+        """Return True for an offset in it, or at its end."""
         return self.start <= offset <= self.end
 
 
@@ -49,13 +49,13 @@ class Lines:
         return (0, *(index + 1 for index, character in enumerate(self.text) if character == "\n"))
 
     def position(self, offset: int) -> tuple[int, int]:
-        """Line and UTF-16 column of an offset, from 0."""
+        """Return the line and the UTF-16 column of an offset, from 0."""
         offset = min(max(offset, 0), len(self.text))
         line = bisect_right(self.starts, offset) - 1
         return line, _units(self.text[self.starts[line] : offset]) + (self.mark if line == 0 else 0)
 
     def offset(self, line: int, column: int) -> int:
-        """The offset of a line and a UTF-16 column, from 0; what lies outside of the text is brought back to it."""
+        """Return the offset of a line and a UTF-16 column, from 0; clamp places outside of the text."""
         if line >= len(self.starts):
             return len(self.text)
         start, end = self.starts[max(line, 0)], self.line_end(max(line, 0))
@@ -71,12 +71,14 @@ class Lines:
         return end
 
     def line_end(self, line: int) -> int:
-        """The offset at which a line ends, before its newline."""
+        """Return the offset at which a line ends, before its newline."""
         return self.starts[line + 1] - 1 if line + 1 < len(self.starts) else len(self.text)
 
     def word_at(self, line: int, column: int) -> Span:
-        """The word that begins at a line and column, both from 1 as errors count (0: unknown): a line's text without
-        a column."""
+        """Return the word that begins at a line and column, both from 1 as errors count (0: unknown).
+
+        Without a column, return a line's text.
+        """
         row = min(max(line - 1, 0), len(self.starts) - 1)
         start, end = self.starts[row], self.line_end(row)
         if not column:
@@ -89,7 +91,7 @@ class Lines:
 
 
 def apply_edits(text: str, edits: list[Edit]) -> str:
-    """The text with edits made, which do not overlap."""
+    """Return the text after edits, which must not overlap."""
     for edit in sorted(edits, key=lambda edit: edit.span.start, reverse=True):
         text = text[: edit.span.start] + edit.text + text[edit.span.end :]
     return text

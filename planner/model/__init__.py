@@ -1,1 +1,1 @@
-"""What one table is made of, as data, and where it stands in the graph of models."""
+"""The definition of one table, as data, and its place in the graph of models."""

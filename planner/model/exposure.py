@@ -1,4 +1,4 @@
-"""Who uses tables outside of the project: a dashboard, a report, an application."""
+"""Uses of tables outside of the project: a dashboard, a report, an application."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Exposure:
-    """A use of models by somebody who has no model here; `type`, `owner` and `url` may be ''."""
+    """A use of models outside of the project; `type`, `owner` and `url` may be ''."""
 
     name: str
     models: tuple[str, ...]

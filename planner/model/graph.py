@@ -32,7 +32,7 @@ class Graph:
 
     @cached_property
     def children(self) -> Mapping[str, tuple[str, ...]]:
-        """For each model the models that read it."""
+        """The readers of each model."""
         readers: dict[str, list[str]] = {name: [] for name in self.parents}
         for name in sorted(self.parents):
             for parent in self.parents[name]:
@@ -40,16 +40,16 @@ class Graph:
         return {name: tuple(names) for name, names in readers.items()}
 
     def downstream(self, names: Iterable[str]) -> frozenset[str]:
-        """Everything that reads these models, directly or through others; they themselves are not in it."""
+        """Return everything that reads these models, directly or through others, without the models themselves."""
         return _reach(names, self.children)
 
     def upstream(self, names: Iterable[str]) -> frozenset[str]:
-        """Everything that these models read, directly or through others; they themselves are not in it."""
+        """Return everything that these models read, directly or through others, without the models themselves."""
         return _reach(names, self.parents)
 
 
 def graph_of(models: Mapping[str, Model]) -> Graph:
-    """The graph of these models; ProjectError with the cycle if there is one."""
+    """Return the graph of these models; raise ProjectError with the cycle if there is one."""
     parents = {name: tuple(p for p in model.depends_on if p in models) for name, model in models.items()}
     try:
         TopologicalSorter(parents).prepare()
@@ -67,10 +67,12 @@ def graph_of(models: Mapping[str, Model]) -> Graph:
 
 
 def update_graph(graph: Graph, models: Mapping[str, Model], names: Collection[str]) -> Graph:
-    """The graph of these models, of which those of `names` alone differ from the graph's; as `graph_of`, whose whole
-    search for cycles is left out."""
+    """Return the graph of these models, of which only those of `names` differ from the graph's.
+
+    The result is that of `graph_of`, without its full search for cycles.
+    """
     if models.keys() != graph.models.keys():
-        return graph_of(models)  # what one of them reads may be a model now, or none any more
+        return graph_of(models)  # a table that one of them reads may be a model now, or no longer one
     changed = {name: tuple(p for p in models[name].depends_on if p in models) for name in names}
     if all(graph.parents[name] == parents for name, parents in changed.items()):
         updated = Graph(models, graph.parents)

@@ -1,7 +1,7 @@
-"""The kinds of models, as a table of traits: the rest of the program asks a kind what it can do, and not which it is.
+"""The kinds of models, as a table of traits: other code asks a kind what it can do, and not which it is.
 
-A new kind is a row here, the settings that it takes (`parsing/definitions/kinds.py`), the writer of its batches where
-it fills its table in a new way (`apply/backfill/write_batch.py`), and its row in `docs/reference/kinds.md`.
+A new kind is a row here, the settings that it takes (`parsing/definitions/kinds.py`), the writer of its batches if it
+fills its table in a new way (`apply/backfill/write_batch.py`), and its row in `docs/reference/kinds.md`.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from enum import Enum, StrEnum, auto
 
 
 class Kept(Enum):
-    """Where the rows of a model lie."""
+    """The place where the rows of a model are stored."""
 
     TABLE = auto()  # in a physical table of ours
     VIEW = auto()  # nowhere: its query runs when the view is read
-    INLINE = auto()  # nowhere: its query stands inside those that read it
+    INLINE = auto()  # nowhere: its query is part of its readers'
     OUTSIDE = auto()  # in a table that others write
 
 
 class Fill(Enum):
-    """How a batch comes into a table."""
+    """The way in which a batch is written to a table."""
 
     NOTHING = auto()
-    FILE = auto()  # the rows of a file of the project take the place of all
-    WHOLE = auto()  # the query's rows take the place of all
-    TIME = auto()  # they take the place of those of their interval
-    PARTITION = auto()  # they take the place of those of their partitions
+    FILE = auto()  # the rows of a file of the project replace all rows
+    WHOLE = auto()  # the query's rows replace all rows
+    TIME = auto()  # they replace those of their interval
+    PARTITION = auto()  # they replace those of their partitions
     KEY = auto()  # they are merged by unique key
     APPEND = auto()  # they are added
     HISTORY = auto()  # they are merged as versions, each with the time in which it was in force
@@ -35,17 +35,17 @@ class Fill(Enum):
 
 @dataclass(frozen=True)
 class Traits:
-    """What a kind can do."""
+    """The abilities of a kind."""
 
     kept: Kept
     fill: Fill = Fill.NOTHING
     may_read_itself: bool = False  # tried again, a batch finds its table as it was before it
     always_forward_only: bool = False
-    keeps_history: bool = False  # the table holds what its query would not return any more
+    keeps_history: bool = False  # the table holds rows that its query no longer returns
 
 
 class Kind(StrEnum):
-    """How a model's table is kept, by the name that a MODEL block gives it."""
+    """The way in which a model's table is filled and stored, by its name in a MODEL block."""
 
     SEED = "SEED"
     VIEW = "VIEW"
@@ -61,68 +61,70 @@ class Kind(StrEnum):
 
     @property
     def traits(self) -> Traits:
-        """Its row of the table."""
+        """The kind's row of the table."""
         return TRAITS[self]
 
     @property
     def fill(self) -> Fill:
-        """How a batch comes into its table."""
+        """The way in which a batch is written to its table."""
         return self.traits.fill
 
     @property
     def is_stored(self) -> bool:
-        """True when rows of this kind lie in a physical table of ours."""
+        """True if rows of this kind are in a physical table of ours."""
         return self.traits.kept is Kept.TABLE
 
     @property
     def is_view(self) -> bool:
-        """True when its query runs each time that its view is read."""
+        """True if its query runs each time that its view is read."""
         return self.traits.kept is Kept.VIEW
 
     @property
     def has_view(self) -> bool:
-        """True when an environment shows this model as a view."""
+        """True if an environment shows this model as a view."""
         return self.is_stored or self.is_view
 
     @property
     def is_embedded(self) -> bool:
-        """True when its query stands inside those that read it."""
+        """True if its query is part of its readers'."""
         return self.traits.kept is Kept.INLINE
 
     @property
     def is_external(self) -> bool:
-        """True when others write its table."""
+        """True if others write its table."""
         return self.traits.kept is Kept.OUTSIDE
 
     @property
     def is_seed(self) -> bool:
-        """True when its rows are those of a file of the project."""
+        """True if its rows are those of a file of the project."""
         return self.fill is Fill.FILE
 
     @property
     def has_query(self) -> bool:
-        """True when its rows come of a query, or of code."""
+        """True if a query or code returns its rows."""
         return not self.is_seed and not self.is_external
 
     @property
     def is_by_time(self) -> bool:
-        """True when each batch takes the place of the rows of its interval, whenever that is computed."""
+        """True if each batch replaces the rows of its interval, whenever that is computed."""
         return self.fill is Fill.TIME
 
     @property
     def is_incremental(self) -> bool:
-        """True when the table is filled interval by interval, each computed once."""
+        """True if the table is filled interval by interval, each computed once."""
         return self.is_by_time or self.is_order_dependent
 
     @property
     def is_order_dependent(self) -> bool:
-        """True when each batch builds on what the table held before it: batches run strictly in order of time, one at
-        a time, and none is computed again without those after it."""
+        """True if each batch builds on what the table held before it.
+
+        Batches run strictly in order of time, one at a time, and none is computed again without those after it.
+        """
         return self.fill in (Fill.KEY, Fill.PARTITION, Fill.APPEND, Fill.HISTORY)
 
     @property
     def keeps_history(self) -> bool:
-        """True when the table holds what its query would not return any more: to build it anew loses that."""
+        """True if the table holds rows that its query no longer returns, which a rebuild would lose."""
         return self.traits.keeps_history
 
 

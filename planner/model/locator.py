@@ -1,4 +1,4 @@
-"""A place in a model's file that is looked for when it is shown."""
+"""A place in a model's file that is searched when it is shown."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mergeplan.planner.errors import Place
 class Locator:
     """An identifier (`column` or `schema.table`) in a model's text: in the query, or else in the block.
 
-    Comments and quoted texts are not searched. The block's own place if it does not occur.
+    Comments and quoted texts are not searched. If it does not occur, its place is that of the block.
     """
 
     block: Place

@@ -1,4 +1,4 @@
-"""A model: what one table is made of, as data. How its text is read is in `parsing/`."""
+"""Models: the definition of one table, as data. `parsing/` reads their text."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Column:
 
 @dataclass(frozen=True)
 class AuditCall:
-    """An audit that a model asks for, with its arguments as (name, Spark SQL) pairs."""
+    """An audit that a model names, with its arguments as (name, Spark SQL) pairs."""
 
     name: str
     arguments: tuple[tuple[str, str], ...] = ()
@@ -40,8 +40,11 @@ class AuditCall:
 
 @dataclass(frozen=True)
 class Seed:
-    """A CSV file of the project: path from the root, header, NULL texts; hashes of all its rows and of each column's
-    cells, which the order of the rows and the layout of the file do not change."""
+    """A CSV file of the project: path from the root, header, NULL texts, and hashes.
+
+    The hashes cover all its rows and each column's cells. The order of the rows and the layout of the file do not
+    change them.
+    """
 
     path: str
     digest: str
@@ -57,24 +60,25 @@ class Seed:
 
 @dataclass(frozen=True)
 class DbtVersions:
-    """What a snapshot of dbt has besides: the columns that it adds, and the end of a version in force.
+    """The additional settings of a dbt snapshot: the columns that it adds, and the end of a version in force.
 
-    `since` is the query's column that says since when a version is in force, '' for the moment of the run.
+    `since` is the query's column with the begin of a version, '' for the moment of the run.
     """
 
     since: str = ""
     scd_id: str = "dbt_scd_id"
     updated: str = "dbt_updated_at"
-    is_deleted: str = ""  # the column that says so of a deleted key's own version; '' where none is made of it
+    is_deleted: str = ""  # the column that marks a deleted key's own version; '' if none is made
     valid_to_current: str = ""  # Spark SQL; '' for NULL
 
 
 @dataclass(frozen=True)
 class History:
-    """How a table of SCD type 2 keeps the versions of a row: the columns in which it says since when and until when
-    each was in force (their type as Spark writes it), and what makes a new version.
+    """The way in which a table of SCD type 2 stores the versions of a row.
 
-    `updated_at` is the column that says when a row changed, '' where `columns` are compared (() stands for all).
+    `valid_from` and `valid_to` are the columns with the begin and the end of each version, and `type` is their type as
+    Spark writes it. `updated_at` is the column that says when a row changed, '' if `columns` are compared (() means
+    all).
     """
 
     valid_from: str = "valid_from"
@@ -98,9 +102,9 @@ class History:
 
 @dataclass(frozen=True)
 class Statement:
-    """SQL that runs beside a model's query, in Spark's dialect; dates and `@this_model` stand in it as macros.
+    """SQL that runs beside a model's query, in Spark's dialect; dates and `@this_model` are macros in it.
 
-    `head` is all of it, or what stands before the query in it; `makes` is the temporary view that it makes.
+    `head` is all of it, or the part before the query in it; `makes` is the temporary view that it creates.
     """
 
     head: str
@@ -114,10 +118,11 @@ class Statement:
 
 @dataclass(frozen=True)
 class PythonCode:
-    """The function that returns a model's rows: where it is, a digest of all code that it reaches and of the files that
-    this may read, and the variables that it may ask for, as (name, JSON).
+    """The function that returns a model's rows.
 
-    `code` is the digest without the files; `any_file` names an access because of which it may read any file.
+    It has its place, a digest of all code that it reaches and of the files that this may read, and the variables that
+    it may ask for, as (name, JSON). `code` is the digest without the files; `any_file` names an access because of which
+    it may read any file.
     """
 
     path: str
@@ -142,7 +147,7 @@ class Model:
 
     `sql` is the query in Spark SQL, as the parser writes it, by which the model is judged; the only macros left in it
     are dates (`@start_ds`, ...). It is '' for seeds, external models and those in Python. `text` is the same query as
-    it runs: the person's own words, on the lines where they stand. `source` is all of the file (for diffs and for
+    it runs: in the person's own words, on their lines of the file. `source` is all of the file (for diffs and for
     finding lines).
     """
 
@@ -152,9 +157,9 @@ class Model:
     line: int  # of the MODEL block, 1-based
     source: str
     sql: str = ""
-    text: str = ""  # '' for what is no SQL of Spark's as it stands: there `sql` runs
+    text: str = ""  # '' if the text is no SQL that Spark can run: then `sql` runs
     text_line: int = 0  # where the text begins in the file
-    misread: str = ""  # what the text says and the parser's tree does not, so that no edit of it is overlooked
+    misread: str = ""  # parts of the text that the parser's tree lacks, so that no edit of them is overlooked
     dialect: str = "spark"
     columns: tuple[Column, ...] = ()  # declared ones; () when the query decides
     open_columns: bool = False  # of an external table, which may have others besides the declared ones
@@ -164,8 +169,8 @@ class Model:
     cron: Cron = DAILY
     allow_partials: bool = declare(False, METADATA, "a run computes the unit that is not over yet too", pinned=True)
     start: datetime | None = None  # UTC
-    start_moves: bool = False  # written as `2 days ago`: it is another moment each day, and that is no edit
-    start_text: str = ""  # as it is written when it moves: another text is an edit
+    start_moves: bool = False  # written as `2 days ago`: the moment moves each day, and that is no edit
+    start_text: str = ""  # the written text if it moves: another text is an edit
     end: datetime | None = None  # UTC, exclusive
     time_column: str = ""
     time_format: str = ""  # Spark datetime pattern when the time column is text, e.g. yyyy-MM-dd; '' otherwise
@@ -222,27 +227,27 @@ class Model:
 
     @property
     def is_order_dependent(self) -> bool:
-        """True when each batch builds on what the table held before it."""
+        """True if each batch builds on what the table held before it."""
         return self.kind.is_order_dependent or self.reads_itself
 
     @property
     def appends(self) -> bool:
-        """True when batches are added to what the table holds; with `insert_overwrite` they take its place."""
+        """True if batches are added to what the table holds; with `insert_overwrite` they replace it."""
         return self.kind.fill is Fill.APPEND and not self.insert_overwrite
 
     @property
     def replaces_partitions(self) -> bool:
-        """True when partitions are what a batch takes the place of, so that they say which rows stay."""
+        """True if a batch replaces partitions, so that they decide which rows stay."""
         return self.kind.fill is Fill.PARTITION or self.insert_overwrite
 
     @property
     def overwrites(self) -> bool:
-        """True when batches take the place of rows and are computed from them, so that none can just be repeated."""
+        """True if batches replace rows and are computed from them, so that none can simply be repeated."""
         return self.reads_itself and self.replaces_partitions
 
     @property
     def takes_back(self) -> bool:
-        """True when its table can be put back to what it held before the last batch."""
+        """True if its table can be put back to what it held before the last batch."""
         return bool(self.unique_key) or self.overwrites
 
     @property
@@ -254,13 +259,13 @@ class Model:
         return Place(self.path, self.line)
 
     def locate(self, identifier: str, *, in_block: bool = False) -> Locator:
-        """The place of an identifier in its text, which is looked for when it is shown."""
+        """Return the place of an identifier in its text, which is searched only when it is shown."""
         text = "" if self.kind.is_external else self.source  # that one is an item of a YAML file
         return Locator(self.place, text, self.dialect, identifier, in_block)
 
     @property
     def history_columns(self) -> tuple[Column, ...]:
-        """The columns that its kind adds to those of the query: since when and until when a version is in force."""
+        """The columns that its kind adds to those of the query: the begin and the end of a version."""
         return self.history.added_columns if self.history else ()
 
     def encode_properties(self, facet: Facet) -> dict[str, str]:
@@ -278,7 +283,7 @@ PROPERTIES = properties_of(Model)
 
 @dataclass(frozen=True)
 class Audit:
-    """A named query that must return no rows; `@this_model` and its parameters stand in it as macros."""
+    """A named query that must return no rows; `@this_model` and its parameters are macros in it."""
 
     name: str
     sql: str  # Spark SQL
@@ -287,7 +292,7 @@ class Audit:
     path: str = ""
     line: int = 0
     standalone: bool = False  # it runs by itself, over the models that it reads
-    skip: bool = False  # it is never asked
+    skip: bool = False  # it never runs
     depends_on: tuple[str, ...] = ()  # the tables that a standalone one reads, sorted
     cron: Cron = DAILY  # when a standalone one is due in `run`
     start: datetime | None = None  # a standalone one looks at no earlier time

@@ -41,11 +41,9 @@ class Property:
 
 
 def declare(default: T, facet: Facet, doc: str, *kinds: Kind, pinned: bool = False) -> T:
-    """Return a field of `Model` with the row of its property."""
     return field(default=default, metadata={"facet": facet, "doc": doc, "kinds": kinds, "pinned": pinned})
 
 
 @cache
 def properties_of(model: type[Any]) -> dict[str, Property]:
-    """Return key -> row of the properties of a class of models."""
     return {row.name: Property(row.name, row.default, **row.metadata) for row in fields(model) if row.metadata}

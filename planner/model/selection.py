@@ -26,10 +26,10 @@ _TOKEN = re.compile(r"\s*([()&|^]|[^()&|^\s]+)")
 
 
 def select(graph: Graph, selectors: Iterable[str], changed_models: Changed | None = None) -> frozenset[str]:
-    """The models that any selector names; RequestError for one that is invalid or selects nothing.
+    """Return the models that any selector names; raise RequestError for one that is invalid or selects nothing.
 
-    A name, glob or tag within a selector that no model has is an error too: a typo, and `^typo` would select
-    everything.
+    A name, glob or tag within a selector that no model has is an error too: it may be a typing error, and `^typo` would
+    select everything.
     """
     chosen: frozenset[str] = frozenset()
     for selector in selectors:
@@ -41,13 +41,13 @@ def select(graph: Graph, selectors: Iterable[str], changed_models: Changed | Non
 
 
 def strip_default_catalog(selector: str, catalog: str) -> str:
-    """A selector with the default catalog taken off its names: `lake.shop.orders` is `shop.orders` there."""
+    """Return a selector without the default catalog in its names: `lake.shop.orders` becomes `shop.orders`."""
     return re.sub(CATALOG.format(catalog=re.escape(catalog)), "", selector, flags=re.IGNORECASE)
 
 
 @dataclass
 class _Selector:
-    """One selector being read, from left to right: `^` binds closest, then `&`, then `|`."""
+    """One selector, read from left to right: `^` binds closest, then `&`, then `|`."""
 
     graph: Graph
     selector: str
@@ -145,7 +145,7 @@ class _Selector:
 
 
 class Tagged(Protocol):
-    """A name with tags: a model, or what a plan says of one."""
+    """A name with tags: a model, or a plan's view of one."""
 
     @property
     def name(self) -> str:
@@ -157,13 +157,13 @@ class Tagged(Protocol):
 
 
 def fits(selector: str, model: Tagged) -> bool:
-    """True when a name, a glob or `tag:x` is this model's; for rules that are about each model by itself."""
+    """Return True if a name, a glob or `tag:x` is this model's; for rules that are about each model by itself."""
     prefix, colon, core = selector.strip().lower().rpartition(":")
     return _matches(prefix, core, model) if not colon or prefix == "tag" else False
 
 
 def _nearest(word: str, names: Iterable[str]) -> str:
-    """The name that a mistyped word may mean, which may lack its schema; '' for none."""
+    """Return the name that a mistyped word may mean, which may lack its schema; '' for none."""
     by_word = {last: name for name in names for last in (name.lower().rpartition(".")[2], name.lower())}
     near = get_close_matches(word, by_word, n=1, cutoff=0.75)
     return by_word[near[0]] if near else ""

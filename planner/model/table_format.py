@@ -1,4 +1,4 @@
-"""The formats of tables, as a table of traits: the rest of the program asks a format what it can do.
+"""The formats of tables, as a table of traits: other code asks a format what it can do.
 
 A new format is a row here, its verbs in a file of `engine/formats/`, their line in `engine/spark/spark_tables.py`, and
 a column in `docs/reference/formats.md`.
@@ -23,7 +23,7 @@ Settings = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class Release:
-    """A release of a table format with the line of Spark that it was tested on, and what a session needs of it."""
+    """A release of a table format with the line of Spark that it was tested on, and its session settings."""
 
     spark: str  # the line: 4.1
     package: str  # group:artifact:version
@@ -38,7 +38,7 @@ class Release:
 
     @property
     def stem(self) -> str:
-        """What the names of all its releases begin with: `delta-spark`."""
+        """The common prefix of the names of all its releases: `delta-spark`."""
         return self.artifact.partition(self.spark)[0].rstrip("-_")
 
     @property
@@ -58,7 +58,7 @@ class Release:
 
 @dataclass(frozen=True)
 class BrokenRelease:
-    """A release that fails at run time, from this Spark on, and how that shows."""
+    """A release that fails at run time, from this Spark on, with the symptom."""
 
     artifact: str
     version: str
@@ -68,7 +68,7 @@ class BrokenRelease:
 
 @dataclass(frozen=True)
 class ServerLimit:
-    """A setting that a Spark Connect server needs at most so high; with Spark's default the format takes minutes."""
+    """A setting with an upper limit on a Spark Connect server; with Spark's default the format takes minutes."""
 
     setting: str
     most: int
@@ -78,7 +78,7 @@ class ServerLimit:
 
 @dataclass(frozen=True)
 class TableFormat:
-    """What a format can do, and what Spark needs for it. A format without a log is plain files."""
+    """The abilities of a format, and its needs in Spark. A format without a log is plain files."""
 
     title: str  # as people write it
     files: tuple[str, ...]  # the formats that its files may have
@@ -94,8 +94,8 @@ class TableFormat:
     functions: frozenset[str] = frozenset()  # what its catalogs add: `catalog.system.bucket(8, id)`
     scan_filters: re.Pattern[str] | None = None  # the filters of a scan in Spark's physical plan, separated by `, `
     forbidden: str = ""  # characters that no name of a column or a field may have
-    permitting: str = ""  # the setting of Spark with which these may stand in names
-    encodes_folders: bool = False  # a name stands in the name of a folder as in a URL
+    permitting: str = ""  # the setting of Spark that permits these in names
+    encodes_folders: bool = False  # a name is encoded in the name of a folder as in a URL
     conflict_condition: str = ""  # how the conditions of a refused commit begin
     conflict_message: str = ""  # what its message says, where there is no condition
     server_limits: tuple[ServerLimit, ...] = ()
@@ -106,7 +106,7 @@ class TableFormat:
         return is_permitted or not set(name) & set(self.forbidden)
 
     def is_conflict(self, condition: str, message: str) -> bool:
-        """True for the error of a commit that is refused because another one came between."""
+        """Return True for the error of a commit that is refused because another one came between."""
         begins = bool(self.conflict_condition) and condition.startswith(self.conflict_condition)
         return begins or (bool(self.conflict_message) and self.conflict_message in message)
 

@@ -1,4 +1,4 @@
-"""The order of the columns of a model's table, by which its readers' `*` goes.
+"""The order of the columns of a model's table, which its readers' `*` follows.
 
 Files in folders have the columns that name the folders behind all others; a format with a log keeps the order of the
 query, and so does a view.

@@ -1,1 +1,1 @@
-"""Reading a project: text and YAML become models, audits, unit tests and a configuration."""
+"""Read a project: text and YAML become models, audits, unit tests and a configuration."""

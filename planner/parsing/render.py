@@ -1,4 +1,4 @@
-"""From a model's query to the Spark SQL that runs: physical tables for names, embedded queries inlined, dates known."""
+"""Render a model's query as the Spark SQL that runs: physical tables, inlined embedded queries, known dates."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def render(
     interval: Interval | None,
     execution: datetime,
 ) -> str:
-    """The model's query in Spark SQL over physical tables, for one interval.
+    """Return the model's query in Spark SQL over physical tables, for one interval.
 
-    `tables` maps a name to its table, or to a whole query in brackets; a name it lacks stays as it is. Without an
+    `tables` maps a name to its table, or to a whole query in brackets. A name that it lacks stays as it is. Without an
     interval the dates are those of 1970-01-01, for dry runs.
     """
     return query_of(model, tables, embedded_models, dates(interval, execution))
@@ -50,8 +50,10 @@ def render(
 def query_of(
     model: Model, tables: Mapping[str, str], embedded_models: Mapping[str, Model], values: Mapping[str, exp.Expr]
 ) -> str:
-    """The model's query as it runs: its own text, or, if that is not Spark SQL, the SQL that is generated from its
-    tree. Each `@name` has its value of `values`."""
+    """Return the model's query as it runs, with each `@name` replaced by its value in `values`.
+
+    It is the query's own text or, if that is not Spark SQL, the SQL that is generated from its tree.
+    """
     if not model.text:
         return spark_text(render_tree(model.sql, tables, embedded_models, values))
     return text_over(model.text, tables, embedded_models, values)
@@ -64,15 +66,17 @@ def text_over(
     values: Mapping[str, exp.Expr],
     this: str = "",
 ) -> str:
-    """The text of a query as it runs; `this` is the query in brackets for `@this_model`."""
+    """Return the text of a query as it runs; `this` is the query in brackets for `@this_model`."""
     return splice_text(text, _tables_with_embedded(text, tables, embedded_models, values), values, this)
 
 
 def locate_error(
     model: Model, tables: Mapping[str, str], embedded_models: Mapping[str, Model], line: int, column: int
 ) -> Place | None:
-    """The place in the model's file of an error that Spark found at a line and column of `render` without an
-    interval; None when that is not known."""
+    """Return the place in the model's file of an error that Spark found at a line and column, or None.
+
+    The line and column refer to the result of `render` without an interval.
+    """
     if not model.text or not line:
         return None
     values = dates(None, _EPOCH)
@@ -84,7 +88,7 @@ def locate_error(
 
 
 def _column(model: Model, before: str) -> int:
-    """The column at which the text goes on after this; 0 where the file's line reads otherwise, because of a macro."""
+    """Return the column that follows this text, or 0 if the file's line differs from it because of a macro."""
     line, column = before.count("\n"), len(before) - before.rfind("\n") - 1
     text, file = model.text.split("\n")[line], model.source.split("\n")
     there = file[model.text_line - 1 + line] if model.text_line + line <= len(file) else ""
@@ -95,7 +99,7 @@ def _column(model: Model, before: str) -> int:
 def _tables_with_embedded(
     text: str, tables: Mapping[str, str], embedded_models: Mapping[str, Model], values: Mapping[str, exp.Expr]
 ) -> Mapping[str, str]:
-    """The tables, and each embedded model that a text reads as its own text in brackets."""
+    """Return the tables, and each embedded model that a text reads as its own text in brackets."""
     read = {key_of(table) for table in spark_tree(text).find_all(exp.Table)} & embedded_models.keys() - tables.keys()
     return {
         **tables,
@@ -111,8 +115,10 @@ def render_audit(
     execution: datetime,
     rows: str = "",
 ) -> str:
-    """The SELECT of failing rows in Spark SQL over physical tables, with an interval's dates; `rows` is the query that
-    `@this_model` means."""
+    """Return the SELECT of failing rows in Spark SQL over physical tables, with an interval's dates.
+
+    `rows` is the query for `@this_model`.
+    """
     values = dates(interval, execution)
     values |= {name: fill(tree.copy(), values) for name, tree in audit.arguments.items()}
     if audit.text:
@@ -134,7 +140,7 @@ def _replace_this_model(tree: exp.Expr, rows: exp.Expr) -> None:
 
 
 def no_rows(columns: Iterable[Column]) -> str:
-    """A query that returns these columns and no row."""
+    """Return a query with these columns and no row."""
     nulls = ", ".join(f"CAST(NULL AS {column.type}) AS {quote_column(column.name)}" for column in columns)
     return f"SELECT {nulls} WHERE FALSE"
 
@@ -142,7 +148,7 @@ def no_rows(columns: Iterable[Column]) -> str:
 def render_tree(
     sql: str, tables: Mapping[str, str], embedded_models: Mapping[str, Model], values: Mapping[str, exp.Expr]
 ) -> exp.Expr:
-    """A generated query as a tree: tables replaced, and each `@name` in `values` replaced by its expression."""
+    """Return a generated query as a tree, with its tables and each `@name` in `values` replaced."""
     tree = spark_tree(sql).copy()
     _replace_tables(tree, tables, embedded_models)
     return fill(tree, values)
@@ -156,7 +162,10 @@ def stage_statements(
     tables: Mapping[str, str],
     embedded_models: Mapping[str, Model],
 ) -> tuple[str, ...]:
-    """The statements of a stage in Spark SQL, with the values of dates; `this` is the table or view `@this_model`."""
+    """Return the statements of a stage in Spark SQL, with the values of dates.
+
+    `this` is the table or view that replaces `@this_model`.
+    """
     known = {name: value.sql("spark") for name, value in values.items()} | {"this_model": this}
 
     def text(match: re.Match[str]) -> str:
@@ -181,7 +190,7 @@ def inline_views(
     embedded_models: Mapping[str, Model],
     values: Mapping[str, exp.Expr],
 ) -> exp.Expr:
-    """A query of the model with the temporary views of its statements as subqueries: it runs without them."""
+    """Return a query of the model with its statements' temporary views as subqueries, so that it runs alone."""
     views: dict[str, exp.Expr] = {}
     for statement in model.pre_statements:
         if statement.makes and "evaluating" in statement.stages:
@@ -203,7 +212,7 @@ def _replace_views(tree: exp.Expr, views: Mapping[str, exp.Expr]) -> exp.Expr:
 
 
 def fill(tree: exp.Expr, values: Mapping[str, exp.Expr]) -> exp.Expr:
-    """The tree with every `@name` that `values` knows replaced by its expression."""
+    """Return the tree with every `@name` in `values` replaced by its expression."""
     for identifier in list(tree.find_all(exp.Identifier)):
         value = values.get(identifier.name[1:]) if identifier.name.startswith("@") and not identifier.quoted else None
         if value is None:
@@ -248,7 +257,7 @@ def _replace_table(
 
 
 def _requalify(tree: exp.Expr, aliases: Mapping[int, Mapping[str, str]]) -> None:
-    """`schema.table.column` becomes `alias.column`, by the nearest SELECT that reads that table without an alias."""
+    """Replace `schema.table.column` by `alias.column`, by the nearest SELECT that reads that table without an alias."""
     for column in list(tree.find_all(exp.Column)):
         if match := alias_of(column, aliases):
             _drop_schema(column, *match)

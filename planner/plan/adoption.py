@@ -12,9 +12,9 @@ from mergeplan.planner.plan.change import Change
 
 
 def as_adopted(change: Change) -> Change:
-    """The change of a model that adopts a table: it needs what the table holds, and lacks what is copied.
+    """Return the change of a model that adopts a table, with the adopted time as needed and the copied time as missing.
 
-    What the table does not hold is left to a run: to adopt is to compute nothing.
+    Adoption computes nothing. A later run fills the time that the adopted table does not hold.
     """
     if change.adopts is None:
         return change
@@ -26,10 +26,10 @@ def as_adopted(change: Change) -> Change:
 def models_of_adoption(
     models: Mapping[str, Model], adopted_names: Collection[str], deployed_names: Collection[str]
 ) -> list[str]:
-    """The models that come into prod with these: they themselves, and whatever costs nothing over them.
+    """Return the models that come into prod with the adopted ones.
 
-    That are views and embedded models that read nothing else, and the seeds that are read. RequestError when one of
-    `adopted_names` reads a model with a table of its own that is neither among them nor in prod.
+    These are the adopted models, the seeds that are read, and views and embedded models that read nothing else. Raise
+    RequestError if one of them reads a stored model that is neither adopted nor in prod.
     """
     graph, there = graph_of(models), {*adopted_names, *deployed_names}
     names: list[str] = []
@@ -58,14 +58,13 @@ def _check_read(graph: Graph, names: Iterable[str], there: Collection[str]) -> N
 
 
 def _first_stored(graph: Graph, name: str, there: Collection[str]) -> str:
-    """The model with a table of its own that keeps a model from coming into prod."""
     if graph.models[name].kind.is_stored:
         return name
     return _first_stored(graph, next(parent for parent in graph.parents[name] if parent not in there), there)
 
 
 def _without_idle(graph: Graph, names: list[str], adopted_names: Collection[str]) -> list[str]:
-    """The models less the seeds, and what is made of seeds alone, that nothing adopted has to do with."""
+    """Return the models without the seeds, and the models made of seeds alone, that no adopted model uses."""
     near = {*adopted_names, *graph.downstream(adopted_names)}
     wanted = {name for name in names if name in near}
     wanted |= graph.upstream(wanted) & set(names)

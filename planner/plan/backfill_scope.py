@@ -1,4 +1,4 @@
-"""What a request takes away from the time that a plan would compute: only some models, nothing at all, no gaps."""
+"""Limits that a request sets on the time a plan computes: only some models, nothing at all, no gaps."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from mergeplan.planner.snapshot.environment import Environment
 
 
 def only(changes: Iterable[Change], graph: Graph, names: Collection[str]) -> tuple[Change, ...]:
-    """The changes of which only these models, and what they read, are computed; the other new tables stay empty."""
-    # with what they read, or they would be computed from tables that hold nothing
+    """Return the changes with only these models and their ancestors to compute; the other new tables stay empty."""
+    # with their ancestors: else they would be computed from empty tables
     filled = set(names) | graph.upstream(names)
     return tuple(
         change if change.name in filled else replace(change, missing=(), needed=(), copies=()) for change in changes
@@ -22,9 +22,9 @@ def only(changes: Iterable[Change], graph: Graph, names: Collection[str]) -> tup
 
 
 def apply_empty_backfill(changes: Iterable[Change], table_state: Loaded) -> tuple[Change, ...]:
-    """The changes whose new tables are recorded as holding their time without being computed.
+    """Return the changes with the missing time of new tables recorded as held instead of computed.
 
-    A table that an environment shows holds rows: what it lacks is computed.
+    A table that an environment shows holds rows: its missing time is still computed.
     """
     return tuple(
         replace(change, missing=(), copies=(), recorded=change.missing)
@@ -35,13 +35,13 @@ def apply_empty_backfill(changes: Iterable[Change], table_state: Loaded) -> tupl
 
 
 def gaps(changes: Iterable[Change], old_environment: Environment, table_state: Loaded) -> tuple[Blocker, ...]:
-    """A blocker for each model whose new table would lack time that the table holds which the environment shows now."""
+    """Return a blocker for each model whose new table would lack time that the environment's current table holds."""
     blockers = []
     for change in changes:
         old = old_environment.snapshots.get(change.name)
         if change.new is None or old is None or old.table == change.new.table or not change.new.kind.is_incremental:
             continue
-        # what is recorded as held counts: it was asked for that it be empty
+        # time recorded as held counts: the request wants it empty
         if gone := subtract(
             table_state.timeline_of(old),
             merge((*table_state.timeline_of(change.new), *change.missing, *change.recorded)),

@@ -1,4 +1,4 @@
-"""What forbids a plan: models that read what the change takes away, and history that it would lose."""
+"""Reasons that forbid a plan: models that read what the change removes, and history that it would lose."""
 
 from __future__ import annotations
 
@@ -18,13 +18,15 @@ from mergeplan.planner.snapshot.snapshot import Snapshot
 def find_column_problem(
     graph: Graph, model: Model, shape: Shape | None, effects: Mapping[str, Columns], known_columns: Iterable[str] = ()
 ) -> Blocker | ProjectError | None:
-    """A column that no parent has is an error; one that a parent has lost in this very change blocks it. Its
-    parents have the `known_columns`."""
+    """Return an error for a column that no parent has, or a blocker for one that a parent loses in this change.
+
+    `known_columns` are the columns of the parents.
+    """
     if shape is None or shape.unresolved is None:
         return None
     column = shape.unresolved
     place = model.locate(column)
-    # told apart, for the second is mended where the column was removed and not where it is read
+    # two cases, because the second is fixed where the column was removed and not where it is read
     culprit = next((p for p in graph.parents[model.name] if column in effects[p].removed), None)
     if culprit:
         message = f"`{model.name}` reads `{column}`, which this change removes from `{culprit}`."
@@ -38,12 +40,12 @@ def find_column_problem(
 
 
 def readers_of_removed(graph: Graph, base: Mapping[str, Snapshot]) -> list[Blocker]:
-    """Every model that still reads one which is not there any more."""
+    """Return a blocker for each reference to a model that is no longer there."""
     verbs = dict.fromkeys(base.keys() - graph.models.keys(), "removes")
-    for name, old in base.items():  # its view goes, and no table of that name can stand there yet
+    for name, old in base.items():  # its view goes, and no table can have that name yet
         now = graph.models.get(name)
         if now and now.kind.is_external and old.kind.has_view:
-            # one that nobody declares is our own view, found in the catalog
+            # an undeclared one is our own view, found in the catalog
             verbs[name] = "turns from a model into an external table" if now.line else "removes"
     return [
         Blocker(
@@ -78,7 +80,7 @@ def find_unwritable_names(changes: Iterable[Change]) -> list[Blocker]:
 
 
 def history_lost(changes: Iterable[Change]) -> list[Blocker]:
-    """Every table with history that would begin anew, though its model does not say that it may."""
+    """Return a blocker for each table with history that would start again without its model allowing it."""
     blockers = []
     for change in changes:
         anew = change.recomputed and change.category is not Category.FORWARD_ONLY and not change.copies

@@ -1,4 +1,4 @@
-"""A plan: what changed, who is affected, which days of which tables must be computed, what the views will show."""
+"""Plans: what changed, who is affected, which days of which tables are computed, and what the views will show."""
 
 from __future__ import annotations
 
@@ -50,8 +50,11 @@ from mergeplan.planner.snapshot.snapshot import Snapshot
 
 @dataclass(frozen=True)
 class Plan:
-    """The whole decision. `id` names it; `digest` is the same for two plans that put the same tables in place of the
-    same tables, in whatever environment, and so tells at the merge whether anything moved."""
+    """A plan with all its decisions.
+
+    `id` names it. `digest` is the same for two plans that replace the same tables by the same tables, in any
+    environment, so that a merge can tell whether anything changed since.
+    """
 
     id: str
     digest: str
@@ -68,7 +71,7 @@ class Plan:
     parents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of each model of the new environment
     comparisons: tuple[Comparison, ...] = ()  # of tables, that might spare a model its recomputation
     spared: frozenset[str] = frozenset()  # models that would be recomputed, had their parents' rows not been compared
-    restatement: Restatement | None = None  # of a plan that computes anew what did not change
+    restatement: Restatement | None = None  # of a plan that recomputes what did not change
     relies: Mapping[str, Timeline] = field(default_factory=dict)  # table -> time that must not go while it is applied
     late: Mapping[str, Timeline] = field(default_factory=dict)  # of a run: model -> time that its signals hold back
     unopened: Unopened = ALL_OPENED  # what of the project it leaves alone
@@ -84,7 +87,7 @@ class Plan:
 
     @property
     def promotes(self) -> bool:
-        """True when applying it changes the environment's map or views, and does not only fill tables."""
+        """True if applying it changes the environment's map or views, and does not only fill tables."""
         same = {n: (s.fingerprint, s.version) for n, s in self.old.snapshots.items()} == {
             n: (s.fingerprint, s.version) for n, s in self.new.snapshots.items()
         }
@@ -92,18 +95,18 @@ class Plan:
 
     @property
     def is_empty(self) -> bool:
-        """True when the environment already is what the project says: nothing to compute, nothing to show anew."""
+        """True if the environment already is what the project says: nothing to compute, nothing new to show."""
         return self.is_virtual and not self.promotes
 
     @property
     def is_virtual(self) -> bool:
-        """True when applying it computes nothing: only views are re-pointed."""
+        """True if applying it computes nothing: only views are re-pointed."""
         return not self.backfills
 
 
 @dataclass(frozen=True)
 class Request:
-    """What a person asks of a plan besides the project: time, categories, whether to leave tables empty."""
+    """A person's options for a plan: time, categories, and which tables stay empty."""
 
     window: Window
     categories: Mapping[str, Category] = field(default_factory=dict)
@@ -130,10 +133,10 @@ def build_plan(
     request: Request,
     overrides: Iterable[Override] = (),
 ) -> Plan:
-    """The plan that makes `target` show these models, decided against `base` (prod).
+    """Build the plan that makes `target` show these models, decided against `base` (prod).
 
-    Pure: the same arguments give the same plan. `overrides` are categories chosen earlier. Raises ProjectError(s) for
-    what cannot be planned and RequestError for what cannot be asked.
+    Pure: the same arguments give the same plan. `overrides` are categories chosen earlier. Raise ProjectError(s) for
+    models that cannot be planned, and RequestError for options that are not allowed.
     """
     _check_prod_is_whole(target, request)
     graph = graph_of(models)
@@ -141,10 +144,10 @@ def build_plan(
     decided, uncompared, overrides = _decide_changes(
         graph, base, table_state, replace(request, forward=forward), tuple(overrides)
     )
-    # A table that goes on with another one's rows holds them from its creation on: nothing of that is missing.
+    # A table that keeps another one's rows holds them from its creation on: none of them is missing.
     table_state, snapshots = include_inherited_rows(table_state, decided.changes), decided.snapshots
     changes = schedule_changes(graph, snapshots, decided.changes, table_state, request.window)
-    # Looked for before previews stand in for the tables that prod gets, and before the request takes any time away.
+    # Checked before previews replace the tables that prod gets, and before the request removes any time.
     lost = (*find_unwritable_names(changes), *history_lost(changes))
     if target.name != PROD:
         stage = PreviewStage(target.name, table_state, request.window, request.naming, forward.preview)
@@ -179,7 +182,7 @@ def build_plan(
 
 
 def _check_prod_is_whole(target: Environment, request: Request) -> None:
-    """RequestError when a request would leave rows of prod uncomputed: there is nobody who would compute them later."""
+    """Raise RequestError if the request would leave rows of prod uncomputed, because no later step computes them."""
     if target.name == PROD and request.window.start:
         raise RequestError("prod must hold all its days: a start is for other environments.", hint="Leave it out.")
     if target.name == PROD and request.backfill is not None:
@@ -193,7 +196,6 @@ def _build_environment(
     changes: tuple[Change, ...],
     request: Request,
 ) -> Environment:
-    """The environment as it will be."""
     models = {name: snapshot.model for name, snapshot in snapshots.items()}
     views = _views(target.name, models, changes, request)
     naming, expires_at = request.naming, request.expires_at
@@ -205,8 +207,11 @@ def _build_environment(
 def input_timelines(
     graph: Graph, snapshots: Mapping[str, Snapshot], changes: tuple[Change, ...], table_state: Loaded
 ) -> Mapping[str, Timeline]:
-    """The time that tables hold, or will by then, on which the computations of these changes rest: a restatement that
-    begins meanwhile takes it away, and what is computed from a table that lacks it would stay wrong."""
+    """Return, by table, the time that the computations of these changes rely on.
+
+    It is the time that the tables hold, or will hold by then. A restatement that starts meanwhile removes such time,
+    and rows computed from a table that lacks it would stay wrong.
+    """
     filled = {change.name: intersection(change.missing, change.needed) for change in changes if change.missing}
     inputs = {
         snapshots[name].table: merge((*table_state.timeline_of(snapshots[name]), *filled.get(name, ())))
@@ -224,9 +229,9 @@ def input_timelines(
 def _decide_changes(
     graph: Graph, base: Environment, table_state: Loaded, request: Request, overrides: tuple[Override, ...]
 ) -> tuple[Decisions, Decisions, tuple[Override, ...]]:
-    """What is decided, what would be if no table had been compared, and all overrides: earlier ones and these."""
+    """Return the decisions, those without any comparison of tables, and all overrides, earlier ones and these."""
     limited, since = find_limited_models(graph, request.window), str(request.window.start or "")
-    if request.window.min_intervals:  # more days than from the start on: what is made of them is another preview
+    if request.window.min_intervals:  # more days than from the start on make another preview
         since += f" {request.window.min_intervals}"
 
     def decide_with(overrides: tuple[Override, ...], known_state: Loaded) -> Decisions:
@@ -240,12 +245,12 @@ def _decide_changes(
         overrides = (*(override for override in overrides if override.model not in request.categories), *chosen)
         decided = decide_with(overrides, table_state)
     compared = any(change.rule == "same-data" for change in decided.changes)
-    # decided once more, so that the plan can say what the comparisons were worth
+    # decided once more, so that the plan can show what the comparisons saved
     return decided, decide_with(overrides, replace(table_state, contents=None)) if compared else decided, overrides
 
 
 def _as_asked(changes: tuple[Change, ...], graph: Graph, table_state: Loaded, request: Request) -> tuple[Change, ...]:
-    """The changes without what the request leaves uncomputed, and with the difference that it wants shown."""
+    """Apply the options that leave time uncomputed, and the one that shows the difference of rendered queries."""
     changes = tuple(map(as_adopted, changes))
     if request.skip_backfill:
         changes = tuple(replace(change, missing=()) for change in changes)
@@ -270,11 +275,11 @@ def build_run(
     only: Collection[str] | None = None,
     ready: Readiness | None = None,
 ) -> Plan:
-    """The plan that fills an environment's tables up to their last cron ticks and changes nothing else.
+    """Build the plan that fills an environment's tables up to their last cron ticks and changes nothing else.
 
-    A table that `base` (prod) shows too is left to prod's own run where it would be filled from other tables here.
-    With `only`, all others are left as they are, and none of these is filled past what it reads. Time that is not
-    `ready` is `late`, and left for a later run.
+    A table that `base` (prod) shows too is left to prod's own run if it would be filled from other tables here. With
+    `only`, all other tables stay as they are, and none of these is filled past its parents. Time that is not `ready` is
+    `late`, and left for a later run.
     """
     graph = graph_of({name: snapshot.model for name, snapshot in environment.snapshots.items()})
     left = _models_to_skip(graph, environment.snapshots, base.snapshots if base else environment.snapshots)
@@ -290,7 +295,7 @@ def build_run(
         return subtract(available, lost.get(model.name, ()))
 
     behind = dict(schedule_run(graph, environment.snapshots, table_state, window, left, select_ready_time))
-    # what no cron fills is made again too, where its table is gone: a seed, and the view of a model without a table
+    # also what no cron fills, if its table is gone: a seed, and the view of a model without a table
     for name in graph.order:
         if environment.snapshots[name].table in table_state.lost and name not in behind and name not in left:
             once = ONCE if environment.snapshots[name].kind.is_seed else ()
@@ -302,8 +307,11 @@ def build_run(
 
 
 def _find_lost_rows(environment: Environment, table_state: Loaded, window: Window) -> Mapping[str, Timeline]:
-    """The time that tables lack which go on with another's rows, by model: a restatement of prod took it, and its rows
-    are the other table's, which a plan gives them again. Their own query returns others."""
+    """Return, by model, the time that tables with another table's rows have lost.
+
+    A restatement of prod removed it. Its rows belong to the other table, and a plan restores them from there; the
+    table's own query returns different rows.
+    """
     time_lost: dict[str, Timeline] = {}
     for name, snapshot in environment.snapshots.items():
         if snapshot.is_mixed and not snapshot.is_preview:
@@ -315,7 +323,7 @@ def _find_lost_rows(environment: Environment, table_state: Loaded, window: Windo
 def build_backfill_plan(
     environment: Environment, graph: Graph, changes: tuple[Change, ...], table_state: Loaded, window: Window
 ) -> Plan:
-    """The plan that fills tables of an environment with these changes, and shows nothing anew."""
+    """Build the plan that fills tables of an environment with these changes and shows no new ones."""
     swaps = digest_of(changes)
     return Plan(
         id=identity(swaps, environment.name, environment.name, changes, Request(window)),
@@ -332,8 +340,11 @@ def build_backfill_plan(
 
 
 def _models_to_skip(graph: Graph, here: Mapping[str, Snapshot], there: Mapping[str, Snapshot]) -> frozenset[str]:
-    """The models whose table both show while they read different ones, and those that are no previews and read one:
-    what such a table is to hold does not come of rows to look at."""
+    """Return the models that a run of one environment must not fill.
+
+    These are models whose table both environments show while their parents differ, and models that are no previews but
+    read one, because their rows must not come from a preview.
+    """
 
     def differs(name: str) -> bool:
         return name not in there or there[name].version != here[name].version
@@ -371,14 +382,14 @@ def _due(snapshot: Snapshot, needed_time: Timeline, missing: Timeline, table_sta
 def _views(
     environment: str, models: Mapping[str, Model], changes: tuple[Change, ...], request: Request
 ) -> frozenset[str]:
-    """Prod shows every model; any other environment only those that differ from prod, unless all were asked for."""
+    """Return the models that the environment shows: every model in prod or on request, else only the changed ones."""
     every = environment == PROD or request.include_unmodified
     names = models.keys() if every else {change.name for change in changes if change.new}
     return frozenset(name for name in names if models[name].kind.has_view)
 
 
 def _check_views(new: Environment, base: Environment) -> None:
-    """ProjectError when a view of the environment would stand where another model's view stands."""
+    """Raise ProjectError if a view of the environment has the name of another model's view."""
     taken = base.views_by_name if base.name != new.name else {}
     named: dict[str, str] = {}
     for model in sorted(new.views):
@@ -393,7 +404,6 @@ def _check_views(new: Environment, base: Environment) -> None:
 def _find_unused_overrides(
     overrides: tuple[Override, ...], used: tuple[Override, ...], changes: tuple[Change, ...]
 ) -> tuple[Override, ...]:
-    """The overrides of earlier changes of models that this plan changes too, and that nobody has judged anew."""
     open_models = {c.name for c in changes if c.change is ChangeKind.DIRECT} - {override.model for override in used}
     return tuple(override for override in overrides if override.model in open_models)
 
@@ -405,13 +415,13 @@ def _set_owner(change: Change, owners: Mapping[str, str]) -> Change:
 
 
 def digest_of(changes: tuple[Change, ...]) -> str:
-    """What is put in place of what, whatever the environment."""
+    """Return the digest of the tables that are replaced and of their replacements, whatever the environment."""
     swaps = [f"{c.name} {c.change} {_mark(c.old)} {_mark(c.lands)}" for c in sorted(changes, key=_name)]
     return digest(*swaps)[:16]
 
 
 def identity(swaps: str, environment: str, base: str, changes: tuple[Change, ...], request: Request) -> str:
-    """The plan's id: what is put in place of what, where, when, by which categories and options."""
+    """Return the plan's id: a digest of replaced tables, environment, base, time, categories and options."""
     time = [
         f"{change.name} {[str(i) for i in change.needed]} {change.category}" for change in sorted(changes, key=_name)
     ]

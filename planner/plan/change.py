@@ -1,4 +1,4 @@
-"""One model's change in a plan: how it came, its category and why, the columns it touches, the table it will have."""
+"""A model's change in a plan: its origin, its category with the reason, its touched columns, and its new table."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mergeplan.planner.snapshot.snapshot import Snapshot
 
 
 class ChangeKind(StrEnum):
-    """How a model came into the plan."""
+    """The way in which a model came into the plan."""
 
     ADDED = "added"
     REMOVED = "removed"
@@ -21,11 +21,11 @@ class ChangeKind(StrEnum):
     INDIRECT = "indirect"
     METADATA = "metadata"
     DUE = "due"  # not changed at all: its cron has ticked since
-    RESTATED = "restated"  # not changed at all: somebody wants its rows computed anew
+    RESTATED = "restated"  # not changed at all: a person wants its rows recomputed
 
 
 class Category(StrEnum):
-    """What a change does to tables; see docs/reference/categories.md."""
+    """The effect of a change on tables; see docs/reference/categories.md."""
 
     BREAKING = "breaking"
     NON_BREAKING = "non_breaking"
@@ -37,14 +37,17 @@ class Category(StrEnum):
     UNDECIDED = "undecided"
 
 
-# what computes a model's table anew; it stands here because a verdict, an override and a plan all ask for it
+# categories that recompute a model's table; defined here because a verdict, an override and a plan all use it
 REBUILT = (Category.BREAKING, Category.NON_BREAKING, Category.UNDECIDED, Category.INDIRECT_BREAKING)
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Which output columns a change touches; `every` when it touches rows, and so all of them; `order` when a view may
-    return its rows in another order, which matters to readers that take rows by it."""
+    """The output columns that a change touches.
+
+    `every` is true if it touches rows, and so all columns. `order` is true if a view may return its rows in another
+    order, which matters to readers that take rows by it.
+    """
 
     added: frozenset[str] = frozenset()
     altered: frozenset[str] = frozenset()
@@ -55,7 +58,7 @@ class Columns:
 
 @dataclass(frozen=True)
 class Override:
-    """A person's category for one change of one model: kept while both fingerprints stay what they are."""
+    """A person's category for one change of one model; it holds while both fingerprints stay the same."""
 
     model: str
     category: Category
@@ -67,10 +70,10 @@ class Override:
 
 @dataclass(frozen=True)
 class Forward:
-    """How a forward-only change goes on with the rows that are there.
+    """The way in which a forward-only change keeps existing rows.
 
-    `rows` are the intervals that its table takes over from the one it replaces, as they lie in the files. `lands` is
-    what prod gets where this environment has a preview of it only.
+    `rows` are the intervals that its table takes over from the one it replaces, as they are in the files. `lands` is
+    what prod gets if this environment has only a preview of it.
     """
 
     rows: Timeline = ()
@@ -81,9 +84,9 @@ class Forward:
 
 @dataclass(frozen=True)
 class Adoption:
-    """A table that is there already, whose rows a model's first version takes over without computing them.
+    """An existing table whose rows a model's first version takes over without computing them.
 
-    `rows` is the time that it holds, as somebody declared or its rows say. `at` tells one adoption from the next.
+    `rows` is the time that it holds, as a person declared or its rows say. `at` tells one adoption from the next.
     """
 
     table: str  # as it was declared
@@ -100,7 +103,7 @@ class Adoption:
 
 @dataclass(frozen=True)
 class Change:
-    """One model of a plan: what happened to it, why, and which table it will have."""
+    """A model of a plan: what happened to it, why, and which table it will have."""
 
     name: str
     change: ChangeKind
@@ -117,7 +120,7 @@ class Change:
     missing: Timeline = ()  # what of that is not there yet
     copies: Timeline = ()  # what of that is copied from the old table, which holds the same rows
     forward: Forward | None = None  # of a forward-only change, and of what reads a preview of one
-    recorded: Timeline = ()  # recorded as held and not computed: the table is left empty, as was asked
+    recorded: Timeline = ()  # recorded as held and not computed: the request leaves the table empty
     override: Override | None = None  # the category that a person chose in place of the rule's
     diff: str = ""  # unified diff of the model's text
     adopts: Adoption | None = None  # the table whose rows its own takes over
@@ -133,7 +136,7 @@ class Change:
 
     @property
     def keeps_rows(self) -> bool:
-        """True when its table goes on with rows of the table that it replaces."""
+        """True if its table goes on with rows of the table that it replaces."""
         return self.forward is not None and bool(self.forward.rows) and self.forward.lands is None
 
     @property
@@ -144,7 +147,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Blocker:
-    """What forbids the plan's promotion; a person must change the project or the request."""
+    """A reason that forbids the plan's promotion; a person must change the project or the request."""
 
     message: str
     place: Located | None = None

@@ -1,4 +1,4 @@
-"""What computing a table would cost, judged by what its batches cost before."""
+"""Estimates of what computing a table costs, based on what its batches cost before."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mergeplan.planner.snapshot.snapshot import Snapshot
 
 @dataclass(frozen=True)
 class Cost:
-    """What a table's batches have cost together; `units` says of how much time they were, see `units`."""
+    """The total cost of a table's batches; `units` is the number of units of time that they covered, see `units`."""
 
     units: int
     rows: int
@@ -24,7 +24,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What computing the missing time of a table would cost; None where nobody can tell."""
+    """The estimated cost of computing the missing time of a table; None where it is unknown."""
 
     bytes: int | None = None  # read from files
     rows: int | None = None  # written
@@ -32,7 +32,7 @@ class Estimate:
 
 
 def total(estimates: Iterable[Estimate]) -> Estimate:
-    """What they cost together, at least: what is not known of one of them is not in it."""
+    """Return the total cost, a lower bound: unknown parts count as nothing."""
     parts = tuple(estimates)
     return Estimate(
         sum(part.bytes or 0 for part in parts),
@@ -43,13 +43,13 @@ def total(estimates: Iterable[Estimate]) -> Estimate:
 
 @dataclass(frozen=True)
 class CostLimit:
-    """What computing a plan may cost at most; None: as much as it takes."""
+    """The highest cost that computing a plan may have; None: no limit."""
 
     bytes: int | None = None
     seconds: float | None = None
 
     def check(self, estimates: Iterable[Estimate]) -> None:
-        """TooCostly when what is known of the cost is more already."""
+        """Raise TooCostly if the known part of the cost exceeds the limit."""
         cost = total(estimates)
         over = []
         if self.bytes is not None and (cost.bytes or 0) > self.bytes:
@@ -62,17 +62,17 @@ class CostLimit:
 
 
 def units(model: Model, timeline: Timeline) -> int:
-    """How many units of the model's time a timeline covers; a table computed as a whole counts as one."""
+    """Return the number of units of the model's time in a timeline; a table computed as a whole counts as one."""
     if not model.kind.is_incremental:
         return 1
     return max(1, sum(1 for interval in timeline for _ in model.cron.cuts(interval)))
 
 
 def estimate(change: Change, costs: Mapping[str, Cost], scans: Mapping[str, int | None]) -> Estimate:
-    """What the missing time of a change's table would cost: as much per unit of time as that table's own batches
-    have cost, or, when it has none yet, those of the version it replaces.
+    """Estimate the cost of the missing time of a change's table.
 
-    `costs` are by table; `scans` by model: the bytes its queries would read.
+    The cost per unit of time is that of the table's own batches or, when it has none yet, of the version it replaces.
+    `costs` are by table; `scans` are by model: the bytes its queries would read.
     """
     scanned = scans.get(change.name)
     cost = _like(change, costs)
@@ -83,7 +83,7 @@ def estimate(change: Change, costs: Mapping[str, Cost], scans: Mapping[str, int 
 
 
 def _like(change: Change, costs: Mapping[str, Cost]) -> Cost | None:
-    """The costs to judge by; those of a version that was cut otherwise tell nothing."""
+    """Return the costs to estimate by, or None; a version with other units of time says nothing."""
     if change.new is None:
         return None
     if change.new.table in costs:
@@ -94,5 +94,5 @@ def _like(change: Change, costs: Mapping[str, Cost]) -> Cost | None:
 
 
 def _cut(snapshot: Snapshot) -> tuple[Kind, str]:
-    """What a unit of its time is."""
+    """Return what defines a unit of its time."""
     return snapshot.kind, snapshot.model.cron.unit if snapshot.kind.is_incremental else ""

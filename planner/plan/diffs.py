@@ -1,4 +1,4 @@
-"""What changed in a model's text: in its file, or in the query that runs, whatever the file says."""
+"""Differences between a model's texts: of its file, or of the query that runs."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from mergeplan.planner.plan.change import Change, ChangeKind
 
 
 def source_diff(old: Model | None, new: Model | None) -> str:
-    """Unified diff of a model's file."""
+    """Return the unified diff of a model's file."""
     # without the blank lines around it, which are no edit
     before, after = (model.source.strip().splitlines() if model else [] for model in (old, new))
     return _diff_lines(before, after, new or old)
 
 
 def query_diff(change: Change) -> str:
-    """Unified diff of a model's queries with macros and variables filled in, each clause on its own lines; '' where the
-    model is not edited."""
+    """Return the unified diff of a model's rendered queries, by clause; '' if the model is not edited.
+
+    Macros and variables are filled in.
+    """
     if change.change is ChangeKind.INDIRECT:
         return ""
     old, new = (snapshot.model if snapshot else None for snapshot in (change.old, change.new))

@@ -1,6 +1,6 @@
-"""Early cut-off: a rebuilt table with the rows of the one it replaces does not change its readers.
+"""Early cut-off: a rebuilt table with the same rows as the one it replaces does not change its readers.
 
-What two tables hold is compared by Spark, as hashes; this file says what to compare, and what the answer allows.
+Spark compares the contents of two tables as hashes; this file says what to compare, and what the answer allows.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ from mergeplan.planner.snapshot.snapshot import Snapshot
 
 @dataclass(frozen=True)
 class Comparison:
-    """A table and the one that takes its place: if they hold the same rows in these columns, the reader
-    need not be computed."""
+    """A comparison of a table with its replacement.
+
+    The reader need not be computed if both hold the same rows in these columns.
+    """
 
     reader: str
     old: Snapshot
@@ -31,7 +33,10 @@ class Comparison:
         return self.new.name
 
     def answer(self, table_state: Loaded) -> bool | None:
-        """True when both are known to hold the same rows, in every period that either holds; None: not known yet."""
+        """Return True if both are known to hold the same rows in every period that either holds.
+
+        Return False if a known period differs, and None if that is not known yet.
+        """
         held = table_state.timeline_of(self.old), table_state.timeline_of(self.new)
         periods = {period for timeline in held for period in _periods(self.new, timeline)}
         one, two = (_contents(table_state, snapshot).period_contents(self.columns) for snapshot in (self.old, self.new))
@@ -41,16 +46,17 @@ class Comparison:
         return all(one[period] == two[period] for period in periods)
 
     def equal_periods(self, table_state: Loaded) -> frozenset[str]:
-        """The periods that both hold, and in which both are known to hold the same rows."""
+        """Return the periods that both hold and in which both are known to hold the same rows."""
         held = [set(_periods(snapshot, table_state.timeline_of(snapshot))) for snapshot in (self.old, self.new)]
         one, two = (_contents(table_state, snapshot) for snapshot in (self.old, self.new))
         return equal_periods(one, two, self.columns, held[0] & held[1])
 
 
 def comparison(reader: str, shape: Shape | None, old: Snapshot | None, new: Snapshot) -> Comparison | None:
-    """What to compare so that a reader of `new` may go on with what it has from `old`; None when nothing would do.
+    """Return the comparison that could let a reader of `new` keep its rows; None if there is none.
 
-    Both are tables, cut by time alike; the reader reads columns that both have, or no more and no fewer than all.
+    Both are stored tables with the same partitions by time. The reader reads columns that both have, or reads all
+    columns of two tables with the same ones.
     """
     # A view holds nothing that could be hashed, and tables that are cut otherwise have no periods in common.
     if shape is None or old is None or not (old.kind.is_stored and new.kind.is_stored) or old.table == new.table:
@@ -70,14 +76,14 @@ def comparison(reader: str, shape: Shape | None, old: Snapshot | None, new: Snap
 def equal_time(
     reader: Snapshot, shape: Shape | None, comparisons: Iterable[Comparison], table_state: Loaded
 ) -> Timeline:
-    """The time in which a reader that goes by the same days has nothing to compute anew.
+    """Return the time in which a reader with the same days need not be recomputed.
 
-    Its rows of a day come from its parents' rows of that day alone: it holds their time columns within its own interval
-    wherever it reads them, and comes out the same in batches of any size.
+    Its rows of a day come from its parents' rows of that day alone: it limits their time columns to its own interval
+    wherever it reads them, and gives the same rows in batches of any size.
     """
     periods: frozenset[str] | None = None
     for question in comparisons:
-        # rows that come out otherwise each time are not the old ones, though its inputs are
+        # volatile rows are not the old ones, even over the same inputs
         if shape is None or shape.volatile or shape.volatile_rows or not _same_days(reader, question.new, shape):
             return ()
         equal = question.equal_periods(table_state)
@@ -98,7 +104,7 @@ def _same_days(reader: Snapshot, parent: Snapshot, shape: Shape) -> bool:
 
 
 def open_questions(comparisons: Iterable[Comparison], table_state: Loaded) -> tuple[Comparison, ...]:
-    """The comparisons that nobody has made yet."""
+    """Return the comparisons that are not made yet."""
     return tuple(question for question in comparisons if question.answer(table_state) is None)
 
 
@@ -113,7 +119,7 @@ def _cut(snapshot: Snapshot) -> tuple[str, str] | None:
 
 
 def _periods(snapshot: Snapshot, timeline: Timeline) -> list[str]:
-    """The partitions that a timeline covers; all of it at once for a table that is not cut by time."""
+    """Return the partitions that a timeline covers; a table that is not partitioned by time is one partition."""
     if _cut(snapshot) is None:
         return [WHOLE] if timeline else []
     seconds = UNITS[snapshot.model.cron.unit]

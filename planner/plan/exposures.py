@@ -1,4 +1,4 @@
-"""The uses outside of the project that a plan's changes reach."""
+"""Uses outside of the project that a plan's changes affect."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from mergeplan.planner.plan.change import Change, ChangeKind
 
 @dataclass(frozen=True)
 class ExposureHit:
-    """An exposure, and those of its models whose rows or columns a plan changes."""
+    """An exposure with those of its models whose rows or columns a plan changes."""
 
     exposure: Exposure
     models: tuple[str, ...]
 
 
 def exposures_hit(exposures: Iterable[Exposure], changes: Sequence[Change]) -> tuple[ExposureHit, ...]:
-    """The exposures of which a model is removed, or shows other rows, values or fewer columns.
+    """Return the exposures with a model that is removed, or that shows other rows, other values or fewer columns.
 
-    A column that is added breaks no use, and neither does a table that is rebuilt with the rows that it had.
+    A column that is added breaks no use, and neither does a table that is rebuilt with the same rows.
     """
     changed = {change.name for change in changes if _is_felt(change)}
     hits = ((exposure, tuple(name for name in exposure.models if name in changed)) for exposure in exposures)

@@ -1,8 +1,8 @@
-"""Forward-only changes: the rows that are there stay, and only what is computed from now on comes of the new query.
+"""Forward-only changes: existing rows stay, and only what is computed from now on comes from the new query.
 
 The new table takes over the files of the one it replaces, so that nothing is read and nothing is computed, and the old
-one stays whole for a rollback. Such a table holds what no query would return: it says so to its readers, and nobody
-takes it for another.
+one stays whole for a rollback. No query would return the rows of such a table: its readers see that, and it is never
+taken for another table.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from mergeplan.planner.plan.schedule import Loaded
 from mergeplan.planner.semantics.digests import TableDigest
 from mergeplan.planner.snapshot.snapshot import Snapshot, table_digest_at
 
-# settings that say how a table is cut, and what its rows stand for
+# settings that say how a table is partitioned, and what its rows mean
 CUT = ("kind", "time_column", "interval_unit", "partitioned_by", "history", "insert_overwrite")
 WHOLE_NUMBERS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}  # type -> decimal digits
 DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
@@ -32,9 +32,12 @@ DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 
 @dataclass(frozen=True)
 class ForwardOnly:
-    """What a request says of forward-only changes: whether `every` change is one, `since` when (UTC) the new query
-    holds in the past too, whether environments beside prod get a `preview`, and for which models (selectors) columns
-    may go or come whatever the models themselves say."""
+    """The options of a request about forward-only changes.
+
+    `every`: each change is one. `since` (UTC): the new query holds from then on, in the past too. `preview`:
+    environments beside prod get a preview. `destructive` and `additive` (selectors): columns of these models may go or
+    come, whatever the models themselves say.
+    """
 
     every: bool = False
     since: datetime | None = None
@@ -48,7 +51,7 @@ NOT_ASKED = ForwardOnly()
 
 @dataclass(frozen=True)
 class Finding:
-    """What a forward-only change does to a column: `policy` is what the model says of it."""
+    """The effect of a forward-only change on a column: `policy` is what the model says about it."""
 
     column: str
     verb: str
@@ -56,7 +59,7 @@ class Finding:
 
 
 def resolve_selectors(request: ForwardOnly, graph: Graph, now: datetime) -> ForwardOnly:
-    """The request with the selected models in place of selectors; RequestError for what makes no sense."""
+    """Return the request with its selectors resolved to models; raise RequestError for options that contradict."""
     if request.since and not request.every:
         raise RequestError("A forward-only plan alone has an effective date.", hint="Add `--forward-only`.")
     if request.since and request.since > now:
@@ -69,10 +72,10 @@ def resolve_selectors(request: ForwardOnly, graph: Graph, now: datetime) -> Forw
 
 
 def why_not(old: Model, new: Model) -> str:
-    """Why a change cannot be forward-only: its table's rows cannot be gone on with; '' when they can."""
+    """Return why a change cannot be forward-only, because its table cannot keep its rows; '' if it can."""
     if new.kind.is_seed:
         return "a seed is loaded whole"
-    # The new table takes over files. They stay readable only while tables are cut alike and rows stand for the same.
+    # The new table takes over files. They stay readable only if partitions and the meaning of rows stay the same.
     before, after = row_settings(old), row_settings(new)
     if old.kind is not new.kind:
         return f"its kind changed from {old.kind} to {new.kind}"
@@ -87,10 +90,10 @@ def why_not(old: Model, new: Model) -> str:
 
 
 def build_mixed_snapshot(old: Snapshot, fresh: Snapshot, version: str, *, recomputes: bool) -> Snapshot:
-    """The snapshot at a version whose table goes on with the old one's rows, or `recomputes` the latest of them.
+    """Return the snapshot at a version whose table keeps the old one's rows, or `recomputes` the latest of them.
 
-    Readers see in it what they saw in the old one as far as the new query means the same, and otherwise a thing of its
-    own, which no query and no other table is like.
+    Where the new query means the same as the old one, readers see in it what they saw in the old one. Elsewhere they
+    see a digest that no query and no other table has.
     """
     assert fresh.meaning is not None
     before, query, new = old.visible_digest, old.raw, table_digest_at(fresh.meaning, version)
@@ -112,7 +115,7 @@ def build_mixed_snapshot(old: Snapshot, fresh: Snapshot, version: str, *, recomp
 
 
 def keep_columns(snapshot: Snapshot, old: Snapshot) -> Snapshot:
-    """Return a mixed snapshot with the columns of its table, where its model ignores some that come or go."""
+    """Return a mixed snapshot with the columns of its table, if its model ignores some that come or go."""
     model, meaning = snapshot.model, snapshot.meaning
     if old.columns is None or snapshot.columns is None or meaning is None:
         return snapshot
@@ -128,7 +131,7 @@ def keep_columns(snapshot: Snapshot, old: Snapshot) -> Snapshot:
 
 
 def still_mixed(snapshot: Snapshot, old: Snapshot, *, keeps_table: bool = False) -> Snapshot:
-    """The snapshot that goes by the old one's rows, which a forward-only change had kept."""
+    """Return the snapshot with the visible rows of the old one if a forward-only change kept them there."""
     if not old.is_mixed:
         return snapshot
     mixed = _holding(replace(snapshot, forced=True), old.visible_digest)
@@ -151,8 +154,8 @@ def apply_forward_only(
     forward_only_parents: tuple[str, ...],
     request: ForwardOnly,
 ) -> Verdict:
-    """The verdict as a forward-only one, where the model, the plan or what it reads (`calm`) asks for that."""
-    # a layout is changed by copying rows, which keeps them anyway; a seed of a forward-only plan is loaded anew, and
+    """Return the verdict as a forward-only one if the model, the plan or its parents ask for that."""
+    # a layout change copies rows, which keeps them anyway; a seed of a forward-only plan is loaded again, and
     # only its readers keep their rows
     if rule_verdict.rule == "layout-changed" or (why_not(old, new) and not (request.every and new.kind.is_seed)):
         return rule_verdict
@@ -176,7 +179,7 @@ def apply_forward_only(
 
 
 def _rows_kept(model: Model, since: datetime | None) -> str:
-    """What becomes of the rows of a table whose change is forward-only."""
+    """Return a clause that says which rows of a table a forward-only change keeps."""
     if model.kind.is_seed:
         return "it is loaded anew, and what reads it keeps its rows"
     if since is None or not model.kind.is_stored:
@@ -187,8 +190,10 @@ def _rows_kept(model: Model, since: datetime | None) -> str:
 
 
 def going_on(old: Snapshot, new: Snapshot, table_state: Loaded, request: ForwardOnly) -> Forward:
-    """How the table of a forward-only change goes on: with all that the old one holds, or with that before the
-    effective date."""
+    """Return how the table of a forward-only change continues.
+
+    It keeps all rows of the old one, or those before the effective date.
+    """
     model = new.model
 
     def policy(own: str, allowed_names: tuple[str, ...]) -> str:
@@ -206,7 +211,7 @@ def _time_before(model: Model, held_time: Timeline, since: datetime | None) -> T
         return held_time
     if not model.kind.is_by_time:
         return held_time if model.kind.is_order_dependent else ()  # FULL: it is computed whole, or not at all
-    # the interval in which the date lies is computed anew as a whole
+    # the interval that contains the date is recomputed as a whole
     cut = model.cron.cut(since)
     return (
         subtract(held_time, (Interval(min(cut, held_time[-1].end), held_time[-1].end),))
@@ -216,8 +221,8 @@ def _time_before(model: Model, held_time: Timeline, since: datetime | None) -> T
 
 
 def include_inherited_rows(table_state: Loaded, changes: Iterable[Change]) -> Loaded:
-    """What lies in tables, with those that will take over rows as if they held them already."""
-    # last wins: what a table is known to hold outweighs what it is to take over
+    """Return what tables hold, with those that will take over rows as if they held them already."""
+    # the last one wins: what a table is known to hold outweighs what it will take over
     changes = tuple(changes)
     new = {c.new.table: c.forward.rows for c in changes if c.new and c.forward and c.keeps_rows}
     new |= {c.new.table: c.adopts.rows for c in changes if c.new and c.adopts}
@@ -229,7 +234,7 @@ def include_inherited_rows(table_state: Loaded, changes: Iterable[Change]) -> Lo
 def schema_findings(
     before: Iterable[str], after: Iterable[str], destructive: str, additive: str
 ) -> tuple[Finding, ...]:
-    """What a change does to the columns of a table that it goes on with."""
+    """Return a finding for each column that a change adds to or drops from a table whose rows it keeps."""
     old, new = tuple(before), tuple(after)
     gone = [Finding(name, "drops", destructive) for name in old if name not in new]
     come = [Finding(name, "adds", additive) for name in new if name not in old]
@@ -237,7 +242,6 @@ def schema_findings(
 
 
 def blocker_of(model: Model, finding: Finding) -> Blocker:
-    """A finding as the sentence that blocks the plan, or that warns."""
     option = "additive" if finding.verb == "adds" else "destructive"
     message = f"`{model.name}` {finding.verb} the column `{finding.column}`, and its change is forward-only."
     allow = f"Allow it with `--allow-{option}-model {model.name}` or `on_{option}_change allow`, or rebuild the table."
@@ -248,8 +252,10 @@ def blocker_of(model: Model, finding: Finding) -> Blocker:
 def merge_columns(
     before: tuple[Column, ...], after: tuple[Column, ...], destructive: str, additive: str
 ) -> tuple[Column, ...]:
-    """The columns of a table that goes on with another one's rows: those of the new query, and where a model says
-    `ignore`, those that were there."""
+    """Return the columns of a table that keeps another one's rows.
+
+    These are the columns of the new query, and the old ones where a model says `ignore`.
+    """
     old = {column.name: column for column in before}
     kept = []
     for column in after:
@@ -262,7 +268,7 @@ def merge_columns(
 
 
 def is_wider(old: str, new: str) -> bool:
-    """True when files with values of the old type are read rightly as the new one, by Parquet's and ORC's readers.
+    """Return True if Parquet's and ORC's readers read files with values of the old type correctly as the new one.
 
     >>> is_wider("int", "bigint"), is_wider("bigint", "int"), is_wider("decimal(10,2)", "decimal(12,2)")
     (True, False, True)

@@ -1,4 +1,4 @@
-"""The decision about a forward-only change: the table goes on with the rows of the one that it replaces."""
+"""Decisions about forward-only changes: the table keeps the rows of the one that it replaces."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ from mergeplan.planner.snapshot.snapshot import Snapshot, assign_version, versio
 
 
 def keep_rows(candidate: Candidate, rule_verdict: Verdict) -> Decision:
-    """A change that keeps the rows there are: of a table in one that takes them over, of a view in those below it."""
+    """Decide a change that keeps existing rows.
+
+    A table takes over the rows of the one that it replaces. A view keeps those of the tables that it reads.
+    """
     inputs, old, fresh, since = candidate.inputs, candidate.old, candidate.fresh, candidate.inputs.forward.since
     takes_over = fresh.kind.is_stored and not fresh.kind.is_seed
     snapshot = _build_mixed_table(candidate) if takes_over else fresh
@@ -40,7 +43,7 @@ def keep_rows(candidate: Candidate, rule_verdict: Verdict) -> Decision:
 
 
 def _build_mixed_table(candidate: Candidate) -> Snapshot:
-    """The model at a version that says whose rows it goes on with, and since when its own query holds."""
+    """Return the model at a version that says whose rows it keeps, and from when on its own query holds."""
     inputs, old, fresh, since = candidate.inputs, candidate.old, candidate.fresh, candidate.inputs.forward.since
     over = {"forward-only": old.version}
     assert fresh.meaning is not None
@@ -56,7 +59,7 @@ def _build_mixed_table(candidate: Candidate) -> Snapshot:
 
 
 def _columns_that_move(old: Snapshot, new: Snapshot, forward: Forward) -> dict[str, tuple[Blocker, ...]]:
-    """Blockers and warnings for columns that go or come, as far as the queries tell; the tables are asked later."""
+    """Return blockers and warnings for columns that come or go by the queries; the tables are checked later."""
     if old.columns is None or new.columns is None or not forward.rows:
         return {}  # a table without rows takes any columns
     findings = schema_findings(old.columns, new.columns, forward.destructive, forward.additive)

@@ -1,7 +1,7 @@
-"""A model as it would be with a table of its own: what its rows mean, and the version that names the table.
+"""A model with its own new table: what its rows mean, and the version that names the table.
 
-Equal versions must mean equal rows, for a table that was built in one environment serves in another. Whatever makes a
-table hold other rows than its query would return over whole parents goes into its version.
+Equal versions must mean equal rows, because a table that was built in one environment serves in another. The version
+includes everything that makes a table hold other rows than its query would return over whole parents.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from mergeplan.planner.snapshot.snapshot import Meaning, Snapshot, assign_versio
 
 
 def analyze_query(inputs: Inputs, model: Model, parents: Mapping[str, Decision]) -> Analysis:
-    """What a model's query is over its parents as they are decided."""
     above = {name: parent.snapshot.as_parent for name, parent in parents.items()}
     shape, began, old = (
         shape_of(model, above, inputs.shapes),
@@ -35,8 +34,8 @@ def analyze_query(inputs: Inputs, model: Model, parents: Mapping[str, Decision])
         inputs.base.get(model.name),
     )
     if old is not None and shape is not None and old.meaning is not None and shape.relies != old.meaning.relies:
-        # Its table is not another one because an audit of what it reads came or went: a model that means what it
-        # meant is judged by the keys that it was judged by then. Computed anew, it is judged by those of today.
+        # Its table stays the same when an audit of a parent comes or goes: a model that means the same as
+        # before is judged by the keys of that time. Recomputed, it is judged by those of today.
         before = shape_of(model, as_keyed(above, old, model.sql, inputs.shapes), inputs.shapes)
         seen = {name: parent.visible for name, parent in parents.items()}
         shape = before if before and meaning_of(model, before, seen, began).table_digest == old.raw else shape
@@ -46,14 +45,14 @@ def analyze_query(inputs: Inputs, model: Model, parents: Mapping[str, Decision])
 
 
 def shape_of(model: Model, parents: Mapping[str, Parent], memory: ShapeMemory) -> Shape | None:
-    """The shape of what returns a model's rows; None for a file, and for what the project does not define."""
+    """Return the shape of the query or code of a model; None for a file and for an external table."""
     if model.python:
         return code_shape(model.python.digest, [column.name for column in model.columns], parents)
     return model_shape(model, parents, memory) if model.sql else None
 
 
 def as_keyed(parents: Mapping[str, Parent], old: Snapshot, sql: str, memory: ShapeMemory) -> Mapping[str, Parent]:
-    """A query's parents with the keys that its model was judged by: those that hold no longer are passed on to nobody.
+    """Return a query's parents with the keys by which its model was judged, as far as these still hold.
 
     A query that takes no rows by an order is judged by no keys.
     """
@@ -71,7 +70,7 @@ def as_keyed(parents: Mapping[str, Parent], old: Snapshot, sql: str, memory: Sha
 
 
 def build_new_snapshot(inputs: Inputs, model: Model, analysis: Analysis, parents: Mapping[str, Decision]) -> Snapshot:
-    """The model at a version of its own, whether or not the plan will come to build that table."""
+    """Return the model at its own version, whether or not the plan will build that table."""
     # By what the parents' tables hold, and not by what they report: the version says what a query returns from them.
     held = {name: parent.snapshot.visible_digest for name, parent in parents.items()}
     meaning = meaning_of(model, analysis.shape, held, analysis.began)
@@ -85,14 +84,13 @@ def build_new_snapshot(inputs: Inputs, model: Model, analysis: Analysis, parents
 
 
 def name_version(inputs: Inputs, fresh: Snapshot, parents: Mapping[str, Decision]) -> Snapshot:
-    """The snapshot at a version of its own."""
     return assign_version(
         fresh, free_version(inputs, fresh, version_details(inputs, fresh.model, parents)), inputs.naming
     )
 
 
 def assign_own_rows(inputs: Inputs, fresh: Snapshot, parents: Mapping[str, Decision], override: Override) -> Snapshot:
-    """The snapshot with rows that are nobody else's, because a person says that they are.
+    """Return the snapshot with rows that no other version has, because a person says that they differ.
 
     The rules may have found the rows to be the old ones; then the version would be the old one too, and nothing would
     be computed.
@@ -103,7 +101,7 @@ def assign_own_rows(inputs: Inputs, fresh: Snapshot, parents: Mapping[str, Decis
 
 
 def assign_refuted_rows(inputs: Inputs, fresh: Snapshot, parents: Mapping[str, Decision], claim: str) -> Snapshot:
-    """The snapshot with rows that are nobody else's, because Spark's analyzer disagrees with the rules about them."""
+    """Return the snapshot with rows that no other version has, because Spark's analyzer refutes the rules."""
     if fresh.meaning is None:
         return fresh
     rows = digest(fresh.meaning.rows, "refuted", claim)[:24]
@@ -111,9 +109,9 @@ def assign_refuted_rows(inputs: Inputs, fresh: Snapshot, parents: Mapping[str, D
 
 
 def empty_if_requested(inputs: Inputs, fresh: Snapshot, parents: Mapping[str, Decision]) -> Snapshot:
-    """The snapshot of a table that is to be left empty, where that was asked and no environment shows the whole one.
+    """Return the snapshot of an empty table if the request wants one and no environment shows the whole table.
 
-    An empty table is another one than that of the same query with rows: it must never be taken for it.
+    An empty table differs from that of the same query with rows, and must never be taken for it.
     """
     if not inputs.empty or not fresh.kind.is_stored or fresh.meaning is None or fresh.table in inputs.loaded.complete:
         return fresh
@@ -121,10 +119,10 @@ def empty_if_requested(inputs: Inputs, fresh: Snapshot, parents: Mapping[str, De
 
 
 def adopt_rows(inputs: Inputs, fresh: Snapshot, adoption: Adoption) -> Snapshot:
-    """The snapshot with the rows of a table that somebody declared to hold them.
+    """Return the snapshot with the rows of a table that a person declared to hold them.
 
-    Nobody computed them, so that the version is nobody else's, and `forced`: no rule takes these rows for those that
-    the query returns.
+    mergeplan did not compute them. So the version is unique, and the snapshot is `forced`: no rule takes these rows for
+    those that the query returns.
     """
     assert fresh.meaning is not None
     named = {"adopted": adoption.table, "at": adoption.at}
@@ -135,7 +133,7 @@ def adopt_rows(inputs: Inputs, fresh: Snapshot, adoption: Adoption) -> Snapshot:
 
 
 def free_version(inputs: Inputs, fresh: Snapshot, over: Mapping[str, str]) -> str:
-    """The version of a model that is built anew `over` these; never that of a table that drifted."""
+    """Return the version of a model that is rebuilt `over` these; never that of a table that drifted."""
     model, meaning, again = fresh.model, fresh.meaning, 0
     assert meaning is not None
     named = dict(over)
@@ -151,39 +149,45 @@ def free_version(inputs: Inputs, fresh: Snapshot, over: Mapping[str, str]) -> st
 
 
 def holds_part(inputs: Inputs, model: Model, parents: Mapping[str, Decision]) -> bool:
-    """True when a new table of the model would hold part of its rows: what it reads does, or it goes in order, so that
-    the days before those asked for could not be filled in later."""
+    """Return True if a new table of the model would hold only part of its rows.
+
+    That is so if its parents hold part of theirs. It is also so if the table is filled in order, because the days
+    before the requested ones could not be filled in later.
+    """
     return (model.is_order_dependent and model.name in inputs.limited) or _reads_part(inputs, parents)
 
 
 def has_own_start(model: Model) -> bool:
-    """True when the first day of a model's table does not depend on what it reads."""
+    """Return True if the first day of a model's table does not depend on its parents."""
     return bool(model.start or model.start_moves or not model.kind.is_incremental)
 
 
 def _reads_part(inputs: Inputs, parents: Mapping[str, Decision]) -> bool:
-    """True when a parent's table is new and will hold part of its rows only."""
+    """Return True if a parent's table is new and will hold only part of its rows."""
 
     def is_cut_short(name: str, decision: Decision) -> bool:
         if decision.is_forward_only and inputs.forward.since is None:
-            return False  # it takes over all the days that there are
+            return False  # it takes over all existing days
         old = inputs.base.get(name)
-        # a table that is there already holds its days, whatever this request asks for
+        # an existing table holds its days, whatever this request says
         return name in inputs.limited and decision.snapshot.table != (old.table if old else "")
 
     return any(parent.is_partial or is_cut_short(name, parent) for name, parent in parents.items())
 
 
 def version_details(inputs: Inputs, model: Model, parents: Mapping[str, Decision]) -> dict[str, str]:
-    """What a version says besides the rows: the tables that a view names, and since when a table is filled that a
-    request cuts short, for such a table must never be taken for the whole one."""
+    """Return what a version includes besides the rows.
+
+    A view includes the tables that it names. A table that a request cuts short includes its start, so that it is never
+    taken for the whole one.
+    """
     if not model.kind.is_stored:
         return {name: parent.snapshot.version for name, parent in parents.items()}
     return {"from": inputs.since} if holds_part(inputs, model, parents) else {}
 
 
 def table_time(graph: Graph, model: Model) -> str:
-    """The time of a model's table as far as it decides rows beside what the model itself says: see `meaning_of`."""
+    """Return the time of a model's table as far as it decides rows beyond the model's settings; see `meaning_of`."""
     if not model.kind.is_incremental:
         return as_of(graph, model)
     begin = first_day(graph, model)
@@ -191,7 +195,7 @@ def table_time(graph: Graph, model: Model) -> str:
 
 
 def first_day(graph: Graph, model: Model) -> str:
-    """Since when the table of a model is filled by time: its own start, else the earliest of what it reads."""
+    """Return since when a model's table is filled by time: its own start, or else the earliest of its ancestors."""
     if has_own_start(model):
         # `2 days ago` is another moment each day: its text counts, or every day would bring a change
         return model.start_text if model.start_moves else str(model.start)
@@ -206,7 +210,7 @@ def _empty_meaning(meaning: Meaning) -> Meaning:
 
 
 def table_names(model: Model, shape: Shape | None) -> tuple[str, ...] | None:
-    """The names of a table's columns, in order; None where nobody can tell them."""
+    """Return the names of a table's columns in order; None if they are unknown."""
     kept = tuple(column.name for column in model.history_columns)
     if shape is not None and shape.columns is not None:
         return (*sort_columns(model, shape.columns), *kept)

@@ -1,6 +1,6 @@
-"""Previews: what an environment beside prod shows of forward-only changes, in tables of its own that hold some days.
+"""Previews: tables of an environment beside prod that show some days of forward-only changes.
 
-What prod gets is decided without them; a preview is never shared and never promoted.
+What prod gets is decided without them. A preview is never shared and never promoted.
 """
 
 from __future__ import annotations
@@ -23,8 +23,10 @@ SINCE_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class PreviewStage:
-    """An environment beside prod: its name, what lies in tables, the time that was asked for, and whether previews are
-    filled at all."""
+    """An environment beside prod for which previews are built.
+
+    `loaded` is what tables hold, `window` the requested time, and `filled` says whether previews are filled at all.
+    """
 
     environment: str
     loaded: Loaded
@@ -36,9 +38,11 @@ class PreviewStage:
 def build_previews(
     graph: Graph, snapshots: Mapping[str, Snapshot], changes: tuple[Change, ...], stage: PreviewStage
 ) -> tuple[dict[str, Snapshot], tuple[Change, ...]]:
-    """The environment's snapshots and changes with previews in place of tables that forward-only changes keep, and of
-    all that would be computed from those."""
-    # Each model that is shown otherwise moves its readers too: rows of a preview must not reach a table that prod gets.
+    """Return the environment's snapshots and changes with previews.
+
+    Previews replace the tables that forward-only changes keep, and all tables that would be computed from those.
+    """
+    # A model with a preview moves its readers too: rows of a preview must not reach a table that prod gets.
     shown = dict(snapshots)
     by_name = {change.name: change for change in changes}
     for name in graph.order:
@@ -63,7 +67,7 @@ def _keeps_all(change: Change) -> bool:
 
 
 def _over(change: Change, versions: Mapping[str, str], naming: Naming) -> Change:
-    """A view over the environment's own tables."""
+    """Return the change of a view that reads the environment's own tables."""
     new = change.new
     assert new is not None
     assert new.meaning is not None
@@ -74,7 +78,7 @@ def _over(change: Change, versions: Mapping[str, str], naming: Naming) -> Change
 def _preview(graph: Graph, change: Change, stage: PreviewStage) -> Change:
     new, kept = change.new, change.forward or Forward()
     assert new is not None
-    # Its version names the environment: a preview is shared with nobody.
+    # Its version names the environment: a preview is never shared.
     parts = (stage.environment, new.version, str(stage.window.start or ""))
     version = PREVIEW + digest("preview", *parts)[:12]
     shown = assign_version(replace(new, forced=False), version, stage.naming)
@@ -95,18 +99,18 @@ def _preview(graph: Graph, change: Change, stage: PreviewStage) -> Change:
 
 
 def _end(change: Change, stage: PreviewStage) -> datetime | None:
-    """The last moment of the preview: that of the table whose place it takes."""
+    """Return the end of the preview, which is at most that of the table that it replaces."""
     assert change.new is not None
     held = change.needed or (stage.loaded.timeline_of(change.old) if change.old else ())
     if not held:
         return None
-    # no further than prod's table, so that the two can be compared day by day
+    # not past the end of prod's table, so that the two can be compared day by day
     asked = stage.window.end
     return change.new.model.cron.cut(min(asked, held[-1].end)) if asked else held[-1].end
 
 
 def _find_preview_time(model: Model, end: datetime | None, window: Window) -> Timeline:
-    """From the start that was asked for, else the last interval only."""
+    """Return the time of a preview: from the requested start, or else the last interval only."""
     if end is None:
         return ()
     if not model.kind.is_incremental:

@@ -1,8 +1,8 @@
-"""What of a project a plan leaves alone since it cannot be opened: in prod it stays as it is deployed.
+"""Files of a project that cannot be opened, and what a plan does with their models: in prod they stay as deployed.
 
-A model that is refused, or reads one that is, has no text to plan. Where it stands in prod it is planned by the text
-that it was deployed with, as though nobody had edited it: its view and its table stay. What would compute it anew, a
-change of what it reads, is blocked, since nobody knows whether the deployed text is still wanted.
+A model that is refused, or reads a refused one, has no text to plan. If prod shows it, it is planned by its deployed
+text, as if it were not edited: its view and its table stay. A change of a parent that would recompute it is blocked,
+because it is unknown whether the deployed text is still wanted.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from mergeplan.planner.plan.change import REBUILT, Blocker, Change
 
 @dataclass(frozen=True)
 class RefusedFile:
-    """A reason why models cannot be opened, and what to do (a file may have several); `stands`: prod shows them."""
+    """A reason why models cannot be opened, with a hint (a file may have several); `stands`: prod shows them."""
 
     place: Place
     message: str
@@ -27,13 +27,13 @@ class RefusedFile:
 
     @property
     def sentence(self) -> str:
-        """Why, and what to do."""
+        """The reason and the hint."""
         return f"{self.message} {self.hint}".strip()
 
 
 @dataclass(frozen=True)
 class Unopened:
-    """What a plan leaves alone: files, models that read what they define, and the deployed ones that are held."""
+    """The parts of a project that a plan leaves alone: files, readers of their models, and held deployed models."""
 
     refused: tuple[RefusedFile, ...] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)  # model -> what it reads
@@ -46,7 +46,7 @@ ALL_OPENED = Unopened()
 def blockers_for_held_models(
     changes: tuple[Change, ...], unopened_files: Unopened, models: Mapping[str, Model]
 ) -> list[Blocker]:
-    """Every held model that a change of what it reads would compute anew, or give a preview."""
+    """Return a blocker for each held model that a change of a parent would recompute, or give a preview."""
     return [
         Blocker(
             f"`{change.name}` cannot be opened, or reads a model that cannot, and what it reads changes here: it would "

@@ -1,7 +1,7 @@
 """Restatement: which tables and intervals are recomputed without a model change, and which rows become outdated.
 
-A restated table keeps its version and its place; what it held of the time is forgotten first, in one transaction, so
-that a crash leaves time that is missing, and never time that is said to be loaded and holds old rows among new ones.
+A restated table keeps its version and its name. The time to recompute is forgotten first, in one transaction. So a
+crash leaves missing time, and never time that is recorded as loaded but mixes old and new rows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ALL_TIME = build_timeline(EPOCH.replace(year=1), EPOCH.replace(year=9999))
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A model that the selection reaches and that is not restated, and why, as a sentence."""
+    """A model that the selection reaches but that is not restated, with the reason as a clause."""
 
     model: str
     reason: str
@@ -31,8 +31,11 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Touched:
-    """Another environment that feels a restatement: models whose restated table it shows too (`shared`), and models
-    whose own tables were computed from what is restated (`outdated`): they lack that time until it plans or runs."""
+    """Another environment that a restatement affects.
+
+    `shared` are models whose restated table it shows too. `outdated` are models whose own tables were computed from
+    restated rows: they lack that time until the environment plans or runs.
+    """
 
     environment: str
     shared: tuple[str, ...] = ()
@@ -41,8 +44,11 @@ class Touched:
 
 @dataclass(frozen=True)
 class Restatement:
-    """What a plan restates besides its changes: `forgets` is, by physical table, the time that is no more said to be
-    loaded before anything is computed, in tables of other environments and of the past too."""
+    """The restatement that a plan makes.
+
+    `forgets` is, by physical table, the time that no longer counts as loaded before anything is computed. It includes
+    tables of other environments and of the past.
+    """
 
     forgets: Mapping[str, Timeline]
     left_out: tuple[LeftOut, ...] = ()
@@ -51,10 +57,10 @@ class Restatement:
 
 @dataclass(frozen=True)
 class Past:
-    """Every map that an environment shows or has shown, and what no map shows: tables that were built for a plan.
+    """All maps that an environment shows or has shown, and tables that were built for a plan and that no map shows.
 
-    `maps` are (environment, whether it shows it now, model -> snapshot); `built` are snapshots by table, None where
-    nobody knows any more what a table was made of.
+    `maps` are (environment, whether it shows it now, model -> snapshot). `built` are snapshots by table, None if it is
+    unknown what the table was made of.
     """
 
     maps: tuple[tuple[str, bool, Mapping[str, Snapshot]], ...] = ()
@@ -68,7 +74,7 @@ class Past:
 
 
 def graph_with_outer_tables(shown_snapshots: Mapping[str, Snapshot]) -> Graph:
-    """The graph of what an environment shows, and of the tables that its models read and nobody declared."""
+    """Return the graph of what an environment shows, including undeclared tables that its models read."""
     models = {name: snapshot.model for name, snapshot in shown_snapshots.items()}
     outer = {read for model in models.values() for read in model.depends_on} - models.keys()
     return graph_of(models | {name: Model(name, Kind.EXTERNAL, "", 0, "") for name in outer})
@@ -80,10 +86,10 @@ def cascade(
     chosen_names: Collection[str],
     kept_tables: Collection[str] = (),
 ) -> tuple[frozenset[str], tuple[LeftOut, ...]]:
-    """The models whose tables are restated with the chosen ones, down the graph, and those that are left out.
+    """Return the models that are restated with the chosen ones, down the graph, and those that are left out.
 
-    What is left out keeps its rows, and so does what reads only that. `kept_tables` are tables that prod shows and that
-    another environment must not write.
+    A model that is left out keeps its rows, and so does one that reads only such models. `kept_tables` are tables that
+    prod shows and that another environment must not write.
     """
     reached: set[str] = set()
     restated: set[str] = set()
@@ -112,8 +118,10 @@ def _why_not(model: Model, is_prods: bool) -> str:
 
 
 def interval_in_window(model: Model, window: Window) -> Timeline:
-    """The time of a model that a window asks for: whole units of its own; all of it for what is computed as a whole,
-    and all that comes after for what reads itself."""
+    """Return the time of a model in a window, in whole units of the model.
+
+    A model that is computed as a whole gets all time, and one that reads itself all time from the start on.
+    """
     if not model.kind.is_by_time:
         return ALL_TIME
     start = model.cron.cut(window.start) if window.start else ALL_TIME[0].start
@@ -122,8 +130,11 @@ def interval_in_window(model: Model, window: Window) -> Timeline:
 
 
 def windows(graph: Graph, restated_names: Collection[str], window: Window) -> Mapping[str, Window]:
-    """Model -> the window in which it is restated: what reads a table that is filled in order, and so restated as a
-    whole, may come out otherwise at any time."""
+    """Return, by model, the window in which it is restated.
+
+    A reader of a table that is filled in order, and so restated as a whole, may change at any time: its window has no
+    bounds.
+    """
     # A batch of such a table builds on the batches before it, and its rows carry no time by which a reader could tell
     # which of them are new ones.
     unbounded: set[str] = set()
@@ -146,8 +157,10 @@ def time_to_restate(
     window: Window,
     restated_names: Collection[str],
 ) -> Mapping[str, Timeline]:
-    """Model -> the time to compute anew, for those that have any: what the window asks for, from the model's start up
-    to its last cron tick, and never past what the tables it reads hold."""
+    """Return, by model, the time to recompute, for models that have any.
+
+    It is the window's time, from the model's start up to its last cron tick, and never past what its parents hold.
+    """
     times: dict[str, Timeline] = {}
     frontier: dict[str, datetime | None] = {}
     asked = windows(graph, restated_names, window)
@@ -168,7 +181,7 @@ def time_to_restate(
                 times[name] = time
                 held = merge((*held, *time))
         end = contiguous_end(held, start)
-        frontier[name] = end if end < due else None  # one that holds all that is due bounds nobody
+        frontier[name] = end if end < due else None  # a table that holds all that is due sets no bound
     return times
 
 
@@ -179,15 +192,15 @@ def find_outdated_tables(
     chosen_names: Collection[str],
     window: Window,
 ) -> tuple[Mapping[str, Timeline], tuple[Touched, ...]]:
-    """What is forgotten by table, and which environments feel it.
+    """Return the time to forget by table, and the environments that this affects.
 
-    In prod every version of the chosen models, and whatever any environment made of them, is forgotten: otherwise a
-    table that was built before could be promoted with old rows. Elsewhere it is what was made of these very tables;
-    tables that prod shows are left alone.
+    In prod every version of the chosen models, and every table that any environment made of them, is forgotten.
+    Otherwise a table that was built before could be promoted with old rows. Elsewhere only tables made of these very
+    tables are forgotten; tables that prod shows are left alone.
     """
     mine = {target.snapshots[name].table: time for name, time in restated_time.items()}
     forgets = dict(mine)
-    # The target's own tables that are left out keep their rows on purpose; and nobody but prod changes prod's.
+    # The target's own tables that are left out keep their rows on purpose, and only prod changes prod's tables.
     kept = {version.table for version in target.snapshots.values()} - mine.keys()
     if target.name != PROD:
         kept |= past.tables_of_prod
@@ -210,14 +223,14 @@ def find_outdated_tables(
                 touched.setdefault(environment, (set(), set()))[table not in mine].add(name)
     names = _downstream_by_name(past, chosen_names if target.name == PROD else restated_time.keys())
     for table, snapshot in past.built.items():
-        # of a table that nobody knows any more it cannot be told what it was computed from: it goes too
+        # the origin of an unknown table cannot be told: it is forgotten too
         if table not in kept and (snapshot is None or snapshot.name in names):
             forgets.setdefault(table, ALL_TIME)
     return forgets, tuple(Touched(n, tuple(sorted(a)), tuple(sorted(b))) for n, (a, b) in sorted(touched.items()))
 
 
 def _downstream_by_name(past: Past, names: Iterable[str]) -> frozenset[str]:
-    """The models of these names, and those that any version of any model has read them through."""
+    """Return these models and all that read them through any version of any model."""
     # A reader of long ago may no longer read the model; its table is still there and could be promoted again.
     edges: dict[str, set[str]] = {}
     shown = [snapshot for _, _, snapshots in past.maps for snapshot in snapshots.values()]

@@ -1,4 +1,4 @@
-"""The plan of a restatement: the environment as it is, with some of its tables recomputed."""
+"""Plans of restatements: the environment as it is, with some of its tables recomputed."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def build_restatement(
     past: Past,
     changed_models: Changed | None = None,
 ) -> Plan:
-    """The plan that computes anew, in the window, the selected models of an environment and all that reads them.
+    """Build the plan that recomputes, in the window, the selected models of an environment and all models downstream.
 
-    The models are those that the environment shows, whatever the project's files say by now. Tables that no model
-    defines can be selected too, for those that read them. RequestError when nothing is left to restate.
+    The models are those that the environment shows, whatever the project's files say now. Tables that no model defines
+    can be selected too, to restate their readers. Raise RequestError if nothing is left to restate.
     """
     shown = environment.snapshots
     graph = graph_with_outer_tables(shown)
@@ -69,7 +69,7 @@ def _why(graph: Graph, name: str, chosen_names: Collection[str], restated_names:
     above = graph.upstream([name])
     if not above.isdisjoint(restated_names):
         return "It reads what is computed anew."
-    # a seed or an external table is computed by nobody, and its readers are restated in its place
+    # no query computes a seed or an external table, so its readers are restated instead
     selected = ", ".join(f"`{ancestor}`" for ancestor in sorted(above & {*chosen_names}))
     return f"It reads {selected}, which {'is' if len(above & {*chosen_names}) == 1 else 'are'} selected."
 

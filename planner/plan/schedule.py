@@ -1,4 +1,4 @@
-"""Which intervals each table of a plan must hold, and which of them are missing."""
+"""The intervals that each table of a plan must hold, and those that are missing."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ ONCE = build_timeline(EPOCH, EPOCH + timedelta(days=1))  # what a seed needs: to
 
 @dataclass(frozen=True)
 class Window:
-    """The time a request allows: `start` and `end` in UTC, or None for what models and clocks say; `now` in UTC.
+    """The time that a request allows: `start` and `end` in UTC, or None for what models and clocks say; `now` in UTC.
 
-    Without `end` a plan asks of a new version no more time than the version it replaces has, so that a merge, days
-    later, finds nothing to compute; the days since are for a run to fill.
+    Without `end` a plan fills a new version no further than the version it replaces, so that a merge, days later, finds
+    nothing to compute. A run fills the days since.
     """
 
     now: datetime
@@ -33,17 +33,17 @@ class Window:
     ignore_cron: bool = False
 
     def due(self, model: Model) -> datetime:
-        """Up to where a table is to be filled: to its last cron tick, or to its last whole unit at all."""
+        """Return up to where a table is to be filled: its last cron tick, or its last whole unit with `ignore_cron`."""
         return model.cron.cut(self.now) if self.ignore_cron else model.cron.due(self.now)
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """What lies in tables: physical table -> timeline; `complete` are tables that some environment already shows.
+    """The contents of tables: physical table -> timeline; `complete` are tables that some environment already shows.
 
-    `drifted` are those that an override kept while what they read changed: their rows are no more what their versions
-    say. `contents` is what Spark found in tables, as hashes; None when tables are not to be compared. `owners` says of
-    a table which environment shows it, prod before any other. `lost` are tables that are gone from the catalog.
+    `drifted` are those that an override kept while their parents changed: their rows are no longer what their versions
+    say. `contents` is what Spark found in tables, as hashes; None if tables are not to be compared. `owners` maps a
+    table to the environment that shows it, prod before any other. `lost` are tables that are gone from the catalog.
     """
 
     timelines: Mapping[str, Timeline]
@@ -64,10 +64,10 @@ class Loaded:
 def schedule_changes(
     graph: Graph, snapshots: Mapping[str, Snapshot], changes: tuple[Change, ...], table_state: Loaded, window: Window
 ) -> tuple[Change, ...]:
-    """The changes with the time their tables need and lack.
+    """Return the changes with the time that their tables need and lack.
 
-    No table is filled past what the tables it reads hold: a day computed from a parent that lacks it would stay
-    empty for ever. A parent that holds all its own cron asks for sets no bound.
+    No table is filled past what its parents hold: a day computed from a parent that lacks it would stay empty for ever.
+    A parent that holds all that its own cron asks for sets no bound.
     """
     by_name = {change.name: change for change in changes}
     frontier: dict[str, datetime | None] = {}  # up to where a model's readers may be filled; None: as far as they like
@@ -94,7 +94,7 @@ def schedule_changes(
             there = table_state.timeline_of(change.old) if change.old and change.copies else ()
             copies = intersection(intersection(change.copies, there), missing)
             if snapshot.model.is_order_dependent and copies != there:
-                copies = ()  # such a table is copied as it is, or not at all
+                copies = ()  # such a table is copied whole, or not at all
             by_name[name] = replace(change, needed=needed, missing=missing, copies=copies)
     return tuple(by_name[change.name] for change in changes)
 
@@ -107,10 +107,11 @@ def schedule_run(
     late_names: frozenset[str] = frozenset(),
     ready: Readiness | None = None,
 ) -> Mapping[str, tuple[Timeline, Timeline]]:
-    """For a run: name -> (needed, missing) of every stored table that is behind its last cron tick.
+    """Return, for a run, name -> (needed, missing) of every stored table that is behind its last cron tick.
 
-    Those in `late_names` stay as they are, and what reads them is filled no further than they; so does time that
-    is not `ready` yet. What is missing past what is needed is a unit that is not over, of a model that allows that.
+    Models in `late_names` stay as they are, and their readers are filled no further than they are. The same holds for
+    time that is not `ready` yet. Time that is missing but not needed is an unfinished unit, of a model that allows
+    that.
     """
     behind: dict[str, tuple[Timeline, Timeline]] = {}
     frontier: dict[str, datetime | None] = {}
@@ -166,15 +167,17 @@ def _end(
 
 
 def _is_rescheduled(old: Model, new: Model, window: Window) -> bool:
-    """True when an edit moves the end of the time that a table needs. Intervals of a table whose end moves with the
-    clock are for a run to fill."""
+    """Return True if an edit moves the end of the time that a table needs.
+
+    If the end of a table moves with the clock, a run fills its intervals.
+    """
     if new.kind.is_incremental:
         return old.end != new.end and new.end is not None and new.end <= window.due(new)
     return old.end != new.end or old.cron != new.cron
 
 
 def find_limited_models(graph: Graph, window: Window) -> frozenset[str]:
-    """The models whose earliest days a window leaves out."""
+    """Return the models whose earliest days a window leaves out."""
     if window.start is None:
         return frozenset()
     ranged = [model for model in graph.models.values() if model.kind.is_incremental]
@@ -192,27 +195,29 @@ def _find_needed_time(graph: Graph, model: Model, end: datetime, window: Window)
 
 
 def units_before(model: Model, end: datetime, count: int) -> datetime:
-    """The start of the interval of so many units of the model that ends there."""
+    """Return the start of the `count` units of the model that end at `end`."""
     for _ in range(count):
         end = model.cron.cut(end - timedelta(seconds=1))
     return end
 
 
 def range_start(graph: Graph, model: Model, window: Window) -> datetime:
-    """The model's own start, else the earliest of what it reads, else yesterday."""
+    """Return the model's own start, or else the earliest of its ancestors, or else yesterday."""
     return model.start or _upstream_start(graph, model) or model.cron.cut(window.now - timedelta(days=1))
 
 
 def whole_start(graph: Graph, model: Model, window: Window) -> datetime:
-    """Since when the table of a model is to hold rows, whatever a window leaves out."""
+    """Return since when the table of a model must hold rows, whatever a window leaves out."""
     if not model.kind.is_incremental:
         return EPOCH
     return model.cron.cut(range_start(graph, model, window))
 
 
 def contiguous_end(held_time: Timeline, start: datetime) -> datetime:
-    """Up to where a table holds all since its start: past a hole (time that is being restated, or whose audit failed)
-    nothing may be computed from it. EPOCH when it holds nothing, or begins later."""
+    """Return up to where a table holds all time since its start; EPOCH if it holds nothing or begins later.
+
+    Nothing may be computed from it past a hole: time that is being restated, or whose audit failed.
+    """
     return next((interval.end for interval in held_time if interval.start <= start <= interval.end), EPOCH)
 
 
@@ -223,7 +228,7 @@ def _upstream_start(graph: Graph, model: Model) -> datetime | None:
 
 def _missing(model: Model, needed_time: Timeline, held_time: Timeline) -> Timeline:
     missing = subtract(needed_time, held_time)
-    # such a table has no parts that could be computed alone: it is written as a whole
+    # such a table has no parts that could be computed alone: it is written whole
     if not model.kind.is_incremental or out_of_order(model, missing, held_time):
         return needed_time if missing else ()
     return (
@@ -232,12 +237,12 @@ def _missing(model: Model, needed_time: Timeline, held_time: Timeline) -> Timeli
 
 
 def out_of_order(model: Model, missing: Timeline, held_time: Timeline) -> bool:
-    """True when a table that is filled in order lacks time before what it holds: then all of it is filled anew."""
+    """Return True if a table that is filled in order lacks time before what it holds: then it is refilled whole."""
     return model.is_order_dependent and bool(held_time and missing) and missing[0].start < held_time[-1].end
 
 
 def _partial(model: Model, window: Window) -> Timeline:
-    """The unit that is not over yet, of a model that may be computed for part of one."""
+    """Return the unit that is not over yet, of a model that may be computed for part of one."""
     start = model.cron.cut(window.now)
     over = window.end is not None or (model.end is not None and model.end <= start)
     if not model.allow_partials or over or start == window.now or model.kind.is_order_dependent:

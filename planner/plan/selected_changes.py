@@ -1,4 +1,4 @@
-"""Planning only some changes: the chosen models as the files say, all others as they are deployed."""
+"""Plans of selected changes: the chosen models as the files have them, all others as they are deployed."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ def select_models(
     selectors: Iterable[str],
     changed_models: Changed | None = None,
 ) -> Mapping[str, Model]:
-    """The models of a plan in which only the selected ones count; one that the files no longer have can be selected
-    too, and goes.
+    """Return the models of a plan in which only the selected ones change.
 
-    RequestError when a selected model reads one that is neither selected nor deployed.
+    A model that the files no longer have can be selected too, and is removed. Raise RequestError if a selected model
+    reads one that is neither selected nor deployed.
     """
     there = {name: snapshot.model for name, snapshot in deployed_environment.snapshots.items()}
     chosen = select(graph_of({**there, **models}), selectors, changed_models)
     kept = {name: model for name, model in there.items() if name not in chosen}
-    # tables that no model defines are no changes: they are there for every model that reads them
+    # tables that no model defines are no changes: every model may read them
     outer = {name: model for name, model in models.items() if model.kind.is_external and name not in kept}
     result = {**kept, **outer, **{name: models[name] for name in chosen if name in models}}
     for name in sorted(chosen & models.keys()):
@@ -38,7 +38,7 @@ def select_models(
 
 
 def find_unselected(models: Mapping[str, Model], selected: Mapping[str, Model]) -> tuple[str, ...]:
-    """The models that the files add, edit or no longer have, and that a plan of the `selected` ones leaves alone."""
+    """Return the models that the files add, edit or remove, and that a plan of the `selected` ones leaves alone."""
     names = {name for name in models.keys() ^ selected.keys() if not {**models, **selected}[name].kind.is_external}
     names |= {name for name in models.keys() & selected.keys() if is_edited(selected[name], models[name])}
     return tuple(sorted(names))

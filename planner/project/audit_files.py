@@ -24,8 +24,11 @@ def read_audits(
     defaults: Defaults,
     audits: dict[str, Audit],
 ) -> None:
-    """The audits of audits/. A model that calls one that cannot be read is refused for that; a standalone one is called
-    by nobody, and closes the project."""
+    """Read the audits of audits/ into `audits`.
+
+    A model that calls an unreadable audit is refused. No model calls a standalone audit, so an unreadable one makes the
+    project fail.
+    """
 
     def parse(text: str, path: str, defaults: Defaults) -> Said:
         return (), parse_audits(text, path, defaults)
@@ -41,7 +44,7 @@ def read_audits(
 
 
 def _quietly(reading: Folder, name: str) -> str:
-    """A file's text, '' when it cannot be read: it is an error when it is parsed."""
+    """Return a file's text, or '' if it cannot be read; parsing it raises the error later."""
     try:
         return reading.text(name)
     except ProjectError:
@@ -49,7 +52,7 @@ def _quietly(reading: Folder, name: str) -> str:
 
 
 def add_audit(reading: Folder, audits: dict[str, Audit], audit: Audit) -> None:
-    """One more audit; two of one name close the project."""
+    """Add an audit; two of one name make the project fail."""
     other = audits.setdefault(audit.name, audit)
     if other is not audit:
         message = f"The audit `{audit.name}` is already defined at {Place(other.path, other.line)}."

@@ -35,7 +35,7 @@ class DbtSource(Source):
     folder: Folder
 
     def document(self, replacement: Replacement) -> Document:
-        """The text, with a gateway where it has none; ProjectError."""
+        """Return the text as a document, with a gateway if it has none; raise ProjectError."""
         document = super().document(replacement)
         value = {} if document.value is None else document.value
         if not isinstance(value, dict) or "gateways" in value:
@@ -51,7 +51,7 @@ class DbtSource(Source):
 def read_config_files(
     reading: Folder, gateways_from: Path | None, isolation: Isolation
 ) -> tuple[Config, Document, Document]:
-    """The configuration, the folder's own file of it, and the one in which its gateways are written."""
+    """Return the configuration, the folder's own file of it, and the file in which its gateways are written."""
     own = read_configuration(reading, isolation)
     if gateways_from is None:
         document = read_source(own, os.environ)
@@ -65,8 +65,10 @@ def read_config_files(
 
 
 def _ruling_configuration(file: Path, root: Path, isolation: Isolation) -> Configuration:
-    """The configuration that rules over that of the folder `root`; one that is code sees its own folder, and the paths
-    that it makes of that are those of `root`."""
+    """Return the configuration whose gateways replace those of the folder `root`.
+
+    A configuration that is code runs in its own folder, and the paths that it makes of that become paths of `root`.
+    """
     source = Source(file.name, file.read_text("utf-8"))
     if not source.is_code:
         return source
@@ -76,7 +78,7 @@ def _ruling_configuration(file: Path, root: Path, isolation: Isolation) -> Confi
 
 
 def read_configuration(reading: Folder, isolation: Isolation) -> Configuration:
-    """The configuration in a folder, not yet read; ProjectError when there is none."""
+    """Return the configuration in a folder, not yet parsed; raise ProjectError if there is none."""
     names = [name for name in CONFIGS if (reading.root / name).is_file()]
     source = the_one(Source(name, reading.text(name)) for name in names)
     if is_dbt_project(reading.root) and (source is None or not source.is_code):
@@ -100,7 +102,7 @@ def read_configuration(reading: Folder, isolation: Isolation) -> Configuration:
 
 
 def _local(connection: Mapping[str, Any]) -> dict[str, Any]:
-    """The configuration of a project of another tool without a config.yaml: a Spark on this machine."""
+    """Return the configuration of another tool's project without a config.yaml: a Spark on this machine."""
     return {"gateways": {"spark": {"connection": connection}}, "model_defaults": {"dialect": "spark"}}
 
 

@@ -16,7 +16,7 @@ FILES = ("exposures.yaml", "exposures.yml")
 def load_exposures(
     reading: Folder, config: Config, catalog: str, models: Collection[str] | None
 ) -> tuple[Exposure, ...]:
-    """Who uses the models outside of the project; `models` is None where not every model's name is known."""
+    """Read the uses of models outside of the project; `models` is None if not every model's name is known."""
     exposures: list[Exposure] = []
 
     def read(path: str) -> None:

@@ -25,9 +25,9 @@ SIMPLER = "Make it simpler: something in it is nested very deeply, repeated very
 
 
 class Folder:
-    """The files below a root, each by its path from there; `hashes` are those of all that was looked at.
+    """The files below a root, each by its path from there; `hashes` are those of all that was read.
 
-    A text of `proposed` stands in place of the file of its path, or beside the others where there is none.
+    A text of `proposed` replaces the file of its path, or adds one.
     """
 
     def __init__(self, root: Path, cache: Cache, proposed: Mapping[str, str] = NOTHING) -> None:
@@ -42,7 +42,7 @@ class Folder:
         self._began = process_time()
 
     def hash(self, name: str) -> str:
-        """The hash of a file's content; ProjectError when it cannot be read."""
+        """Return the hash of a file's content; raise ProjectError if it cannot be read."""
         try:
             own = self.proposed.get(name)
             self.hashes[name] = self._known.hash_file(name) if own is None else _hash_text(own)
@@ -51,7 +51,7 @@ class Folder:
         return self.hashes[name]
 
     def text(self, name: str) -> str:
-        """The file's text; ProjectError when it is not UTF-8. Its hash is that of this very text."""
+        """Return the file's text and record its hash; raise ProjectError if it is not UTF-8."""
         self.last = name
         note_file(name)
         if process_time() - self._began > PROJECT_SECONDS:
@@ -73,8 +73,10 @@ class Folder:
             raise ProjectError("The file is not UTF-8 text.", place=place) from None
 
     def files(self, folder: str, ignore_patterns: Sequence[str], *suffixes: str) -> Iterator[str]:
-        """The files of a folder and the folders in it, sorted; hidden ones and those of the patterns left out.
-        ProjectError for a name that is no text."""
+        """Yield the files of a folder and its subfolders, sorted, without hidden ones and those that match a pattern.
+
+        Raise ProjectError for a name that is not UTF-8.
+        """
         if folder not in self._listed:
             proposed = {name for name in self.proposed if name.startswith(f"{folder}/")}
             names = proposed.union(_below(self.root / folder, folder))
@@ -104,11 +106,11 @@ class Folder:
                 self.errors.append(error)
 
     def too_much(self, why: str) -> ProjectError:
-        """The error of the file that was read last, which exceeds a limit."""
+        """Return the error of the last file that was read, which exceeds a limit."""
         return ProjectError(f"The file cannot be read: it {why}.", place=Place(self.last), hint=SIMPLER)
 
     def finish(self) -> None:
-        """Keep the hashes; ProjectErrors when there were any, in the order of files and lines."""
+        """Store the hashes; raise ProjectErrors if there were errors, in the order of files and lines."""
         self._known.save()
         if self.errors:
             # a wrong default is found in every file
@@ -123,7 +125,7 @@ class Folder:
 
 
 def _join_catalogs(errors: Sequence[ProjectError]) -> Iterator[ProjectError]:
-    """The errors, with one for each catalog that the gateway does not have, in the place of the first name in it."""
+    """Yield the errors, with one for each catalog that the gateway does not have, at its first name."""
     names: dict[str, dict[str, CatalogUnknown]] = {}  # by what to do about it
     for error in errors:
         if isinstance(error, CatalogUnknown):
@@ -140,12 +142,12 @@ def _hash_text(text: str) -> str:
 
 
 def is_unicode(name: str) -> bool:
-    """False for a name of bytes that are not UTF-8: it has no text, and so no hash."""
+    """Return False for a name of bytes that are not UTF-8, which has no text and so no hash."""
     return not any("\ud800" <= character <= "\udfff" for character in name)
 
 
 def _below(folder: Path, name: str) -> Iterator[str]:
-    """The files below a folder, as paths that begin with its name; nothing hidden, and no link to a folder followed."""
+    """Yield the files below a folder, as paths that begin with its name; skip hidden ones and links to folders."""
     try:
         entries = list(os.scandir(folder))
     except (FileNotFoundError, NotADirectoryError):

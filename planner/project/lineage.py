@@ -47,7 +47,7 @@ class Node:
     column: str
 
     def meets(self, other: Node) -> bool:
-        """True when one is the other, or may be."""
+        """Return True if both nodes are the same column, or one is all columns."""
         return self.model == other.model and (self.column == other.column or ALL in (self.column, other.column))
 
 
@@ -101,9 +101,9 @@ class Followed:
 
 
 class FollowedModels(Mapping[str, Followed]):
-    """A project's models, each followed when it is first asked for, with all that it reads and no others.
+    """A project's models, each analysed at its first use, with all that it reads and no others.
 
-    What earlier runs analysed on this machine is recalled from `memory`.
+    Analyses of earlier runs on this machine are loaded from `memory`.
     """
 
     def __init__(
@@ -120,8 +120,10 @@ class FollowedModels(Mapping[str, Followed]):
         self._known = dict(known)
 
     def update(self, graph: Graph, names: Collection[str]) -> FollowedModels:
-        """The models of a graph that differs from this one's in the models of `names`, with all that holds of them
-        still: what reads none of these, now or before."""
+        """Return the models of a graph that differs from this one in the models of `names`.
+
+        Reuse the lineage of each model that is not downstream of one of these, now or before.
+        """
         if graph.models.keys() != self.graph.models.keys():
             return FollowedModels(graph, self._memory)
         lost = {*names, *graph.downstream(names), *self.graph.downstream(names)}
@@ -156,7 +158,7 @@ class FollowedModels(Mapping[str, Followed]):
 def lineage_of(
     models: Mapping[str, Model], target: str, *, downstream: bool = False, memory: ShapeMemory = NO_MEMORY
 ) -> Lineage:
-    """The lineage of `schema.model` or `schema.model.column`; RequestError if there is no such model or column."""
+    """Return the lineage of `schema.model` or `schema.model.column`; raise RequestError if it does not exist."""
     graph = graph_of(models)
     model, column = _resolve_name(graph, target)
     readers = [name for name, candidate in models.items() if model in candidate.depends_on]
@@ -207,7 +209,7 @@ class RowSources:
 
 
 def _row_sources(shape: Shape, memory: ShapeMemory) -> RowSources:
-    """The tables that decide a query's rows, recalled or read from its algebra."""
+    """Return the tables that decide a query's rows, from the cache or from its algebra."""
     assert shape.source is not None
     key = memory.key("row sources", *shape.source.key_parts)
     known = memory.recall(RowSources, key)
@@ -261,7 +263,7 @@ def _why_not(shape: Shape, parents: Mapping[str, Parent]) -> str:
 
 
 def _resolve_name(graph: Graph, target: str) -> tuple[str, str | None]:
-    """The model, or the table that models read, and the column."""
+    """Return the model, or the table that models read, and the column; raise RequestError."""
     known = {*graph.models, *(name for model in graph.models.values() for name in model.depends_on)}
     parts = target.strip().lower().split(".")
     whole = next((n for n in (3, 2) if ".".join(parts[:n]) in known), 2)
@@ -275,8 +277,10 @@ def _resolve_name(graph: Graph, target: str) -> tuple[str, str | None]:
 
 
 def _starts(model: str, column: str | None, own: Followed, *, downstream: bool) -> tuple[Node, ...]:
-    """A column depends on its values and on its model's rows; what is made from the values does not depend on the
-    rows."""
+    """Return the nodes where the walk starts.
+
+    A column depends on its values and on its model's rows; what is made from the values does not depend on the rows.
+    """
     blurred = bool(own.why_not) and not downstream  # one column is then made from what all are made from
     if column is not None:
         return (Node(model, column),) if downstream or blurred else (Node(model, column), Node(model, ROWS))
@@ -286,7 +290,7 @@ def _starts(model: str, column: str | None, own: Followed, *, downstream: bool) 
 
 
 def _walk(starts: tuple[Node, ...], edges: Iterable[Edge], *, downstream: bool) -> tuple[Edge, ...]:
-    """Every edge that is reached, ending where its neighbour begins even if one of them speaks of all columns."""
+    """Return every edge that is reached; each ends where its neighbour begins, even if one is about all columns."""
     at: dict[str, list[Edge]] = {}
     for edge in edges:
         at.setdefault((edge.source if downstream else edge.target).model, []).append(edge)

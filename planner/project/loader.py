@@ -68,8 +68,10 @@ NO_CACHE = Cache(None)
 
 @dataclass(frozen=True)
 class Project:
-    """The content of a project's folder. `models` and `audits` are by name; `files` is a hash over all that was
-    read."""
+    """The content of a project's folder.
+
+    `models` and `audits` are by name; `files` is a hash over all that was read.
+    """
 
     root: Path
     config: Config
@@ -127,10 +129,10 @@ class LoadOptions:
 def load_project(
     root: Path, now: datetime, gateway: str | None = None, options: LoadOptions = LoadOptions()
 ) -> Project:
-    """The project of a folder at a time; ProjectErrors for its files, RequestError for the gateway.
+    """Load the project of a folder at a time; raise ProjectErrors for its files, RequestError for the gateway.
 
-    Environment variables are read only where the configuration uses them. ProjectErrors when no model is left. Refused
-    when the folder brings Python code that is to be isolated, and this machine cannot.
+    Environment variables are read only where the configuration uses them. Raise ProjectErrors if no model is left.
+    Raise Refused if the folder has Python code that is to be isolated and this machine cannot isolate it.
     """
     reading = Folder(root.resolve(), options.cache, options.proposed)
     with limit_resources(reading.too_much):
@@ -185,13 +187,13 @@ def load_project(
 
 
 def load_config(root: Path, gateway: str | None = None, options: LoadOptions = LoadOptions()) -> tuple[Config, str]:
-    """The configuration of a folder and the name of its gateway, no other file read; errors as `load_project`."""
+    """Return the configuration of a folder and its gateway's name, reading no other file; errors as `load_project`."""
     config, _, _ = read_config_files(Folder(root.resolve(), options.cache), options.gateways_from, options.isolation)
     return config, _choose_gateway(config, gateway)
 
 
 def _choose_gateway(config: Config, wanted: str | None) -> str:
-    """The gateway that somebody wants, or else the project's default; RequestError if there is none of that name."""
+    """Return the requested gateway, or else the project's default; raise RequestError if it does not exist."""
     chosen = wanted or config.gateway
     if chosen not in config.gateways:
         raise RequestError(f"There is no gateway `{chosen}`.", hint=did_you_mean(chosen, config.gateways))
@@ -201,7 +203,7 @@ def _choose_gateway(config: Config, wanted: str | None) -> str:
 def _open_defaults(
     reading: Folder, config: Config, gateway: str, document: Document, now: datetime
 ) -> tuple[Catalogs, Defaults]:
-    """The catalogs of the gateway, and what the project gives every file, but for its Python macros."""
+    """Return the gateway's catalogs and the defaults of every file, without Python macros."""
     connection = config.gateways[gateway].connection
     catalogs = _catalogs(gateway, connection)
     defaults = read_defaults(config, gateway, document, now, catalogs.default)
@@ -227,7 +229,7 @@ def _check_models(
 def _open_foreign(
     reading: Folder, config: Config, gateway: str, options: LoadOptions
 ) -> DbtFolder | PipelineFolder | None:
-    """The project of another tool in the folder, as a folder of ours; None for a project of ours."""
+    """Return another tool's project as a folder of mergeplan; None if the folder is not one."""
     if is_dbt_project(reading.root):
         open_engine = options.open_engine
         connection = config.gateways[gateway].connection if gateway in config.gateways else None
@@ -244,7 +246,7 @@ def _open_foreign(
 
 
 def _find_names(reading: Folder, defaults: Defaults, path: str) -> tuple[tuple[str, ...], bool]:
-    """The models that a file seems to define, and whether these are all."""
+    """Return the models that a file seems to define, and True if these are all."""
     try:
         return find_model_names(path, reading.text(path), defaults.catalog, infer_names=defaults.infer_names)
     except ProjectError:  # it is not even text
@@ -252,13 +254,13 @@ def _find_names(reading: Folder, defaults: Defaults, path: str) -> tuple[tuple[s
 
 
 def _foreign_names(foreign: DbtFolder | PipelineFolder, defaults: Defaults, path: str) -> tuple[tuple[str, ...], bool]:
-    """The models that a file of another tool stands for, as models are called here, and whether these are all."""
+    """Return the models of another tool's file, by their names here, and True if these are all."""
     names, are_all = foreign.model_names(path)
     return tuple(without_default(name, defaults.catalog) for name in names), are_all
 
 
 def override_variables(project: Project, model: Model, variables: Mapping[str, Scalar]) -> Model:
-    """The model as it would be with these variables on top of the project's."""
+    """Return the model with these variables on top of the project's."""
     overrides = {name.lower(): value for name, value in variables.items()}
     both = {**project.defaults.variables, **overrides}
     if model.path.endswith(".py"):
@@ -277,7 +279,7 @@ def _jinja_macros(reading: Folder, config: Config) -> tuple[tuple[str, str], ...
 def _under_settings(
     reading: Folder, refusing: Refusing, config: Config, document: Document, own: str, models: Mapping[str, Model]
 ) -> dict[str, Model]:
-    """The models with the settings of the Spark that computes them, if these change results."""
+    """Return the models with the settings of the Spark that computes them, if these change results."""
     settings: dict[str, GatewaySettings] = {}
 
     def read(gateway: str) -> None:
@@ -296,7 +298,7 @@ def _under_settings(
 def _under_catalogs(
     refusing: Refusing, config: Config, catalogs: Catalogs, models: Mapping[str, Model]
 ) -> dict[str, Model]:
-    """The models with the catalogs in which their names lie."""
+    """Return the models with the catalogs of their names."""
     naming = naming_of(config, catalogs.in_spark)
     return refusing.map_models(models, lambda model: apply_catalog(model, catalogs, naming))
 
@@ -304,7 +306,7 @@ def _under_catalogs(
 def _without_refused(
     reading: Folder, refusing: Refusing, models: Mapping[str, Model]
 ) -> tuple[dict[str, Model], RefusedModels]:
-    """The models that open, and what is refused; where none is left, what is refused closes the project."""
+    """Return the models that open and what is refused; if no model is left, the refusals make the project fail."""
     opened, refused = without_refused(models, refusing.names())
     if refused and all(model.kind.is_external for model in opened.values()):
         reading.errors += refused.errors
@@ -319,14 +321,17 @@ def _read_tests(
     defaults: Defaults,
     refused: RefusedModels,
 ) -> tuple[tuple[UnitTest, ...], RefusedModels]:
-    """The unit tests, and what is refused with those of unknown models: under `strict` these close the project."""
+    """Return the unit tests, and the refusals with the tests of unknown models.
+
+    Under `strict` these tests make the project fail.
+    """
     unknown: list[ProjectError] = reading.errors if refusing.strict else []
     tests = tuple(read_unit_tests(reading, config, models, defaults, refused, unknown.append))
     return tests, refused if refusing.strict else refused.and_tests(unknown)
 
 
 def _spark_defaults(connection: ConnectionConfig) -> tuple[str, str] | None:
-    """The path and the text of the file of settings that a connection names, if there is one."""
+    """Return the path and text of the settings file that a connection names, if there is one."""
     path = Path(connection.config_dir) / DEFAULTS_FILE if connection.config_dir else None
     if path is None or not path.is_file():
         return None

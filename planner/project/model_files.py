@@ -80,7 +80,7 @@ def read_models(
 
 
 def _add_model(reading: Folder, models: dict[str, Model], model: Model) -> None:
-    """One more model; of two with one name nobody knows which is meant, and so the project is closed."""
+    """Add a model; two of one name make the project fail, because it is unknown which is meant."""
     other = models.setdefault(model.name, model)
     if other is not model:
         message = f"The model `{model.name}` is already defined at {other.place}."

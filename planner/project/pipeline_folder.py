@@ -18,12 +18,11 @@ PYTHON = "This file of Python defines tables of the pipeline, which mergeplan do
 
 
 def is_pipeline(root: Path) -> bool:
-    """True for a folder with the specification of a pipeline."""
     return any((root / name).is_file() for name in SPECS)
 
 
 def read_spec(reading: Folder) -> PipelineSpec:
-    """The specification of the pipeline in a folder; ProjectError."""
+    """Return the specification of the pipeline in a folder; raise ProjectError."""
     names = [name for name in SPECS if (reading.root / name).is_file()]
     if len(names) > 1:
         raise ProjectError(f"There are both {' and '.join(names)}.", place=Place(names[0], 1), hint="Delete one.")
@@ -31,8 +30,10 @@ def read_spec(reading: Folder) -> PipelineSpec:
 
 
 class PipelineFolder(Folder):
-    """The tables and views of a pipeline, each by its file; of several in one file, the others have their name behind
-    it."""
+    """The tables and views of a pipeline, each by its file.
+
+    If a file has several, the name follows the path of all but the first.
+    """
 
     def __init__(self, folder: Folder) -> None:
         vars(self).update(vars(folder))
@@ -58,7 +59,7 @@ class PipelineFolder(Folder):
                 yield PipelineTable(path, 1, "", error=error)
 
     def _paths(self) -> Iterator[str]:
-        """The files of the folder by their path from the root, hidden ones left out."""
+        """Yield the files of the folder by their path from the root, without hidden ones."""
         for folder, names, files in os.walk(self.root):
             names[:] = sorted(name for name in names if not name.startswith((".", "__pycache__")))
             yield from (
@@ -66,21 +67,21 @@ class PipelineFolder(Folder):
             )
 
     def files(self, folder: str, ignore_patterns: Sequence[str], *suffixes: str) -> Iterator[str]:
-        """The paths of the tables for `models`; the files of our own folders beside them."""
+        """Yield the paths of the tables for `models`, and the files of mergeplan's other folders."""
         if folder == "models" and ".sql" in suffixes:
             yield from self.tables
         elif folder != "models":
             yield from super().files(folder, ignore_patterns, *suffixes)
 
     def hash(self, name: str) -> str:
-        """The hash of what a file stands for."""
+        """Return the hash of the text that a path represents."""
         if name not in self.tables:
             return super().hash(name)
         self.hashes[name] = digest(self.tables[name].text, str(self.tables[name].error))
         return self.hashes[name]
 
     def text(self, name: str) -> str:
-        """The text that a file stands for; ProjectError for a statement that is no model of ours."""
+        """Return the text that a path represents; raise ProjectError for a statement that cannot be translated."""
         if name not in vars(self).get("tables", {}):
             return super().text(name)
         table = self.tables[name]
@@ -91,6 +92,6 @@ class PipelineFolder(Folder):
         return table.text
 
     def model_names(self, name: str) -> tuple[tuple[str, ...], bool]:
-        """The model that a file stands for, also where it cannot be opened, and whether it is known."""
+        """Return the model of a path, even if it cannot be opened, and True if it is known."""
         table = self.tables.get(name)
         return ((table.name,) if table and table.name else ()), bool(table and table.name)

@@ -28,7 +28,7 @@ NOT_TRUSTED = "This is Python, which does not run until the folder is trusted."
 
 
 def check_configuration_is_data(reading: Folder) -> None:
-    """ProjectError when the configuration or all models of a folder are made by running its code."""
+    """Raise ProjectError if the configuration or all models of a folder are made by running its code."""
     if (reading.root / CONFIG_CODE).is_file():
         raise ProjectError(NOT_TRUSTED, place=Place(CONFIG_CODE, 1), hint="Trust the folder to open the project.")
     if is_dbt_project(reading.root):
@@ -39,10 +39,10 @@ def check_configuration_is_data(reading: Folder) -> None:
 def read_code(
     reading: Folder, refusing: Refusing, config: Config, defaults: Defaults, isolation: Isolation, *, runs: bool = True
 ) -> ProjectCode:
-    """The project's Python, with what it registers; nothing is started where there is none, or unless it `runs`.
+    """Load the project's Python and what it registers; start nothing if there is none, or unless it `runs`.
 
-    A file of models that fails is refused. One of macros or signals closes the project: without its macro, a built-in
-    one of the same name would be called.
+    A file of models that fails is refused. One of macros or signals makes the project fail: without its macro, a
+    built-in one of the same name would be called.
     """
     code = ProjectCode(reading.root, {}, defaults.variables, defaults.gateway, isolation, catalog=defaults.catalog)
     paths = [
@@ -70,7 +70,7 @@ def read_code(
 
 
 def read_materializations(reading: Folder, config: Config) -> Materializations:
-    """The texts of the project's custom materializations, which are never run."""
+    """Return the texts of the project's custom materializations, which are never run."""
     texts: dict[str, str] = {}
 
     def read(name: str) -> None:
@@ -81,7 +81,7 @@ def read_materializations(reading: Folder, config: Config) -> Materializations:
 
 
 def read_own_rules(reading: Folder, config: Config) -> dict[str, OwnRule]:
-    """The linter's rules that the project defines in linter/, by name; they are not run here."""
+    """Return the linter's rules that the project defines in linter/, by name; they are not run here."""
     rules: dict[str, OwnRule] = {}
     if config.linter.enabled:
         for name in reading.files("linter", config.ignore_patterns, ".py"):
@@ -103,7 +103,7 @@ def read_python_texts(reading: Folder) -> dict[str, str]:
 
 
 def _python_files(root: Path) -> Iterator[Path]:
-    """Every Python file of the project, wherever it lies; those of hidden folders and of environments are not its."""
+    """Yield every Python file of the project, without hidden folders and virtual environments."""
     for folder, names, files in os.walk(root):
         names[:] = sorted(
             name

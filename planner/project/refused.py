@@ -77,11 +77,14 @@ class RefusedModels:
         return all(refusal.clear for refusal in self.refusals)
 
     def merge_dialects(self, known_dialects: Mapping[str, str]) -> Mapping[str, str]:
-        """The dialects of models by name, with those of refused ones, which are not known; any, if none is certain."""
+        """Return the dialects of models by name, with `spark` for refused ones, whose dialect is unknown.
+
+        If it is unclear which models are refused, every name counts as a model.
+        """
         return {**dict.fromkeys(self.names, "spark"), **known_dialects} if self.clear else _Any(known_dialects)
 
     def and_tests(self, unknown: Iterable[ProjectError]) -> RefusedModels:
-        """These, and the tests whose models do not exist."""
+        """Return these refusals with those of tests whose models do not exist."""
         more = (Refusal(error.place.path if error.place else "tests", (error,), whole=False) for error in unknown)
         return replace(self, refusals=(*self.refusals, *more))
 
@@ -91,7 +94,7 @@ class RefusedModels:
         return tuple(error for refusal in self.refusals for error in refusal.errors)
 
     def check_model(self, name: str) -> None:
-        """ProjectErrors when this model is refused, or left out since it reads one that is."""
+        """Raise the errors of this model if it is refused, or a ProjectError if it reads a refused one."""
         for refusal in self.refusals:
             if name in refusal.models:
                 raise refusal.errors[0] if len(refusal.errors) == 1 else ProjectErrors(refusal.errors)
@@ -100,7 +103,7 @@ class RefusedModels:
                 raise ProjectError(f"`{name}` reads `{reader.reads}`, which cannot be opened.", place=reader.place)
 
     def check(self) -> None:
-        """ProjectErrors when anything is refused."""
+        """Raise ProjectErrors if anything is refused."""
         if self.errors:
             raise self.errors[0] if len(self.errors) == 1 else ProjectErrors(self.errors)
 
@@ -149,8 +152,10 @@ class Refusing:
         path: Callable[[T], str],
         is_cheap: Callable[[T], bool] | None = None,
     ) -> None:
-        """Read every thing of these files; one that is wrong refuses its file. What is cheap is read without limits,
-        which cost more than it does."""
+        """Read every entry of these files; refuse the file of one that is wrong.
+
+        Cheap entries are read without resource limits, because the limits cost more than they do.
+        """
         for thing in things:
             note_file(path(thing))
             no_limit = is_cheap is not None and is_cheap(thing)
@@ -161,7 +166,6 @@ class Refusing:
                 self.file(path(thing), error)
 
     def file(self, path: str, error: ProjectError) -> None:
-        """Nothing of this file opens."""
         (self.errors if self.strict else self._files.setdefault(path, [])).extend(_parts(error))
 
     def check(self, models: Iterable[Model], check: Callable[[Model], None]) -> None:
@@ -174,7 +178,7 @@ class Refusing:
                 errors.extend(_parts(error))
 
     def map_models(self, models: Mapping[str, Model], make: Callable[[Model], Model]) -> dict[str, Model]:
-        """Every model as it is made here; one of which that cannot be made is refused, and stays as it was."""
+        """Return every model as `make` returns it; refuse one that fails, and leave it unchanged."""
         results = dict(models)
 
         def one(model: Model) -> None:
@@ -184,7 +188,7 @@ class Refusing:
         return results
 
     def names(self) -> RefusedModels:
-        """What is refused so far; what reads it is not looked for yet."""
+        """Return the refusals so far, without the models that read refused ones."""
         refusals = [self._refusal(path, errors) for path, errors in self._files.items()]
         refusals += [
             Refusal(path, _once(errors), (name,), whole=False)
@@ -205,7 +209,7 @@ def _too_much(path: str, why: str) -> ProjectError:
 def without_refused(
     models: Mapping[str, Model], refused_models: RefusedModels
 ) -> tuple[dict[str, Model], RefusedModels]:
-    """The models that are neither refused nor read one that is; and what is refused, with all that reads it."""
+    """Return the models that are not refused and read no refused one, and the refusals with all that read them."""
     if not refused_models:
         return dict(models), refused_models
     left = {
@@ -220,7 +224,7 @@ def without_refused(
 
 
 def readers_of(models: Mapping[str, Model], refused_names: Collection[str]) -> dict[str, str]:
-    """The models that read one of these, or one that does: each with the name that it reads."""
+    """Return the models downstream of these, each with the name of the refused or excluded model that it reads."""
     readers: dict[str, str] = {}
     while True:
         more = {
@@ -236,7 +240,7 @@ def readers_of(models: Mapping[str, Model], refused_names: Collection[str]) -> d
 def find_model_names(
     path: str, text: str, catalog: str = SESSION_CATALOG, *, infer_names: bool = False
 ) -> tuple[tuple[str, ...], bool]:
-    """The models that a file seems to define, and whether these are all; Python files may define none."""
+    """Return the models that a file seems to define, and True if these are all; Python files may define none."""
     if not path.startswith("models/"):
         return (), True
     if path.endswith(".py"):
@@ -257,7 +261,7 @@ def find_model_names(
 
 
 def _normalize_names(names: Iterable[str], catalog: str) -> tuple[str, ...]:
-    """Names as models have them; others could not be opened either."""
+    """Return names as models have them; others could not be opened either."""
     bare = (without_default(name.replace("`", "").lower(), catalog) for name in names)
     return tuple(dict.fromkeys(bare))
 

@@ -1,9 +1,9 @@
-"""What a project's files say, remembered from the last time they were read: a file that did not change is not parsed.
+"""Cache the content of a project's files, so that a file that did not change is not parsed again.
 
-An entry is found by the file's path and content, what the project gives every file, and the version of the reader.
-What the reading asked for beside that (columns of other tables, dates that move, names of macros, Jinja's macros,
-custom materializations) stands in the entry with its answers, and is asked again: another answer, and the file is read
-anew. A file that calls a macro of the project's own is always read anew, because nobody knows what that looks at.
+An entry is found by the file's path and content, what the project gives every file, and the version of the reader. The
+entry also stores what else the reading needed, with the answers: columns of other tables, dates that move, names of
+macros, Jinja's macros, custom materializations. These are looked up again, and if an answer differs, the file is parsed
+again. A file that calls a macro of the project is always parsed again, because it is unknown what that reads.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ class Remembered:
         self._found |= self.cache.get([self._key(path, hashed) for path, hashed in files])
 
     def is_cheap(self, path: str, file_hash: str) -> bool:
-        """True when what a file says is remembered, and names no other file that has to be read."""
+        """Return True if a file's content is cached and names no other file that has to be read."""
         text = self._found.get(self._key(path, file_hash))
         return text is not None and '"seed"' not in text
 
     def load_entry(self, file: File, defaults: Defaults, holds: Callable[[Json], bool] = bool) -> Said | None:
-        """What the file of this hash says, as long as everything that it rests on is as it was; else None. `holds` says
-        so of what else was kept.
+        """Return the cached content of the file with this hash if all that it depends on is unchanged; else None.
 
-        Raises what asking for columns raises: NotRead while the model of a table is still to be read.
+        `holds` checks what else was stored with the entry. Raise what a look-up of columns raises: NotRead while the
+        model of a table is still to be read.
         """
         text = self._found.get(self._key(*file))
         if text is None:
@@ -74,8 +74,7 @@ class Remembered:
         read: Callable[[Defaults], Said],
         rest: Callable[[], Json] = bool,
     ) -> Said:
-        """What the file of this hash and text says, read anew and remembered; with the `rest` of what that follows
-        from, if there is any."""
+        """Parse the file of this hash and text and cache the result, with the `rest` of its dependencies, if any."""
         noting = defaults.noting()
         models, audits = said = read(noting)
         asked = self._entry_dependencies(text, noting.noted)
@@ -86,7 +85,7 @@ class Remembered:
         return said
 
     def find_tried_calls(self, calls: Collection[AuditCall]) -> frozenset[AuditCall]:
-        """Those calls of built-in audits of which a query was made before."""
+        """Return the calls of built-in audits whose query could be made before."""
         keys = {call: digest("audit call", reader_version(), repr(call)) for call in calls}
         hits = self.cache.get(list(keys.values()))
         return frozenset(call for call, key in keys.items() if key in hits)
@@ -96,7 +95,6 @@ class Remembered:
         self._new |= {digest("audit call", reader_version(), repr(call)): "tried" for call in calls}
 
     def keep(self) -> None:
-        """Write what was read anew."""
         self.cache.put(self._new)
         self._new = {}
 
@@ -107,7 +105,7 @@ class Remembered:
         return known
 
     def _entry_dependencies(self, text: str, notes: Noted) -> Json | None:
-        """What an entry rests on, with the answers; None for what cannot be asked again."""
+        """Return what an entry depends on, with the answers; None if these cannot be looked up again."""
         if notes.called:
             return None
         asked: dict[str, Any] = {}
@@ -133,8 +131,10 @@ class Remembered:
 
 
 def open_file_cache(cache: Cache, defaults: Defaults, shared_settings: str) -> Remembered:
-    """The entries for files that are read with these defaults; `shared_settings` is what config.yaml gives every model,
-    as text, with its environment variables filled in."""
+    """Return the entries for files that are read with these defaults.
+
+    `shared_settings` is what config.yaml gives every model, as text, with its environment variables filled in.
+    """
     inputs = (
         defaults.infer_names,
         defaults.variables,
@@ -156,7 +156,7 @@ def open_file_cache(cache: Cache, defaults: Defaults, shared_settings: str) -> R
 
 
 def foresee(reading: Folder, file_cache: Remembered, names: Sequence[str]) -> None:
-    """Look for what all these files said the last time; one that cannot be read is an error when it is read."""
+    """Load the cached content of all these files at once; an unreadable one is an error when it is read."""
     hashes = []
     for name in names:
         with suppress(ProjectError):
@@ -165,7 +165,7 @@ def foresee(reading: Folder, file_cache: Remembered, names: Sequence[str]) -> No
 
 
 def load_file(reading: Folder, file_cache: Remembered, defaults: Defaults, name: str, parse: Parse) -> Said:
-    """What a file says: as it is remembered, or read anew."""
+    """Return the content of a file, from the cache or parsed."""
     if name in reading.hashes and (said := file_cache.load_entry((name, reading.hashes[name]), defaults)) is not None:
         return said
     text = reading.text(name)

@@ -1,8 +1,8 @@
-"""Python models that were read before: while all that their code asked of the project has the same answers, none of it
-is parsed or followed again.
+"""Cache Python models, so that unchanged ones are not parsed or followed again.
 
-An entry is found as that of a SQL file is, with the arguments of its decorator besides. It rests on what following the
-code asked for (`Questions`), and on the data files that the code may read, which are looked for and hashed again.
+An entry holds while every question of its code to the project has the same answer. It is found as that of a SQL file
+is, by the arguments of its decorator as well. It depends on the questions of the code (`Questions`), and on the data
+files that the code may read, which are searched and hashed again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ANY_FILE = FileAccess("", Place(""))
 
 
 class RememberedModels:
-    """The models that a project's Python files register, as they are remembered, or read anew.
+    """The models that a project's Python files register, from the cache or parsed.
 
     `hashes` are those of the project's files, the Python files among them.
     """
@@ -40,11 +40,10 @@ class RememberedModels:
         remembered.foresee(self._file(registration) for registration in code.registrations)
 
     def is_cheap(self, registration: RegisteredModel) -> bool:
-        """True when there is an entry for what a file registers."""
         return self._remembered.is_cheap(*self._file(registration))
 
     def read(self, registration: RegisteredModel, defaults: Defaults) -> Iterable[Model]:
-        """The models of one decorated function; ProjectError(s), NotRead."""
+        """Return the models of one decorated function; raise ProjectError(s) or NotRead."""
         if registration.arguments.get("is_sql"):  # running its code makes the query
             return tuple(self._code.models(registration, defaults))
         file = self._file(registration)
@@ -66,7 +65,7 @@ class RememberedModels:
         return tuple(self._code.models(registration, defaults)), ()
 
     def _rest(self) -> Json:
-        """What the models that were just read follow from besides."""
+        """Return what else the models that were just read depend on."""
         return {name: self._encode(name, traced) for name, traced in self._code.traced.items()}
 
     def _encode(self, model: str, traced: Traced) -> Json:
@@ -84,7 +83,7 @@ class RememberedModels:
         }
 
     def _holds(self, rest: Json) -> bool:
-        """True when what the models of an entry follow from is as it was; then the code knows of them too."""
+        """Return True if what the models of an entry depend on is unchanged, and restore it in the code."""
         if rest is True:  # none of its models is enabled
             return True
         if not all(self._is_as_it_was(model) for model in rest.values()):
@@ -102,5 +101,5 @@ class RememberedModels:
 
 
 def _written(registration: RegisteredModel) -> str:
-    """The arguments of its decorator, as a text."""
+    """Return the arguments of its decorator as text."""
     return json.dumps(registration.arguments, default=str)

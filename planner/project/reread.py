@@ -1,7 +1,7 @@
-"""One SQL file of a project read anew, beside all that the project knows already: for who asks at each keystroke.
+"""Parse one SQL file of a project again with all that the project knows already, for a caller at each keystroke.
 
-The result is that of loading the whole project with this text. Where one file does not decide that alone (audits of its
-own, a setting of another gateway, macros of others that ask for its columns), `NeedsLoad` says so.
+The result is that of loading the whole project with this text. `NeedsLoad` is raised if one file does not decide that
+alone (audits of its own, a setting of another gateway, macros of others that read its columns).
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ class NeedsLoad(Exception):
 
 
 def reread_file(project: Project, path: str, text: str, graph: Graph | None = None) -> Project:
-    """The project with this text in place of a SQL file of models/; ProjectError(s) for what is wrong in it, NeedsLoad.
+    """Return the project with this text in place of a SQL file of models/.
 
-    What was refused of the file is no longer, and its other models go. `graph` is the project's, where it is known.
+    Raise ProjectError(s) for its errors, and NeedsLoad if the project must be loaded as a whole. The file's refusals
+    and its other models are dropped. `graph` is the project's, if it is known.
     """
     if project.is_dbt or is_pipeline(project.root):
         raise NeedsLoad
@@ -71,7 +72,7 @@ def _read(project: Project, others: Mapping[str, Model], path: str, text: str) -
 
 
 def _complete(project: Project, model: Model) -> Model:
-    """The model as loading it leaves it: checked, with its audits, settings and table format."""
+    """Return the model as loading completes it: checked, with its audits, settings and table format."""
     for call in model.audits:
         check_call(call, project.audits, model.locate(call.name, in_block=True))
     check_ignored(model, {rule.name: rule for rule in project.rules.own})
@@ -86,7 +87,7 @@ def _complete(project: Project, model: Model) -> Model:
 
 
 def _settings(project: Project, model: Model) -> tuple[tuple[str, str], ...]:
-    """The settings of its gateway's Spark, as another model of that gateway has them."""
+    """Return the settings of its gateway's Spark, copied from another model of that gateway; raise NeedsLoad."""
     like = project.models.get(model.name)
     if like is not None and like.gateway == model.gateway and like.kind.has_query == model.kind.has_query:
         return like.settings
@@ -102,7 +103,7 @@ def _sets_zone(model: Model) -> bool:
 
 
 def _check_askers(before: Project, now: Project, graph: Graph, names: set[str]) -> None:
-    """NeedsLoad when a file that this one does not hold may be another text by now: its macros ask for columns."""
+    """Raise NeedsLoad if the text of another file may change, because its macros read columns of this one."""
     calls_code = bool(before.code.names)
     readers = graph.downstream(names) - names
     if not calls_code and not any(_ASKS_FOR_COLUMNS.search(now.models[name].source) for name in readers):

@@ -39,9 +39,10 @@ def write_example(target: Path, template: Template = "default") -> tuple[Path, .
 
 
 def write_project(target: Path, wishes: Wishes) -> tuple[Path, ...]:
-    """Write the template's files and return them, relative to the folder; RequestError when a file is there already.
+    """Write the template's files and return them, relative to the folder; raise RequestError if one exists already.
 
-    The files are prepared aside and then moved, config.yaml last: a folder with a config.yaml is a whole project.
+    The files are prepared in another place and then moved, config.yaml last: a folder with a config.yaml is a whole
+    project.
     """
     contents = {name: data for name, data in _template() if wishes.template == "default" or name == "config.yaml"}
     contents["config.yaml"] = _config(contents["config.yaml"], wishes)
@@ -85,7 +86,6 @@ def _config(text: bytes, wishes: Wishes) -> bytes:
 
 
 def _template() -> list[tuple[str, bytes]]:
-    """Path and content of every file of the example."""
     contents: list[tuple[str, bytes]] = []
 
     def walk(folder: Traversable, prefix: str) -> None:

@@ -1,5 +1,7 @@
-"""Seed files: CSV as rows of strings, its header checked against the declared columns, its content as one hash per
-column."""
+"""Read seed files: CSV as rows of strings.
+
+The header is checked against the declared columns; the content is one hash per column.
+"""
 
 from __future__ import annotations
 
@@ -30,9 +32,9 @@ _INFERRED = (("bigint", _INT), ("double", _FLOAT), ("boolean", re.compile("true|
 
 
 def load_seed(root: Path, model: Model) -> Model:
-    """The model with its seed's header and hashes, and with column types by the content where none are declared.
+    """Return the model with its seed's header and hashes, and with inferred column types if none are declared.
 
-    ProjectError: the file is missing, ragged, badly encoded, or lacks a declared column.
+    Raise ProjectError if the file is missing, ragged, badly encoded, or lacks a declared column.
     """
     assert model.seed is not None
     records = _records(root, model, model.locate("path", in_block=True))
@@ -51,7 +53,7 @@ def load_seed(root: Path, model: Model) -> Model:
 
 
 def _cells(header: tuple[str, ...], rows: list[Cells]) -> tuple[tuple[str, str], ...]:
-    """Each column with a hash of its cells, in an order that does not depend on the order of lines in the file.
+    """Return each column with a hash of its cells that does not depend on the order of lines in the file.
 
     The rows are sorted by the first column with unique values, if there is one. An edit of other cells then does not
     reorder the rows, so that only the hashes of the edited columns change.
@@ -75,7 +77,7 @@ def _sortable(row: Cells) -> tuple[tuple[bool, str], ...]:
 
 
 def read_seed(root: Path, model: Model, columns: tuple[str, ...] = ()) -> Iterator[Cells]:
-    """The rows, None for NULL, in the order of the header or of the given columns; ProjectError as in `load_seed`."""
+    """Yield the rows, None for NULL, in the order of the header or of the given columns; errors as in `load_seed`."""
     assert model.seed is not None
     records = _records(root, model, Place(model.seed.path))
     header = next(records)
@@ -85,8 +87,10 @@ def read_seed(root: Path, model: Model, columns: tuple[str, ...] = ()) -> Iterat
 
 
 def _records(root: Path, model: Model, named_at: Located) -> Iterator[Cells]:
-    """The header in lower case, then each row with NULLs. Blank lines are left out, and in a seed of dbt are rows of
-    NULLs, as for dbt."""
+    """Yield the header in lower case, then each row with NULLs.
+
+    Blank lines are left out; in a seed of dbt they are rows of NULLs, as for dbt.
+    """
     assert model.seed is not None
     seed = model.seed
     path = root / seed.path
@@ -168,8 +172,10 @@ def _narrow(fits: list[set[str]], row: Cells) -> None:
 
 
 def _type(fit: set[str]) -> str:
-    """The type of a column of which all cells fit these. An integer out of range is a text: as a double it would be
-    another number."""
+    """Return the type of a column whose cells all fit these types.
+
+    An integer out of range is text: as a double it would be another number.
+    """
     if "whole" in fit and "bigint" not in fit:
         return "string"
     return next((kind for kind, _ in _INFERRED if kind in fit), "string")

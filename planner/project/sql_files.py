@@ -48,7 +48,7 @@ class SqlFiles:
         self._folder, self._cache, self.names = folder, cache, tuple(names)
 
     def read(self, names: Iterable[str]) -> Iterator[SqlFile]:
-        """These files; ProjectErrors for all that cannot be read."""
+        """Yield these files; raise ProjectErrors for all that cannot be read."""
         for name in names:
             try:
                 text = self._folder.text(name)
@@ -60,7 +60,7 @@ class SqlFiles:
         self._folder.finish()
 
     def find_models(self) -> dict[str, str]:
-        """Model -> the file that seems to define it. Only files that changed since they were last asked are read."""
+        """Return the file that seems to define each model; read only files that changed since the last call."""
         key = digest("models of files", reader_version(), str(self._folder.root))
         known: dict[str, list[str]] = json.loads(self._cache.get([key]).get(key, "{}"))
         hashes = {name: self._folder.hash(name) for name in self.names}
@@ -77,7 +77,7 @@ class SqlFiles:
         return match[1].lower() if match else ""
 
     def format(self, names: Iterable[str], dialect: str, style: Style) -> Iterator[tuple[SqlFile, Formatted]]:
-        """Each of these files, and its text as it should be; ProjectErrors for all that cannot be read."""
+        """Yield each of these files with its formatted text; raise ProjectErrors for all that cannot be read."""
         layout = digest("layout", reader_version(), dialect, repr(style))
         waiting, errors = list(self.read(names)), list[ProjectError]()
         while some := waiting[:AT_ONCE]:
@@ -104,7 +104,10 @@ class SqlFiles:
 
 
 def open_sql_files(root: Path, isolation: Isolation, cache: Cache) -> tuple[Config, Document, SqlFiles]:
-    """The configuration with its document, and the SQL files of a folder; ProjectError for a name that is no text."""
+    """Return the configuration, its document, and the SQL files of a folder.
+
+    Raise ProjectError for a name that is not UTF-8, and RequestError for a project of another tool.
+    """
     reading = Folder(root.resolve(), cache)
     if is_dbt_project(reading.root):
         hint = "sqlfluff and others know dbt's templates."
@@ -121,7 +124,7 @@ def open_sql_files(root: Path, isolation: Isolation, cache: Cache) -> tuple[Conf
 
 
 def style_of(config: Config) -> Style:
-    """How the project lays out SQL, and whether models are laid out that do not say so."""
+    """Return the project's style of SQL, and whether models are formatted by default."""
     return Style(**config.format.model_dump(), models=config.model_defaults.formatting is not False)
 
 

@@ -24,8 +24,10 @@ def read_unit_tests(
     refused_models: RefusedModels,
     unknown: Callable[[ProjectError], None],
 ) -> list[UnitTest]:
-    """The unit tests of the models that open, in a project without errors: a model that could not be read would look
-    like an `unknown` one."""
+    """Return the unit tests of the models that open, if the project has no errors.
+
+    With errors, a model that could not be read would look like an `unknown` one.
+    """
     if reading.errors:
         return []
     tests: list[UnitTest] = []
@@ -40,14 +42,14 @@ def read_unit_tests(
 
 
 def _load_tests(reading: Folder, name: str, around: Surroundings) -> tuple[UnitTest, ...]:
-    """The tests of a file; a list is rows, which a test may name, unless the file is called `test...`."""
+    """Return the tests of a file; a list is rows, which a test may name, unless the file is called `test...`."""
     document = read_document(name, reading.text(name))
     rows = isinstance(document.value, list) and not Path(document.path).name.startswith("test")
     return () if rows else read_tests(document, around)
 
 
 def _test_file(reading: Folder, path: str, test: str) -> str:
-    """A file that a test names, from the project's folder or its own; ProjectError when none is in the project."""
+    """Return a file that a test names, from the project's folder or its own; raise ProjectError if there is none."""
     for folder in (reading.root, (reading.root / test).parent):
         target = (folder / path).resolve()
         if target.is_file() and target.is_relative_to(reading.root):

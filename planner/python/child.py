@@ -1,6 +1,6 @@
 """The child's main: a project's Python runs here, without access to mergeplan's state and credentials.
 
-When the one who started it goes, it goes too.
+The child ends when its parent ends.
 """
 
 from __future__ import annotations
@@ -26,8 +26,11 @@ LIBRARY = "sqlglot"  # imported where it is first used, which is later than the 
 
 
 class Files:
-    """The project's modules, from the texts that the planner has read: what was planned is what runs. It finds them and
-    loads them; to be of importlib's own classes would import a dozen modules."""
+    """The finder and loader of the project's modules, from the texts that the planner has read.
+
+    So the planned code is the code that runs. It derives from none of importlib's classes, which would import a dozen
+    modules.
+    """
 
     def __init__(self, root: str, texts: Mapping[str, str]) -> None:
         self.root = root
@@ -56,15 +59,14 @@ class Files:
         return None
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> None:
-        """A module as Python makes it."""
+        """Let Python create the module as usual."""
 
     def exec_module(self, module: types.ModuleType) -> None:
         path = self.paths[module.__name__]
         exec(compile(self.texts[path], os.path.join(self.root, path), "exec"), module.__dict__)  # noqa: S102
 
     def where(self, error: BaseException) -> tuple[str, int]:
-        """The file of the project and the line of the error: the innermost one; '' if no file of the project is
-        involved."""
+        """Return the file of the project and the line of the innermost frame of an error; '' for no such file."""
         if isinstance(error, SyntaxError) and (name := self._name(error.filename or "")):
             return name, error.lineno or 1
         place = ("", 0)
@@ -74,7 +76,7 @@ class Files:
         return place
 
     def relative(self, filename: str) -> str:
-        """A file's path from the project's root."""
+        """Return a file's path from the project's root."""
         return self._name(filename) or filename
 
     def _name(self, filename: str) -> str:
@@ -83,14 +85,14 @@ class Files:
 
 
 class Answering:
-    """What the child does for each request; `files` are set when the project is opened."""
+    """The child's answers to requests; `files` are set when the project is opened."""
 
     def __init__(self) -> None:
         self.files: Files | None = None
         self.execution: Execution | None = None
 
     def locate(self, error: BaseException) -> tuple[str, int]:
-        """The file of the project and the line of an error; '' if no file of the project is involved."""
+        """Return the file of the project and the line of an error; '' if no file of the project is involved."""
         return self.files.where(error) if self.files else ("", 0)
 
     def interrupt(self) -> None:
@@ -99,7 +101,7 @@ class Answering:
             self.execution.interrupt()
 
     def answer(self, request: Mapping[str, Any]) -> Any:
-        """The answer to one request, as JSON data."""
+        """Return the answer to one request, as JSON data."""
         match request["op"]:
             case "open":
                 self.files = Files(request["root"], request["files"])
@@ -130,7 +132,7 @@ class Answering:
         raise ValueError(f"{request['op']}: unknown operation")
 
     def _load(self, request: Mapping[str, Any]) -> Any:
-        """Import files one by one; what they register, and the errors of those that cannot be imported."""
+        """Import files one by one; return what they register, and the errors of those that cannot be imported."""
         assert self.files is not None
         errors = []
         for path in request["paths"]:
@@ -171,7 +173,7 @@ class Answering:
 
 
 def plain(value: Any) -> Any:
-    """A decorator's argument as JSON data; SQL expressions, kinds and dates in a form of their own."""
+    """Return a decorator's argument as JSON data; SQL expressions, kinds and dates have their own forms."""
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, Enum):
@@ -194,7 +196,7 @@ def plain(value: Any) -> Any:
 
 
 def main() -> None:
-    """Serve with what models, macros, signals and rules import."""
+    """Serve requests, with the modules that models, macros, signals and rules import."""
     shims.install()
     rules.install()
     run(Answering())

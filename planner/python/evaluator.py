@@ -1,4 +1,7 @@
-"""The evaluator that Python macros get. sqlglot takes longer to import than a child to start: each method does so."""
+"""The evaluator that Python macros get.
+
+sqlglot takes longer to import than a child to start, so each method imports it.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ class UnknownColumns(ValueError):
 
 
 class Evaluator:
-    """What a macro can use while it runs: variables, columns, the model and the gateway."""
+    """The tools of a macro while it runs: variables, columns, the model and the gateway."""
 
     def __init__(self, request: Mapping[str, Any], macros: Mapping[str, Callable[..., Any]]) -> None:
         self.dialect: str = request.get("dialect", "spark")
@@ -52,15 +55,15 @@ class Evaluator:
         }
 
     def var(self, name: str, default: Any = None) -> Any:
-        """A variable of the project."""
+        """Return a variable of the project."""
         return self._variables.get(name.lower(), default)
 
     def blueprint_var(self, name: str, default: Any = None) -> Any:
-        """A variable of the model's blueprint."""
+        """Return a variable of the model's blueprint."""
         return self._variables.get(name.lower(), default)
 
     def columns_to_types(self, table: Any) -> dict[str, exp.DataType]:
-        """Column -> type of a table whose columns are known."""
+        """Return column -> type of a table; raise UnknownColumns if its columns are not known."""
         from sqlglot import exp
 
         name = table if isinstance(table, str) else table.sql(dialect=self.dialect)
@@ -70,13 +73,13 @@ class Evaluator:
         return {column: exp.DataType.build(kind, dialect="spark") for column, kind in self._columns[key]}
 
     def parse_one(self, sql: Any, **options: Any) -> Any:
-        """SQL of the model's dialect as an expression."""
+        """Return SQL of the model's dialect as an expression."""
         from sqlglot import parse_one
 
         return parse_one(sql, dialect=self.dialect, **options) if isinstance(sql, str) else sql
 
     def transform(self, expression: Any) -> Any:
-        """The expression with variables and calls of the project's macros replaced."""
+        """Return the expression with variables of the project replaced."""
         from sqlglot import exp
 
         def replace_variable(node: Any) -> Any:
@@ -89,13 +92,13 @@ class Evaluator:
         return expression.transform(replace_variable) if isinstance(expression, exp.Expression) else expression
 
     def eval_expression(self, expression: Any) -> Any:
-        """The Python value of a literal."""
+        """Return the Python value of a literal."""
         from sqlglot import exp
 
         return expression.to_py() if isinstance(expression, exp.Expression) else expression
 
     def send(self, name: str, *args: Any, **kwargs: Any) -> Any:
-        """The result of another macro of the project."""
+        """Return the result of another macro of the project."""
         return self._macros[name.lower()](self, *args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:

@@ -1,5 +1,4 @@
-"""Python models and signals as they run in the child: with a Spark Connect session of their own; the rows become
-views."""
+"""Python models and signals in the child: each has a Spark Connect session, and the rows become views."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ LAST = timedelta(microseconds=1)  # an end is the last moment inside
 
 
 class Execution:
-    """The Spark session of project code, opened when it is first used."""
+    """The Spark session of project code, opened on first use."""
 
     def __init__(self, spark: Mapping[str, Any] | None) -> None:
         self._given = spark
@@ -40,9 +39,9 @@ class Execution:
                 self._spark.interruptAll()
 
     def run(self, entry: Callable[..., Any], request: Mapping[str, Any]) -> dict[str, Any]:
-        """Call a model's function; how many views hold what it returned, `PREFIX_0` and so on.
+        """Call a model's function; return how many views hold its rows, `PREFIX_0` and so on.
 
-        TypeError when it returned no frame, ValueError when a frame lacks a column.
+        Raise TypeError if it returned no frame, ValueError if a frame lacks a column.
         """
         _pickle_by_value()
         context = Context(request, self)
@@ -70,8 +69,7 @@ class Execution:
         shown.createGlobalTempView(name)
 
     def _convert_pandas(self, frame: Any, columns: list[list[str]]) -> Any:
-        """Rows of pandas with the declared types; if these do not fit, with their own types, or as strings: Spark
-        casts them."""
+        """Return rows of pandas with the declared types; if these do not fit, as strings, which Spark casts."""
         frame = frame.set_axis([name for name, _ in columns], axis=1)
         schema = ", ".join(f"`{name}` {kind}" for name, kind in columns)
         try:
@@ -83,7 +81,7 @@ class Execution:
 
 
 def frames(result: Any) -> Iterator[Any]:
-    """The frames that a model returned or yielded; TypeError for anything else."""
+    """Yield the frames that a model returned or yielded; raise TypeError for anything else."""
     parts: Iterable[Any] = result if isinstance(result, types.GeneratorType) else (result,)
     for part in parts:
         if part is None:
@@ -112,15 +110,15 @@ class Context(ExecutionContext):
 
     @property
     def engine_adapter(self) -> Context:
-        """Where SQLMesh has `fetchdf` too."""
+        """The object on which SQLMesh has `fetchdf` too."""
         return self
 
     def table(self, name: str) -> str:
-        """The table that holds a model's rows in this environment."""
+        """Return the table that holds a model's rows in this environment."""
         return self.resolve_table(name)
 
     def resolve_table(self, name: str) -> str:
-        """The table that holds a model's rows in this environment."""
+        """Return the table that holds a model's rows in this environment."""
         key = name.replace("`", "").replace('"', "").lower()
         if key.count(".") == 2:
             key = key.removeprefix(f"{self.default_catalog}.")
@@ -129,21 +127,21 @@ class Context(ExecutionContext):
         return self._tables[key]
 
     def fetchdf(self, query: Any, quote_identifiers: bool = False) -> Any:
-        """A query's rows as a pandas frame."""
+        """Return a query's rows as a pandas frame."""
         return self.fetch_pyspark_df(query).toPandas()
 
     def fetch_pyspark_df(self, query: Any, quote_identifiers: bool = False) -> Any:
-        """A query as a Spark frame."""
+        """Return a query as a Spark frame."""
         return self.spark.sql(query if isinstance(query, str) else query.sql(dialect="spark"))
 
     def var(self, name: str, default: Any = None) -> Any:
-        """A variable of the project."""
+        """Return a variable of the project."""
         if name.lower() in self._hidden:
             raise ValueError(f"the name of the variable `{name}` stands nowhere in the code; write it out")
         return self._variables.get(name.lower(), default)
 
     def blueprint_var(self, name: str, default: Any = None) -> Any:
-        """A variable of the model's blueprint."""
+        """Return a variable of the model's blueprint."""
         return self.var(name, default)
 
     def __getattr__(self, name: str) -> Any:
@@ -151,14 +149,14 @@ class Context(ExecutionContext):
 
 
 def intervals_of(pairs: list[list[str]]) -> list[tuple[datetime, datetime]]:
-    """Half-open intervals as pairs of moments."""
+    """Return half-open intervals as pairs of moments."""
     return [(datetime.fromisoformat(start), datetime.fromisoformat(end)) for start, end in pairs]
 
 
 def readiness(
     function: Callable[..., Any], batch: list[tuple[datetime, datetime]], context: Context, kwargs: Mapping[str, Any]
 ) -> Any:
-    """The result of a signal: all, none, or some intervals of the batch."""
+    """Return the result of a signal: all, none, or some intervals of the batch."""
     names = inspect.signature(function).parameters
     context_arguments = {"context": context} if "context" in names else {}
     result = function(batch, **context_arguments, **kwargs)
@@ -176,7 +174,6 @@ def _moment(value: Any) -> str:
 
 
 def _call_entry(entry: Callable[..., Any], context: Context, moments: Mapping[str, datetime]) -> Any:
-    """Call a function with those of the arguments that it accepts."""
     wanted = inspect.signature(entry).parameters
     takes_all = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in wanted.values())
     return entry(context, **{name: at for name, at in moments.items() if takes_all or name in wanted})

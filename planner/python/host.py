@@ -84,7 +84,7 @@ class Child:
         self.ask({"op": "open", "root": str(root), "files": dict(files), "packages": packages}, 60)
 
     def ask(self, request: Mapping[str, Any], timeout: float | None) -> Any:
-        """The answer to a request, within so many seconds; ChildFailed, or Cancelled if it was stopped meanwhile."""
+        """Return the answer to a request within `timeout` seconds; raise ChildFailed, or Cancelled if stopped."""
         with self._lock:
             try:
                 self._pipe.write(json.dumps(request, default=str).encode() + b"\n")
@@ -138,7 +138,7 @@ class Child:
         self._answers.put(None)
 
     def _hear(self) -> None:
-        """Copies the project's output to our standard error, as plain text, up to a limit."""
+        """Copy the project's output to our standard error, as plain text, up to a limit."""
         assert self._process.stderr is not None
         left = MOST_SAID
         with suppress(ValueError, OSError), self._process.stderr:
@@ -154,7 +154,7 @@ class Child:
 def _start_process(
     root: Path, scratch: Path, isolation: Isolation, program: str, python: str
 ) -> subprocess.Popen[bytes]:
-    """The process, isolated if required; Refused if that is not possible."""
+    """Start the process, isolated if required; raise Refused if that is not possible."""
     home = scratch / "home"
     options = OPTIONS if python == sys.executable else OTHERS_OPTIONS
     command = [python, *options, "-c", starting(program), str(PACKAGE)]
@@ -179,7 +179,7 @@ def _start_process(
 
 
 def child_environment(environ: Mapping[str, str], home: str) -> dict[str, str]:
-    """The environment variables that project code gets: those that programs need to start, and no credentials."""
+    """Return the environment variables of project code: those that programs need to start, and no credentials."""
     kept = {name: value for name, value in environ.items() if ENVIRONMENT.fullmatch(name)}
     own = {"HOME": home, "PYTHONHASHSEED": "0", "PYTHONIOENCODING": "utf-8", "GRPC_VERBOSITY": "NONE"}
     return {**kept, **own, "SPARK_CONNECT_MODE_ENABLED": "1"}  # pyspark's functions are those of a client
@@ -191,7 +191,7 @@ def _stop(
     stop_event: threading.Event,
     readers: list[threading.Thread],
 ) -> None:
-    """End the child and all that it started; it may end what it runs on Spark first."""
+    """End the child and everything that it started; it may end what it runs on Spark first."""
     stop_event.set()
     with suppress(OSError):
         if process.stdin is not None:
@@ -202,7 +202,7 @@ def _stop(
         if reader is not threading.current_thread():
             reader.join(max(last - time.monotonic(), 0))
     for pipe, reading in ((process.stdin, None), (process.stdout, readers[0]), (process.stderr, readers[1])):
-        # what left the child's group may hold a pipe open: closing would wait for whoever still reads from it
+        # what left the child's group may hold a pipe open: closing would wait for its other readers
         if pipe is not None and not (reading is not None and reading.is_alive()):
             with suppress(OSError):
                 pipe.close()

@@ -37,7 +37,7 @@ def start_isolated(
     isolation: Isolation,
     options: Sequence[str] = OPTIONS,
 ) -> subprocess.Popen[bytes]:
-    """The process of a command of Python with these options, isolated; Refused if this machine cannot."""
+    """Start a command of Python with these options, isolated; raise Refused if this machine cannot isolate."""
     if why := cannot():
         raise Refused(f"The project contains Python code, and it cannot be isolated here: {why}.", hint=HINT)
     own_folder(scratch / "home")
@@ -53,7 +53,7 @@ def start_isolated(
 def code_profile(
     root: Path, scratch: Path, isolation: Isolation, python: str = sys.executable, options: Sequence[str] = OPTIONS
 ) -> IsolationProfile:
-    """The isolation profile of project code that a Python runs."""
+    """Return the isolation profile of project code that a Python runs."""
     packages = (str(isolation.packages),) if isolation.packages else ()
     read = (*libraries(python, os.environ, *options), *packages, str(root))
     home = str(scratch / "home")
@@ -61,6 +61,6 @@ def code_profile(
 
 
 def own_folder(folder: Path) -> None:
-    """Allow the user of project code to write there."""
+    """Allow the user of project code to write to a folder."""
     if os.getuid() == 0:
         os.chown(folder, OWN_USER, OWN_USER)

@@ -1,4 +1,4 @@
-"""Runs custom linter rules in a child: the models are sent as data, and the violations come back."""
+"""Runs custom linter rules in a child: the models are sent as data, and the violations are returned."""
 
 from __future__ import annotations
 
@@ -51,7 +51,10 @@ def run_rules(
     columns: Mapping[str, Sequence[tuple[str, str]] | None],
     isolation: Isolation = NO_ISOLATION,
 ) -> tuple[Found, ...]:
-    """The violations; ProjectError at the line of a rule that fails. `files` are the project's Python texts."""
+    """Return the violations; raise ProjectError at the line of a rule that fails.
+
+    `files` are the project's Python texts.
+    """
     request = {
         "op": "lint",
         "root": str(root),
@@ -77,7 +80,6 @@ def run_rules(
 
 
 def _rule_view(model: Model, columns: Sequence[tuple[str, str]] | None) -> dict[str, Any]:
-    """A model as a rule sees it."""
     properties = {name: getattr(model, name) for name in NAMES}
     body = "python" if model.python else "sql"
     if not model.kind.has_query:

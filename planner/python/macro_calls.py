@@ -1,4 +1,4 @@
-"""A call of a macro: its SQL becomes the declared arguments, and what it returns becomes SQL."""
+"""A call of a macro: its SQL becomes the declared arguments, and its result becomes SQL."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mergeplan.planner.python.evaluator import Evaluator
 
 
 def call(function: Callable[..., Any], evaluator: Evaluator, args: list[str], kwargs: Mapping[str, str]) -> list[str]:
-    """What a macro returns for arguments given as SQL texts, as SQL texts; TypeError for a wrong call."""
+    """Return the result of a macro, for arguments as SQL texts, as SQL texts; raise TypeError for a wrong call."""
     expressions = [_parse_argument(text, evaluator.dialect) for text in args]
     named = {name: _parse_argument(text, evaluator.dialect) for name, text in kwargs.items()}
     signature = inspect.signature(function)
@@ -36,7 +36,7 @@ def call(function: Callable[..., Any], evaluator: Evaluator, args: list[str], kw
 
 
 def sql_of(result: Any, dialect: str) -> Iterable[str]:
-    """What a macro returned, as SQL texts: an expression, a text, a number, None, or several of these."""
+    """Yield a macro's result as SQL texts: an expression, a text, a number, None, or several of these."""
     if result is None:
         return
     if isinstance(result, exp.Expression):
@@ -53,13 +53,13 @@ def sql_of(result: Any, dialect: str) -> Iterable[str]:
 
 
 def _render(value: exp.Expression, dialect: str) -> str:
-    """The expression as SQL, with `@name` as it was: to Spark's own dialect that is `${name}`."""
+    """Return the expression as SQL, with `@name` unchanged: Spark's own dialect writes that as `${name}`."""
     tree: Any = value.transform(lambda node: exp.var(f"@{node.name}") if isinstance(node, exp.Parameter) else node)
     return str(tree.sql(dialect=dialect))
 
 
 def coerce(value: Any, hint: Any, dialect: str) -> Any:
-    """The argument converted to its annotation; unchanged if that is not possible, as in SQLMesh."""
+    """Return the argument converted to its annotation; unchanged if that is not possible, as in SQLMesh."""
     if hint is None or hint is Any or not isinstance(value, exp.Expression):
         return value
     try:
@@ -150,7 +150,7 @@ def _no(value: exp.Expression, hint: Any) -> Any:
 
 
 def _parse_argument(text: str, dialect: str) -> Any:
-    """One argument as an expression; inside a call, so that lambdas and lists are understood."""
+    """Return one argument as an expression; it is parsed inside a call, so that lambdas and lists are understood."""
     try:
         tree: Any = parse_one(f"SELECT mergeplan_argument({text})", dialect=dialect)
         called = tree.selects[0]

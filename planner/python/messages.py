@@ -14,7 +14,7 @@ def _inside(path: str) -> str:
 
 
 def _sentence(text: str) -> str:
-    """A text as one line of limited length."""
+    """Return a text as one line of limited length."""
     return " ".join("".join(character if character.isprintable() else " " for character in text).split())[:600]
 
 
@@ -35,7 +35,7 @@ class Wrong(ChildMessage):
     line: int = 0
     called: bool = False
     file: Path = ""  # the file that was being loaded
-    wants: Annotated[str, Field(pattern=r"^(\w+\.\w+)?$")] = ""  # the table whose columns a macro asked for
+    wants: Annotated[str, Field(pattern=r"^(\w+\.\w+)?$")] = ""  # the table whose columns a macro requested
 
 
 class Registration(ChildMessage):
@@ -53,7 +53,7 @@ class RegisteredModel(Registration):
 
 
 class LoadedCode(ChildMessage):
-    """What a project's files register."""
+    """The registrations of a project's files."""
 
     macros: tuple[str, ...]
     signals: tuple[Registration, ...]
@@ -62,7 +62,7 @@ class LoadedCode(ChildMessage):
 
 
 class Executed(ChildMessage):
-    """How many views hold the rows that a model returned."""
+    """The number of views that hold the rows that a model returned."""
 
     views: int = Field(ge=0, le=MOST_VIEWS)
 

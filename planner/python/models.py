@@ -41,7 +41,7 @@ Queried = Callable[[str, Reached, Iterable[str]], str]
 
 @dataclass(frozen=True)
 class ModelReader:
-    """What Python models are made with: the project's texts and defaults, and what only running its code can answer.
+    """The inputs of Python models: the project's texts and defaults, and functions that need its code to run.
 
     `query` returns the SQL of an `is_sql` model, `versions` the version of a package, `queried` is called with the code
     that a model reaches.
@@ -55,7 +55,10 @@ class ModelReader:
 
 
 def python_models(registration: RegisteredModel, reader: ModelReader) -> Iterator[Model]:
-    """The models of one decorated function, one for each blueprint; ProjectError(s) at the line of a wrong argument."""
+    """Yield the models of one decorated function, one for each blueprint.
+
+    Raise ProjectError(s) at the line of a wrong argument.
+    """
     module = read_module(registration.path, reader.files[registration.path])
     lines = _lines(module, registration)
     blueprints: Any = registration.arguments.get("blueprints")
@@ -84,7 +87,10 @@ def python_models(registration: RegisteredModel, reader: ModelReader) -> Iterato
 
 
 def header(arguments: Mapping[str, Any], lines: Mapping[str, int], first: int, default: str) -> str:
-    """The arguments of @model as the text of a MODEL block, each in its line, in its dialect or the default one."""
+    """Return the arguments of @model as the text of a MODEL block, each in its line.
+
+    The text is in the dialect of the arguments, or in the default one.
+    """
     dialect = str(arguments.get("dialect") or default).partition(",")[0].strip()  # the rest are settings
     text = "\n" * (first - 1) + "MODEL ("
     for key, value in sorted(arguments.items(), key=lambda item: lines.get(item[0], first)):
@@ -137,7 +143,7 @@ def _model(
 
 
 def _reads_interval(registration: RegisteredModel, files: Mapping[str, str]) -> bool:
-    """True when a function looks at the start or the end of its batch, or at all that it is given; in doubt too."""
+    """Return True if a function reads its batch's start or end, or all its arguments; also in doubt."""
     nodes = read_module(registration.path, files[registration.path]).defined.get(registration.name, ())
     for node in nodes:
         if not isinstance(node, ast.FunctionDef):
@@ -149,8 +155,11 @@ def _reads_interval(registration: RegisteredModel, files: Mapping[str, str]) -> 
 
 
 def _reading_itself(model: Model) -> Model:
-    """A model whose code reads its own table as it was before the batch. A merge into that table, and an overwrite, has
-    its rows only when the code has run."""
+    """Return a model whose code reads its own table as it was before the batch.
+
+    Raise ProjectError for a merge into that table and for an overwrite, which have their rows only when the code has
+    run.
+    """
     if model.kind.fill not in (Fill.TIME, Fill.APPEND) or model.insert_overwrite:
         kind = f"{model.kind} with `insert_overwrite`" if model.insert_overwrite else model.kind
         message = f"`{model.name}` reads itself: that is not supported for a Python model of kind {kind}."
@@ -160,7 +169,7 @@ def _reading_itself(model: Model) -> Model:
 
 
 def _tables(registration: RegisteredModel, model: Model, code: Reached, catalog: str) -> set[str]:
-    """The tables that it reads: those that it declares, and those that its code names."""
+    """Return the tables that the model reads: those that it declares, and those that its code names."""
     if code.unclear and "depends_on" not in registration.arguments:
         hint = 'Write its name as a literal, `context.table("schema.table")`, or set `depends_on` in @model.'
         message = f"The table that `{model.name}` reads here cannot be determined before it runs."
@@ -170,13 +179,12 @@ def _tables(registration: RegisteredModel, model: Model, code: Reached, catalog:
 
 
 def _variables(code: Reached, files: Mapping[str, str], variables: Mapping[str, Any]) -> dict[str, Any]:
-    """The variables whose names occur in the code: it cannot read any other."""
+    """Return the variables whose names occur in the code: it cannot read any other."""
     words = {word.lower() for path in code.files for word in re.findall(r"\w+", files[path])}
     return {name.lower(): value for name, value in variables.items() if name.lower() in words}
 
 
 def _lines(module: Module, registration: RegisteredModel) -> dict[str, int]:
-    """Argument of @model -> its line."""
     lines: dict[str, int] = {}
     for node in module.defined.get(registration.name, ()):
         for decorator in getattr(node, "decorator_list", ()):
@@ -187,8 +195,10 @@ def _lines(module: Module, registration: RegisteredModel) -> dict[str, int]:
 
 
 def _adjust_lines(error: ProjectError, registration: RegisteredModel, last: int, function: int) -> ProjectError:
-    """The error without columns, because they are not those of the file; an error in the query is reported at the
-    function."""
+    """Return the error without columns, because they are not those of the file.
+
+    An error in the query is reported at the function.
+    """
     if isinstance(error, ProjectErrors):
         return ProjectErrors(
             tuple(_adjust_lines(single_error, registration, last, function) for single_error in error.errors)
@@ -200,7 +210,7 @@ def _adjust_lines(error: ProjectError, registration: RegisteredModel, last: int,
 
 
 def _fill_blueprint(value: Any, blueprint: Mapping[str, Any]) -> Any:
-    """The value with `@{name}` and `@name` of the blueprint replaced in its texts."""
+    """Return the value with `@{name}` and `@name` of the blueprint replaced in its texts."""
     if isinstance(value, str) and blueprint:
         known = {name.lower(): element for name, element in blueprint.items()}
         return BRACED.sub(lambda match: str(known.get((match[1] or match[2]).lower(), match[0])), value)
@@ -212,7 +222,6 @@ def _fill_blueprint(value: Any, blueprint: Mapping[str, Any]) -> Any:
 
 
 def _value(key: str, value: Any, dialect: str) -> str:
-    """One property's value as MODEL writes it."""
     if isinstance(value, dict) and set(value) == {"$sql"}:
         return str(value["$sql"])
     if key == "kind":
@@ -258,7 +267,7 @@ def _setting(key: str, value: Any, dialect: str) -> str:
 
 
 def _call(value: Any, dialect: str) -> str:
-    """`"name"` or `("name", {"argument": value})`."""
+    """Return the call of `"name"` or `("name", {"argument": value})`."""
     if isinstance(value, str):
         return value
     name, arguments = value if isinstance(value, list) and len(value) == 2 else (value, {})
@@ -269,7 +278,7 @@ def _call(value: Any, dialect: str) -> str:
 
 
 def _argument(key: str, value: Any, dialect: str) -> str:
-    """An argument of an audit: of columns, texts are names."""
+    """Return an argument of an audit; texts for columns are names."""
     if isinstance(value, list):
         return (
             "("
@@ -305,7 +314,6 @@ def _column_name(name: Any, dialect: str) -> str:
 
 
 def _column(name: Any, dialect: str) -> str:
-    """The name of a property, quoted where it needs to be."""
     text = str(name)
     if re.fullmatch(r"[A-Za-z_][\w.]*", text, re.ASCII):
         return text

@@ -39,7 +39,7 @@ _WELL_KNOWN = sys.stdlib_module_names | OURS | {"sqlglot", "pyspark", "pandas", 
 
 @dataclass(frozen=True)
 class Import:
-    """A name that an import binds: of `module`, the attribute `name`, or the module itself when that is ''."""
+    """A name that an import binds: the attribute `name` of `module`, or the module itself if `name` is ''."""
 
     module: str
     name: str = ""
@@ -47,8 +47,11 @@ class Import:
 
 @dataclass(frozen=True)
 class Module:
-    """One file: name -> the statements that bind it; name -> import; which modules its import runs; `acts` when its
-    import does more than define."""
+    """One file of Python as a module.
+
+    `defined` is name -> the statements that bind it, `imports` is name -> import, `runs` are the modules that its
+    import runs. `acts` says that its import does more than define.
+    """
 
     name: str
     path: str
@@ -68,13 +71,13 @@ class _Found:
 
 
 def module_name(path: str) -> str:
-    """`macros/utils.py` -> `macros.utils`, `lib/__init__.py` -> `lib`."""
+    """Return the name of a module: `macros/utils.py` -> `macros.utils`, `lib/__init__.py` -> `lib`."""
     return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
 
 @lru_cache(maxsize=2048)
 def read_module(path: str, text: str) -> Module:
-    """The module of a file; ProjectError at the line that is not Python."""
+    """Return the module of a file; raise ProjectError at the line that is not Python."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError) as error:
@@ -134,7 +137,7 @@ _NEVER = ("TYPE_CHECKING", "t.TYPE_CHECKING", "typing.TYPE_CHECKING", "__name__ 
 
 
 def find_imports(statement: ast.Import | ast.ImportFrom, module: str, package: bool) -> Iterator[tuple[str, Import]]:
-    """What an import statement binds: name -> what it is."""
+    """Yield what an import statement binds, as name and import."""
     if isinstance(statement, ast.Import):
         for alias in statement.names:
             if alias.asname:
@@ -154,7 +157,7 @@ def find_imports(statement: ast.Import | ast.ImportFrom, module: str, package: b
 
 
 def says_only(decorator: ast.expr, imports: Mapping[str, Iterable[Import]], names: tuple[str, ...]) -> bool:
-    """True for one of these decorators, `@model(...)` or `@sqlmesh.model(...)`, of one of these names."""
+    """Return True for one of these decorators, `@model(...)` or `@sqlmesh.model(...)`, of one of these names."""
     called = _attribute_path(decorator.func if isinstance(decorator, ast.Call) else decorator).split(".")
     bound = tuple(imports.get(called[0], ()))
     if not bound or any(origin.module.split(".")[0] not in OURS for origin in bound):
@@ -201,7 +204,7 @@ def _is_quiet_member(node: ast.stmt, facts: _Found) -> bool:
 
 
 def _makes_a_value(node: ast.expr, facts: _Found) -> bool:
-    """True if evaluating it has no side effects: only calls that are known to be harmless, no walrus, no await."""
+    """Return True if evaluation has no side effects: only harmless calls, no walrus, no await."""
     for part in ast.walk(node):
         if isinstance(part, ast.Call) and not _is_harmless(_attribute_path(part.func), facts):
             return False
@@ -221,7 +224,7 @@ def _is_harmless(call_name: str, facts: _Found) -> bool:
 
 
 def _is_well_known(call_name: str, facts: _Found) -> bool:
-    """True if the name is a builtin of Python or of a known package, and not of the project."""
+    """Return True if the name is a builtin of Python or of a known package, and not of the project."""
     root = call_name.split(".")[0]
     origins = facts.imports.get(root, ())
     if root in facts.defined:

@@ -1,6 +1,6 @@
 """A project's own packages: a folder that project code imports from, after mergeplan's own libraries.
 
-Who unpacks the packages writes beside them what each holds: what a wheel says of itself is not relied on.
+The process that unpacks the packages writes beside them what each holds: the metadata of a wheel is not relied on.
 """
 
 from __future__ import annotations
@@ -16,21 +16,23 @@ INDEX = "mergeplan-packages.json"  # distribution -> version, digest of its file
 
 
 def versions_in(folder: Path, package: str) -> str:
-    """The version of a package that is imported by this name from the folder, with a digest of its files and with all
-    that it requires there; '' when it is not there."""
+    """Return the version of a package in the folder, by import name, with those of all that it requires there.
+
+    Each version has a digest of the files. Return '' if the package is missing.
+    """
     known = index_of(folder)
     names = [name for name, entry in known.items() if package in entry["modules"]]
     return " ".join(f"{name} {known[name]['version']} {known[name]['digest']}" for name in _closure(names, known))
 
 
 def normal(name: str) -> str:
-    """The name of a distribution as it is compared."""
+    """Return the name of a distribution in the form for comparisons."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 @cache
 def index_of(folder: Path) -> Mapping[str, Mapping[str, Any]]:
-    """What the folder holds; nothing where there is no index."""
+    """Return the index of the folder; an empty one if it is missing."""
     try:
         index: Mapping[str, Mapping[str, Any]] = json.loads((folder / INDEX).read_text(encoding="utf-8"))
     except FileNotFoundError:

@@ -1,7 +1,7 @@
 """The Python of one project: its macros, its models, and what runs them. None of its code runs in this process.
 
-A project without Python files starts no child. The one that reads the project is ended with `close`; each model that
-is computed has a child of its own.
+A project without Python files starts no child. The one that reads the project is ended with `close`; each model that is
+computed has its own child.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ TEXTS = TypeAdapter(tuple[str, ...])
 
 @dataclass(frozen=True)
 class Traced:
-    """What a model's code reaches, the texts that it is given, and a digest of the data files that it may read."""
+    """The code that a model reaches, the texts that it gets, and a digest of the data files that it may read."""
 
     code: Reached
     texts: tuple[str, ...]
@@ -66,7 +66,7 @@ class ProjectCode:
     queried: dict[str, tuple[tuple[str, Place], ...]] = field(
         default_factory=dict
     )  # names in the texts of their queries
-    traced: dict[str, Traced] = field(default_factory=dict)  # of the models that were read anew
+    traced: dict[str, Traced] = field(default_factory=dict)  # of the models that were read again
     _paths: tuple[str, ...] = ()
     _child: Child | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -74,7 +74,7 @@ class ProjectCode:
     catalog: str = SESSION_CATALOG  # of names without one
 
     def load(self, paths: Sequence[str]) -> tuple[tuple[str, ProjectError], ...]:
-        """Import these files and record what they register; returns the files that cannot be imported, and why."""
+        """Import these files and record what they register; return the files that cannot be imported, and why."""
         if not paths:
             return ()
         self._paths = tuple(paths)
@@ -86,7 +86,7 @@ class ProjectCode:
         return tuple((error.file, failure(error, Place(error.file, 1))) for error in loaded.errors)
 
     def models(self, registration: RegisteredModel, defaults: Defaults) -> Iterator[Model]:
-        """The models of one decorated function; ProjectError(s)."""
+        """Yield the models of one decorated function; raise ProjectError(s)."""
         query = partial(self._query, defaults.columns)
         versions = partial(find_version, packages=self.isolation.packages)
         reader = ModelReader(self.files, defaults, query, versions, self._record_reach)
@@ -96,7 +96,7 @@ class ProjectCode:
             yield model
 
     def again(self, model: Model, defaults: Defaults) -> Model:
-        """A model of a Python file as it would be with these defaults."""
+        """Return a model of a Python file as it would be with these defaults."""
         fresh: dict[str, Any] = {"digests": {}, "queried": {}, "traced": {}, "_child": None, "_lock": threading.Lock()}
         other = replace(self, variables=defaults.variables, registrations=(), **fresh)
         try:
@@ -111,8 +111,10 @@ class ProjectCode:
             other.close()
 
     def call(self, call: MacroCall) -> tuple[str, ...]:
-        """The SQL texts, in the call's dialect, that stand in place of the call; ProjectError at the macro's file and
-        line, or at the call's place for a wrong call."""
+        """Return the SQL texts, in the call's dialect, that replace the call.
+
+        Raise ProjectError at the macro's file and line, or at the call's place for a wrong call.
+        """
         place = call.place or Place(call.model)
         request = {
             "op": "macro",
@@ -140,7 +142,7 @@ class ProjectCode:
             child.stop()
 
     def start(self, paths: Sequence[str]) -> tuple[Child, LoadedCode]:
-        """A child that has loaded these files of the project."""
+        """Return a child that has loaded these files of the project, and what they register."""
         child = Child(self.root, self.files, self.isolation)
         try:
             answer = child.ask({"op": "load", "paths": paths}, LOADING)
@@ -150,7 +152,7 @@ class ProjectCode:
             raise
 
     def check_tables(self, model: str, models: Collection[str]) -> None:
-        """ProjectError if a query in a model's code names a model's table, which differs between environments."""
+        """Raise ProjectError if a query in a model's code names a model's table, which differs between environments."""
         for written, place in self.queried.get(model, ()):
             if (name := without_default(written, self.catalog)) in models:
                 hint = f'Write `{{context.table("{name}")}}` in its place.'
@@ -158,13 +160,13 @@ class ProjectCode:
                 raise ProjectError(message, place=place, hint=hint)
 
     def _record_reach(self, model: str, code: Reached, texts: Iterable[str]) -> str:
-        """Record what a model's code reaches; a digest of the files that it may read, '' when there is none."""
+        """Record what a model's code reaches; return a digest of the files that it may read, '' if there is none."""
         self.queried[model] = code.queried
         self.traced[model] = Traced(code, tuple(texts), self.digest_data(code.reads, texts))
         return self.traced[model].data
 
     def digest_data(self, reads: FileReads, texts: Iterable[str]) -> str:
-        """A digest of the data files that code may read which is given these texts, '' when there is none."""
+        """Return a digest of the data files that code with these texts may read; '' if there is none."""
         if self._data is None:
             self._data = DataFiles(self.root)
         return self._data.digest(reads, texts)
@@ -189,7 +191,7 @@ class ProjectCode:
             raise
 
     def _query(self, columns: Lookup, registration: RegisteredModel, blueprint: Mapping[str, Any], dialect: str) -> str:
-        """The SQL of an `is_sql` model, which is asked for again with the columns of each table that it asks for."""
+        """Return the SQL of an `is_sql` model; call it again with the columns of each table that it requests."""
         known: dict[str, list[tuple[str, str]]] = {}
         request = {
             "op": "sql",
@@ -214,7 +216,7 @@ class ProjectCode:
 
 
 def validate_reply(kind: type[A], answer: Any) -> A:
-    """The reply as data of that type; ChildFailed if it is invalid."""
+    """Return the reply as data of that type; raise ChildFailed if it is invalid."""
     try:
         return kind.model_validate(answer)
     except ValidationError:
@@ -222,7 +224,7 @@ def validate_reply(kind: type[A], answer: Any) -> A:
 
 
 def failure(wrong: Wrong, place: Place, what: str = "") -> ProjectError:
-    """The error of the project's code, at its place, or else at the given place."""
+    """Return the error of the project's code, at its place, or else at the given place."""
     at = place if wrong.called or not wrong.path else Place(wrong.path, wrong.line)
     message = wrong.message.rstrip(".")
     text = f"{what} failed: {message}." if what else f"{message}."
@@ -230,8 +232,10 @@ def failure(wrong: Wrong, place: Place, what: str = "") -> ProjectError:
 
 
 def find_version(package: str, packages: Path | None = None) -> str:
-    """The installed version of the package that is imported by this name, from mergeplan's own libraries or else from a
-    folder of packages."""
+    """Return the installed version of the package of an import name.
+
+    It is that of mergeplan's own libraries, or else that of a folder of packages.
+    """
     if packages and find_spec(package) is None and (version := versions_in(packages, package)):
         return version
     return _find_own_version(package)
@@ -239,8 +243,10 @@ def find_version(package: str, packages: Path | None = None) -> str:
 
 @cache
 def _find_own_version(package: str) -> str:
-    """The version among mergeplan's own libraries; for a package that lies there without a version of its own, or that
-    is installed to be edited, a digest of its files."""
+    """Return the version of a package among mergeplan's own libraries.
+
+    For a package without a version, or one that is installed to be edited, it includes a digest of the package's files.
+    """
     try:
         distributions = [distribution(package)]
     except PackageNotFoundError:
@@ -254,7 +260,7 @@ def _find_own_version(package: str) -> str:
 
 
 def _contents(package: str) -> str:
-    """A digest of the Python files of a module or package that can be imported; '' when there is none."""
+    """Return a digest of the Python files of a module or package that can be imported; '' if there is none."""
     spec = find_spec(package)
     places = [Path(location) for location in spec.submodule_search_locations or ()] if spec else []
     if spec is not None and not places and spec.origin:

@@ -1,7 +1,7 @@
-"""A project's modules by name, each read when it is first needed; and what code asked of them.
+"""A project's modules by name, each read on first use, and the record of the questions that code has about them.
 
-Following code is a function of what it asked: which names are modules of the project, what these say, which packages
-are installed. While all of that has the same answers, following it anew would come to the same.
+The result of following code depends only on these questions: which names are modules of the project, what these
+contain, which packages are installed. While all answers are the same, following the code again gives the same result.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from mergeplan.planner.python.modules import Module, module_name, read_module
 
 @dataclass(frozen=True)
 class ModuleNames:
-    """A project's modules by name, with their files; what lies above modules; whether one hides one of Python's."""
+    """A project's modules by name, with their files; what is above modules; whether one hides one of Python's."""
 
     known: Mapping[str, str]
     folders: frozenset[str]
     hides: str = ""
 
     def describe(self, name: str) -> str:
-        """What a name is: the file of a module, '' for none; with `/` at the end where modules lie below it."""
+        """Return the file of a module, '' for no module; with `/` at the end if modules are below the name."""
         return f"{self.known.get(name, '')}{'/' if name in self.folders else ''}"
 
     def below(self, name: str) -> list[str]:
-        """The modules below a name."""
+        """Return the modules below a name."""
         return [known for known in self.known if known.startswith(f"{name}.")]
 
 
 @lru_cache(maxsize=4)
 def module_names(paths: tuple[str, ...]) -> ModuleNames:
-    """Made once for all models of a project: a project may have thousands of them, each in a file of its own."""
+    """Return the names of these modules, cached for all models of a project, which may have thousands of them."""
     known = {module_name(path): path for path in paths}
     parts = [name.split(".") for name in known]
     folders = frozenset(".".join(names[:end]) for names in parts for end in range(1, len(names)))
@@ -44,8 +44,10 @@ def module_names(paths: tuple[str, ...]) -> ModuleNames:
 
 @dataclass(frozen=True)
 class Questions:
-    """What code asked of a project: what names are, what lies below some, what files say, which packages there are;
-    `every` when it may reach every file."""
+    """The questions of code about a project; `every` if it may reach every file.
+
+    They are what names are, what is below some, what files contain, and which packages there are.
+    """
 
     names: tuple[str, ...] = ()
     below: tuple[str, ...] = ()
@@ -54,7 +56,7 @@ class Questions:
     every: bool = False
 
     def answers(self, names: ModuleNames, hashes: Mapping[str, str], versions: Callable[[str], str]) -> str:
-        """A digest of the answers, by the hashes of the project's Python files and the versions of packages."""
+        """Return a digest of the answers, by the hashes of the project's Python files and the versions of packages."""
         parts = [names.hides]
         for name in self.names:
             parts += (name, names.describe(name))
@@ -70,7 +72,7 @@ class Questions:
 
 
 class ProjectModules(dict[str, Module]):
-    """Modules by name; a package without `__init__.py` is not a module. What is asked of it is noted."""
+    """Modules by name; a package without `__init__.py` is not a module. Each question about them is recorded."""
 
     def __init__(self, names: ModuleNames, files: Mapping[str, str]) -> None:
         super().__init__()
@@ -88,22 +90,22 @@ class ProjectModules(dict[str, Module]):
         return self[name]
 
     def has_folder(self, name: str) -> bool:
-        """True when modules of the project lie below this name."""
+        """Return True if modules of the project are below this name."""
         self._asked.add(name)
         return name in self._names.folders
 
     def below(self, name: str) -> list[str]:
-        """The modules below a name."""
+        """Return the modules below a name."""
         self._listed.add(name)
         return self._names.below(name)
 
     def is_own(self, name: str) -> bool:
-        """True for a module of the project, a folder of modules, and what is named below one."""
+        """Return True for a module of the project, a folder of modules, and a name below one."""
         root = name.split(".")[0]
         return name in self or root in self or self.has_folder(root)
 
     def questions(self, packages: set[str], *, every: bool = False) -> Questions:
-        """All that was asked so far, with packages that were looked for elsewhere."""
+        """Return all questions so far, with packages that were looked for elsewhere."""
         files = sorted(self._names.known[name] for name in self)
         asked = sorted(self._asked | self.keys())
         return Questions(tuple(asked), tuple(sorted(self._listed)), tuple(files), tuple(sorted(packages)), every)

@@ -43,8 +43,11 @@ RUNNING = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 @dataclass(frozen=True)
 class Reached:
-    """What an entry point reaches: a digest; the tables it names; lines where it names one by a computed value; the
-    files; and what may be names of tables in the texts of its queries."""
+    """The code that an entry point reaches: its digest, files, and tables.
+
+    `tables` are those it names, `unclear` are the lines where it names one by a computed value. `queried` may be names
+    of tables in the texts of its queries.
+    """
 
     digest: str
     tables: frozenset[str]
@@ -71,7 +74,7 @@ class _Walk:
     reads: FileReads = field(default_factory=FileReads)
 
     def seek(self, name: str, place: Place) -> None:
-        """The code looks for other code, and so for any file, at this place."""
+        """Record that the code looks for other code, and so for any file, at this place."""
         self.seeks = self.reads.opens = True
         self.reads.unknown.append(FileAccess(name, place))
 
@@ -79,9 +82,9 @@ class _Walk:
 def trace_code(
     files: Mapping[str, str], path: str, entrypoint: str, versions: Callable[[str], str] = lambda _name: ""
 ) -> Reached:
-    """What the function `entrypoint` of the file at `path` reaches in these files (path -> text).
+    """Return what the function `entrypoint` of the file at `path` reaches in these files (path -> text).
 
-    `versions` returns the installed version of a package. ProjectError at a reached file that is not Python.
+    `versions` returns the installed version of a package. Raise ProjectError at a reached file that is not Python.
     """
     names = module_names(tuple(files))
     modules = ProjectModules(names, files)
@@ -112,7 +115,7 @@ def trace_code(
 
 
 def _run(walk: _Walk, name: str) -> None:
-    """Importing a module runs it, the packages around it, and what it imports."""
+    """Count what an import of a module runs: the module, the packages around it, and its imports."""
     parts = name.split(".")
     for end in range(1, len(parts) + 1):
         module = ".".join(parts[:end])
@@ -135,7 +138,7 @@ def _run_import(walk: _Walk, name: str) -> None:
 
 
 def _whole(walk: _Walk, name: str) -> None:
-    """Everything in a module counts, and what any of it reaches."""
+    """Count everything in a module, and everything that it reaches."""
     if name in walk.whole:
         return
     walk.whole.add(name)
@@ -146,7 +149,7 @@ def _whole(walk: _Walk, name: str) -> None:
 
 
 def _name(walk: _Walk, module_of_it: str, name: str, *, entry: bool = False) -> None:
-    """A name of a module counts: whatever binds it there."""
+    """Count a name of a module: every statement that binds it there."""
     key = (module_of_it, name)
     if key in walk.done:
         return
@@ -163,7 +166,7 @@ def _name(walk: _Walk, module_of_it: str, name: str, *, entry: bool = False) -> 
 
 
 def _import(walk: _Walk, other: Import) -> None:
-    """What an import binds counts; a module that is bound and used as a value counts whole."""
+    """Count what an import binds; a module that is bound and used as a value counts whole."""
     _run_import(walk, other.module)
     if not other.name:
         return  # `_follow` sees which attributes of the module are used
@@ -174,7 +177,7 @@ def _import(walk: _Walk, other: Import) -> None:
 
 
 def _module(walk: _Walk, name: str) -> None:
-    """A module of the project as a value: anything in it, and below it, may be used."""
+    """Count a module of the project as a value: anything in it, and below it, may be used."""
     if name in walk.modules:
         _run(walk, name)
         _whole(walk, name)
@@ -184,7 +187,7 @@ def _module(walk: _Walk, name: str) -> None:
 
 
 def _follow(walk: _Walk, module: Module, node: Code) -> None:
-    """Everything that a piece of code names counts."""
+    """Count everything that a piece of code names."""
     package = module.path.endswith("/__init__.py")
     walk.reads.look(node, module, walk.modules)
     local: dict[str, list[Import]] = {}
@@ -223,7 +226,7 @@ def _seeking(walk: _Walk, place: Place, *names: str) -> None:
 
 
 def _used(walk: _Walk, module: Module, local: Mapping[str, list[Import]], chain: list[str], line: int) -> None:
-    """`a.b.c` counts: the name `a` here, and when that is a module of the project, what is taken out of it."""
+    """Count `a.b.c`: the name `a` here, and if that is a module of the project, its attribute."""
     first, *rest = chain
     _seeking(walk, Place(module.path, line), first)
     _name(walk, module.name, first)
@@ -235,7 +238,7 @@ def _used(walk: _Walk, module: Module, local: Mapping[str, list[Import]], chain:
 
 
 def _take_attributes(walk: _Walk, name: str, rest: list[str]) -> None:
-    """What a chain of attributes takes out of a module: a name of it, or of the module below it that they lead to."""
+    """Count what a chain of attributes reads of a module: a name of it, or of the module below that they lead to."""
     _run(walk, name)
     for index, attribute in enumerate(rest):
         if f"{name}.{attribute}" in walk.modules or walk.modules.has_folder(f"{name}.{attribute}"):
@@ -256,7 +259,7 @@ def _take_attributes(walk: _Walk, name: str, rest: list[str]) -> None:
 
 
 def _call(walk: _Walk, module: Module, call: ast.Call) -> None:
-    """`context.table("a.b")` names a table."""
+    """Record the table that `context.table("a.b")` names."""
     if not isinstance(call.func, ast.Attribute):
         return
     what, receiver = call.func.attr, chain_of(call.func.value)
@@ -286,8 +289,10 @@ def _call(walk: _Walk, module: Module, call: ast.Call) -> None:
 
 
 def _constant(module: Module, name: str) -> ast.expr | None:
-    """What a name of a module is bound to, if one assignment binds it. Where a function hides it by a name of its own,
-    running the code refuses a table that was not named here."""
+    """Return the value of a module's name, if exactly one assignment binds it.
+
+    If a function hides it by a name of its own, running the code refuses a table that was not named here.
+    """
     match () if module.acts else module.defined.get(name, ()):
         case (ast.Assign(value=value),) if name not in module.imports:
             return value
@@ -298,12 +303,12 @@ def _constant(module: Module, name: str) -> ast.expr | None:
 
 @lru_cache(maxsize=4096)  # what many models share is looked at once; nodes are compared by identity
 def _normal(node: Code) -> str:
-    """The code as text without comments, formatting and docstrings."""
+    """Return the code as text without comments, formatting and docstrings."""
     return ast.dump(_Plain().visit(deepcopy(node)))  # a tree is read once and kept: it must not be changed
 
 
 def _strip_decorators(node: ast.stmt, module: Module) -> ast.stmt:
-    """The function without `@model(...)`, whose arguments are part of the model already."""
+    """Return the function without `@model(...)`, whose arguments are part of the model already."""
     if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         return node
     bare = type(node)(**{name: getattr(node, name) for name in node._fields})
@@ -314,7 +319,7 @@ def _strip_decorators(node: ast.stmt, module: Module) -> ast.stmt:
 
 
 class _Plain(ast.NodeTransformer):
-    """Takes docstrings away."""
+    """A transformer that removes docstrings."""
 
     def _without(self, node: ast.AST) -> ast.AST:
         self.generic_visit(node)

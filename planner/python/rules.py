@@ -67,7 +67,7 @@ class Rule:
         self.context = context
 
     def check_model(self, model: LintedModel) -> RuleViolation | list[RuleViolation] | None:
-        """The violations of the model."""
+        """Return the violations of the model."""
         raise NotImplementedError(f"`{type(self).__name__}` has no `check_model`")
 
     @property
@@ -78,7 +78,7 @@ class Rule:
     def violation(
         self, violation_msg: str | None = None, violation_range: Range | None = None, **_: Any
     ) -> RuleViolation:
-        """A violation of this rule."""
+        """Return a violation of this rule."""
         return RuleViolation(self, violation_msg or self.summary, violation_range)
 
 
@@ -145,7 +145,7 @@ class LintedModel:
         return parse_one(sql, dialect="spark") if sql else None
 
     def render_query(self, *_: Any, **__: Any) -> Any:
-        """Its query with macros expanded, except dates."""
+        """Return its query with macros expanded, except dates."""
         return self.query
 
     @property
@@ -192,12 +192,12 @@ class LintContext:
         self.models = dict(models)
 
     def get_model(self, name: str, *_: Any, **__: Any) -> LintedModel | None:
-        """The model of a name, None when there is none."""
+        """Return the model of a name; None if there is none."""
         return self.models.get(name.replace('"', "").lower())
 
 
 def check(request: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The violations of each rule in the models that it is to check, as JSON data."""
+    """Return the violations of each rule in the models that it checks, as JSON data."""
     models = {model["name"]: KINDS[model["body"]](model, request["root"]) for model in request["models"]}
     context = LintContext(models)
     violations = []

@@ -1,4 +1,4 @@
-"""What a Python model is given for one run, beside the tables that it reads."""
+"""The additional inputs of a Python model for one run, beside the tables that it reads."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ TABLE = re.compile(r"\w+(\.\w+){1,2}", re.ASCII)
 
 @contextmanager
 def running(code: ProjectCode, engine: Engine) -> Iterator[Running]:
-    """A context with what computes the rows of Python models over an engine's tables."""
+    """Yield a runner that computes the rows of Python models over an engine's tables."""
     runner = Running(code, engine)
     try:
         yield runner
@@ -59,7 +59,10 @@ class ModelWorker:
         self.connection.close()
 
     def ask(self, request: Mapping[str, Any], reading: Reading, timeout: float | None) -> Any:
-        """The child's answer; from now on it may read these tables. ChildFailed, Cancelled."""
+        """Return the child's answer; it may read these tables from now on.
+
+        Raise ChildFailed or Cancelled.
+        """
         self.connection.admit(reading)
         spark = {"socket": str(self.child.scratch / SOCKET), "session": self.connection.session}
         return self.child.ask({**request, "spark": spark}, timeout)
@@ -67,7 +70,7 @@ class ModelWorker:
 
 @dataclass
 class Running:
-    """What computes Python models: a child for each model at a time, kept for the model's next batch."""
+    """A runner of Python models: a child for each model at a time, reused for the model's next batch."""
 
     code: ProjectCode
     engine: Engine
@@ -85,10 +88,11 @@ class Running:
         execution: datetime,
         inputs: RunInputs = NOTHING,
     ) -> Iterator[str]:
-        """A query that returns the model's rows for an interval, valid inside the context.
+        """Yield a query that returns the model's rows for an interval, valid inside the context.
 
-        `tables` maps each table that it reads to the one that holds its rows. ProjectError at the line of the project's
-        code that failed, PlanMoved when the project holds other code than the model was planned with, Cancelled.
+        `tables` maps each table that it reads to the one that holds its rows. Raise ProjectError at the line of the
+        project's code that failed, PlanMoved if the project has other code than the model was planned with, or
+        Cancelled.
         """
         self._check_code(model)
         prefix, engine = f"mergeplan_{uuid4().hex}", self.engine.engine_for(model.gateway)
@@ -113,7 +117,7 @@ class Running:
             self._give_back(model, worker)
 
     def _check_code(self, model: Model) -> None:
-        """PlanMoved when the project has other code than the model was planned with: its rows would be others."""
+        """Raise PlanMoved if the project has other code than the model was planned with: its rows would be others."""
         if model.python is None or self.code.digests.get(model.name) == model.python.digest:
             return
         message = f"`{model.name}` was planned with other Python code than the project has now."
@@ -121,9 +125,9 @@ class Running:
         raise PlanMoved(message, place=model.place, hint=hint)
 
     def ready(self, calls: Sequence[SignalCall], batch: Timeline, model: Model, tables: Mapping[str, str]) -> Timeline:
-        """The part of a batch that all of these signals report as ready, unit by unit for an incremental model.
+        """Return the part of a batch that all of these signals report as ready.
 
-        ProjectError at the signal's file and line.
+        An incremental model is checked unit by unit. Raise ProjectError at the signal's file and line.
         """
         if model.kind.is_incremental:
             batch = batches(model.cron, batch, 1)
@@ -154,7 +158,7 @@ class Running:
         return merge(batch)
 
     def stop(self) -> None:
-        """End what runs now; whoever waits for it gets Cancelled."""
+        """End what runs now; a caller that waits for it gets Cancelled."""
         with self._lock:
             self._closed = True
             workers = list(self._all)
@@ -223,7 +227,7 @@ class Running:
 
 
 def _execution(model: Model, interval: Interval, execution: datetime) -> dict[str, Any]:
-    """The request to a child to call the model's function: its place and its arguments."""
+    """Return the request to a child to call the model's function: its place and its arguments."""
     assert model.python is not None
     return {
         "op": "execute",
@@ -237,7 +241,7 @@ def _execution(model: Model, interval: Interval, execution: datetime) -> dict[st
 
 
 def _union(model: Model, views: Sequence[str]) -> str:
-    """The rows of all views with the declared types; no views, no rows."""
+    """Return the rows of all views with the declared types; no rows without views."""
     if not views:
         return no_rows(model.columns)
     names = {column: quote_column(column.name) for column in model.columns}
@@ -253,7 +257,7 @@ def _ready_part(reply: bool | tuple[tuple[datetime, datetime], ...], batch: Time
 
 
 def _tables_named(call: SignalCall) -> Iterator[str]:
-    """The tables that a signal is given by name: it may read these too, for it decides on no row."""
+    """Yield the tables in a signal's arguments: it may read these too, since it does not decide on rows."""
     for _, text in call.arguments:
         value = json.loads(text)
         for table in value if isinstance(value, list) else [value]:

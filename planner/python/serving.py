@@ -1,7 +1,7 @@
-"""What every child of project code has in common: it serves requests over two pipes until its parent has gone.
+"""The server of every child of project code: it handles requests over two pipes until its parent has gone.
 
 Requests and replies are lines of JSON, over two pipes that the project's code does not see: standard input is empty,
-and what the code prints goes to standard error. It imports little, since a process starts for it.
+and output of the code goes to standard error. The module imports little, since a process starts for it.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ Locate = Callable[[BaseException], tuple[str, int]]  # the file of the project a
 
 
 class Work(Protocol):
-    """What a child does."""
+    """The work of a child."""
 
     def answer(self, request: Mapping[str, Any]) -> Any:
-        """The answer to one request, as JSON data."""
+        """Return the answer to one request, as JSON data."""
 
     def locate(self, error: BaseException) -> tuple[str, int]:
-        """The file of the project and the line of an error; '' if no file of the project is involved."""
+        """Return the file of the project and the line of an error; '' if no file of the project is involved."""
 
     def interrupt(self) -> None:
-        """Stop what would go on after this process."""
+        """Stop what would continue after this process."""
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of an error's message."""
+    """Return the first line of an error's message."""
     return (str(error).strip().splitlines() or [""])[0][:500]
 
 
 def error_data(error: BaseException, locate: Locate) -> dict[str, Any]:
-    """An error as data: its message, and its place in the project."""
+    """Return an error as data: its message, and its place in the project."""
     path, line = locate(error)
     if isinstance(error, SyntaxError):
         message = f"This is not Python: {error.msg}"

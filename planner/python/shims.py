@@ -1,4 +1,4 @@
-"""What a project's Python can import, from `sqlmesh` and `mergeplan`; it exists in the child process only."""
+"""The importable content of `sqlmesh` and `mergeplan` for a project's Python; it exists in the child process only."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def signal(name: Any = "", *_args: Any, **_arguments: Any) -> Any:
 
 
 def to_datetime(value: Any = None, *_args: Any, **_more: Any) -> datetime:
-    """A date, a moment, an ISO text or milliseconds since 1970 as a moment in UTC."""
+    """Return a date, a moment, an ISO text or milliseconds since 1970 as a moment in UTC; now for None."""
     if value is None:
         return datetime.now(UTC)
     if isinstance(value, datetime):
@@ -133,32 +133,32 @@ def to_datetime(value: Any = None, *_args: Any, **_more: Any) -> datetime:
 
 
 def to_date(value: Any = None, *_args: Any, **_more: Any) -> date:
-    """The day of a moment, in UTC."""
+    """Return the day of a moment, in UTC."""
     return to_datetime(value).astimezone(UTC).date()
 
 
 def to_ds(value: Any) -> str:
-    """The day of a moment as `2026-01-31`."""
+    """Return the day of a moment as `2026-01-31`."""
     return to_date(value).isoformat()
 
 
 def to_ts(value: Any) -> str:
-    """A moment as `2026-01-31 12:00:00`."""
+    """Return a moment as `2026-01-31 12:00:00`."""
     return to_datetime(value).replace(tzinfo=None).isoformat(sep=" ")
 
 
 def to_timestamp(value: Any, *_args: Any, **_more: Any) -> int:
-    """A moment as milliseconds since 1970."""
+    """Return a moment as milliseconds since 1970."""
     return int(to_datetime(value).timestamp() * 1000)
 
 
 def now(*_args: Any, **_more: Any) -> datetime:
-    """This moment."""
+    """Return the present moment, in UTC."""
     return datetime.now(UTC)
 
 
 def yesterday(*_args: Any, **_more: Any) -> datetime:
-    """The beginning of yesterday."""
+    """Return the beginning of yesterday, in UTC."""
     return to_datetime(to_date()) - timedelta(days=1)
 
 

@@ -1,7 +1,7 @@
-"""The keys of a table that are checked whenever it is written: no two of its rows agree in all the columns of one.
+"""The keys of a table that audits check on each write: no two rows agree in all the columns of a key.
 
-What a `grain` says is nobody's to check, and is not relied on: a blocking audit is, for nothing reads a table, and no
-environment shows it, before it has passed. It looks at the whole table, or at the batch of one that is cut by time.
+A `grain` is not checked, and not relied on. A blocking audit is: before it passes, nothing reads the table and no
+environment shows it. It checks the whole table, or one batch of a table that is loaded by time.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from mergeplan.planner.model.model import AuditCall, Model
 from mergeplan.planner.naming import ColumnName
 from mergeplan.planner.semantics.spark.spark_sql import FAILURES, tree_of
 
-WHOLE = (Fill.WHOLE, Fill.FILE, Fill.KEY)  # of which all rows are audited together
+WHOLE = (Fill.WHOLE, Fill.FILE, Fill.KEY)  # all rows of such a table are audited together
 Keys = tuple[tuple[str, ...], ...]
 
 
 def keys_from_audits(model: Model) -> Keys:
-    """The keys that blocking audits hold in a table; NULLs are equal to them, as they are to GROUP BY.
+    """Return the keys that blocking audits enforce in a table; NULLs are equal to them, as they are to GROUP BY.
 
-    A batch of a table that is cut by time is audited by itself: rows that agree in the time column lie in one batch.
-    What a view shows may move without its being audited.
+    Each batch of a table that is loaded by time is audited alone: rows that agree in the time column are in one batch.
+    A view has no such keys, because its rows may change without an audit.
     """
     if model.kind.fill in WHOLE or model.kind.is_external:
         return tuple(sorted({*_unique_audit_keys(model.audits), *_merge_key(model)}))
@@ -33,7 +33,7 @@ def keys_from_audits(model: Model) -> Keys:
 
 
 def key_audits(model: Model) -> tuple[AuditCall, ...]:
-    """The audits by which its keys are known."""
+    """Return the audits that prove the model's keys."""
     names = ("unique_values", "unique_combination_of_columns", "not_null")
     return (
         tuple(call for call in model.audits if call.name in names and _columns(call)) if keys_from_audits(model) else ()
@@ -41,7 +41,7 @@ def key_audits(model: Model) -> tuple[AuditCall, ...]:
 
 
 def never_null(model: Model) -> frozenset[str]:
-    """The columns in which a blocking audit `not_null` lets no NULL into the table."""
+    """Return the columns without NULLs, because a blocking audit `not_null` checks them."""
     return frozenset(column for call in model.audits if call.name == "not_null" for column in _columns(call))
 
 
@@ -54,7 +54,7 @@ def _unique_audit_keys(audits: tuple[AuditCall, ...]) -> Iterator[tuple[str, ...
 
 
 def _merge_key(model: Model) -> Iterator[tuple[str, ...]]:
-    """The `unique_key` of a merge, if its columns are audited to have no NULL: to a merge NULL is equal to nothing."""
+    """Yield the `unique_key` of a merge if audits exclude NULLs in its columns: to a merge NULL equals nothing."""
     if model.kind.fill is not Fill.KEY or model.when_matched or model.merge_filter or model.delete_insert:
         return
     present = never_null(model)
@@ -64,7 +64,7 @@ def _merge_key(model: Model) -> Iterator[tuple[str, ...]]:
 
 
 def _columns(call: AuditCall) -> frozenset[str]:
-    """The columns of a call of a built-in audit that looks at all rows and blocks; none where it is another one."""
+    """Return the columns of a built-in audit that checks all rows and blocks; none for any other call."""
     arguments = dict(call.arguments)
     if call.query or call.blocking is False or set(arguments) != {"columns"}:
         return frozenset()
@@ -72,7 +72,7 @@ def _columns(call: AuditCall) -> frozenset[str]:
 
 
 def parse_columns(text: str) -> list[str]:
-    """`(a, b)`, `array(a, b)` or `a` as names of columns; nothing where one of them is something else."""
+    """Return `(a, b)`, `array(a, b)` or `a` as names of columns, or nothing if one of them is something else."""
     if (name := ColumnName.parse(text)) is not None:
         return [name]
     try:

@@ -1,4 +1,4 @@
-"""What a model's query means, and which columns of which parent it reads: its `Shape`, analysed or remembered."""
+"""The meaning of a model's query and the columns that it reads of each parent: its `Shape`, analysed or remembered."""
 
 from __future__ import annotations
 
@@ -44,8 +44,10 @@ RULED = frozenset((TIME_ZONE,))
 
 
 def shape_of(sql: str, parents: Mapping[str, Parent], time_column: str = "", memory: ShapeMemory = NO_MEMORY) -> Shape:
-    """The shape of a Spark query over these parents; a parent that is not given has unknown columns. With a time
-    column, the query loads a table by time interval."""
+    """Return the shape of a Spark query over these parents; a parent that is not given has unknown columns.
+
+    With a time column, the query loads a table by time interval.
+    """
     traits = traits_of(sql, memory)
     narrowed = not traits.unnamed
     seen = narrow(sql, parents) if narrowed else parents
@@ -62,14 +64,14 @@ def shape_of(sql: str, parents: Mapping[str, Parent], time_column: str = "", mem
 
 
 def code_shape(code: str, columns: Iterable[str], parents: Iterable[str]) -> Shape:
-    """The shape of a Python model, of whose code only a digest is known: everything that it reads counts."""
+    """Return the shape of a Python model whose code is known only by a digest: everything that it reads counts."""
     reads = {name: Reads(every=True) for name in parents}
     return Shape(False, f"code {code}", tuple(columns), volatile_rows=True, reads=reads)
 
 
 @dataclass(frozen=True)
 class _Analysis:
-    """A shape with its relation; `certain` unless it comes of how deep the stack was."""
+    """A shape with its relation; not `certain` if it depends on the depth of the stack."""
 
     shape: Shape
     relation: Relation | None = None
@@ -110,11 +112,12 @@ def _read(sql: str, parent_pairs: tuple[tuple[str, Parent], ...], time_column: s
 
 
 def model_shape(model: Model, parents: Mapping[str, Parent], memory: ShapeMemory = NO_MEMORY) -> Shape:
-    """The shape of a model's query over its parents.
+    """Return the shape of a model's query over its parents.
 
     Columns cannot be followed if statements that may change results run before the query, or if the parser misreads it.
     Those of a model that reads itself are followed through all of its batches. Under such statements, and under some
-    Spark settings, two spellings that are equivalent by our rules may differ: then only the written query counts.
+    Spark settings, two spellings that are equivalent by mergeplan's rules may differ. Then only the written query
+    counts.
     """
     own = _itself(model, parents, memory) if model.reads_itself else {}
     shape = shape_of(model.sql, {**parents, **own}, model.time_column, memory)
@@ -146,7 +149,7 @@ def model_shape(model: Model, parents: Mapping[str, Parent], memory: ShapeMemory
 
 @lru_cache(maxsize=1024)
 def names_with_capitals(sql: str) -> Mapping[str, str]:
-    """Each output with a capital in its name: the name in lower case, and as it is written."""
+    """Return each output with a capital in its name: the name in lower case, and as it is written."""
     try:
         tree = tree_of(sql)
     except FAILURES:
@@ -161,7 +164,7 @@ def _as_written(sql: str) -> str:
 
 
 def _itself(model: Model, parents: Mapping[str, Parent], memory: ShapeMemory) -> dict[str, Parent]:
-    """The model as its own parent: its declared columns, else those that its query returns."""
+    """Return the model as its own parent, with its declared columns, or else those that its query returns."""
     types = {column.name: column.type for column in model.columns}
     query = None if types else shape_of(model.sql, parents, memory=memory)
     if query and query.columns is None and (first := _first_branch(model.sql, model.name)):
@@ -172,7 +175,7 @@ def _itself(model: Model, parents: Mapping[str, Parent], memory: ShapeMemory) ->
 
 
 def _first_branch(sql: str, own: str) -> str:
-    """Return the first query of a UNION without its WHERE, which says the columns; '' where that reads the table."""
+    """Return the first query of a UNION, which names the columns, without its WHERE; '' if it reads the own table."""
     tree = tree_of(sql)
     first = tree
     while isinstance(first, exp.SetOperation) and not first.args.get("with_"):
@@ -185,9 +188,9 @@ def _first_branch(sql: str, own: str) -> str:
 
 
 def follow_itself(shape: Shape, name: str) -> Shape:
-    """Return the shape of a model that reads its own table: what a column is made from, batch after batch.
+    """Return the shape of a model that reads its own table, with the sources of each column over all batches.
 
-    Its rows come of the order of its batches: no key and no day of what one batch returns holds of the table.
+    Its rows depend on the order of its batches: no key and no day of the rows of one batch is valid for the table.
     """
     own = shape.reads.get(name, Reads())
     rows = expand_own_columns(own, own.rows)
@@ -208,7 +211,7 @@ def follow_itself(shape: Shape, name: str) -> Shape:
 
 
 def _expand_reads(read: Reads, own: Reads, rows: frozenset[str]) -> Reads:
-    """Return what is read of a parent, also through columns of the model's own table."""
+    """Return the columns that are read of a parent, also through columns of the model's own table."""
 
     def join_reads(columns: Iterable[str]) -> frozenset[str]:
         return frozenset[str]().union(*(read.outputs.get(column, frozenset()) for column in columns))
@@ -219,7 +222,7 @@ def _expand_reads(read: Reads, own: Reads, rows: frozenset[str]) -> Reads:
 
 
 def tables_of(tree: exp.Expr) -> frozenset[str]:
-    """The tables (`schema.table`, lower case) a query names; its own CTEs are not among them."""
+    """Return the tables (`schema.table`, lower case) that a query names, without its own CTEs."""
     return frozenset(
         f"{table.db}.{table.name}".lower() for table in tree.find_all(exp.Table) if table.db and table.name
     )
@@ -287,7 +290,7 @@ def _build_analysis(
 
 
 def _place_obstacle(tree: exp.Expr, query: Query, obstacle: str) -> str:
-    """Return what cannot be followed, with the form of an incremental dbt model that has it."""
+    """Return the construct that cannot be followed, with the form of an incremental dbt model that has it."""
     forms = {"first_run": "of a first run", "later_run": "of later runs"}
     for part in tree.find_all(exp.Subquery) if isinstance(tree, exp.Union) else ():
         try:
@@ -304,7 +307,7 @@ def _stated_types(relation: Relation) -> tuple[tuple[str, str], ...]:
 
 
 def _relies(tree: exp.Expr, parents: Mapping[str, Parent]) -> tuple[tuple[str, Keys], ...]:
-    """The keys of what it reads, where something in it takes rows by an order in which they may leave no ties."""
+    """Return the keys of the parents if the query takes rows by an order, in which keys may exclude ties."""
     if not takes_rows_by_order(tree):
         return ()
     keys = ((name, tuple(sorted({*parent.keys, *parent.audited}))) for name, parent in sorted(parents.items()))
@@ -314,7 +317,10 @@ def _relies(tree: exp.Expr, parents: Mapping[str, Parent]) -> tuple[tuple[str, K
 def _opaque(
     tree: exp.Expr, columns: tuple[str, ...], parents: Mapping[str, Parent], obstacle: str, *, by_day: bool
 ) -> Shape:
-    """A query that cannot be translated because of an `obstacle`: everything that it reads counts for every output."""
+    """Return the shape of a query that an `obstacle` makes untranslatable.
+
+    Everything that it reads counts for every output.
+    """
     reads = {name: Reads(every=True) for name in parents}
     unsure = any(map(is_volatile, tree.walk())) or bool(tree.find(exp.Limit, exp.Offset, exp.Fetch))
     own_volatile = unsure or not by_day or any(parent.volatile or parent.volatile_rows for parent in parents.values())
@@ -338,7 +344,7 @@ def _reads(relation: Relation, parents: Mapping[str, Parent]) -> dict[str, Reads
 
 
 def _text(tree: exp.Expr) -> str:
-    """The tree as text, without comments: two trees have one text only if they are equal.
+    """Return the tree as text, without comments: two trees have one text only if they are equal.
 
     Not as SQL: sqlglot would move WITH clauses, and two of one name would clash. Not as `repr`: its indentation makes
     the text of a union of n queries grow by the square of n.
@@ -369,7 +375,7 @@ def _names(output: exp.Expr) -> list[str]:
 
 
 def _is_named_by_spark(output: exp.Expr) -> bool:
-    """True for a generator without an alias: Spark names its columns, and there may be several."""
+    """Return True for a generator without an alias: Spark names its columns, and there may be several."""
     return multiplies_rows(output.unalias()) and output.alias.startswith("_col_")
 
 
@@ -393,7 +399,7 @@ def _nest_schemas(schemas: Mapping[str, tuple[str, ...] | None]) -> dict[str, ob
 
 
 def _find_unresolved_column(tree: exp.Expr, schemas: Mapping[str, tuple[str, ...] | None]) -> str | None:
-    """A column that certainly does not exist: no parent has it, and nothing in the query could define it."""
+    """Return a column that certainly does not exist, or None: no parent has it, and the query cannot define it."""
     if any(multiplies_rows(node) or isinstance(node, (exp.Lateral, exp.Lambda, exp.Pivot)) for node in tree.walk()):
         return None
     have = {name for columns in schemas.values() for name in columns or ()} | {"_metadata"}
@@ -412,7 +418,7 @@ def _find_unresolved_column(tree: exp.Expr, schemas: Mapping[str, tuple[str, ...
 
 
 def _may_be_field(column: exp.Column, columns: set[str]) -> bool:
-    """`a.b` may be the field `b` of a struct column `a`, also where a table is called `a`."""
+    """Return True if `a.b` may be the field `b` of a struct column `a`, also if a table is called `a`."""
     table = column.table.lower()
     return bool(table) and (table in columns or table not in _source_names(column.root()))
 

@@ -1,4 +1,4 @@
-"""The type of what is computed of decimals, where a decimal has digits enough: settings decide how others are cut."""
+"""The types of computations with decimals that fit the digits of a decimal; settings decide how others are cut."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _OF_WHOLE: Mapping[str, tuple[int, int]] = {"tinyint": (3, 0), "smallint": (5, 0
 
 
 def read_decimal(type_: str | None) -> tuple[int, int] | None:
-    """The digits of a decimal, and those of them behind the point."""
+    """Return the digits of a decimal and its digits after the point, or None."""
     match = _DECIMAL.fullmatch(type_ or "")
     return (int(match[1]), int(match[2])) if match else None
 
 
 def literal_type(text: str) -> str | None:
-    """The type of a number that is written with a point and without an exponent."""
+    """Return the type of a number that is written with a point and without an exponent, or None."""
     match = _NUMBER.fullmatch(text)
     if match is None:
         return None
@@ -28,7 +28,7 @@ def literal_type(text: str) -> str | None:
 
 
 def widest_decimal(types: Collection[str | None]) -> str | None:
-    """The decimal that holds the values of all these types, decimals and whole numbers."""
+    """Return the decimal that holds the values of all these types, decimals and whole numbers, or None."""
     pairs = [pair for type_ in types if (pair := _digits(type_))]
     if len(pairs) < len(types) or not any(map(read_decimal, types)):
         return None
@@ -37,13 +37,13 @@ def widest_decimal(types: Collection[str | None]) -> str | None:
 
 
 def decimal_sum(types: Collection[str | None]) -> str | None:
-    """The type of the sum or difference of two values, decimals or a column of whole numbers."""
+    """Return the type of the sum or difference of two values, decimals or a column of whole numbers."""
     wide = read_decimal(widest_decimal(types))
     return _write(wide[0] + 1, wide[1]) if wide else None
 
 
 def decimal_product(types: Collection[str | None]) -> str | None:
-    """The type of the product of two values, decimals or a column of whole numbers."""
+    """Return the type of the product of two values, decimals or a column of whole numbers."""
     pairs = [pair for type_ in types if (pair := _digits(type_))]
     if len(pairs) < len(types) or not any(map(read_decimal, types)):
         return None
@@ -51,13 +51,13 @@ def decimal_product(types: Collection[str | None]) -> str | None:
 
 
 def sum_of_decimals(type_: str | None) -> str | None:
-    """The type of SUM over decimals."""
+    """Return the type of SUM over decimals."""
     pair = read_decimal(type_)
     return f"decimal({min(pair[0] + 10, _WIDEST)}, {pair[1]})" if pair else None
 
 
 def average_of_decimals(type_: str | None) -> str | None:
-    """The type of AVG over decimals."""
+    """Return the type of AVG over decimals."""
     pair = read_decimal(type_)
     return f"decimal({min(pair[0] + 4, _WIDEST)}, {min(pair[1] + 4, _WIDEST)})" if pair else None
 

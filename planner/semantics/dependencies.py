@@ -1,4 +1,4 @@
-"""Column-level lineage of a relation: the columns that decide its rows, and those each output is made from."""
+"""Column-level lineage of a relation: the columns that decide its rows, and those that each output is computed from."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NONE: Columns = frozenset()
 
 
 def source_columns(part: Part) -> Columns:
-    """The columns that a value is computed from, without those that only decide which rows there are."""
+    """Return the columns that a value is computed from, without those that only decide which rows there are."""
     if isinstance(part, str):
         return NONE
     if isinstance(part, Block):
@@ -37,14 +37,14 @@ def source_columns(part: Part) -> Columns:
 
 
 def depends_on(block: Block) -> Columns:
-    """The columns that decide which rows a block has."""
+    """Return the columns that decide which rows a block has."""
     # A join that finds at most one row, and keeps every row, does not change which rows there are.
     steps = (step.source for step in block.steps if not step.is_lookup)
     return NONE.union(*(_rows(source) for source in (*block.sources, *steps)), _all(block.where))
 
 
 def tables_in(block: Block) -> frozenset[str]:
-    """The tables whose rows a block reads, subqueries in expressions included."""
+    """Return the tables whose rows a block reads, including subqueries in expressions."""
     names: set[str] = set()
     for source in block.all_sources:
         names |= {source.name} if isinstance(source, TableSource) else set()

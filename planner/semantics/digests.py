@@ -1,7 +1,7 @@
-"""Digests of meaning: two blocks with equal digests hold the same rows, whatever rows their tables hold.
+"""Digests of meaning: two blocks with equal digests have the same rows, whatever rows their tables have.
 
-Equal digests of values mean equal values in each row; they are comparable only under equal rows. The canonical form
-consists of two things: a source is named after its content, not its position, and commutative operands are sorted.
+Equal digests of values mean equal values in each row. They are comparable only under equal rows. In the canonical form,
+a source is named after its content, not its position, and commutative operands are sorted.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Digests:
     _numbered: dict[object, tuple[Names, str]] = field(default_factory=dict)
 
     def hash_texts(self, *texts: str) -> str:
-        """One digest of texts, each with its length, so that no two lists run together."""
+        """Return one digest of texts, each with its length, so that no two lists run together."""
         hashed = hashlib.sha256(FORM)
         for text in texts:
             data = text.encode()
@@ -55,7 +55,7 @@ class Digests:
         return hashed.hexdigest()[:24]
 
     def relation(self, relation: Relation) -> TableDigest:
-        """What a whole query means."""
+        """Return the digests of a whole query."""
         inside = self.inside(relation.block, {})
         columns = {name: self.part(value, inside) for name, value in relation.columns.items()}
         return TableDigest(self.block(relation.block, {}), columns)
@@ -69,11 +69,11 @@ class Digests:
     def table_column(self, name: str, column: str) -> str:
         if name not in self.seen:
             return self.hash_texts("column of", column)
-        known = self.seen[name].columns.get(column)  # None of an open table's, which is not declared
+        known = self.seen[name].columns.get(column)  # None for an undeclared column of an open table
         return known or self.hash_texts("undeclared column of", self.seen[name].rows, column)
 
     def part(self, part: Part, names: Names) -> str:
-        """The digest of a value, with the names that the sources around it have."""
+        """Return the digest of a value, under the names of the sources around it."""
         if isinstance(part, str):
             return f"'{part}"
         # The same subtree has another digest under other names around it, so these names are part of the key.
@@ -102,21 +102,21 @@ class Digests:
         return self.hash_texts(part.op, *digests)
 
     def _is_irrelevant_order(self, part: Part) -> bool:
-        """True for a written form that matters only to rounding, where no view below has an ORDER BY."""
+        """Return True for a written form that matters only to rounding, if no view below has an ORDER BY."""
         if not isinstance(part, Term) or part.op != "way if sorted":
             return False
         return not any(self.table_order(str(name)).startswith(SORTED) for name in part.parts[1:])
 
     def block(self, block: Block, names: Names) -> str:
-        """The digest of a block's rows."""
+        """Return the digest of a block's rows."""
         return self._number(block, names)[1]
 
     def inside(self, block: Block, names: Names) -> Names:
-        """The names of a block's own sources, and those of the blocks around it, marked as being outside."""
+        """Return the names of a block's own sources, and those of the blocks around it, marked as being outside."""
         return self.around(names) | self._number(block, names)[0]
 
     def around(self, names: Names) -> Names:
-        """The names of outer sources as they are written one block further in."""
+        """Return the names of outer sources as they are written one block further in."""
         return {source: f"^{name}" for source, name in names.items()}
 
     def _number(self, block: Block, names: Names) -> tuple[Names, str]:
@@ -135,7 +135,7 @@ class Digests:
         return self._numbered[key]
 
     def _numberings(self, block: Block, names: Names) -> Iterator[tuple[Names, str]]:
-        """One numbering for each order of equal tables: the rows do not depend on that order."""
+        """Yield one numbering for each order of equal tables: the rows do not depend on that order."""
         by_rows: dict[str, list[Source]] = {}
         single: Names = {}
         for source in block.sources:
@@ -151,16 +151,17 @@ class Digests:
             for rows, sources in zip(sorted(by_rows), order, strict=True):
                 own |= {source: f"{rows}#{index}" for index, source in enumerate(sources)}
             steps = self._number_steps(block.steps, names, own)
-            # a set: a predicate that is repeated, or stands in ON and in WHERE, filters once
+            # a set: a predicate that is repeated, or is in ON and in WHERE, filters once
             where = sorted({self.part(value, names | own) for value in block.where})
             tables = [f"{rows}*{len(by_rows[rows])}" for rows in sorted(by_rows)]
             yield own, self.hash_texts("block", *tables, "steps", *steps, "where", *where)
 
     def _number_steps(self, steps: tuple[LateralJoin, ...], names: Names, own: Names) -> list[str]:
-        """Name the sources of lateral joins: of those whose inputs are named already, the smallest digest first; a
-        join that leaves each row one row is named and not counted.
+        """Name the sources of lateral joins, and return the digests of the counted joins.
 
-        Joins that do not refer to one another commute: each appends to every row what it finds for it.
+        Of the joins whose inputs are already named, the one with the smallest digest comes first. A join that leaves
+        each row one row is named and not counted. Joins that do not refer to one another commute: each appends the rows
+        that it finds to every row.
         """
         waiting, order, seen = list(steps), list[str](), Counter[str]()
         ours = {step.source for step in steps}

@@ -1,4 +1,4 @@
-"""Translates SQL expressions to values: names are resolved, and spellings become the normal form of `rewrites`."""
+"""Translate SQL expressions to values: names are resolved, and spellings become the normal form of `rewrites`."""
 
 from __future__ import annotations
 
@@ -56,18 +56,18 @@ _INT = range(-(2**31) + 1, 2**31)
 
 @dataclass
 class Reader:
-    """Translates the expressions of one model."""
+    """A translator of the expressions of one model."""
 
     relation: Callable[[exp.Expr, Scope], Relation]  # translates a subquery
     lower: bool = False  # no name in the query contains a capital letter
     random_calls: int = 0  # how many random functions were translated so far
 
     def value(self, node: exp.Expr, scope: Scope, windows: Mapping[str, exp.Expr] | None = None) -> Value:
-        """The value of an expression; Opaque if it cannot be translated."""
+        """Return the value of an expression; raise Opaque if it cannot be translated."""
         return _Expression(self, scope, windows or {}).value(node)
 
     def random_call(self, node: exp.Expr) -> str:
-        """The name of one call of a random function: a copy of it, through an alias, is the same call."""
+        """Return the name of one call of a random function; a copy of it, through an alias, is the same call."""
         self.random_calls += 1
         return f"chance {node.meta.get(RANDOM_CALL)}"
 
@@ -101,13 +101,15 @@ class _Expression:
         return value
 
     def _non_determinism(self, node: exp.Expr) -> tuple[Part, ...]:
-        """What a non-deterministic node depends on besides its arguments: the random call, and the order of rows."""
+        """Return what a non-deterministic node depends on besides its arguments: the call and the order of rows."""
         call = (self.reader.random_call(node),) if is_random(node) else ()
         return (*call, *(() if depends_on_session(node) else self._provenance()))
 
     def _is_sorted_away(self, node: exp.Expr) -> bool:
-        """True for a list of values that is immediately sorted or counted, so that the order of the input does not
-        matter; only for types whose equal values are identical."""
+        """Return True for a list of values that is immediately sorted or counted.
+
+        Then the order of the input does not matter. This holds only for types whose equal values are identical.
+        """
         if not isinstance(node, (exp.ArrayAgg, exp.ArrayUniqueAgg)):
             return False
         whole = node.parent if isinstance(node.parent, exp.Filter) and node.parent.this is node else node
@@ -124,15 +126,17 @@ class _Expression:
         return all(is_of_alike(type_of(self.value(value))) for value in values)
 
     def _picks_one_of_equals(self, node: exp.Expr, value: Part) -> bool:
-        """True for an aggregate that returns one of several equal strings that may look different."""
+        """Return True for an aggregate that returns one of several equal strings that may look different."""
         return folds_rows(node) and not isinstance(node, COUNTING) and is_collated(value)
 
     def _provenance(self) -> tuple[Part, ...]:
         return (self.scope.provenance.values_trace,) if self.scope.provenance else ()
 
     def _rounding(self, node: exp.Expr, parts: Sequence[Part]) -> tuple[Part, ...]:
-        """What a floating point aggregate depends on besides its arguments: an explicit order of the query or of a
-        view."""
+        """Return what a floating point aggregate depends on besides its arguments.
+
+        This is an explicit order of the query or of a view.
+        """
         exact = isinstance(node, (exp.Sum, exp.Avg)) and any(is_exact(type_of(part)) for part in parts)
         a_list = isinstance(node, (exp.ArrayAgg, exp.ArrayUniqueAgg))  # sorted at once, or non-deterministic anyway
         if exact or a_list or is_orderless(node) or self.scope.provenance is None:
@@ -174,7 +178,7 @@ class _Expression:
         return self._logic(node) or self._function(node)
 
     def _logic(self, node: exp.Expr) -> Value | None:
-        """AND, OR, comparisons, arithmetic, CASE and their spellings."""
+        """Return the value of AND, OR, comparisons, arithmetic, CASE and their spellings, or None."""
         match node:
             case exp.And():
                 return rules.conjunction([self.value(operand) for operand in node.flatten()])
@@ -228,12 +232,11 @@ class _Expression:
         return self._plain(node)
 
     def _plain(self, node: exp.Expr) -> Value:
-        """An operation with only one spelling."""
         parts = (*self._parts(node), *node.meta.get(NAMES, ()))
         return Term("aggregate", (_name(node), *parts)) if folds_rows(node) else Term(_name(node), parts)
 
     def _aggregate_with_clause(self, node: exp.Expr) -> Value:
-        """An aggregate with FILTER or WITHIN GROUP, which refer to the ungrouped rows."""
+        """Return an aggregate with FILTER or WITHIN GROUP, which refer to the ungrouped rows."""
         whole = self.value(node.this)
         clause = self.value(node.expression.this if isinstance(node, exp.Filter) else node.expression)
         if not isinstance(whole, Term) or whole.op != "aggregate":
@@ -264,7 +267,7 @@ class _Expression:
         return rules.choice([case], self.value(otherwise) if otherwise else rules.NULL)
 
     def _parts(self, node: exp.Expr) -> tuple[Part, ...]:
-        """All arguments of a node by name; types and units as text."""
+        """Return all arguments of a node by name, with types and units as text."""
         parts: list[Part] = []
         for key, argument in sorted(node.args.items()):
             if argument is None or argument is False or argument == []:
@@ -290,7 +293,7 @@ class _Expression:
         return [self.value(argument)]
 
     def _star(self, star: exp.Expr, of: exp.Expr) -> list[Part]:
-        """`*` or `a.*` inside a function: every column, each with its name.
+        """Return every column with its name, for `*` or `a.*` inside a function.
 
         A struct's fields keep the case in which the query writes the names, so the query must contain no capital
         letters.
@@ -346,7 +349,7 @@ class _Expression:
         return Term("window", (self._window_function(node.this), partition, ordered, frame, ROWS))
 
     def _window_function(self, node: exp.Expr) -> Value:
-        """The function of a window, which does not aggregate rows of the query."""
+        """Return the function of a window, which does not aggregate rows of the query."""
         if isinstance(node, (exp.IgnoreNulls, exp.RespectNulls)):
             return Term(type(node).__name__, (self._window_function(node.this),))
         if isinstance(node, exp.Filter):
@@ -379,14 +382,14 @@ class _Expression:
 
 
 def encode_case(field: str) -> str:
-    """A field's name in lower case with a suffix that encodes its capitals: keys of maps are case-sensitive."""
+    """Return a field's name in lower case with a suffix for its capitals: keys of maps are case-sensitive."""
     if field == field.lower():
         return field
     return f"{field.lower()}${''.join('1' if letter.isupper() else '0' for letter in field)}"
 
 
 def place_windows(value: Part, block: Block) -> Part:
-    """The value with this block as the rows of its windows."""
+    """Return the value with this block as the rows of its windows."""
     if not isinstance(value, Term):
         return value
     if value.op == "window" and value.parts[-1] == ROWS:
@@ -399,12 +402,12 @@ def place_windows(value: Part, block: Block) -> Part:
 
 
 def has_op(value: Part, *ops: str) -> bool:
-    """True if an operation occurs in the value, subqueries excluded."""
+    """Return True if an operation occurs in the value outside of subqueries."""
     return isinstance(value, Term) and (value.op in ops or any(has_op(part, *ops) for part in value.parts))
 
 
 def _canonical_function(node: exp.Expr) -> exp.Expr:
-    """The function under the first of its several names."""
+    """Return the function under the first of its several names."""
     if isinstance(node, exp.StddevSamp):
         return exp.Stddev(this=node.this.copy())
     if isinstance(node, exp.Any) and not isinstance(node.this, exp.Query):
@@ -415,8 +418,11 @@ def _canonical_function(node: exp.Expr) -> exp.Expr:
 
 
 def has_other_precedence(node: exp.Expr) -> bool:
-    """True where Spark's operator precedence differs from the parser's: `||` next to `+`, different bit operators,
-    and a comparison of a comparison, without parentheses; and `-1::STRING`, where the sign belongs to the number."""
+    """Return True if Spark's operator precedence differs from the parser's.
+
+    This is so without parentheses for `||` next to `+`, for different bit operators, and for a comparison of a
+    comparison. It is also so for `-1::STRING`, where the sign belongs to the number.
+    """
     if isinstance(node, exp.Neg):
         return _is_cast_number(node.this)
     operands = [
@@ -454,7 +460,7 @@ def _number(text: str) -> Term:
 
 
 def _name(node: exp.Expr) -> str:
-    """The name of an operation; that of an anonymous function in lower case."""
+    """Return the name of an operation, in lower case for an anonymous function."""
     if isinstance(node, exp.Anonymous):
         return f"call {node.name.lower()}"
     if is_unknown(node):
@@ -463,14 +469,14 @@ def _name(node: exp.Expr) -> str:
 
 
 def _counts_rows(node: exp.Count) -> bool:
-    """True for COUNT(*) and COUNT(1), which count every row."""
+    """Return True for COUNT(*) and COUNT(1), which count every row."""
     if node.expressions:
         return False
     return isinstance(node.this, exp.Literal) or (isinstance(node.this, exp.Star) and is_star_of_count(node.this))
 
 
 def _resolve_window(node: exp.Window, named: exp.Expr) -> exp.Window:
-    """The window of `OVER name`, around the same function."""
+    """Return the window of `OVER name`, around the same function."""
     if named.args.get("alias"):
         raise Opaque("a window that is based on another one")
     window = exp.Window()
@@ -481,13 +487,13 @@ def _resolve_window(node: exp.Window, named: exp.Expr) -> exp.Window:
 
 
 def _is_default(spec: exp.Expr) -> bool:
-    """True for RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW, the default frame with ORDER BY."""
+    """Return True for RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW, the default frame with ORDER BY."""
     bounds = (spec.args.get("kind"), spec.args.get("start"), spec.args.get("start_side"), spec.args.get("end"))
     return bounds == ("RANGE", "UNBOUNDED", "PRECEDING", "CURRENT ROW") and not spec.args.get("exclude")
 
 
 def _quote(node: exp.Expr) -> str:
-    """The start of an expression's text, without backticks: a reason shows it between two. Only words: never fails."""
+    """Return the start of an expression's text for a message that puts it between backticks; never fail."""
     try:
         text = node.sql("spark", unsupported_level=ErrorLevel.IGNORE, comments=False)
     except ValueError:  # an expression that has no text of its own

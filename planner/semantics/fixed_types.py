@@ -1,4 +1,4 @@
-"""Functions that return one type whatever their arguments are, in Spark 3.4 to 4.1 and under every setting."""
+"""Functions that return one type for any arguments, in Spark 3.4 to 4.1 and under every setting."""
 
 from __future__ import annotations
 

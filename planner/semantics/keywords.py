@@ -24,13 +24,15 @@ _TOKENS = (
     TokenType.CURRENT_USER, TokenType.CURRENT_ROLE, TokenType.CURRENT_CATALOG, TokenType.SESSION_USER,
     TokenType.LOCALTIME, TokenType.LOCALTIMESTAMP,
 )  # fmt: skip
-# clauses whose names are the outputs' first
+# clauses whose names refer to outputs first
 _BEHIND_OUTPUTS = (exp.Having, exp.Qualify, exp.Order, exp.Sort, exp.Cluster, exp.Distribute)
 
 
 def bare_as_columns(tokens: Sequence[Token]) -> list[Token]:
-    """The tokens with `current_date` as a name where no parenthesis follows: the parser would call the function, even
-    beside a column of that name."""
+    """Return the tokens with `current_date` as a name if no parenthesis follows.
+
+    The parser would call the function, even beside a column of that name.
+    """
     return [
         Token(TokenType.VAR, token.text, token.line, token.col, token.start, token.end, token.comments)
         if token.token_type in _TOKENS and (after is None or after.token_type is not TokenType.L_PAREN)
@@ -41,14 +43,13 @@ def bare_as_columns(tokens: Sequence[Token]) -> list[Token]:
 
 
 def is_keyword(node: exp.Expr) -> bool:
-    """True for a bare name that calls a function unless a column has that name."""
+    """Return True for a bare name that calls a function unless a column has that name."""
     is_bare = isinstance(node, exp.Column) and not node.table and isinstance(node.this, exp.Identifier)
     return is_bare and node.name.lower() in _FUNCTIONS
 
 
 def mistakes_keywords(tree: exp.Expr, schemas: Mapping[str, tuple[str, ...] | None]) -> bool:
-    """True if it is unknown whether a keyword is a column or a function. Elsewhere keywords that are no columns are
-    replaced by the functions."""
+    """Replace keywords that are no columns by functions; return True if one may be either."""
     names = _ColumnNames(tree, schemas)
     doubtful = False
     for node in [column for column in tree.find_all(exp.Column) if is_keyword(column)]:
@@ -60,7 +61,7 @@ def mistakes_keywords(tree: exp.Expr, schemas: Mapping[str, tuple[str, ...] | No
 
 
 class _ColumnNames:
-    """The names of the columns that the tables, CTEs and subqueries of a query have."""
+    """The names of the columns of a query's tables, CTEs and subqueries."""
 
     def __init__(self, tree: exp.Expr, schemas: Mapping[str, tuple[str, ...] | None]) -> None:
         self.schemas = schemas
@@ -70,8 +71,10 @@ class _ColumnNames:
         self.open: set[str] = set()  # CTEs whose columns are being looked for: a recursive one reads itself
 
     def has(self, node: exp.Expr) -> bool | None:
-        """True if a name is a column of the query around it, False if it is not, None in doubt. Neither an output nor
-        a column of an outer query takes precedence over the function."""
+        """Return True if a name is a column of the query around it, False if it is not, None in doubt.
+
+        Neither an output nor a column of an outer query takes precedence over the function.
+        """
         name, select = node.name.lower(), node.find_ancestor(exp.Select, exp.SetOperation)
         if not isinstance(select, exp.Select):
             return None
@@ -94,7 +97,7 @@ class _ColumnNames:
         return None if None in columns else False
 
     def _item_columns(self, item: exp.Expr) -> set[str] | None:
-        """The columns of a table, CTE, subquery or lateral; None if they are unknown."""
+        """Return the columns of a table, CTE, subquery or lateral, or None if they are unknown."""
         alias = item.args.get("alias")
         if item.args.get("pivots"):
             return None
@@ -141,14 +144,13 @@ class _ColumnNames:
 
 
 def _clause_of(node: exp.Expr, select: exp.Select) -> exp.Expr:
-    """The clause of a SELECT in which a node stands."""
     while node.parent is not None and node.parent is not select:
         node = node.parent
     return node
 
 
 def _items(select: exp.Select, clause: exp.Expr | None) -> list[exp.Expr]:
-    """What a SELECT reads, as far as the names of a clause may refer to it: ON to what stands before it."""
+    """Return the tables that names of a clause may refer to: in ON, only those up to its join."""
     first = select.args.get("from_")
     items = [first.this] if first and clause is not first else []
     for join in select.args.get("joins") or ():

@@ -1,4 +1,4 @@
-"""Rewrites a parsed query before its names are resolved, where sqlglot would resolve them differently than Spark."""
+"""Rewrite a parsed query before its names are resolved, where sqlglot would resolve them differently than Spark."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WRITTEN = "written"  # marks nodes of the original query, as against those that 
 
 
 def normalize_query(tree: exp.Expr) -> exp.Expr:
-    """The query with dates as parameters, and SEMI and ANTI joins as the equivalent EXISTS and NOT EXISTS."""
+    """Return the query with dates as parameters, and SEMI and ANTI joins as EXISTS and NOT EXISTS."""
     for column in list(tree.find_all(exp.Column)):  # sqlglot parses `@start_ds` as a column
         if column.name.startswith("@"):
             column.replace(exp.Parameter(this=exp.var(column.name[1:].lower())))
@@ -48,7 +48,7 @@ def normalize_query(tree: exp.Expr) -> exp.Expr:
 
 
 def join_catalogs(tree: exp.Expr) -> None:
-    """Let catalog and schema be one name, `lake.shop`: tables with and without a catalog are then resolved alike."""
+    """Merge catalog and schema into one name, `lake.shop`, so that all tables are resolved alike."""
     known = {table.catalog.lower() for table in tree.find_all(exp.Table)}
     for node in tree.find_all(exp.Table, exp.Column) if known - {""} else ():
         catalog, schema = node.args.get("catalog"), node.args.get("db")
@@ -58,7 +58,7 @@ def join_catalogs(tree: exp.Expr) -> None:
 
 
 def _is_compared(row: exp.Tuple) -> bool:
-    """True for a row of VALUES or a comparison, and a grouping set: there the names of its fields do not matter."""
+    """Return True for a row whose field names do not matter: of VALUES, a comparison or a grouping set."""
     around = row.parent
     while isinstance(around, (exp.Tuple, exp.Paren)):
         around = around.parent
@@ -66,12 +66,12 @@ def _is_compared(row: exp.Tuple) -> bool:
 
 
 def _field_name(value: exp.Expr) -> str:
-    """The name of a field of `(a, b AS c)`, which is a struct; '' where Spark numbers it."""
+    """Return the name of a field of `(a, b AS c)`, which is a struct, or '' if Spark numbers it."""
     return value.output_name if isinstance(value, (exp.Alias, exp.Column, exp.Dot)) else ""
 
 
 def _mark_fields(tree: exp.Expr) -> None:
-    """Keep the case of fields of structs and keys of maps; qualification lowers the case of names."""
+    """Preserve the case of fields of structs and keys of maps; qualification lowers the case of names."""
     for named in tree.find_all(exp.PropertyEQ, exp.ColumnDef):
         if isinstance(named.this, exp.Identifier):
             named.set(
@@ -94,7 +94,7 @@ def _mark_fields(tree: exp.Expr) -> None:
 
 
 def _around(column: exp.Expr) -> set[str]:
-    """The names of the tables in FROM of the queries around a column."""
+    """Return the names of the tables in FROM of the queries around a column."""
     names: set[str] = set()
     select = column.find_ancestor(exp.Select)
     while select is not None:
@@ -107,7 +107,7 @@ def _around(column: exp.Expr) -> set[str]:
 
 
 def misread(tree: exp.Expr) -> bool:
-    """True where sqlglot is known to resolve names differently than Spark.
+    """Return True if sqlglot is known to resolve names of the query differently than Spark.
 
     After a RIGHT or FULL JOIN, a further USING joins by the merged column. And in a correlated subquery, an unqualified
     name in WHERE or ON never refers to one of its own outputs.
@@ -116,7 +116,7 @@ def misread(tree: exp.Expr) -> bool:
 
 
 def pivots_joins(tree: exp.Expr) -> bool:
-    """True for `FROM a JOIN b PIVOT (...)`: to Spark it pivots all that stands before it, to sqlglot the last table."""
+    """Return True for `FROM a JOIN b PIVOT (...)`: Spark pivots the whole join, sqlglot only the last table."""
     joins = (join for select in tree.find_all(exp.Select) for join in select.args.get("joins") or ())
     return any(join.args.get("pivots") or join.this.args.get("pivots") for join in joins)
 
@@ -142,9 +142,11 @@ def _sees_itself(select: exp.Select) -> bool:
 
 
 def _resolve_having(select: exp.Select) -> None:
-    """Resolve an unqualified name in HAVING that is also an output: inside an aggregate it is the table's column,
-    outside it is the output, unless it is a GROUP BY key (measured on Spark 4.1). Only for one table, which can
-    qualify it."""
+    """Resolve an unqualified name in HAVING that is also an output.
+
+    Inside an aggregate it is the table's column. Outside it is the output, unless it is a GROUP BY key (measured on
+    Spark 4.1). This is done only for one table, which can qualify the name.
+    """
     having, clause = select.args.get("having"), select.args.get("from_")
     if having is None or clause is None or select.args.get("joins") or select.args.get("laterals"):
         return
@@ -164,7 +166,6 @@ def _resolve_having(select: exp.Select) -> None:
 
 
 def _qualify_names(value: exp.Expr, source: str) -> exp.Expr:
-    """The value with its unqualified names qualified by the table."""
     whole = exp.Paren(this=value)
     for column in list(whole.find_all(exp.Column)):
         if not column.table and not column.name.startswith("@"):
@@ -190,7 +191,7 @@ def _without_semi_joins(select: exp.Select) -> None:
 
 
 def _semi_condition(join: exp.Join, left: exp.Expr | None) -> exp.Expr | None:
-    """The condition of ON, or of USING if there is one table on the left; None if it is ambiguous."""
+    """Return the condition of ON, or of USING if there is one table on the left; None if it is ambiguous."""
     if join.args.get("on"):
         on: exp.Expr = join.args["on"]
         return on.copy() if all(column.table for column in on.find_all(exp.Column)) else None
@@ -202,8 +203,10 @@ def _semi_condition(join: exp.Join, left: exp.Expr | None) -> exp.Expr | None:
 
 
 def captures(tree: exp.Expr, schemas: Mapping[str, tuple[str, ...] | None]) -> bool:
-    """True if an alias has the name of some table's column and HAVING or QUALIFY uses it unqualified: Spark and sqlglot
-    resolve such a name differently, so the query is not analysed."""
+    """Return True if an alias is also a column's name, and HAVING or QUALIFY uses it unqualified.
+
+    Spark and sqlglot resolve such a name differently, so the query is not analysed.
+    """
     derived = (
         name.lower()
         for query in tree.find_all(exp.Query)

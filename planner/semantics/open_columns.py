@@ -1,7 +1,8 @@
-"""Queries over tables that may have more columns than are declared: which of them mean only what is declared.
+"""Queries over tables that may have undeclared columns: find those that mean only declared ones.
 
-A column stands for all that are not declared. A query whose rows and outputs do not need it means the same whatever
-the table has; one that takes columns by their place, or a name that may be such a column's, cannot be followed.
+One column represents all undeclared ones. A query whose rows and outputs do not need it has the same meaning with any
+columns of the table. A query that takes columns by their position, or names a possible undeclared column, cannot be
+followed.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ MORE = "mergeplan columns that are not declared"
 
 
 def add_open_columns(tree: exp.Expr, parents: Mapping[str, Parent]) -> dict[str, Parent] | None:
-    """Return what a query reads with the columns that it names of open tables, and one for all others; None where it
-    cannot be said which columns it means."""
+    """Return the parents of a query with the columns that it names of open tables, and one for all others.
+
+    Return None if it is ambiguous which columns it means.
+    """
     opened = {name: parent for name, parent in parents.items() if parent.is_open}
     if not opened:
         return dict(parents)
@@ -60,8 +63,10 @@ def _is_plain_star(node: exp.Expr) -> bool:
 
 
 def _may_capture(tree: exp.Expr, declared: set[str]) -> bool:
-    """Return True if a bare name may be a column that is not declared, and otherwise an alias, a column of an outer
-    query or a function."""
+    """Return True if a bare name may be an undeclared column or something else.
+
+    It may also be an alias, a column of an outer query or a function.
+    """
     for column in tree.find_all(exp.Column):
         name, select = column.name.lower(), column.find_ancestor(exp.Select)
         if column.table or name in declared or not isinstance(column.this, exp.Identifier) or select is None:
@@ -75,7 +80,7 @@ def _may_capture(tree: exp.Expr, declared: set[str]) -> bool:
 
 
 def _is_in_expression(select: exp.Expr) -> bool:
-    """Return True for a query that stands in an expression, where names of the outer query may be meant."""
+    """Return True for a query in an expression, where names may refer to the outer query."""
     node: exp.Expr | None = select
     while node is not None:
         parent = node.parent
@@ -90,7 +95,10 @@ def _is_in_expression(select: exp.Expr) -> bool:
 def _find_undeclared_names(
     tree: exp.Expr, parents: Mapping[str, Parent], opened: Mapping[str, Parent]
 ) -> dict[str, set[str]] | None:
-    """Return the columns that a query names and no table is known to have, by open table; None where several may."""
+    """Return the columns that a query names and no table is known to have, by open table.
+
+    Return None if several tables may have one of them.
+    """
     places: dict[str, set[str]] = {}
     for table in tree.find_all(exp.Table):
         name = f"{table.db}.{table.name}".lower() if table.db else table.name.lower()

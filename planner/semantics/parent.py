@@ -1,6 +1,6 @@
-"""What a query's analysis sees of a table that it reads: only what the query can mean.
+"""The parts of a table that a query's analysis depends on: only those that the query can mean.
 
-A column that no name in the query can mean changes nothing, so a parent that gains one makes no query anew.
+A column that no name in the query can mean changes nothing: a parent that gains one causes no new analysis.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ from mergeplan.planner.semantics.query.unique import Keys
 
 @dataclass(frozen=True)
 class Parent:
-    """What is known of a table that a query reads: its columns, None if unknown; `volatile` are non-deterministic
-    columns of a view, which may differ each time they are read."""
+    """The known properties of a table that a query reads: its columns, None if unknown.
+
+    `volatile` are non-deterministic columns of a view, which may differ each time they are read.
+    """
 
     columns: tuple[str, ...] | None
     volatile: frozenset[str] = frozenset()
@@ -23,14 +25,14 @@ class Parent:
     types: tuple[tuple[str, str], ...] = ()  # of the columns with a known type
     keys: Keys = ()  # each identifies a row, by the query of the model
     audited: Keys = ()  # each identifies a row, by the audits of the model
-    stated: tuple[str, ...] = ()  # columns whose type its query gives them: nobody has only declared it
+    stated: tuple[str, ...] = ()  # columns whose type comes from its query, not only from a declaration
     is_open: bool = False  # the table may have other columns besides
 
 
 def narrow(sql: str, parents: Mapping[str, Parent]) -> dict[str, Parent]:
-    """The parents with only those columns that a query without stars can mean, and one if it can mean none.
+    """Return the parents with only those columns that a query without stars can mean, or one column if none.
 
-    A name counts as soon as its letters stand anywhere in the text, so that no parsing can miss it.
+    A name counts as soon as its letters are anywhere in the text, so that no parsing can miss it.
     """
     text = sql.lower()
     return {name: _narrow_parent(text, parent) for name, parent in parents.items()}
@@ -50,12 +52,12 @@ def _narrow_parent(text: str, parent: Parent) -> Parent:
 
 
 def can_mean(text: str, column: str) -> bool:
-    """True if a text in lower case may name a column: a name that can be written in several ways always counts."""
+    """Return True if a text in lower case may name a column; a name with several spellings always counts."""
     return column in text or not column.isascii() or "`" in column or column != column.lower()
 
 
 def narrow_digests(parents: Mapping[str, TableDigest], columns: Callable[[str], frozenset[str] | None]) -> list[str]:
-    """The digests of parents as texts, in one order; of the columns those only that a query can mean, None: all."""
+    """Return the digests of parents as texts, in one order, of all columns (None) or those that a query can mean."""
     texts: list[str] = []
     for name in sorted(parents):
         named, table = columns(name), parents[name]

@@ -1,5 +1,4 @@
-"""The Spark type of what an operation returns, where the types of its operands decide it in every version and under
-every setting."""
+"""The Spark type of an operation's result, if the types of its operands decide it in every version and setting."""
 
 from __future__ import annotations
 
@@ -35,24 +34,24 @@ _OF_DECIMALS = {"Add": decimal_sum, "Sub": decimal_sum, "Mul": decimal_product}
 _UNCHANGED = frozenset(("Neg", "Abs"))
 _ROUNDS = frozenset(("Round", "call bround"))
 _UP_OR_DOWN = frozenset(("Ceil", "Floor"))
-# units of which an interval has no part of a day
+# units of intervals that contain no part of a day
 _DAYS = frozenset("DAY DAYS WEEK WEEKS MONTH MONTHS YEAR YEARS".split())
 
 
 def is_of_alike(type_: str | None) -> bool:
-    """True for a type of which equal values look alike, so that a sorted list of them is one list."""
+    """Return True for a type whose equal values look alike, so that a sorted list of them is unique."""
     return type_ is not None and (type_ in PLAIN or type_ in _MOMENTS or type_.startswith("decimal"))
 
 
 def is_null(value: Part) -> bool:
-    """True for the literal NULL, which is of any type."""
+    """Return True for the literal NULL, which is of any type."""
     return isinstance(value, Term) and value.op == "NULL"
 
 
 def common_type(types: Iterable[str | None]) -> str | None:
-    """The type to which Spark brings values of several types that become one column; None where it is not certain.
+    """Return the type that Spark uses for values of several types in one column, or None if it is uncertain.
 
-    Of others than these Spark merges more than their names, or decides by its settings.
+    For other types, Spark merges more than their names, or decides by its settings.
     """
     different = set(types)
     if len(different) == 1:
@@ -62,7 +61,7 @@ def common_type(types: Iterable[str | None]) -> str | None:
 
 
 def _common_number(types: set[str | None]) -> str | None:
-    """The type of numbers of several types; a float beside others than a float is another one by setting."""
+    """Return the type of numbers of several types; a float beside other types depends on a setting."""
     if types <= {*WHOLE}:
         return max((type_ for type_ in types if type_), key=WHOLE.index)
     if "double" in types:
@@ -71,7 +70,7 @@ def _common_number(types: set[str | None]) -> str | None:
 
 
 def result_type(term: Term, type_of: TypeOf) -> str | None:
-    """The type of an operation's result, by the types of its operands."""
+    """Return the type of an operation's result, by the types of its operands."""
     if term.op == "case":
         return _common([*term.parts[1:-1:2], term.parts[-1]], type_of)
     if term.op in ("aggregate", "window function") and term.parts:
@@ -90,7 +89,6 @@ def result_type(term: Term, type_of: TypeOf) -> str | None:
 
 
 def _operation_type(term: Term, values: list[Part], type_of: TypeOf) -> str | None:
-    """The type of an operator or a function of one row, by those of its values."""
     types = [type_of(value) for value in values]
     if term.op in _OF_ALL:
         return _common(values, type_of)
@@ -111,7 +109,7 @@ def _operation_type(term: Term, values: list[Part], type_of: TypeOf) -> str | No
 
 
 def _quotient_type(types: list[str | None]) -> str | None:
-    """The type of a division, which is of doubles where no decimal is divided by another one or by whole numbers."""
+    """Return the type of a division: double, unless a decimal is divided by a decimal or a whole number."""
     is_double = set(types) <= _NUMBERS or ("double" in types and common_type(types) == "double")
     return "double" if types and is_double else None
 
@@ -122,7 +120,7 @@ def _arithmetic_type(operator: str, values: list[Part], types: list[str | None])
         return common
     if len(values) != 2:
         return None
-    # beside a decimal, a literal 3 is a decimal of one digit; a setting makes it one of ten
+    # beside a decimal, a literal 3 is a decimal of one digit, or of ten by a setting
     has_literal = any(isinstance(value, Term) and value.op == "int" for value in values)
     if read_decimal(common):
         return _OF_DECIMALS[operator](types) if operator in _OF_DECIMALS and not has_literal else None
@@ -130,7 +128,7 @@ def _arithmetic_type(operator: str, values: list[Part], types: list[str | None])
 
 
 def _shift_type(operator: str, values: list[Part], types: list[str | None]) -> str | None:
-    """The type of a day or a moment that is moved by an interval, or by a number of days."""
+    """Return the type of a day or a moment that is moved by an interval, or by a number of days."""
     if operator not in ("Add", "Sub"):
         return None
     (type_, by), amount = types, values[1]
@@ -141,7 +139,7 @@ def _shift_type(operator: str, values: list[Part], types: list[str | None]) -> s
 
 
 def _round_type(term: Term, type_of: TypeOf) -> str | None:
-    """The type of ROUND, and of CEIL and FLOOR to a whole number; a decimal is another one by its digits."""
+    """Return the type of ROUND, and of CEIL and FLOOR to a whole number; for a decimal it depends on its digits."""
     named = arguments(term.parts)
     numbers = named.get("this") or named.get("expressions") or [""]
     type_ = type_of(numbers[0])
@@ -151,7 +149,7 @@ def _round_type(term: Term, type_of: TypeOf) -> str | None:
 
 
 def arguments(parts: Iterable[Part]) -> Mapping[str, list[Part]]:
-    """The arguments of a function by name, from the parts of its term."""
+    """Return the arguments of a function by name, from the parts of its term."""
     named: dict[str, list[Part]] = {}
     name = ""
     for part in parts:
@@ -162,12 +160,11 @@ def arguments(parts: Iterable[Part]) -> Mapping[str, list[Part]]:
             name = part
             named[name] = []
         else:
-            break  # what follows the arguments
+            break  # the arguments end here
     return named
 
 
 def _function_type(name: str, named: Mapping[str, list[Part]], type_of: TypeOf) -> str | None:
-    """The type of an aggregate, or of a function of a window."""
     if name in AGGREGATES:
         return AGGREGATES[name]
     picked = named.get("this") or [""]
@@ -194,7 +191,10 @@ def _common(values: Iterable[Part], type_of: TypeOf) -> str | None:
 
 
 def _is_of_string(term: Term, type_of: TypeOf) -> bool:
-    """True for a function of a string, which for other types would return other ones, beside values of no collation."""
+    """Return True for a function that takes a string here and has no operand with a collation.
+
+    For other types it would return another type.
+    """
     this = arguments(term.parts).get("this") or [""]
     types = [type_of(part) for part in term.parts if not isinstance(part, str)]
     return type_of(this[0]) == "string" and all(type_ in _FLOATS or is_of_alike(type_) for type_ in types)

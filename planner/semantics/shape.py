@@ -1,7 +1,7 @@
-"""What can be proved about a query: its `Shape`, and what that was read from.
+"""The provable properties of a query: its `Shape`, and the source of the shape.
 
-If nothing can, `known` is False, and callers must assume that every column of every parent matters: a wrong "it does
-not read that" would leave wrong rows in prod.
+If nothing can be proved, `known` is False, and callers must assume that every column of every parent matters. A wrong
+"it does not read that" would leave wrong rows in prod.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from mergeplan.planner.semantics.shape_memory import ShapeMemory
 
 @dataclass(frozen=True)
 class Reads:
-    """What a query reads of one parent: `rows` in FROM, WHERE and the like; `outputs` in computing a column."""
+    """The columns that a query reads of one parent: `rows` in FROM, WHERE and the like; `outputs` for a column."""
 
     rows: frozenset[str] = frozenset()
     outputs: Mapping[str, frozenset[str]] = field(default_factory=dict)
@@ -37,8 +37,8 @@ class Shape:
     known: bool
     text: str
     columns: tuple[str, ...] | None
-    own: TableDigest | None = None  # whatever the tables hold; None if its columns cannot be followed
-    stated: tuple[tuple[str, str], ...] = ()  # of the columns whose type the query itself says
+    own: TableDigest | None = None  # for any rows of the tables; None if its columns cannot be followed
+    stated: tuple[tuple[str, str], ...] = ()  # of the columns whose type comes from the query itself
     way: tuple[str, ...] = ()  # its written form, which decides the order of a view's rows, and the tables in it
     has_order: bool = False
     frame: Mapping[str, str] = field(default_factory=dict)  # clause -> digest
@@ -60,11 +60,11 @@ class Shape:
 
     @property
     def relation(self) -> Relation | None:
-        """Its algebra, None if its columns cannot be followed; analysed anew where the shape was remembered."""
+        """Its algebra, None if its columns cannot be followed; analysed again if the shape was remembered."""
         return self.source.analyse() if self.own and self.source else None
 
     def compute_digest(self, parents: Mapping[str, TableDigest]) -> TableDigest:
-        """The digests of the query over parents with these digests."""
+        """Return the digests of the query over parents with these digests."""
         source = self.source if self.own else None
         known = source.recall_digest(parents) if source else None
         if known is None:
@@ -76,7 +76,7 @@ class Shape:
         return known
 
     def _relation_digest(self, parents: Mapping[str, TableDigest]) -> TableDigest | None:
-        """The digests by its algebra; None without one, and where the stack is too deep by now to follow it again."""
+        """Return the digests by its algebra, or None without one or if the stack is too deep to follow it again."""
         with suppress(RecursionError):
             digests, relation = Digests(parents), self.relation
             if relation is not None:
@@ -85,8 +85,7 @@ class Shape:
         return None
 
     def _text_digest(self, parents: Mapping[str, TableDigest]) -> TableDigest:
-        """The digests of what is not translated: everything that the parents hold counts, so that any change of theirs
-        is a change here."""
+        """Return the digests of an untranslated query: any change of its parents is a change of it."""
         digests = Digests(parents)
         whole = [
             part
@@ -100,7 +99,7 @@ class Shape:
 
     @property
     def order(self) -> str:
-        """The order in which it is written to return its rows, whatever it reads."""
+        """The written form that decides the order of its rows, whatever it reads."""
         return self._order({}, Digests())
 
     def _order(self, parents: Mapping[str, TableDigest], digests: Digests) -> str:
@@ -112,9 +111,9 @@ class Shape:
 
 
 def close_over_itself(held: TableDigest, own: Reads | None) -> TableDigest:
-    """Return what a table holds whose batches read it, given what one batch means over the table as it was before.
+    """Return the digests of a table whose batches read it, by those of one batch over the table before it.
 
-    Rows and columns that are made from columns of the table are what they were if these are, too.
+    Rows and columns that are computed from columns of the table are unchanged if these are unchanged too.
     """
     if own is None:
         return held
@@ -130,7 +129,7 @@ def close_over_itself(held: TableDigest, own: Reads | None) -> TableDigest:
 
 
 def expand_own_columns(own: Reads, columns: frozenset[str]) -> frozenset[str]:
-    """Return the columns of a model's own table that these are made from, batch after batch, with themselves."""
+    """Return the columns of a model's own table that these are computed from over all batches, including them."""
     names, waiting = set[str](), [*columns]
     while waiting:
         name = waiting.pop()
@@ -142,9 +141,9 @@ def expand_own_columns(own: Reads, columns: frozenset[str]) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Source:
-    """What a shape was read from: the query, the parents as far as it can mean them, and where shapes are remembered.
+    """The source of a shape: the query, its parents as far as it can mean them, and the memory for shapes.
 
-    `analyse` reads its algebra, None where that cannot be followed.
+    `analyse` returns its algebra, or None if it cannot be followed.
     """
 
     sql: str
@@ -155,15 +154,15 @@ class Source:
     analyse: Callable[[], Relation | None] = field(compare=False, repr=False)
 
     def recall_digest(self, parents: Mapping[str, TableDigest]) -> TableDigest | None:
-        """The digests over parents with these digests, if they are remembered."""
+        """Return the digests over parents with these digests, if they are remembered."""
         return self.memory.recall(TableDigest, self.digest_key(parents))
 
     def remember_digest(self, parents: Mapping[str, TableDigest], known: TableDigest) -> None:
-        """Keep the digests over parents with these digests."""
+        """Store the digests over parents with these digests."""
         self.memory.remember(self.digest_key(parents), known)
 
     def digest_key(self, parents: Mapping[str, TableDigest]) -> str:
-        """The key of all that the digests over parents with these digests follow from."""
+        """Return the key of all inputs of the digests over parents with these digests."""
         text = self.sql.lower()
 
         def named(name: str) -> frozenset[str] | None:

@@ -1,7 +1,7 @@
-"""Shapes and digests of queries that were analysed before, found by all that they follow from.
+"""Shapes and digests of queries that were analysed before, found by all their inputs.
 
-A key is a digest of the query's text, of what the query can mean of its parents (`parent`), and of the code that reads
-it. The values are data, and one that cannot be read is computed again.
+A key is a digest of the query's text, of the properties of its parents that it can mean (`parent`), and of the code
+that reads it. The values are data, and one that cannot be read is computed again.
 """
 
 from __future__ import annotations
@@ -21,32 +21,32 @@ class Texts(Protocol):
     """Texts by key that outlive this process; a key that is unknown has none."""
 
     def get(self, key: str) -> str | None:
-        """The text of a key."""
+        """Return the text of a key, or None."""
 
     def put(self, key: str, text: str) -> None:
-        """Keep a text, at the latest when the plan is made."""
+        """Store a text, at the latest when the plan is made."""
 
 
 class NoTexts:
-    """Nothing is kept beyond this process."""
+    """A store that keeps nothing beyond this process."""
 
     def get(self, key: str) -> str | None:
-        """None."""
+        """Return None."""
         return None
 
     def put(self, key: str, text: str) -> None:
-        """Keep nothing."""
+        """Store nothing."""
 
 
 @dataclass(frozen=True)
 class ShapeMemory:
-    """What was analysed before; `version` is that of the code that analyses."""
+    """The results of earlier analyses; `version` is that of the analysing code."""
 
     texts: Texts = field(default_factory=NoTexts)
     version: str = ""
 
     def recall(self, kind: type[T], key: str) -> T | None:
-        """The value that was remembered for a key; what cannot be read is as if it were not there."""
+        """Return the value that was remembered for a key, or None if there is none that can be read."""
         text = self.texts.get(key)
         if text is not None:
             with suppress(ValueError, TypeError, KeyError, AttributeError):
@@ -54,12 +54,12 @@ class ShapeMemory:
         return None
 
     def remember(self, key: str, value: object) -> None:
-        """Keep a value for a key."""
+        """Store a value for a key."""
         data: Json = encode_json(value)
         self.texts.put(key, json.dumps(data, separators=(",", ":")))
 
     def key(self, *parts: str) -> str:
-        """The key of what follows from these texts, and from the code that reads them."""
+        """Return the key of a result that follows from these texts and from the code that reads them."""
         return digest("shape", self.version, *parts)
 
 

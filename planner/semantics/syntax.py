@@ -6,21 +6,21 @@ from sqlglot import exp
 
 
 def alias_columns(node: exp.Expr) -> list[exp.Expr]:
-    """The names that `AS t(a, b)` gives to columns."""
+    """Return the names that `AS t(a, b)` gives to columns."""
     alias = node.args.get("alias")
     return list(alias.args.get("columns") or ()) if isinstance(alias, exp.TableAlias) else []
 
 
 def clause_keys(node: exp.Expr) -> list[str]:
-    """The keys of the clauses that a node has."""
+    """Return the keys of the clauses that a node has."""
     return [key for key, value in node.args.items() if value]
 
 
 def has(node: exp.Expr, *keys: str) -> bool:
-    """True if the node has one of these clauses."""
+    """Return True if the node has one of these clauses."""
     return any(node.args.get(key) for key in keys)
 
 
 def is_star_of_count(star: exp.Star) -> bool:
-    """True for the `*` of COUNT(*), which reads no column; `COUNT(* EXCEPT (a))` counts rows without a NULL."""
+    """Return True for the `*` of COUNT(*), which reads no column; `COUNT(* EXCEPT (a))` counts rows without a NULL."""
     return isinstance(star.parent, exp.Count) and not has(star, "except_")

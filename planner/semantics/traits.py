@@ -1,4 +1,4 @@
-"""What can be said of a query by its text, without what it reads."""
+"""Properties of a query that follow from its text alone, without its parents."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from mergeplan.planner.semantics.syntax import is_star_of_count
 
 @dataclass(frozen=True)
 class Traits:
-    """A query by its text alone. The defaults hold of a text that cannot be parsed.
+    """The properties of a query by its text alone. The defaults apply to a text that cannot be parsed.
 
-    `unnamed`: it may mean columns that it does not name; `by_order`: it may take rows by an order that leaves ties, so
-    that the keys of what it reads decide its rows; `columns`: those that it names, of whatever table.
+    `unnamed`: it may mean columns that it does not name. `by_order`: it may take rows by an order that leaves ties, so
+    that the keys of its parents decide its rows. `columns`: those that it names, of any table.
     """
 
     unnamed: bool = True
@@ -26,7 +26,7 @@ class Traits:
 
 
 def traits_of(sql: str, memory: ShapeMemory) -> Traits:
-    """The traits of a Spark query."""
+    """Return the traits of a Spark query."""
     key = memory.key("traits", sql)
     known = memory.recall(Traits, key)
     if known is None:
@@ -46,12 +46,12 @@ def _read_traits(sql: str) -> Traits:
 
 
 def takes_rows_by_order(tree: exp.Expr) -> bool:
-    """True if something in a query takes rows by an order in which they may have ties."""
+    """Return True if the query takes rows by an order in which they may have ties."""
     return tree.find(exp.Window, exp.ArgMax, exp.ArgMin) is not None
 
 
 def names_all_columns(tree: exp.Expr) -> bool:
-    """True if a query may mean a column of its tables without naming it.
+    """Return True if a query may mean a column of its tables without naming it.
 
     A star does (COUNT(*) does not), and so do NATURAL JOIN, PIVOT, UNPIVOT, TABLESAMPLE, new names for all columns of a
     table (`t AS a (x, y)`), a table outside FROM and JOIN, a name made by IDENTIFIER(), and the name of a whole table

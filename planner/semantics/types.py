@@ -16,7 +16,7 @@ _SPELLED = {"integer": "int", "long": "bigint", "text": "string"}
 
 
 def type_of(value: Part) -> str | None:
-    """The type as Spark writes it, in lower case; None when it is not known."""
+    """Return the type as Spark writes it, in lower case, or None if it is unknown."""
     if isinstance(value, Ref):
         known = None if value.inner is ROW else value.source.column_type(value.inner)
         return None if known == COLLATED else known
@@ -35,21 +35,25 @@ def type_of(value: Part) -> str | None:
 
 @lru_cache(maxsize=8192)
 def _result_type(operation: Term) -> str | None:
-    """The type of what is made of values that the query itself gives a type: a computed type is certain."""
+    """Return the type of an operation over values whose type comes from the query: a computed type is certain."""
     return result_type(operation, explicit_type)
 
 
 @lru_cache(maxsize=8192)
 def _is_string(concatenation: Term) -> bool:
-    """True for a concatenation that the query itself gives a string: what stands beside it is cast to one, and the
-    result has the collation of its parts."""
+    """Return True for a concatenation with a string from the query itself and without collations.
+
+    Values beside a string are cast to one, and the result has the collation of its parts.
+    """
     strings = any(explicit_type(part) == "string" for part in concatenation.parts)
     return strings and not any(map(is_collated, concatenation.parts))
 
 
 def explicit_type(value: Part) -> str | None:
-    """The type that the query itself gives a value, by a cast or the like; what is only declared of a table does not
-    count."""
+    """Return the type that the query itself gives a value, by a cast or the like, or None.
+
+    The declared type of a table's column does not count.
+    """
     while isinstance(value, Ref) and isinstance(value.inner, (Term, Ref)):
         value = value.inner
     if isinstance(value, Ref):
@@ -60,29 +64,29 @@ def explicit_type(value: Part) -> str | None:
 
 
 def are_of_one_type(values: Iterable[Part]) -> bool:
-    """True when all are known to be of the same type."""
+    """Return True if all are known to be of the same type."""
     types = {type_of(value) for value in values}
     return len(types) == 1 and None not in types
 
 
 def reader_type(value: Part) -> str | None:
-    """The type of a column for its readers: if it is unknown, whether it may have a collation."""
+    """Return the type of a column for its readers or, if it is unknown, whether it may have a collation."""
     return type_of(value) or (COLLATED if is_collated(value) else None)
 
 
 def certain_types(types: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return the types of columns without those of which only a collation is in question."""
+    """Return the types of columns, without unknown types that may have a collation."""
     return {name: type_ for name, type_ in types if type_ != COLLATED}
 
 
 def is_collation(type_: str | None) -> bool:
-    """True for a type with a collation under which equal strings may look different."""
+    """Return True for a type with a collation under which equal strings may look different."""
     return type_ is not None and any(name != "utf8_binary" for name in _COLLATION.findall(type_.lower()))
 
 
 @lru_cache(maxsize=8192)
 def is_collated(value: Part) -> bool:
-    """True for a value that may be, or contain, a string with a collation, where 'a' may equal 'A'."""
+    """Return True for a value that may be, or contain, a string with a collation, for which 'a' may equal 'A'."""
     if isinstance(value, Ref):
         return value.inner is not ROW and value.source.column_collated(value.inner)
     if isinstance(value, Relation):
@@ -105,11 +109,11 @@ def _texts(value: Term) -> Iterator[Part]:
 
 
 def is_exact(type_: str | None) -> bool:
-    """True for a type whose sums do not depend on the order of addition."""
+    """Return True for a type whose sums do not depend on the order of addition."""
     return type_ is not None and (type_ in WHOLE or type_.startswith("decimal"))
 
 
 def normalize_type(type_: str) -> str:
-    """The one spelling of a type's name."""
+    """Return the one spelling of a type's name."""
     lower = type_.strip().lower()
     return _SPELLED.get(lower, lower)

@@ -1,4 +1,4 @@
-"""The stars in the text of a query that stand for columns."""
+"""The stars in the text of a query that represent columns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mergeplan.planner.semantics.syntax import is_star_of_count
 
 @lru_cache(maxsize=1024)
 def has_star_over(sql: str, table: str) -> bool:
-    """True if a `*` of the query may stand for columns of the table; the one of COUNT(*) stands for none."""
+    """Return True if a `*` of the query may represent columns of the table; the one of COUNT(*) represents none."""
     if "*" not in sql:
         return False
     try:

@@ -15,8 +15,10 @@ from mergeplan.planner.session.workspace import Workspace
 
 
 def add_declaration_warnings(work: Workspace, plan: Plan) -> Plan:
-    """Return the plan with a warning for each external table that has other columns than are declared, where a query
-    reads it by `*` or the like."""
+    """Return the plan with a warning for each stale declaration of an external table.
+
+    It is stale if the table has other columns than declared and a query reads it by `*` or the like.
+    """
     return replace(plan, warnings=(*plan.warnings, *_find_stale_declarations(work)))
 
 

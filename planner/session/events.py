@@ -71,7 +71,7 @@ class Revised:
 
 @dataclass(frozen=True)
 class Warned:
-    """Something went wrong beside the plan, and stops nothing."""
+    """A problem outside the plan that stops nothing."""
 
     message: str
 
@@ -90,4 +90,4 @@ Emit = Callable[[Event], None]
 
 
 def silent(_event: Event) -> None:
-    """For whoever wants no events."""
+    """Ignore an event."""

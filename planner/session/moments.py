@@ -9,7 +9,7 @@ from mergeplan.planner.parsing.sql.dates import end_instant, instant
 
 
 def moment(text: str | None, now: datetime, *, end: bool = False) -> datetime | None:
-    """A date as a moment in UTC; a bare day as an end includes that day."""
+    """Parse a date as a moment in UTC; a bare day as an end includes that day. Raise RequestError if it is none."""
     if text is None:
         return None
     try:

@@ -18,10 +18,10 @@ def open(
     state_url: str | None = None,
     execution_time: str | None = None,
 ) -> Session:
-    """A session on the project in a folder; use it as a context manager, or `close` it.
+    """Return a session on the project in a folder; use it as a context manager, or `close` it.
 
-    What is left out is as `mergeplan` on the command line would have it: MERGEPLAN_STATE_URL, MERGEPLAN_HOME and the
-    project's config.yaml. With an `execution_time` every call plans and computes as if it were that moment.
+    Defaults are those of the command line: MERGEPLAN_STATE_URL, MERGEPLAN_HOME and the project's config.yaml. With an
+    `execution_time` every call plans and computes as if it were that moment.
     """
     settings = settings_of(os.environ, Path(folder), gateway)
     if state_url is not None:

@@ -19,7 +19,7 @@ from mergeplan.planner.session.workspace import Workspace
 
 
 class Reported:
-    """Events go to both: whoever shows them, and OpenLineage."""
+    """A listener that passes events to the caller's and to OpenLineage's."""
 
     def __init__(self, emit: Emit, listener: Listener | None = None) -> None:
         self._emit, self._listener = emit, listener
@@ -34,7 +34,7 @@ class Reported:
             self.tell(lambda listener: listener.event(event))
 
     def tell(self, say: Callable[[Listener], None]) -> None:
-        """Report to OpenLineage; a defect of ours in that is no reason to fail a plan."""
+        """Report to OpenLineage; a defect of the report does not fail the plan."""
         if self._listener is None or self.defect:
             return
         try:

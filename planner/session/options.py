@@ -25,7 +25,7 @@ CATEGORIES = {
 
 @dataclass(frozen=True)
 class PlanOptions:
-    """What is asked of a plan; it is kept with the plan, which can so be made again and compared.
+    """The options of a plan; they are stored with it, so that it can be made again and compared.
 
     Dates are texts such as `2026-01-31` or `3 days ago`; a selector is a name, a glob, `tag:x`, `+up`, `down+`.
     """
@@ -63,7 +63,7 @@ class PlanOptions:
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What is asked of a run."""
+    """The options of a run."""
 
     environment: str = PROD
     start: str | None = None  # compute from this day on only
@@ -130,7 +130,7 @@ class TestOptions:
 
 
 def details(texts: Iterable[str]) -> tuple[tuple[str, Detail], ...]:
-    """`counts` or SELECTOR=counts as rules in order; RequestError for what is no detail."""
+    """Parse `counts` or SELECTOR=counts as rules in order; raise RequestError for an unknown detail."""
     details_by_selector: list[tuple[str, Detail]] = []
     for text in texts:
         selector, _, word = text.rpartition("=")
@@ -142,7 +142,7 @@ def details(texts: Iterable[str]) -> tuple[tuple[str, Detail], ...]:
 
 
 def categories(texts: Iterable[str]) -> dict[str, str]:
-    """MODEL=CATEGORY as model -> category; RequestError for what is no category that can be given."""
+    """Parse MODEL=CATEGORY texts; raise RequestError for a category that cannot be given."""
     categories_by_model = {}
     for text in texts:
         model, equals, category = (part.strip().lower() for part in text.partition("="))
@@ -153,5 +153,4 @@ def categories(texts: Iterable[str]) -> dict[str, str]:
 
 
 def category_resets(options: PlanOptions) -> frozenset[str]:
-    """The models whose category a person no longer chooses."""
     return frozenset(model for model, category in options.categories.items() if category == RESET)

@@ -30,7 +30,7 @@ _BLANKS = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\"|`[^`]*`|\s
 
 @dataclass(frozen=True)
 class RenderFilling:
-    """What is filled in: the time, and the models whose queries stand in place of their names."""
+    """The options of rendering: the time, and the models that are inlined."""
 
     start: str | None = None
     end: str | None = None
@@ -39,7 +39,7 @@ class RenderFilling:
 
 @dataclass(frozen=True)
 class Rendering:
-    """A model, its time, and the models whose queries stand in place of their names."""
+    """A model, its time, and the models that are inlined."""
 
     model: Model
     interval: Interval | None
@@ -47,7 +47,7 @@ class Rendering:
 
 
 def find_rendering(work: Workspace, name: str, filling: RenderFilling) -> Rendering:
-    """The model of this name with what is filled in; RequestError when there is none, or the time is none."""
+    """Find the model of this name and fill in the options; raise RequestError for a wrong name or time."""
     models = work.project.models
     called = without_default(name.lower(), work.project.catalogs.default)
     model = models.get(called)
@@ -63,14 +63,14 @@ def find_rendering(work: Workspace, name: str, filling: RenderFilling) -> Render
 
 
 def render_query(work: Workspace, rendering: Rendering) -> str:
-    """The query as Spark would run it; RequestError for a model without one."""
+    """Return the query as Spark would run it; raise RequestError for a model without one."""
     if not rendering.model.sql:
         raise RequestError(f"`{rendering.model.name}` has no query: its kind is {rendering.model.kind}.")
     return render(rendering.model, {}, rendering.expanded, rendering.interval, work.now)
 
 
 def render_audits(work: Workspace, rendering: Rendering) -> Iterator[str]:
-    """The queries of the model's audits; RequestError for a model without any."""
+    """Yield the queries of the model's audits; raise RequestError for a model without any."""
     model = rendering.model
     options = AuditContext(work.project.audits, embedded=rendering.expanded, execution=work.now)
     if not model.audits:
@@ -80,14 +80,14 @@ def render_audits(work: Workspace, rendering: Rendering) -> Iterator[str]:
 
 
 def write_sql(sql: str, dialect: str, *, in_one_line: bool = False) -> str:
-    """The query laid out, in another dialect if that is wanted."""
+    """Format the query, in another dialect if requested."""
     if dialect in SPARK:
         return _join_lines(sql) if in_one_line else _format_query(sql, dialect)
     return sqlglot.parse_one(sql, dialect="spark").sql(dialect=dialect, pretty=not in_one_line)
 
 
 def check_dialect(name: str) -> str:
-    """The name of a dialect; RequestError when there is none of that name."""
+    """Return the name of a dialect; raise RequestError for an unknown one."""
     try:
         return parse_dialect(name, Place(""))
     except ProjectError as error:
@@ -95,12 +95,12 @@ def check_dialect(name: str) -> str:
 
 
 def _join_lines(sql: str) -> str:
-    """The text as it runs; a line's end inside a quoted text stays."""
+    """Join the lines of a query; a line break inside quoted text is not changed."""
     return _BLANKS.sub(lambda match: " " if match[0].isspace() else match[0], sql).strip()
 
 
 def _format_query(sql: str, dialect: str) -> str:
-    """The query laid out, or as it stands where its words would be others."""
+    """Format the query, or return it unchanged if formatting would alter its tokens."""
     text = pretty(spark_tree(sql), dialect)
     before, after = (tokenize(SourceText("", version, dialect)) for version in (sql, text))
     return sql.strip() if differ(before, after) else text

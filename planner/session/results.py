@@ -27,7 +27,7 @@ class Apply(Protocol):
 
 @dataclass(frozen=True)
 class SessionPlan:
-    """A plan that a session made: its decision, what was asked of it, and what it would cost."""
+    """A plan that a session made: its decision, its options, and its estimated cost."""
 
     decision: Plan
     options: PlanOptions
@@ -60,7 +60,7 @@ class SessionPlan:
         return self.decision.is_empty
 
     def apply(self, *, note: str = "", check: bool = True, on_event: Emit = silent) -> Outcome:
-        """The same as `Session.apply` with this plan."""
+        """Apply this plan, as `Session.apply` does."""
         return self._apply(self, note=note, check=check, on_event=on_event)
 
     def __repr__(self) -> str:

@@ -100,46 +100,49 @@ class Opened:
             self._work.cancel()
 
     def fetch(self, sql: str, limit: int | None = None) -> FetchedRows:
-        """The rows of a query, on the project's Spark."""
+        """Return the rows of a query, run on the project's Spark."""
         with self._doing(silent, only_looks=True) as work:
             rows = work.engine.fetch(sql, limit)
             return FetchedRows(rows.columns, rows.rows)
 
     def catalog(self, environment: str = PROD) -> Catalog:
-        """The models of the project's files with columns and lineage, beside what an environment shows of them."""
+        """Return the models of the project's files with columns and lineage, beside those that an environment shows."""
         with self._doing(silent, only_looks=True) as work:
             return make_catalog(work, parse_environment_name(environment))
 
     def data_diff(self, environment: str, options: DataDiffOptions | None = None) -> DataDiffs:
-        """What an environment's changes do to the rows of its models: prod's tables against its own, over the time that
-        both hold."""
+        """Compare the rows of an environment's changed tables with prod's, over the time that both hold."""
         with self._doing(silent, only_looks=True) as work:
             pairs = pairs_of_environment(work, environment)
             return DataDiffs(data_diffs(work, pairs, (PROD, environment), options or DataDiffOptions()))
 
     def physical_plan(self, environment: str) -> PhysicalDiffs:
-        """What an environment's edits do to the physical plans of its queries: prod's query and its own, explained over
-        the same tables."""
+        """Compare the physical plans of an environment's edited queries with prod's.
+
+        Both queries are explained over the same tables.
+        """
         with self._doing(silent, only_looks=True) as work:
             return PhysicalDiffs(physical_diffs_of_environment(work, environment))
 
     def audit_history(
         self, environment: str = PROD, models: Collection[str] = (), limit: int = LISTED
     ) -> RecordedAudits:
-        """What the audits of an environment found in the last three months, passes included, newest first; of these
-        models (selectors; () for all, and standalone audits)."""
+        """Return the results of an environment's audits in the last three months, passes included, newest first.
+
+        `models` are selectors; () means all models and standalone audits.
+        """
         with self._doing(silent, only_looks=True) as work:
             shown = work.environment(parse_environment_name(environment))
             return RecordedAudits(audit_history(work, shown, models, limit))
 
     def plan_rollback(self, environment: str, revision: int | None = None) -> RollbackPlan:
-        """What `rollback` would do; nothing is changed. `refusal` says why it cannot be done, None when it can."""
+        """Return what `rollback` would do, without any change; `refusal` is the reason if it is impossible, or None."""
         with self._doing(silent, only_looks=True) as work:
             return plan_rollback(work, parse_environment_name(environment), revision)
 
     @contextmanager
     def _doing(self, on_event: Emit, *, only_looks: bool = False, at: str | None = None) -> Iterator[Workspace]:
-        """The workspace for a call."""
+        """Yield the workspace for a call."""
         with self._take_turn(), interruptible(self.cancel):
             now = datetime.now(UTC)
             now = moment(at or self._execution_time, now) or now
@@ -155,7 +158,7 @@ class Opened:
 
     @contextmanager
     def _take_turn(self) -> Iterator[None]:
-        """One call at a time; whoever waited in `on_event` would wait for ever."""
+        """Allow one call at a time; raise RequestError, because a call from `on_event` would wait for ever."""
         if not self._turn.acquire(blocking=False):
             message = "Another call of this session is under way."
             raise RequestError(message, hint="Wait for it, or end it with `cancel`.")
@@ -166,18 +169,17 @@ class Opened:
 
 
 class Session(Opened):
-    """Every use case of a project as a call: typed options in, data out, MergeplanError for what cannot be.
+    """Every use case of a project as a call: typed options in, data out, MergeplanError on failure.
 
-    The project's files are read anew by each call. Whatever a crash left half promoted is finished by the first call
-    that needs it finished.
+    Each call reads the project's files again. The first call that needs it finishes what a crash left half promoted.
     """
 
     def plan(
         self, environment: str | None = None, options: PlanOptions | None = None, *, on_event: Emit = silent
     ) -> SessionPlan:
-        """What an environment would become (None: the one that the project names, or prod); nothing is done about it.
+        """Plan what an environment would become (None: the default that the project names, or prod); change nothing.
 
-        The linter's rules and the unit tests come first: ProjectErrors, MergeplanError.
+        The linter's rules and the unit tests run first; raise ProjectErrors or MergeplanError if they fail.
         """
         asked = options or PlanOptions()
         if environment is not None:
@@ -196,11 +198,11 @@ class Session(Opened):
             return SessionPlan(planned, asked, estimates(work, planned), self.apply)
 
     def apply(self, plan: SessionPlan | str, *, note: str = "", check: bool = True, on_event: Emit = silent) -> Outcome:
-        """The plan, or the kept plan of this id, made so: tables created, filled, audited, and only then promoted.
+        """Apply the plan, or the stored plan of this id: create tables, fill and audit them, and only then promote.
 
-        It is made again first: PlanMoved, with what moved, when it comes out otherwise. Refused when it is blocked. A
-        model that fails forbids the promotion: its error is raised when all others are done, or with `check=False`
-        stands in the outcome's `failures`.
+        The plan is made again first. Raise PlanMoved, with what moved, if the result differs, and Refused if it is
+        blocked. A model that fails prevents the promotion. Its error is raised when all others are done, or with
+        `check=False` is listed in the outcome's `failures`.
         """
         with self._doing(on_event) as work:
             outcome = _nothing(work, plan) or _apply_saved_plan(work, plan if isinstance(plan, str) else plan.id, note)
@@ -217,7 +219,7 @@ class Session(Opened):
         *,
         on_event: Emit = silent,
     ) -> SessionPlan:
-        """The plan that computes these models (selectors) anew where they are, with all that reads them."""
+        """Plan to compute these models (selectors) again where they are, with everything downstream."""
         return self.plan(environment, PlanOptions(restate=tuple(models), start=start, end=end), on_event=on_event)
 
     def run(
@@ -228,9 +230,9 @@ class Session(Opened):
         check: bool = True,
         on_event: Emit = silent,
     ) -> RunResult:
-        """What has come due in an environment since its tables were last filled, computed; views stay as they are.
+        """Compute what has come due in an environment since its tables were last filled; leave its views as they are.
 
-        A model's error is raised when all others are done, or with `check=False` stands in the outcome's `failures`.
+        A model's error is raised when all others are done, or with `check=False` is listed in the outcome's `failures`.
         """
         asked = replace(options or RunOptions(), environment=parse_environment_name(environment))
         with self._doing(on_event) as work:
@@ -240,30 +242,30 @@ class Session(Opened):
         return result
 
     def diff(self, environment: str = PROD, other: str | None = None) -> Difference:
-        """How the project's files, or another environment, differ from an environment."""
+        """Compare the project's files, or another environment, with an environment."""
         with self._doing(silent, only_looks=True) as work:
             return Difference(difference(work, environment, other), other or "")
 
     def rollback(
         self, environment: str, revision: int | None = None, *, who: str = "", note: str = "", on_event: Emit = silent
     ) -> RolledBack:
-        """The environment points again at what it showed at a revision (None: the last that was different)."""
+        """Point the environment again at what it showed at a revision (None: the last that was different)."""
         name = parse_environment_name(environment)
         with self._doing(on_event) as work:
             return rollback(work, name, revision, Record(who, note))
 
     def environments(self) -> Environments:
-        """Every environment as it is."""
+        """Return every environment in its present state."""
         with self._doing(silent, only_looks=True) as work:
             return Environments(work.store.environments.all())
 
     def history(self, environment: str = PROD) -> History:
-        """What an environment has shown so far, newest first."""
+        """Return the revisions of an environment, newest first."""
         with self._doing(silent, only_looks=True) as work:
             return History(work.store.environments.history(work.environment(parse_environment_name(environment)).name))
 
     def invalidate(self, environment: str, *, who: str = "", on_event: Emit = silent) -> Invalidated:
-        """The environment dropped at once: its views, and the tables that only it used. RequestError for prod."""
+        """Drop the environment at once: its views, and the tables that only it used. Raise RequestError for prod."""
         name = parse_environment_name(environment)
         check_droppable(name)
         with self._doing(on_event) as work:
@@ -277,13 +279,16 @@ class Session(Opened):
         dry_run: bool = False,
         on_event: Emit = silent,
     ) -> Swept:
-        """Expired environments dropped, but for those to `keep`, the tables that nothing refers to any more, and old
-        versions of the others, where the project says how long they are kept; `dry_run` only names them."""
+        """Drop expired environments except those to `keep`, and the tables that nothing refers to any more.
+
+        Remove old versions of the other tables if the project limits how long they are stored. With `dry_run`, only
+        name them.
+        """
         with self._doing(on_event, only_looks=dry_run) as work:
             return janitor(work, retention, keep)
 
     def lineage(self, model: str, column: str | None = None, *, downstream: bool = False) -> LineageView:
-        """What a model or a column is made from, or with `downstream` what is made from it."""
+        """Return what a model or a column is made from, or with `downstream` what is made from it."""
         with self._doing(silent, only_looks=True) as work:
             asked = model if column is None else f"{model}.{column}"
             return LineageView(find_lineage(work, asked, downstream=downstream), work.project.models)
@@ -291,32 +296,32 @@ class Session(Opened):
     def table_diff(
         self, first: str, second: str, model: str | None = None, options: TableDiffOptions | None = None
     ) -> TableDiffs:
-        """How two tables differ, or a model in two environments, or all models that differ there."""
+        """Compare two tables, a model in two environments, or all models that differ there."""
         with self._doing(silent, only_looks=True) as work:
             return TableDiffs(table_diffs(work, first, second, model, options or TableDiffOptions()))
 
     def test(self, options: TestOptions | None = None) -> TestReport:
-        """The project's unit tests, run on Spark; a failed one is in the report, and raises nothing."""
+        """Run the project's unit tests on Spark; a failed one is in the report and raises nothing."""
         with self._doing(silent, only_looks=True) as work:
             return run_tests(work, options or TestOptions())
 
     def audit(
         self, environment: str = PROD, options: AuditOptions | None = None, *, on_event: Emit = silent
     ) -> AuditResults:
-        """The audits of an environment's models on what its tables hold; a failed one raises nothing."""
+        """Run the audits of an environment's models on the rows of its tables; a failed one raises nothing."""
         with self._doing(on_event, only_looks=True) as work:
             return AuditResults(
                 stream_audits(work, work.environment(parse_environment_name(environment)), options or AuditOptions())
             )
 
     def lint(self, models: Collection[str] = ()) -> LintReport:
-        """The models (selectors; () for all) held to the rules of `linter` in config.yaml."""
+        """Check the models (selectors; () for all) against the rules of `linter` in config.yaml."""
         with self._doing(silent, only_looks=True) as work:
             return lint_project(work, tuple(models), lint_refusals(work.project))
 
 
 def _nothing(work: Workspace, plan: SessionPlan | str) -> Outcome | None:
-    """The outcome of a plan with nothing to do; Refused for one that is blocked, None for any other."""
+    """Return the outcome of a plan with nothing to do, or None; raise Refused for a blocked one."""
     if isinstance(plan, str):
         return None
     if plan.blockers:
@@ -329,7 +334,7 @@ def _nothing(work: Workspace, plan: SessionPlan | str) -> Outcome | None:
 
 
 def _apply_saved_plan(work: Workspace, plan_id: str, note: str) -> Outcome:
-    """A kept plan made again and carried out."""
+    """Make a stored plan again and apply it."""
     planned, asked = rebuild_plan(work, plan_id)
     if planned.blockers:
         raise Refused(planned.blockers[0].message, place=planned.blockers[0].place)

@@ -45,7 +45,7 @@ class SessionSettings:
 
 
 def settings_of(environ: Mapping[str, str], root: Path, gateway: str | None = None) -> SessionSettings:
-    """What these environment variables say of a project; RequestError for a value that is none."""
+    """Read the settings for a project from environment variables; raise RequestError for an invalid value."""
     ruling = environ.get(GATEWAYS_FROM)
     return SessionSettings(
         root.resolve(),
@@ -62,7 +62,7 @@ def settings_of(environ: Mapping[str, str], root: Path, gateway: str | None = No
 
 
 def state_url_of(settings: SessionSettings, config: Config, gateway: str) -> str:
-    """The address of the state database: the operator's, else that of config.yaml, else a file of the project's."""
+    """Return the address of the state database: the operator's, that of config.yaml, or a file of the project."""
     if settings.state_url:
         return settings.state_url
     state = config.gateways[gateway].state_connection
@@ -70,7 +70,7 @@ def state_url_of(settings: SessionSettings, config: Config, gateway: str) -> str
 
 
 def url_of(state: StateConfig, root: Path) -> str:
-    """The address of a state database that config.yaml describes."""
+    """Return the address of a state database that config.yaml describes."""
     if state.url:
         return state.url
     if state.type == "sqlite":
@@ -82,5 +82,5 @@ def url_of(state: StateConfig, root: Path) -> str:
 
 
 def refuse_spark(_: Connection, __: object, ___: str) -> Engine:
-    """In place of Spark: what only reads needs none."""
+    """Raise RequestError in place of opening a Spark, which reading does not need."""
     raise RequestError("This question needs Spark, which is not started here.", hint="Use the command line for it.")

@@ -14,7 +14,7 @@ from mergeplan.planner.state.store import StateStore
 
 @contextmanager
 def open_state(settings: SessionSettings, project: str | None = None) -> Iterator[StateStore]:
-    """The state store of a project; RequestError when there is no state yet.
+    """Open the state store of a project; raise RequestError if there is no state yet.
 
     With `state_url` and the project's name in the state (`project`, or that of the settings) no file is read at all.
     """
@@ -33,7 +33,7 @@ def open_state(settings: SessionSettings, project: str | None = None) -> Iterato
 
 
 def _check_exists(url: str) -> None:
-    """RequestError for an SQLite file that is not there: whoever only looks creates none."""
+    """Raise RequestError for an SQLite file that does not exist, because a reader creates none."""
     scheme, _, file = url.partition("?")[0].partition(":///")
     if scheme.startswith("sqlite") and not Path(file).expanduser().exists():
         hint = "`mergeplan plan prod --auto-apply` in the project's folder creates it."

@@ -24,10 +24,10 @@ def finish(
     environments: Collection[str],
     lease: Lease | None = None,
 ) -> tuple[PromotionRecovered, ...]:
-    """Finish or undo every promotion that no living process is at; what became of each. Spark is opened only for that.
+    """Finish or undo every promotion that no living process is doing; return the outcomes. Open Spark only for that.
 
-    Of these `environments`, one that another process is promoting is waited for (LeaseHeld), and
-    one that can be neither finished nor undone is Refused.
+    Of these `environments`, one that another process is promoting is waited for (raise LeaseHeld). Raise Refused for
+    one that can be neither finished nor undone.
     """
     begun = pending_adoptions(store)
     if not store.promotions.pending() and not begun:
@@ -42,7 +42,7 @@ def finish(
 
 
 def _is_left(store: StateStore) -> bool:
-    """True when no living process is adopting tables."""
+    """Return True if no living process is adopting tables."""
     return store.leases.holder(PROD) is None
 
 

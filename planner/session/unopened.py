@@ -21,7 +21,7 @@ from mergeplan.planner.snapshot.environment import PROD
 def merge_deployed(
     models: Mapping[str, Model], refused_models: RefusedModels, deployed_models: Mapping[str, Model]
 ) -> tuple[Mapping[str, Model], Unopened]:
-    """The models of a plan against these deployed ones: what cannot be opened, and what reads it, as deployed."""
+    """Return the models to plan: deployed versions replace refused models and what reads them."""
     if not refused_models:
         return models, Unopened()
     gone = deployed_models.keys() - models.keys()
@@ -44,7 +44,7 @@ def merge_deployed(
 
 
 def add_unopened(plan: Plan, unopened_files: Unopened) -> Plan:
-    """The plan that names what it leaves alone, and is blocked where that would be computed."""
+    """Return the plan with its unopened files, blocked if a model that they leave unchanged would be computed."""
     if not unopened_files.refused:
         return plan
     models = {name: snapshot.model for name, snapshot in plan.new.snapshots.items()}
@@ -90,12 +90,12 @@ def _violations(refusal: Refusal, blocking: bool) -> list[Violation]:
 
 
 def _rule_blocks(project: Project) -> bool | None:
-    """Whether the rule `refusedmodel` of config.yaml is one of errors; None where config.yaml does not name it."""
+    """Return True if the rule `refusedmodel` of config.yaml is an error, None if config.yaml does not name it."""
     return REFUSED in project.rules.errors if REFUSED in project.rules.every | project.rules.ignored else None
 
 
 def _prod_models(work: Workspace) -> Mapping[str, Model] | None:
-    """The models of prod; None when the state cannot be asked."""
+    """Return the models of prod; None if the state cannot be read."""
     try:
         environment = work.store.environments.get(PROD)
     except RequestError:
@@ -113,7 +113,10 @@ def _blocks(project: Project, refusal: Refusal, deployed_models: Mapping[str, Mo
 
 
 def _stands(refusal: Refusal, gone_models: Mapping[str, Model], refused_models: RefusedModels) -> bool:
-    """True when prod shows a model of the file; in doubt, too: one that no file defines any more may be its model."""
+    """Return True if prod shows a model of the file, or may show one.
+
+    A deployed model that no file defines any more may be a model of an unclear file.
+    """
     named = any(
         name in refusal.models or (refusal.whole and model.path == refusal.path) for name, model in gone_models.items()
     )
@@ -121,12 +124,12 @@ def _stands(refusal: Refusal, gone_models: Mapping[str, Model], refused_models: 
 
 
 def _may_be(model: Model, refused_models: RefusedModels) -> bool:
-    """True when a deployed model that no file defines may be one of those that cannot be opened."""
+    """Return True if a deployed model that no file defines may be one of those that cannot be opened."""
     return model.path in refused_models.paths or not refused_models.clear
 
 
 def _files(refusal: Refusal, gone_models: Mapping[str, Model], refused_models: RefusedModels) -> list[RefusedFile]:
-    """Every error of the file, in the order of its lines."""
+    """Return every error of the file, in the order of its lines."""
     stands = _stands(refusal, gone_models, refused_models)
     return [
         RefusedFile(error.place or Place(refusal.path), error.message, error.hint, refusal.models, stands)

@@ -23,7 +23,7 @@ TITLES = {
 
 
 def headline(plan: Plan) -> str:
-    """What the plan would do to its environment, in a line."""
+    """Return what the plan would do to its environment, in one line."""
     if plan.is_empty:
         return f"No changes to plan: the project matches the `{plan.environment}` environment."
     if plan.environment == PROD and not plan.old.exists:
@@ -36,19 +36,18 @@ def headline(plan: Plan) -> str:
 
 
 def differences_text(plan: Plan) -> str:
-    """Whether models differ from what is in the environment that the plan is compared with."""
+    """Return whether models differ from those of the environment that the plan is compared with, as a sentence."""
     if plan.changes:
         return f"Differences from the `{plan.base}` environment:"
     return f"No differences from the `{plan.base}` environment."
 
 
 def display_name(plan: Plan, name: str) -> str:
-    """The model as it is called in the plan's environment."""
     return plan.new.naming.view(name, plan.environment)
 
 
 def cost_text(estimates: Sequence[Estimate]) -> str:
-    """`~1.2 GiB read, ~3 s`: what is not known is left out, and a sum that lacks a part says `at least`."""
+    """Return `~1.2 GiB read, ~3 s`; unknown parts are left out, and an incomplete sum says `at least`."""
     read = _sum([estimate.bytes for estimate in estimates], size_text)
     time = _sum([estimate.seconds for estimate in estimates], duration_text)
     return ", ".join(text for text in (f"{read} read" if read else "", time) if text)
@@ -60,7 +59,7 @@ def _sum(values: Sequence[float | None], text: Callable[[float], str]) -> str:
 
 
 def days_text(change: Change) -> str:
-    """The time that is computed."""
+    """Return the time that is computed."""
     if change.kind.is_incremental:
         return f"[{', '.join(str(interval) for interval in change.missing)}]"
     return "[full refresh]"

@@ -75,14 +75,17 @@ class Workspace:
             self._engine.cancel()
 
     def leave(self) -> None:
-        """End this process at once while Spark computes what goes on without it, and is waited for by the next run;
-        else as `cancel`, so that no promotion is left half way. From a signal's handler."""
+        """End this process at once if Spark computes on without it; otherwise `cancel`.
+
+        A cancelled promotion is not left half done. The next run waits for what Spark computes. Called from a signal's
+        handler.
+        """
         if self._engine is not None and self._engine.goes_on:
             os._exit(128 + signal.SIGUSR1)
         self.cancel()
 
     def begin(self, now: datetime, on_event: Emit, *, only_looks: bool = False) -> None:
-        """Another use case begins: files are read anew, and what a crash left half promoted is looked for again."""
+        """Begin another use case: read files again, and search again for what a crash left half promoted."""
         self._let_go_of_lost_spark()
         self.turn_to(now)
         self.on_event, self.only_looks, self.about = on_event, only_looks, frozenset()
@@ -139,8 +142,10 @@ class Workspace:
 
     @property
     def store(self) -> StateStore:
-        """The state database, brought up to date; with its first use whatever a crash left half promoted is finished,
-        or reported to who only looks. Refused when that is impossible, LeaseHeld while somebody else is at it.
+        """The state database, upgraded to the present schema.
+
+        Its first use finishes whatever a crash left half promoted, or reports it in a read-only workspace. Raise
+        Refused if that is impossible and LeaseHeld while another process does it.
         """
         if self._store is None:
             from mergeplan.planner.state.store import StateStore
@@ -157,12 +162,12 @@ class Workspace:
         return self._store
 
     def release_store(self) -> StateStore:
-        """The state database, which stays open when the workspace is closed: whoever takes it closes it."""
+        """Return the state database and leave it open when the workspace is closed; the caller closes it."""
         store, self._store = self.store, None
         return store
 
     def settle(self, lease: Lease) -> None:
-        """Finish once more what is half promoted, now that the lease is ours: whoever held it may have died."""
+        """Finish again what is half promoted now that the lease is held, because its previous holder may have died."""
         from mergeplan.planner.session.unfinished import finish
 
         self.recovered += finish(self.store, lambda: self.engine, self.on_event, self.about | {lease.name}, lease)
@@ -178,7 +183,7 @@ class Workspace:
 
     @contextmanager
     def lease(self, name: str, holder: str, wait: float = LEASE_WAIT) -> Iterator[Lease]:
-        """The right to change an environment, waited for; LeaseHeld, or Cancelled while it waits."""
+        """Wait for the right to change an environment; raise LeaseHeld, or Cancelled while it waits."""
         until = time.monotonic() + wait
         with ExitStack() as held:
             while True:
@@ -220,7 +225,7 @@ class Workspace:
 
     @property
     def external_tables(self) -> frozenset[str]:
-        """The tables that the models read and nobody defines; ProjectError when models read each other in a circle."""
+        """The tables that models read and no file defines; raise ProjectError if models read each other in a cycle."""
         models = graph_of(self.project.models).models
         return frozenset(name for model in models.values() for name in model.depends_on if name not in models)
 
@@ -240,8 +245,10 @@ class Workspace:
 
     @cached_property
     def models(self) -> Mapping[str, Model]:
-        """The project's models, and the tables they read that nobody defines, as Spark's catalog knows them; also those
-        that are declared in part, where a query reads more."""
+        """The project's models, and undefined tables that they read, as Spark's catalog describes them.
+
+        A partly declared table is completed if a query reads more of it.
+        """
         models = dict(self.project.models)
         for name in sorted(self.incomplete_tables):
             if columns := self.find_columns(name):
@@ -253,7 +260,7 @@ class Workspace:
         return models
 
     def environment(self, name: str) -> Environment:
-        """An environment that exists; RequestError when there is none of that name."""
+        """Return an environment; raise RequestError if it does not exist."""
         environment = self.store.environments.get(name)
         if not environment.exists:
             raise RequestError(f"There is no environment `{name}`.", hint="`mergeplan environments` lists them.")
@@ -283,7 +290,7 @@ class Workspace:
         return replace(connection, formats=self._formats((*self.project.models.values(), *shown)))
 
     def _formats(self, models: Iterable[Model]) -> tuple[str, ...]:
-        """The table formats that a Spark must know on which these models are read and computed."""
+        """Return the table formats that a Spark needs to read and compute these models."""
         inside = self.project.catalogs.is_session
         named: set[str | None] = {model.table_format for model in models if model.kind.is_stored and inside(model.name)}
         gateways = self.project.config.gateways.values()
@@ -291,7 +298,7 @@ class Workspace:
         return tuple(table_format for table_format in TABLE_FORMATS if table_format in named)
 
     def _formats_apart(self) -> tuple[str, ...]:
-        """The formats of the tables in other catalogs than Spark's own that models have, or read."""
+        """Return the formats of the tables in other catalogs than Spark's own that models have or read."""
         catalogs, models = self.project.catalogs, self.project.models.values()
         named = {model.table_format for model in models if model.kind.is_stored and not catalogs.is_session(model.name)}
         read = (catalogs.catalog_of(name) for model in models for name in model.depends_on)
@@ -307,7 +314,7 @@ class Workspace:
         return Gateways(engine, {name for name, gateway in gateways.items() if gateway.connection == mine}, self._other)
 
     def _open_early(self, config: Config, gateway: str, formats: frozenset[str]) -> Engine:
-        """The Spark of a gateway while the project is being read, for what its templates ask."""
+        """Return the Spark of a gateway while the project is being read, for the queries of its templates."""
         if self._engine is None:
             connection = config.gateways[gateway].connection
             own = [name for name in TABLE_FORMATS if name in formats] if connection.type == "spark" else []
@@ -316,7 +323,7 @@ class Workspace:
         return self._engine
 
     def _let_go_of_early_spark(self) -> None:
-        """Close the Spark that was asked while the project was read, where it is not the one of its models."""
+        """Close the Spark that answered while the project was read, unless it is the one of its models."""
         early, self._early = self._early, None
         if early is not None and (len(self.project.config.gateways) > 1 or self.connection != early):
             engine, self._engine = self._engine, None
@@ -324,7 +331,10 @@ class Workspace:
                 engine.close()
 
     def _other(self, gateway: str) -> Engine:
-        """The Spark of a gateway that a model names; RequestError when it went or cannot be used beside our own."""
+        """Return the Spark of a gateway that a model names.
+
+        Raise RequestError if the gateway is gone or cannot be used beside this one.
+        """
         config = self.project.config
         why = "it is not in config.yaml" if gateway not in config.gateways else ""
         if why := why or gateways_apart(config, self.project.gateway).get(gateway, ""):
@@ -332,7 +342,7 @@ class Workspace:
         return self._start_engine(self._connection(gateway))
 
     def _start_engine(self, connection: Connection) -> Engine:
-        """A Spark, opened; one that takes seconds to start is reported, unless whoever opens it is not ours."""
+        """Open a Spark; report one that takes seconds to start, unless the settings supply the engine."""
         settings = self.settings
         if settings.open_engine is not None:
             return settings.open_engine(connection, settings.folder, self.profile)
@@ -373,7 +383,7 @@ def complete_columns(model: Model, columns: tuple[Column, ...]) -> Model:
 def create_connection(
     config: ConnectionConfig, *, formats: tuple[str, ...], apart: tuple[str, ...] = (), serves: bool = False
 ) -> Connection:
-    """A gateway's connection as the engine takes it, with the table formats that it has to know."""
+    """Return a gateway's connection for the engine, with the table formats that it needs."""
     return Connection(
         conf=tuple(conf_of(config).items()),
         master=config.master,
@@ -390,7 +400,7 @@ def create_connection(
 
 
 def load_state(work: Workspace) -> Loaded:
-    """What every table holds, and for each table an environment that shows it (prod before others)."""
+    """Return the time that every table holds, and an environment that shows it (prod before others)."""
     from mergeplan.planner.plan.schedule import Loaded
 
     owners: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""An environment: which version of each model stands under which view."""
+"""Environments: the version of each model that each view shows."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ NAME = re.compile(r"[a-z0-9_]{1,64}")
 
 @dataclass(frozen=True)
 class Environment:
-    """Name -> snapshot for every model of the environment, and the models that have a view in it.
+    """The snapshot of every model of an environment by name, and the models that have a view in it.
 
-    `revision` counts its promotions from 1 (0: never promoted); `plan_id` and `promoted_at` (UTC) tell of the last.
-    `naming` is what its views are called by, whatever the project says by now. After `expires_at` (UTC; None: never)
+    `revision` counts its promotions from 1 (0: never promoted); `plan_id` and `promoted_at` (UTC) are those of the
+    last. `naming` gives the names of its views, whatever the project says now. After `expires_at` (UTC; None: never)
     the janitor may drop it.
     """
 
@@ -66,7 +66,7 @@ class View:
 
 @dataclass(frozen=True)
 class ViewChanges:
-    """What a promotion does: views that come, that are re-pointed, that go."""
+    """The changes of a promotion: views that are added, swapped or dropped."""
 
     added: tuple[View, ...] = ()
     swapped: tuple[View, ...] = ()
@@ -79,7 +79,7 @@ class ViewChanges:
 
 
 def parse_environment_name(name: str) -> str:
-    """The environment's name in lower case; RequestError unless it is 1 to 64 of a-z, 0-9 and _."""
+    """Return the environment's name in lower case; raise RequestError unless it is 1 to 64 of a-z, 0-9 and _."""
     lowered = name.strip().lower()
     if not NAME.fullmatch(lowered):
         shown = name[:80] if name.isprintable() else ascii(name[:80])
@@ -91,7 +91,7 @@ def parse_environment_name(name: str) -> str:
 
 
 def _without_common(old: Environment, new: Environment) -> tuple[Environment, Environment]:
-    """Both without the models of which both show the very same snapshot, where both name their views alike."""
+    """Return both environments without the models of which both show the same snapshot, if they name views alike."""
     if old.name != new.name or replace(old.naming, default="") != replace(new.naming, default=""):
         return old, new
     common = {
@@ -120,8 +120,8 @@ def _view(snapshot: Snapshot, name: str) -> View:
 
 
 def view_changes(old: Environment, new: Environment) -> ViewChanges:
-    """What turns the views of `old` into those of `new`; a view that shows the same table stays untouched."""
-    # An environment of before names had catalogs says no default one: then it is the same.
+    """Return the changes from the views of `old` to those of `new`; a view with the same table stays untouched."""
+    # An environment older than catalogs in names has no default one: then it is the same.
     default = new.naming.default or old.naming.default
     before, after = (
         replace(shown, naming=replace(shown.naming, default=default)).views_by_name

@@ -1,7 +1,7 @@
-"""What a model means over what it reads, remembered in short: enough to see that no edit above it concerns it.
+"""Known meanings: what a model means over its parents, stored in short to see that no edit of them concerns it.
 
-The key is all that the meaning follows from: the model, and what it reads. So whoever knows the meaning over the old
-parents, and sees that its query cannot tell the new ones from them, knows the meaning without analysing the query.
+The key covers all that decides the meaning: the model, and its parents. So a plan that knows the meaning over the old
+parents, and sees that the query cannot tell the new ones from them, knows the meaning without analysing the query.
 """
 
 from __future__ import annotations
@@ -22,8 +22,10 @@ Parents = Mapping[str, Snapshot]
 
 @dataclass(frozen=True)
 class KnownMeaning:
-    """What a fingerprint and a reason take of a query's shape, and a digest of the meaning and the columns that came
-    out."""
+    """The parts of a query's shape that a fingerprint and a reason need.
+
+    `came_out` is a digest of the resulting meaning and columns.
+    """
 
     text: str
     order: str
@@ -32,20 +34,19 @@ class KnownMeaning:
     named: frozenset[str] = frozenset()
 
     def is_of(self, snapshot: Snapshot) -> bool:
-        """True when that is what the table of the snapshot means."""
         return snapshot.meaning is not None and self.came_out == _digest(snapshot.meaning, snapshot.columns)
 
 
 def remember_meaning(snapshot: Snapshot, shape: Shape | None, parents: Parents, began: str) -> None:
     """Remember the meaning of a new snapshot, which follows from this shape over these parents.
 
-    Only one that follows from no more than the query can mean: not that of a text which nobody can follow.
+    Only a meaning that follows from the query alone is remembered, not that of a text which cannot be followed.
     """
     source = shape.source if shape and shape.own and shape.unresolved is None else None
     if shape is None or source is None or snapshot.meaning is None or not _is_read_from(source, parents):
         return
     rows = source.digest_key({name: parent.visible_digest for name, parent in parents.items()})
-    if source.memory.texts.get(rows) is not None:  # else the stack was too deep to follow it
+    if source.memory.texts.get(rows) is not None:  # else the query was nested too deeply
         order = "" if snapshot.kind.is_stored else shape.order
         came_out = _digest(snapshot.meaning, snapshot.columns)
         known = KnownMeaning(shape.text, order, came_out, shape.reads, shape.named)
@@ -53,7 +54,7 @@ def remember_meaning(snapshot: Snapshot, shape: Shape | None, parents: Parents, 
 
 
 def _is_read_from(source: Source, parents: Parents) -> bool:
-    """True when that is what the query can mean of these parents, and not of what they were once judged by."""
+    """Return True if the query was analysed over these parents, and not over those by which it was once judged."""
     above = {name: parent.as_parent for name, parent in parents.items()}
     return dict(source.parents) == (narrow(source.sql, above) if source.narrowed else above)
 
@@ -61,7 +62,7 @@ def _is_read_from(source: Source, parents: Parents) -> bool:
 def recall_meaning(
     model: Model, before: Parents, parents: Parents, began: str, memory: ShapeMemory
 ) -> KnownMeaning | None:
-    """The meaning of a model, if it is remembered over the parents `before`, and is the same over these."""
+    """Return the meaning of a model if it is remembered over the parents `before`, and is the same over these."""
     if not model.sql or model.python or before.keys() != parents.keys():
         return None
     known = memory.recall(KnownMeaning, _key(model, began, before, memory))
@@ -72,24 +73,24 @@ def recall_meaning(
         _means_the_same(model.sql, before[name], parents[name]) for name in others
     ):
         return None
-    memory.remember(_key(model, began, parents, memory), known)  # over these it is asked for once they are promoted
+    memory.remember(_key(model, began, parents, memory), known)  # plans over these need it once they are promoted
     return known
 
 
 def is_alike(old: Snapshot, new: Snapshot) -> bool:
-    """True when no query can tell one parent from the other."""
+    """Return True if no query can tell one parent from the other."""
     return old is new or (old.as_parent == new.as_parent and _pairs(old) == _pairs(new))
 
 
 def _means_the_same(sql: str, old: Snapshot, new: Snapshot) -> bool:
-    """True when a query that names all its columns cannot: they differ in what it does not name."""
+    """Return True if a query that names all its columns cannot tell them: they differ only in what it does not name."""
     one, two = narrow(sql, {"old": old.as_parent, "new": new.as_parent}).values()
     text = sql.lower()
     return one == two and _pairs(old, text) == _pairs(new, text)
 
 
 def _pairs(parent: Snapshot, text: str | None = None) -> tuple[object, ...]:
-    """The digests of a parent, of columns those only that the text can mean; in order."""
+    """Return the digests of a parent, in order, with only those columns that the text can mean."""
     held = parent.visible_digest
     columns = [(name, column) for name, column in held.columns.items() if text is None or can_mean(text, name)]
     return held.rows, held.order, columns

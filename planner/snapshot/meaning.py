@@ -1,4 +1,4 @@
-"""What a model's rows mean: its query over what it reads, or its file, and how its table is filled."""
+"""The meaning of a model's rows: its query over its parents, or its file, and how its table is filled."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ NOTHING_STATED: Mapping[str, str] = {}
 
 
 def meaning_of(model: Model, shape: Shape | None, parents: Mapping[str, TableDigest], began: str) -> Meaning:
-    """The meaning of a model over parents that hold this; without columns when those are not known.
+    """Return the meaning of a model over parents with these digests; without columns if those are unknown.
 
-    `began` says since when a table that is filled by time is to hold rows. For one that is computed whole, and whose
-    query reads the end of its time, it says by what that end is found.
+    `began` says from when on a table that is filled by time holds rows. For a table that is computed whole, and whose
+    query reads the end of its time, it says how that end is determined.
     """
     if model.kind.is_external:
         return _external(model)
@@ -43,15 +43,17 @@ def meaning_of(model: Model, shape: Shape | None, parents: Mapping[str, TableDig
 
 
 def _apply_properties(model: Model, meaning: Meaning) -> Meaning:
-    """Return a meaning with other rows, of which no more is known, where a property says what rows there are."""
     texts = [text for key, text in model.encode_properties(Facet.ROWS).items() if key not in MERGING]
-    rows = _mark(meaning.rows, "properties", *texts)
+    rows = _mark(meaning.rows, "properties", *texts)  # of which no more is known: neither keys nor types
     return replace(meaning, rows=rows, keys=(), types=()) if texts else meaning
 
 
 def _keep_spelling(model: Model, meaning: Meaning) -> Meaning:
-    """The columns of an embedded query with the case in which they are written: it stands in its readers' text, and
-    `TO_JSON(STRUCT(e.*))` shows the names. A table or a view has a schema of its own between the two."""
+    """Return the meaning with the columns of an embedded query in the case in which they are written.
+
+    The query is part of its readers' text, and `TO_JSON(STRUCT(e.*))` shows the names. A table or a view has its own
+    schema in between.
+    """
     names = names_with_capitals(model.sql)
     columns = (
         (name, _mark("spelled", value, names[name]) if name in names else value) for name, value in meaning.columns
@@ -60,8 +62,11 @@ def _keep_spelling(model: Model, meaning: Meaning) -> Meaning:
 
 
 def _keys(model: Model, shape: Shape) -> Keys:
-    """The keys of the query that its table has too: of a table that is written whole, and not of columns by which it is
-    partitioned, where Spark makes NULL of an empty text."""
+    """Return the keys of the query that its table has too.
+
+    That needs a table that is written whole. Columns that it is partitioned by are excluded, because Spark makes NULL
+    of an empty text there.
+    """
     if model.kind.is_incremental or not model.kind.has_query:
         return ()
     texts = [ColumnName.parse(text) or text.replace("``", "`") for text in model.partitioned_by]
@@ -69,7 +74,7 @@ def _keys(model: Model, shape: Shape) -> Keys:
 
 
 def _external(model: Model) -> Meaning:
-    """What is known of a table that somebody else fills; another stamp says that it holds other rows."""
+    """Return what is known of an external table; another stamp says that it holds other rows."""
     stamp = ["stamp", model.stamp] if model.stamp else []
     columns = tuple(
         (column.name, _mark("external column", column.name, column.type, *stamp)) for column in model.columns
@@ -78,7 +83,10 @@ def _external(model: Model) -> Meaning:
 
 
 def _seed(model: Model) -> Meaning:
-    """As many rows, and by column the same cells: `Seed.cells` lists them row by row in an order of its own."""
+    """Return the meaning of a seed: its number of rows, and by column its cells.
+
+    `Seed.cells` hashes them row by row in an order of its own.
+    """
     assert model.seed is not None
     cells = dict(model.seed.cells)
     names = [column.name for column in model.columns] or list(model.seed.header)
@@ -89,7 +97,7 @@ def _seed(model: Model) -> Meaning:
 
 
 def _apply_kind(model: Model, meaning: Meaning, began: str, shape: Shape) -> Meaning:
-    """What the kind makes of the query's rows: a table filled by time holds those of its days only."""
+    """Return the effect of the kind on the query's rows: a table filled by time holds only those of its days."""
     said = [str(model.end or ""), model.stamp, *_spark_settings(model)]
     said += [began] if began and not model.kind.is_incremental else []
     said += ["batches of", str(model.batch_size)] if model.batch_size and batch_decides(model, shape) else []
@@ -99,7 +107,7 @@ def _apply_kind(model: Model, meaning: Meaning, began: str, shape: Shape) -> Mea
         said += ["by time", time, model.time_format, str(model.cron.unit), began]
         volatile = volatile or model.time_column in meaning.volatile
     if model.is_order_dependent:
-        # What the table holds comes of when its batches ran and in which order: another table holds other rows.
+        # The table's rows depend on when its batches ran and in which order: another table holds other rows.
         said += ["in order", str(model.kind), str(model.cron.unit), began, *_merging(model)]
         said += ["reads itself", str(model.batch_size)] if model.reads_itself else []
         volatile = True
@@ -108,19 +116,18 @@ def _apply_kind(model: Model, meaning: Meaning, began: str, shape: Shape) -> Mea
 
 
 def _spark_settings(model: Model) -> tuple[str, ...]:
-    """The settings of its Spark that shape rows: under others the same query over the same rows is another table."""
+    """Return the Spark settings that shape rows: with others the same query over the same rows is another table."""
     return ("computed under", *(part for pair in model.settings for part in pair)) if model.settings else ()
 
 
 def _add_history_columns(model: Model, meaning: Meaning) -> Meaning:
-    """The meaning with the columns that the kind adds; they say when the table was filled."""
+    """Return the meaning with the columns that the kind adds; they say when the table was filled."""
     kept = tuple((column.name, _mark("kept", column.name, column.type)) for column in model.history_columns)
     types = tuple((column.name, normalize_type(column.type)) for column in model.history_columns)
     return replace(meaning, columns=(*meaning.columns, *kept), types=(*meaning.types, *types)) if kept else meaning
 
 
 def _merging(model: Model) -> tuple[str, ...]:
-    """How a batch is brought together with what the table held before."""
     partitions = map(partition_text, model.partitioned_by) if model.replaces_partitions else ()
     said = (*model.unique_key, "matched", model.when_matched, model.merge_filter, encode_text(model.history or ""))
     said += ("delete and insert",) if model.delete_insert else ("null-safe",) if model.null_safe_key else ()
@@ -128,10 +135,10 @@ def _merging(model: Model) -> tuple[str, ...]:
 
 
 def _apply_declared_types(model: Model, meaning: Meaning, stated_types: Mapping[str, str] = NOTHING_STATED) -> Meaning:
-    """The columns as they are declared: a table casts to that, and has them in that order.
+    """Return the meaning with the declared columns: a table casts to their types, and has their order.
 
-    To declare the type that the query itself states (`stated_types`) says nothing new; what external_models.yaml says
-    of a type is not relied on.
+    Declaring the type that the query itself states (`stated_types`) changes nothing. Types that external_models.yaml
+    declares are not relied on.
     """
     if not model.columns or model.kind.is_view:
         return meaning
@@ -148,7 +155,7 @@ def _apply_declared_types(model: Model, meaning: Meaning, stated_types: Mapping[
 
 
 def sort_columns(model: Model, columns: Iterable[str]) -> tuple[str, ...]:
-    """The columns that a query returns, in the order in which the model's table has them."""
+    """Return the columns that a query returns in the order of the model's table."""
     declared = [column.name for column in model.columns] if model.kind.is_stored else []
     return tuple(sorted(columns, key=lambda name: declared.index(name) if name in declared else len(declared)))
 

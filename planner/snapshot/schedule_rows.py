@@ -1,7 +1,7 @@
-"""Which settings of a model's schedule and batches decide its rows, by the way in which its table is filled.
+"""Settings of a model's schedule and batches that decide its rows, by the way in which its table is filled.
 
-An edit of a setting that decides rows makes another table; an edit of any other is metadata. `tests/planner/
-test_schedule_rows.py` shows each cell by execution.
+An edit of a setting that decides rows makes another table; an edit of any other is metadata.
+`tests/planner/test_schedule_rows.py` shows each cell by execution.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from mergeplan.planner.semantics.shape import Shape
 
 
 class Decides(Enum):
-    """When a setting decides rows."""
+    """The cases in which a setting decides rows."""
 
     NEVER = auto()
     BATCH = auto()  # where what one batch covers shows in the rows: `batch_decides`
@@ -34,7 +34,7 @@ DECIDES: Mapping[str, Mapping[Fill, Decides]] = {
     "cron": {Fill.WHOLE: Decides.END},
     "batch_size": dict.fromkeys((Fill.TIME, Fill.KEY, Fill.HISTORY), Decides.BATCH),  # other kinds have none
     "batch_concurrency": {},  # no batch that runs beside another one reads what that wrote
-    "lookback": {},  # it adds to what later runs compute, and nothing to a table that is built anew
+    "lookback": {},  # it adds to what later runs compute, and nothing to a new table
     "allow_partials": {},  # as `lookback`
     "signals": {},  # they say when a batch runs
     "forward_only": {},
@@ -45,32 +45,31 @@ DECIDES: Mapping[str, Mapping[Fill, Decides]] = {
 
 
 def decides(setting: str, model: Model) -> Decides:
-    """Return when an edit of this setting changes rows of the model."""
     return DECIDES[setting].get(model.kind.fill, Decides.NEVER)
 
 
 def batch_decides(model: Model, shape: Shape | None) -> bool:
-    """True where batches of another size may leave other rows in the table."""
+    """Return True if batches of another size may leave other rows in the table."""
     if decides("batch_size", model) is not Decides.BATCH or model.reads_itself:
         return False  # of a model that reads itself, each batch shows in the rows: that is in its settings
     if shape is None or shape.by_batch:
         return True
     if model.kind.fill is Fill.KEY:
         return _merge_counts_batches(model, is_dated=shape.reads_batch)
-    return model.kind.fill is Fill.HISTORY and shape.reads_batch  # what a batch does not return is gone
+    return model.kind.fill is Fill.HISTORY and shape.reads_batch  # what a batch does not return counts as deleted
 
 
 def _merge_counts_batches(model: Model, *, is_dated: bool) -> bool:
-    """True where it shows in merged rows how many batches there were, or which of them a row was in."""
+    """Return True if merged rows depend on the number of batches, or on the batch that a row was in."""
     if not is_dated:  # each batch merges all rows: NULL keys are inserted again, and WHEN MATCHED counts
         return not (model.delete_insert or (model.null_safe_key and not (model.when_matched or model.merge_filter)))
     return model.delete_insert or "@" in model.when_matched + model.merge_filter
 
 
 def as_of(graph: Graph, model: Model) -> str:
-    """Return by what the end of a table's time is found where the model is computed whole and reads that end; else ''.
+    """Return how the end of a table's time is determined if the model is computed whole and reads that end; else ''.
 
-    A Python model is given the end, and may read it.
+    A Python model gets the end as an argument, and may read it.
     """
     if decides("cron", model) is not Decides.END or not reads_end(graph, model):
         return ""
@@ -78,12 +77,12 @@ def as_of(graph: Graph, model: Model) -> str:
 
 
 def reads_end(graph: Graph, model: Model) -> bool:
-    """True for a query with `@end_ds` or the like, also in an embedded model that it reads, and for code."""
+    """Return True for a query with `@end_ds` or the like, also in an embedded parent, and for code."""
     return bool(model.python) or _names_date(graph, model, ("@end_",))
 
 
 def embeds_dates(graph: Graph, model: Model) -> bool:
-    """True if an embedded model that the query reads has dates of the interval."""
+    """Return True if an embedded model that the query reads has dates of the interval."""
     return any(_names_date(graph, parent, ("@start_", "@end_")) for parent in _embedded(graph, model))
 
 

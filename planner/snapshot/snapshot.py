@@ -1,4 +1,4 @@
-"""A model at a fingerprint, and the version that names its physical table."""
+"""Snapshots: a model at a fingerprint, and the version that names its physical table."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ PREVIEW = "preview_"  # how the version of a table begins that holds some days o
 
 @dataclass(frozen=True)
 class Meaning:
-    """What a model's rows are, as digests: of the rows, and by column, in order, of the values in them.
+    """The rows of a model as digests: of the rows, and by column, in order, of the values in them.
 
     Two tables of equal `rows` hold equal values in each column of equal digest, row by row. `volatile` columns (and
-    rows) are those that may come out otherwise when they are computed again.
+    rows) are those that may come out different when they are computed again.
     """
 
     rows: str
@@ -50,7 +50,7 @@ ReadMeaning = Callable[[], Meaning | None]
 
 
 class _Deferred:
-    """A field that may be given as what reads it, which is called when it is first asked for."""
+    """A field whose value may be given as a function, which is called when the field is first read."""
 
     def __get__(self, snapshot: Snapshot | None, owner: type[Snapshot]) -> Meaning | None:
         if snapshot is None:
@@ -69,10 +69,10 @@ DEFERRED = cast("Meaning | None", _Deferred())
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A model as it was when it was planned; `columns` are its output columns' names, None when they cannot be known.
+    """A model as it was when it was planned; `columns` are its output columns' names, None if they are unknown.
 
     `forced` says that an override or a comparison, not a rule, let it keep an earlier version's table. `stored` is its
-    table's name where the project named tables otherwise than by default when it was made: it stays there.
+    table's name if the project did not use default names when it was made: the table keeps that name.
     """
 
     model: Model
@@ -80,7 +80,7 @@ class Snapshot:
     version: str
     columns: tuple[str, ...] | None
     forced: bool = False
-    meaning: Meaning | None = DEFERRED  # most of what is stored is never looked at
+    meaning: Meaning | None = DEFERRED  # most stored meanings are never read
     stored: str = ""
 
     @property
@@ -93,25 +93,27 @@ class Snapshot:
 
     @property
     def is_mixed(self) -> bool:
-        """True when a forward-only change kept rows in its table that its query would not return."""
+        """True if a forward-only change kept rows in its table that its query would not return."""
         return bool(self.meaning and self.meaning.held_rows)
 
     @property
     def is_preview(self) -> bool:
-        """True when its table shows what a forward-only change will do, on some days only."""
+        """True if its table shows what a forward-only change will do, on some days only."""
         return self.version.startswith(PREVIEW)
 
     @cached_property
     def table(self) -> str:
-        """Where its rows are: an external model is its own table."""
+        """The name under which its rows are stored: an external model is its own table."""
         if self.kind.is_external:
             return self.name
         return self.stored or DEFAULT.table(self.name, self.version)
 
     @cached_property
     def visible_digest(self) -> TableDigest:
-        """What its readers see. What is non-deterministic stays as it is in a stored table, and is another thing in
-        the next one."""
+        """The digest that its readers see.
+
+        Non-deterministic values stay the same in a stored table, and differ in the next one.
+        """
         if self.meaning is None:
             return TableDigest(f"unknown {self.version}", {})
         if self.meaning.held_rows:
@@ -130,18 +132,17 @@ class Snapshot:
 
     @cached_property
     def table_columns(self) -> tuple[str, ...] | None:
-        """Return its columns in the order of its table, in which a reader's `*` has them; None when they are not
-        known."""
+        """Its columns in the order of its table, in which a reader's `*` has them; None if they are unknown."""
         return None if self.columns is None else order_columns(self.model, self.columns, self._types)
 
     @cached_property
     def raw(self) -> TableDigest:
-        """What its query means, whatever comes out of what is non-deterministic in it."""
+        """The meaning of its query, whatever its non-deterministic parts return."""
         return self.meaning.table_digest if self.meaning else self.visible_digest
 
     @cached_property
     def as_parent(self) -> Parent:
-        """What a query that reads it must know of it."""
+        """The facts that a query which reads it needs."""
         if self.meaning is None:
             return Parent(self.table_columns)
         kept = self.is_mixed or self.forced  # its table holds rows that are not those of its query
@@ -168,7 +169,7 @@ class Snapshot:
 
 
 def table_digest_at(meaning: Meaning, version: str) -> TableDigest:
-    """What readers see of a table of this version."""
+    """Return what readers see of a table of this version."""
     rows = digest(meaning.rows, version)[:24] if meaning.volatile_rows else meaning.rows
     columns = {
         name: digest(column_digest, version)[:24] if name in meaning.volatile else column_digest
@@ -178,16 +179,15 @@ def table_digest_at(meaning: Meaning, version: str) -> TableDigest:
 
 
 def assign_version(snapshot: Snapshot, version: str, naming: Naming = DEFAULT) -> Snapshot:
-    """The snapshot with a table of this version, called as the project's naming says."""
     table = naming.table(snapshot.name, version)
     own = snapshot.kind.has_view and table != DEFAULT.table(snapshot.name, version)
     return replace(snapshot, version=version, stored=table if own else "")
 
 
 def version_of(model: Model, meaning: Meaning, parents: dict[str, str]) -> str:
-    """The version of a model that is built anew: a hash of what its rows are, and of the tables that a view names.
+    """Return the version of a rebuilt model: a hash of the meaning of its rows, and of the tables that a view names.
 
-    Two builds with equal versions hold equal rows; that is why a table built in one environment serves in another.
+    Two builds with equal versions hold equal rows, so that a table built in one environment serves in another.
     """
     columns = (part for pair in meaning.columns for part in pair)
     named = (f"{name}={version}" for name, version in sorted(parents.items()))

@@ -1,1 +1,1 @@
-"""How rows lie in tables: partitions, batch ids, merges, and models that read their own table."""
+"""Rows of tables: partitions, batch ids, merges, and models that read their own table."""

@@ -1,4 +1,4 @@
-"""Chained batch ids: they tell whether a table holds rows that were never recorded."""
+"""Chained batch ids, which show whether a table holds rows that were never recorded."""
 
 from __future__ import annotations
 
@@ -11,26 +11,32 @@ from mergeplan.planner.tables.partitioning import BATCH
 
 
 def batch_id(interval: Interval, held_time: Timeline) -> str:
-    """The name (16 hex digits) of a batch that begins there when the table holds this: tried again, perhaps for more
-    days by then, it is the same batch. Its first half tells what the table held."""
+    """Return the id (16 hex digits) of a batch that begins there when the table holds this time.
+
+    A repeated batch, perhaps for more days by then, has the same id. The first half of the id encodes the held time.
+    """
     return batch_id_prefix(held_time) + digest(str(interval.start))[:8]
 
 
 def batch_id_prefix(held_time: Timeline) -> str:
-    """What the ids of all batches begin with (8 hex digits) that were merged into a table that holds this: one that
-    bears it has rows of which nothing is recorded."""
+    """Return the prefix (8 hex digits) of the ids of all batches merged into a table that holds this time.
+
+    A table with a batch of this prefix has rows that are not recorded.
+    """
     return digest(str(held_time[-1].end) if held_time else "")[:8]
 
 
 def as_recorded(engine: Engine, table: Table, model: Model, held_time: Timeline) -> None:
-    """Leave a table as it was when it came to hold what is recorded: a batch that was interrupted is not to be built
-    on, however long the model's batches are by now."""
+    """Restore a table to its recorded content, because no batch may build on an interrupted one.
+
+    This works for any current size of the model's batches.
+    """
     if model.takes_back and held_time:
         engine.tables.unmerge(table, batch_id_prefix(held_time))
 
 
 def batch_condition(model: Model, held_time: Timeline) -> str:
-    """A condition (Spark SQL) on the rows of a table that batches are added to: that their batch is recorded."""
+    """Return a condition (Spark SQL) on the rows of a table that batches are added to: their batch is recorded."""
     if not model.appends:
         return "true"
     return f"NOT startswith(`{BATCH.column}`, '{batch_id_prefix(held_time)}')"

@@ -29,10 +29,10 @@ _TIMES = {
 
 
 def parts_of(model: Model, columns: tuple[Column, ...]) -> tuple[PartitionColumn, ...]:
-    """What a model's table is partitioned by besides time; ProjectError for what is no column or cannot be a partition.
+    """Return the partition columns of a model's table besides time; raise ProjectError if there is no such column.
 
-    A time-ranged table is partitioned by its time column already: that one, and years, months and days of it, are left
-    out.
+    A time-ranged table is partitioned by its time column already: that column, and years, months and days of it, are
+    left out. Raise ProjectError also for what cannot be a partition.
     """
     wanted = [expression for expression in model.partitioned_by if not _is_covered(model, expression)]
     parts = [_part(model, expression, columns, number) for number, expression in enumerate(wanted)]
@@ -43,7 +43,7 @@ def parts_of(model: Model, columns: tuple[Column, ...]) -> tuple[PartitionColumn
 
 
 def check_columns(model: Model, columns: tuple[Column, ...]) -> None:
-    """ProjectError when a setting names a column that the model's query, which returns these, does not."""
+    """Raise ProjectError if a setting names a column that is not among these columns of the model's query."""
     known = {column.name for column in columns}
     whens = [model.when_matched] if model.when_matched else []
     named = {
@@ -64,8 +64,10 @@ def check_columns(model: Model, columns: tuple[Column, ...]) -> None:
 
 
 def _check_snapshot_time(model: Model, columns: tuple[Column, ...]) -> None:
-    """ProjectError for a snapshot of dbt whose versions begin at a time of another type than the table's columns have:
-    dbt gives them the type of that column, and its ids are made of that column's text."""
+    """Raise ProjectError for a snapshot of dbt whose versions begin at a time of another type than the table's columns.
+
+    dbt gives them the type of that column, and its ids are made of that column's text.
+    """
     history = model.history
     since = history.dbt.since if history and history.dbt else ""
     types = {column.name: column.type for column in columns}
@@ -80,20 +82,19 @@ def _check_snapshot_time(model: Model, columns: tuple[Column, ...]) -> None:
 
 
 def _time_names(history: History) -> set[str]:
-    """The columns of the query that say when a row changed."""
+    """Return the columns of the query with the time at which a row changed."""
     since = history.dbt.since if history and history.dbt else ""
     return {history.updated_at, since} - {""}
 
 
 def _names(sql: str) -> set[str]:
-    """The columns that a column or an expression of the MODEL block names."""
     if (name := ColumnName.parse(sql)) is not None:
         return {name}
     return {column.name.lower() for column in spark_tree(sql).find_all(exp.Column) if not column.name.startswith("@")}
 
 
 def _is_covered(model: Model, text: str) -> bool:
-    """True for the time column, and for what is the same all through each of the table's partitions."""
+    """Return True for the time column, and for a value that is constant within each of the table's partitions."""
     time, partition = model.time_column, min(UNITS[model.cron.unit], UNITS["day"])
     called, name = _CALL.fullmatch(text), partition_column(text)
     if not time or name is not None or called is None:
@@ -117,7 +118,7 @@ def _part(model: Model, text: str, columns: tuple[Column, ...], number: int) -> 
 
 
 def _transform(model: Model, name: str, inside: str, types: dict[str, str]) -> str:
-    """Spark SQL that gives the text of a partition: `days(ts)`, `bucket(8, id)`, `truncate(3, name)`, or as it is."""
+    """Return Spark SQL for the text of a partition: `days(ts)`, `bucket(8, id)`, `truncate(3, name)`, or unchanged."""
     if name in _TIMES:
         return f"date_format(cast({key_sql(inside)} as timestamp), '{_TIMES[name]}')"
     if name not in ("bucket", "truncate"):
@@ -139,13 +140,13 @@ def _transform(model: Model, name: str, inside: str, types: dict[str, str]) -> s
 
 
 def _build_hidden_column(expression: str, number: int) -> PartitionColumn:
-    """A column for the value as text; an empty one, which no folder can be named after, under a name of its own."""
+    """Return a hidden column for the value as text; an empty text, which no folder can be named, is replaced."""
     text = f"cast({expression} as string)"
     return PartitionColumn(HIDDEN.format(number), "string", f"if({text} = '', '(empty)', {text})", hidden=True)
 
 
 def _reject_empty_text(name: str, type_: str) -> str:
-    """A text that is empty would come back as NULL: the folder of both is the same."""
+    """Return the column with an error for an empty text, which would come back as NULL: both have the same folder."""
     column = quote_column(name)
     if type_ != "string":
         return column

@@ -1,6 +1,6 @@
-"""A model that reads itself: what its query finds under its own name is its table as it was before the batch.
+"""Models that read themselves: under its own name a query finds its table as it was before the batch.
 
-It never finds rows of the batch itself, nor of a batch that was interrupted: tried again, a batch comes out the same.
+It never finds rows of the batch itself, nor of an interrupted batch, so that a repeated batch gives the same rows.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from mergeplan.planner.naming import quote_column
 from mergeplan.planner.parsing.macros.expand import spark_tree
 from mergeplan.planner.tables.batch_ids import batch_condition
 
-ROUNDS = 4  # until types that follow from each other stand still
+ROUNDS = 4  # until types that depend on each other no longer change
 HINT = "Declare them in MODEL: `columns (day DATE, total BIGINT)`."
 
 
 def nothing(columns: Iterable[Column]) -> str:
-    """A table of these columns without rows, as a query in brackets."""
+    """Return a table of these columns without rows, as a query in brackets."""
     cells = (f"{_null(column.type)} AS {quote_column(column.name)}" for column in columns)
     return f"(SELECT {', '.join(cells)} WHERE FALSE)"
 
 
 def previous_rows_query(model: Model, table: Table, interval: Interval, held_time: Timeline, base: str = "") -> str:
-    """What the query of a batch reads under its model's own name, in brackets; '' for a model that does not.
+    """Return what a batch reads under its model's own name, in brackets; '' for a model that does not read itself.
 
-    `held_time` is the time that the table is recorded to hold; `base` names what holds the rows of before where that is
-    not the table itself.
+    `held_time` is the recorded time of the table. `base` names the relation with the earlier rows if that is not the
+    table itself.
     """
     if not model.reads_itself:
         return ""
@@ -53,9 +53,9 @@ def previous_rows_query(model: Model, table: Table, interval: Interval, held_tim
 
 
 def own_columns(model: Model, ask: Callable[[Model, str], tuple[Column, ...]]) -> tuple[Column, ...]:
-    """The columns of a model that reads itself: the declared ones, else those that follow from the rest of its query.
+    """Return the columns of a model that reads itself: the declared ones, or those inferred from the rest of its query.
 
-    `ask` gives the columns of a model's query over a table of its own. ProjectError when they do not say what they are.
+    `ask` returns the columns of a model's query over a given own table. Raise ProjectError if they cannot be inferred.
     """
     if model.columns:
         return model.columns
@@ -80,7 +80,10 @@ def own_columns(model: Model, ask: Callable[[Model, str], tuple[Column, ...]]) -
 def _columns_of_first(
     model: Model, tree: exp.Query, ask: Callable[[Model, str], tuple[Column, ...]]
 ) -> tuple[Column, ...]:
-    """The columns of a `*`: those of the first query of a UNION, if that reads no column of the model's own."""
+    """Return the columns of a `*`: those of the first query of a UNION, if that reads no column of the model itself.
+
+    Raise ProjectError otherwise.
+    """
     first = tree
     while isinstance(first, exp.SetOperation):
         first = first.this

@@ -1,4 +1,4 @@
-"""The addresses of the pages; `base` is what stands before each, '' for a server of its own."""
+"""The addresses of the pages; `base` precedes each, '' for a server of its own."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from urllib.parse import quote, urlencode
 
 
 def model_address(name: str, base: str = "") -> str:
-    """The page of a model."""
+    """Return the address of a model's page."""
     return f"{base}/models/{quote(name, safe='')}"
 
 
 def search_address(words: str, page: int = 1, base: str = "") -> str:
-    """The catalog with a search."""
+    """Return the address of the catalog with a search."""
     values = {"q": words} | ({"page": str(page)} if page > 1 else {})
     return f"{base}/?{urlencode({name: value for name, value in values.items() if value})}"
 
 
 def lineage_address(values: Mapping[str, object], base: str = "") -> str:
-    """The lineage with these options; those that are empty are left out."""
+    """Return the address of the lineage with these options; empty ones are left out."""
     shown = {name: value for name, value in values.items() if value not in ("", None, ())}
     return f"{base}/lineage?{urlencode(shown, doseq=True)}"
 
 
 def environment_address(name: str, base: str = "") -> str:
-    """The page of an environment."""
+    """Return the address of an environment's page."""
     return f"{base}/environments/{quote(name, safe='')}"
 
 
 def page_links(base: str) -> dict[str, Any]:
-    """How a template leads to other pages."""
+    """Return the functions and addresses by which a template links to other pages."""
     return {
         "link": partial(model_address, base=base),
         "home": f"{base}/",

@@ -1,4 +1,4 @@
-"""The style, the script and the icon of the pages; an address has the digest, so that a browser may keep the file."""
+"""The style, the script and the icon of the pages; an address has the digest, so that a browser may store the file."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class Asset:
 
 @cache
 def load_assets() -> Mapping[str, Asset]:
-    """Every asset by its name."""
+    """Return every asset by its name."""
     return {name: _load(name, paths) for name, paths in PARTS.items()}
 
 
 @cache
 def assets_by_url() -> Mapping[str, Asset]:
-    """Every asset by its address."""
+    """Return every asset by its address."""
     return {asset.url: asset for asset in load_assets().values()}
 
 

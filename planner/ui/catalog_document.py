@@ -1,4 +1,4 @@
-"""The catalog that a document of the contract describes: what its pages show, and no more of each model."""
+"""The catalog that a document of the contract describes: the content of its pages, and no more of each model."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from mergeplan.planner.project.lineage import ROWS, Node
 
 
 def catalog_of(view: rows.CatalogView) -> Catalog:
-    """The catalog of a document; ValueError for a kind or a moment that this version does not know."""
+    """Return the catalog of a document; raise ValueError for an unknown kind or moment."""
     models = {row.name: _model(row) for row in view.models}
     unused = None
     if view.unused_columns is not None:
@@ -94,7 +94,7 @@ def _declared(row: rows.CatalogModelRow) -> Model:
 
 @lru_cache(maxsize=256)
 def _cron(schedule: str, unit: str) -> Cron:
-    """A cron, which a time zone may follow."""
+    """Return a cron of a schedule that may end with a time zone."""
     if cron_error(schedule) is None:
         return Cron(schedule, "", unit)
     text, _, zone = schedule.rpartition(" ")

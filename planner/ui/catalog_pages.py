@@ -41,7 +41,7 @@ class PlanRow:
 
 @dataclass(frozen=True)
 class AuditResultRow:
-    """What an audit said once; `job` is the address of what ran it."""
+    """One result of an audit; `job` is the address of the job that ran it."""
 
     name: str
     model: str
@@ -54,7 +54,7 @@ class AuditResultRow:
 
 @dataclass(frozen=True)
 class ModelActivity:
-    """What is known of a model beside its file and its table."""
+    """The facts about a model beside its file and its table."""
 
     versions: tuple[VersionRow, ...] = ()
     audits: tuple[AuditResultRow, ...] = ()
@@ -64,7 +64,7 @@ class ModelActivity:
 
 @dataclass(frozen=True)
 class CatalogPages:
-    """The pages of one catalog; what they are made from is prepared once."""
+    """The pages of one catalog; their inputs are prepared once."""
 
     catalog: Catalog
 
@@ -81,14 +81,14 @@ class CatalogPages:
         return column_graph(self.catalog)
 
     def listing(self, frame: Frame, query: str = "", number: int = 1) -> str:
-        """The models that a search matches, or all."""
+        """Return the page of the models that a search matches, or of all models."""
         page = self.index.find(query, number, PAGE_SIZE)
         page_link: Callable[[int], str] = lambda other: search_address(query, other, frame.base)  # noqa: E731
         values = {"query": query, "page": page, "page_link": page_link, "schemas": self._schemas}
         return render("catalog.html", frame, here="Catalog", catalog=self.catalog, **values)
 
     def model(self, frame: Frame, name: str, activity: ModelActivity) -> str:
-        """The page of a model."""
+        """Return the page of a model."""
         model = self.catalog.models[name]
         values = {
             "model": model,
@@ -103,7 +103,7 @@ class CatalogPages:
         return render("model_page.html", frame, here="Catalog", catalog=self.catalog, **values)
 
     def list_unused(self, frame: Frame) -> str:
-        """The columns that nothing needs."""
+        """Return the page of the columns that nothing needs."""
         groups: dict[str, list[UnusedColumn]] = {}
         for column in self.catalog.unused_columns or ():
             groups.setdefault(column.model, []).append(column)

@@ -1,4 +1,4 @@
-"""What one column is made from and what reads it, model by model, within a depth."""
+"""The sources and the readers of one column, model by model, within a depth."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ class ColumnGraph:
     columns: Mapping[str, tuple[str, ...]] = field(repr=False)
 
     def view(self, models: CatalogGraph, column: Node, up: int, down: int) -> ColumnView:
-        """What a column is made from so many steps up, and what reads it so many down; RequestError for no column."""
+        """Return what a column is made from `up` steps up and what reads it `down` steps down.
+
+        Raise RequestError if there is no such column.
+        """
         if column.column not in self.columns.get(column.model, ()):
             raise RequestError(f"`{column.model}` has no column `{column.column}`.", hint="Its page lists its columns.")
         steps = self._walk(column, self.made_from, up, -1) | self._walk(column, self.read_by, down, 1)
@@ -61,14 +64,14 @@ class ColumnGraph:
         return steps
 
     def _meet(self, node: Node) -> Iterable[Node]:
-        """The nodes that a node stands for: ALL is every column and the rows."""
+        """Return the nodes that a node represents: ALL is every column and the rows."""
         if node.column != ALL:
             return (node, Node(node.model, ALL))
         return (node, Node(node.model, ROWS), *(Node(node.model, name) for name in self.columns.get(node.model, ())))
 
 
 def column_graph(catalog: Catalog) -> ColumnGraph:
-    """The lineage of a catalog's columns."""
+    """Return the lineage of a catalog's columns."""
     made_from: dict[Node, tuple[Node, ...]] = {}
     read_by: dict[Node, dict[Node, None]] = {}
     for name, model in catalog.models.items():

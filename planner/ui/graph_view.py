@@ -1,4 +1,4 @@
-"""Which boxes of the graph of models a page draws: a focus with a depth, a selector, and schemas folded into a box."""
+"""The boxes of the model graph that a page draws: a focus with a depth, a selector, and schemas folded into a box."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ DEPTH_MOST = 20
 
 @dataclass(frozen=True)
 class GraphWish:
-    """What a reader wants to see of the graph."""
+    """A reader's selection of the graph."""
 
     focus: str = ""  # a model or a table, '' for none
     up: int = 2  # steps towards what the focus reads
     down: int = 2
     selector: str = ""  # `+shop.orders+`, `tag:x`
-    fold: str = "auto"  # auto: only where there is too much, all, none
+    fold: str = "auto"  # auto: only if there are too many boxes, all, none
     opened: tuple[str, ...] = ()  # schemas that stay unfolded
 
 
@@ -37,7 +37,7 @@ class GraphBox:
 
     @property
     def key(self) -> str:
-        """What tells it apart: a table may be called like a schema."""
+        """The unique key of the box: a table may be called like a schema."""
         return f"\0{self.name}" if self.is_folded else self.name
 
 
@@ -65,7 +65,7 @@ class CatalogGraph:
     rank: Mapping[str, int] = field(repr=False)  # parents before children
 
     def view(self, wish: GraphWish, only: Collection[str] | None = None) -> GraphView:
-        """What the wish shows, of these models `only`; RequestError for a focus or a selector that names nothing."""
+        """Return the boxes of a wish, of the models `only`; raise RequestError for an unknown focus or selector."""
         steps = self._steps(wish)
         names = set(steps) if wish.focus else set(self.graph.models)
         if wish.selector.strip():
@@ -88,7 +88,7 @@ class CatalogGraph:
         return GraphView(boxes, self._edges(boxes), models, len(models) - drawn)
 
     def _steps(self, wish: GraphWish) -> Mapping[str, int]:
-        """How far each model is from the focus, by the shortest way."""
+        """Return how far each model is from the focus, by the shortest path."""
         if not wish.focus:
             return {}
         if wish.focus not in self.rank:
@@ -98,7 +98,7 @@ class CatalogGraph:
         return {name: -distance for name, distance in ups.items()} | downs
 
     def _choose_folds(self, models: Sequence[str], wish: GraphWish) -> Collection[str]:
-        """The schemas that are drawn as one box; with `auto` the largest ones, as many as it takes."""
+        """Return the schemas that are drawn as one box; with `auto` as many of the largest ones as necessary."""
         sizes: dict[str, int] = {}
         for name in models:
             sizes[schema_of(name)] = sizes.get(schema_of(name), 0) + 1
@@ -127,7 +127,7 @@ class CatalogGraph:
 
 
 def graph_of_catalog(catalog: Catalog) -> CatalogGraph:
-    """The graph of a catalog's models."""
+    """Return the graph of a catalog's models."""
     graph = graph_of({name: model.declared for name, model in catalog.models.items()})
     outside = catalog.outside_tables
     parents = {name: tuple(p for p in dict.fromkeys(m.parents) if p != name) for name, m in catalog.models.items()}
@@ -141,12 +141,12 @@ def graph_of_catalog(catalog: Catalog) -> CatalogGraph:
 
 
 def schema_of(name: str) -> str:
-    """The schema of a model's name."""
+    """Return the schema of a model's name."""
     return name.rpartition(".")[0]
 
 
 def _distances(start: str, step: Callable[[str], Iterable[str]], most: int) -> dict[str, int]:
-    """Every name within so many steps, and how many there are."""
+    """Return every name within `most` steps, with its distance."""
     distances, frontier = {start: 0}, [start]
     for distance in range(1, min(most, DEPTH_MOST) + 1):
         frontier = [n for n in dict.fromkeys(o for name in frontier for o in step(name)) if n not in distances]

@@ -1,4 +1,4 @@
-"""What the JSON lines of a job say, for its page: progress, audits, tests, rules that are broken, differences. Pure."""
+"""The content of a job's JSON lines, for its page: progress, audits, tests, broken rules, differences. Pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ EVENT_NAMES = tuple(line.model_fields["event"].default for line in LINES)  # of 
 
 @dataclass(frozen=True)
 class JobFacts:
-    """A job's lines, sorted by what they are about."""
+    """A job's lines, sorted by subject."""
 
     progress: RunProgress
     plan: PlanView | None = None
@@ -40,14 +40,14 @@ class JobFacts:
 
     @property
     def percent(self) -> int:
-        """How much is done: by the batches of a backfill, or of the models that are known to be computed."""
+        """The completed percentage: of the batches of a backfill, or of the models that are known to be computed."""
         progress = self.progress
         done, total = (progress.done, progress.of) if progress.stage == "backfill" and progress.of else progress.batches
         return 100 if progress.ended or not total else min(99, 100 * done // total)
 
 
 def read_facts(job_id: str, texts: Iterable[bytes]) -> JobFacts:
-    """The facts of a job; what a library printed between its lines is passed over."""
+    """Return the facts of a job; output of libraries between its lines is ignored."""
     progress = RunProgress(job_id)
     plan, result = None, None
     audits: list[AuditLine] = []
@@ -95,7 +95,7 @@ def read_facts(job_id: str, texts: Iterable[bytes]) -> JobFacts:
 
 
 def error_sentence(error: ErrorLine) -> str:
-    """An error as a sentence with its place."""
+    """Return an error as a sentence with its place."""
     place = f"`{error.path}{f':{error.line}' if error.line else ''}`: " if error.path else ""
     return f"{place}{error.message} {error.hint}".strip()
 

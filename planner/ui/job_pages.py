@@ -47,7 +47,7 @@ class JobRow:
 
 @dataclass(frozen=True)
 class ShownJob:
-    """A job for its page: what its lines say, and what the reader may do with it now."""
+    """A job for its page: the content of its lines, and what the reader may do with it now."""
 
     record: JobRecord
     facts: JobFacts
@@ -59,32 +59,32 @@ class ShownJob:
 
 
 def job_title(record: JobRecord) -> str:
-    """What a job does, in words."""
+    """Return what a job does, in words."""
     environment = f"`{record.environment}`" if record.environment else "the default environment"
     return TITLES[record.kind].format(environment=environment)
 
 
 def job_row(record: JobRecord) -> JobRow:
-    """A job in a list."""
+    """Return a job as a row of a list."""
     at = format_when(record.created_at)
     return JobRow(record.id, job_title(record).replace("`", ""), str(record.status), at, f"/jobs/{record.id}")
 
 
 def audit_row(record: JobRecord, audit: AuditLine) -> AuditResultRow:
-    """What an audit said, with the job that ran it."""
+    """Return a result of an audit as a row, with the end of its job."""
     at = format_when(record.ended_at or record.created_at)
     return AuditResultRow(audit.name, audit.model, audit.ok, audit.count, at, sample=audit.sample)
 
 
 def check_row(result: CheckResult) -> AuditResultRow:
-    """A result of an audit or a unit test that is on record."""
+    """Return a recorded result of an audit or a unit test as a row."""
     environment = f" in {result.environment}" if result.environment else ""
     at, job = format_when(result.at), f"/jobs/{result.job}"
     return AuditResultRow(result.name, result.model, result.ok, result.count, f"{at}{environment}", job=job)
 
 
 def job_page(catalog: Catalog, frame: Frame, job: ShownJob) -> str:
-    """A job: its progress while it runs, and what it came to."""
+    """Return the page of a job: its progress while it runs, and its result."""
     record, facts = job.record, job.facts
     values = {
         "what": job_title(record),
@@ -101,7 +101,10 @@ def job_page(catalog: Catalog, frame: Frame, job: ShownJob) -> str:
 
 
 def plan_page(catalog: Catalog, frame: Frame, job: ShownJob, applies: Iterable[JobRecord] = ()) -> str:
-    """A plan: what changes, why, what is computed, the diffs, and the forms for categories and to apply it."""
+    """Return the page of a plan.
+
+    It shows what changes, why, what is computed, the diffs, and the forms for categories and to apply it.
+    """
     record, facts, plan = job.record, job.facts, job.facts.plan
     values = {
         "plan": plan,
@@ -122,7 +125,7 @@ def plan_page(catalog: Catalog, frame: Frame, job: ShownJob, applies: Iterable[J
 
 
 def may_apply_plan(record: JobRecord, plan: PlanView | None) -> bool:
-    """True for a plan that is made, not empty and not blocked."""
+    """Return True for a plan that is complete, not empty and not blocked."""
     return record.status is JobStatus.DONE and plan is not None and not plan.empty and not plan.blockers
 
 
@@ -147,7 +150,7 @@ def _render(template: str, catalog: Catalog, frame: Frame, job: ShownJob, values
 
 
 def _shows_progress(job: ShownJob) -> bool:
-    """True for a job that runs, and for one that has computed something."""
+    """Return True for a job that runs, and for one that has computed something."""
     status, kind = job.record.status, job.record.kind
     if not status.is_final:
         return status is JobStatus.RUNNING
@@ -164,7 +167,7 @@ def _headline(plan: PlanView) -> str:
 
 
 def _groups(plan: PlanView) -> tuple[tuple[str, tuple[ModelChange, ...]], ...]:
-    """The models by category, the most severe first."""
+    """Return the models by category, the most severe first."""
     groups: dict[str, list[ModelChange]] = {}
     for model in plan.models:
         groups.setdefault(str(model.category or model.change), []).append(model)
@@ -173,12 +176,11 @@ def _groups(plan: PlanView) -> tuple[tuple[str, tuple[ModelChange, ...]], ...]:
 
 
 def _choosable(plan: PlanView) -> Collection[str]:
-    """The models that a person may give a category."""
+    """Return the models to which a person may assign a category."""
     return frozenset(model.name for model in plan.models if model.change == "direct" and model.category)
 
 
 def _costs(plan: PlanView) -> str:
-    """What computing it would cost, as far as it is known."""
     read = sum(model.estimate.bytes for model in plan.models)
     seconds = sum(model.estimate.seconds for model in plan.models)
     parts = [f"about {size_text(read)} read" if read else "", f"about {duration_text(seconds)}" if seconds else ""]

@@ -1,4 +1,4 @@
-"""A layered layout: boxes in columns from what is read to what reads it, with few crossings. Pure."""
+"""A layered layout: boxes in columns from parents to downstream models, with few crossings. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Spot(NamedTuple):
 
 @dataclass(frozen=True)
 class Size:
-    """Of a box, and of the space between boxes."""
+    """The size of a box, and of the space between boxes."""
 
     width: int
     height: int
@@ -30,7 +30,7 @@ class Size:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where each box is, the path of each edge, and the size of it all."""
+    """The place of each box, the path of each edge, and the total size."""
 
     spots: Mapping[str, Spot]
     paths: Mapping[Edge, str]
@@ -46,9 +46,9 @@ class _Node(NamedTuple):
 
 
 def lay_out(keys: Sequence[str], edges: Iterable[Edge], size: Size) -> Layout:
-    """The layout of boxes that stand in the order of the graph; an edge against that order goes backwards.
+    """Return the layout of boxes in the order of the graph; an edge against that order goes backwards.
 
-    Boxes without an edge stand in rows below the others.
+    Boxes without an edge are placed in rows below the others.
     """
     edges = list(edges)
     joined = {key for edge in edges for key in edge}
@@ -77,7 +77,7 @@ def lay_out(keys: Sequence[str], edges: Iterable[Edge], size: Size) -> Layout:
 
 
 def _levels(keys: Sequence[str], edges: Iterable[Edge]) -> dict[str, int]:
-    """The column of each box: after all that it reads, and no further from its readers than it must be."""
+    """Return the column of each box: right of all its parents, and as close to its downstream boxes as possible."""
     rank = {key: number for number, key in enumerate(keys)}
     parents: dict[str, list[str]] = {key: [] for key in keys}
     children: dict[str, list[str]] = {key: [] for key in keys}
@@ -97,7 +97,7 @@ def _levels(keys: Sequence[str], edges: Iterable[Edge]) -> dict[str, int]:
 def _columns(
     levels: Mapping[str, int], edges: Iterable[Edge]
 ) -> tuple[list[list[_Node]], dict[_Node, tuple[list[_Node], list[_Node]]]]:
-    """The nodes of each column, and each node's neighbours on the left and on the right."""
+    """Return the nodes of each column, and each node's neighbours on the left and on the right."""
     columns: list[list[_Node]] = [[] for _ in range(max(levels.values(), default=-1) + 1)]
     links: dict[_Node, tuple[list[_Node], list[_Node]]] = {}
 
@@ -135,7 +135,7 @@ def _sort_columns(
 def _heights(
     columns: Sequence[Sequence[_Node]], links: Mapping[_Node, tuple[list[_Node], list[_Node]]], size: Size
 ) -> dict[_Node, int]:
-    """How far down each node is: beside its neighbours as far as the column's order leaves room."""
+    """Return the vertical place of each node: beside its neighbours as far as the column's order leaves room."""
     room = {node: size.height + size.gap_y if node.edge is None else size.gap_y for node in links}
     heights: dict[_Node, float] = {}
     for column in columns:
@@ -183,7 +183,7 @@ def _settle(
 def _path(
     edge: Edge, levels: Mapping[str, int], heights: Mapping[_Node, int], spots: Mapping[str, Spot], size: Size
 ) -> str:
-    """A curve from the right side of one box to the left side of another, through the places that it passes."""
+    """Return a curve from the right side of one box to the left side of another, through the places it passes."""
     start, end, half = spots[edge[0]], spots[edge[1]], size.height // 2
     x, y, bend = start.x + size.width, start.y + half, size.gap_x // 2
     path = [f"M{x} {y}"]

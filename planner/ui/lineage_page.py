@@ -28,7 +28,7 @@ Steps = Annotated[int, Field(ge=0, le=DEPTH_MOST)]
 
 
 class LineageQuery(BaseModel):
-    """Which part of the lineage an address asks for."""
+    """The part of the lineage that an address requests."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -42,7 +42,7 @@ class LineageQuery(BaseModel):
     plan: Word = ""
 
     def wish(self, categories: Mapping[str, str]) -> LineageWish:
-        """What is drawn; `categories` are those of the plan."""
+        """Return the wish of the query; `categories` are those of the plan."""
         focus, column = self.focus.strip().lower(), self.column.strip().lower()
         graph = GraphWish(focus, self.up, self.down, self.select, self.fold, self.open)
         return LineageWish(graph, column, self.plan, categories)
@@ -50,7 +50,7 @@ class LineageQuery(BaseModel):
 
 @dataclass(frozen=True)
 class LineageWish:
-    """What a reader wants to see: a part of the graph, a column of the focus, the changes of a plan."""
+    """A reader's selection: a part of the graph, a column of the focus, the changes of a plan."""
 
     graph: GraphWish
     column: str = ""
@@ -59,7 +59,7 @@ class LineageWish:
     base: str = ""  # of the addresses
 
     def address(self, graph: GraphWish, column: str = "") -> str:
-        """The same page with other options."""
+        """Return the address of the same page with other options."""
         default = GraphWish()
         values: dict[str, object] = {
             "focus": graph.focus,
@@ -74,13 +74,13 @@ class LineageWish:
         return lineage_address(values, self.base)
 
     def focus_address(self, name: str) -> str:
-        """The same page with a model in the middle; a selector that leaves it out is dropped."""
+        """Return the address of the same page with a model in the middle; its selector is dropped."""
         return self.address(replace(self.graph, focus=name, selector=""))
 
 
 @dataclass(frozen=True)
 class BoxLink:
-    """A box of the drawing: where it is, what stands in it, and where it leads."""
+    """A box of the drawing: its place, its content, and the address that it links to."""
 
     name: str
     x: int
@@ -94,7 +94,7 @@ class BoxLink:
 
 @dataclass(frozen=True)
 class ListRow:
-    """A model of the list; `names` are what it reads, or its columns that are in the lineage."""
+    """A model of the list; `names` are its parents, or its columns that are in the lineage."""
 
     name: str
     kind: str
@@ -104,7 +104,7 @@ class ListRow:
 
 
 def lineage_page(pages: CatalogPages, frame: Frame, wish: LineageWish) -> str:
-    """The lineage, or what is wrong with the options."""
+    """Return the page of the lineage, or of the error in the options."""
     wish = replace(wish, base=frame.base)
     try:
         view, columns = _find(pages, wish)
@@ -128,7 +128,7 @@ def _render(pages: CatalogPages, frame: Frame, wish: LineageWish, **values: obje
 
 
 def _find(pages: CatalogPages, wish: LineageWish) -> tuple[GraphView, Mapping[str, tuple[str, ...]]]:
-    """The boxes, and with a column the columns of each model."""
+    """Return the boxes, and with a column the columns of each model."""
     graph = wish.graph
     if wish.column:
         if not graph.focus:

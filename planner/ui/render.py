@@ -1,4 +1,4 @@
-"""Templates to HTML, and what a browser is forbidden on each page."""
+"""Templates to HTML, and the restrictions of a browser on each page."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ TABS = (
 )
 CATALOG_TABS = TABS[:4]  # of a server that makes no plans
 CATEGORY_NAMES = {"non_breaking": "Non-breaking", "forward_only": "Forward-only"}
-# Everything is loaded from this server and nothing is run that stands in a page.
+# Everything is loaded from this server, and no script in a page is run.
 POLICY = "; ".join(
     (
         "default-src 'none'",
@@ -61,7 +61,7 @@ HEADERS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Frame:
-    """What surrounds every page: the project, what the reader may do, and the token of the forms."""
+    """The frame of every page: the project, the reader's permissions, and the token of the forms."""
 
     project: str
     csrf: str = ""
@@ -74,19 +74,19 @@ class Frame:
     environment_pages: Mapping[str, str] | None = None  # the page of each environment; None: each has one of its own
 
     def environment_link(self, name: str) -> str:
-        """The page of an environment, '' for one that has none."""
+        """Return the page of an environment; '' for one that has none."""
         own = environment_address(name, self.base)
         return own if self.environment_pages is None else self.environment_pages.get(name, "")
 
 
 def render(template: str, frame: Frame, **values: object) -> str:
-    """A page."""
+    """Render a page from its template."""
     defaults: dict[str, object] = {"here": "", "refresh": 0, "environment_link": frame.environment_link}
     return _templates().get_template(template).render(defaults | page_links(frame.base) | {"frame": frame, **values})
 
 
 def format_prose(text: str) -> Markup:
-    """A sentence with its `code` set as code; everything else as it is.
+    """Return a sentence with its `code` set as code, and everything else escaped.
 
     >>> format_prose("`a<b` is wrong")
     Markup('<code>a&lt;b</code> is wrong')
@@ -98,7 +98,7 @@ def format_prose(text: str) -> Markup:
 
 
 def format_spans(spans: Spans) -> str:
-    """Intervals, the first few of them; of whole days the last one is named, not the day after it."""
+    """Return the first few intervals; for whole days the last day is named, not the day after it."""
     more = f" and {len(spans) - SPANS_MOST} more" if len(spans) > SPANS_MOST else ""
     return ", ".join(_span(*span) for span in spans[:SPANS_MOST]) + more
 
@@ -111,7 +111,7 @@ def _span(start: str, end: str) -> str:
 
 
 def format_when(at: str | float | None) -> str:
-    """A moment, in ISO 8601 or in seconds, as a person reads it."""
+    """Return a moment, in ISO 8601 or in seconds, in a readable form."""
     if at is None or at == "":
         return "\N{EN DASH}"
     moment = datetime.fromtimestamp(at, UTC) if isinstance(at, (int, float)) else datetime.fromisoformat(at)
@@ -119,12 +119,12 @@ def format_when(at: str | float | None) -> str:
 
 
 def name_category(category: str) -> str:
-    """A category as a heading."""
+    """Return a category as a heading."""
     return CATEGORY_NAMES.get(category, category.replace("_", " ").capitalize())
 
 
 def _computation(model: ModelChange) -> str:
-    """The time of a model that is computed; the end of a half-open interval is not part of it."""
+    """Return the time of a model that is computed; the end of a half-open interval is not part of it."""
     return format_spans(model.intervals) if model.kind.startswith("INCREMENTAL") else "full refresh"
 
 

@@ -44,7 +44,7 @@ class HitPage:
 
 @dataclass(frozen=True)
 class _Entry:
-    """What is looked through of a model, in lower case."""
+    """The searched texts of a model, in lower case."""
 
     model: CatalogModel
     name: str
@@ -62,7 +62,7 @@ class _Entry:
 
 @dataclass(frozen=True)
 class SearchIndex:
-    """The words of every model of a catalog; made once, asked often."""
+    """The searchable texts of every model of a catalog; built once and searched often."""
 
     catalog: Catalog
 
@@ -71,7 +71,7 @@ class SearchIndex:
         return tuple(_entry(model) for model in sorted(self.catalog.models.values(), key=lambda model: model.name))
 
     def find(self, query: str, number: int, size: int) -> HitPage:
-        """The models that every word of the query fits, the best first; a page past the end is the last one."""
+        """Return the models that the whole query fits, the best first; a page past the end is the last one."""
         hits = self._all(query)
         number = max(1, min(number, -(-len(hits) // size)))
         return HitPage(tuple(hits[(number - 1) * size : number * size]), len(hits), number, size)
@@ -103,7 +103,7 @@ def _entry(model: CatalogModel) -> _Entry:
 
 
 def _test(word: str) -> Callable[[_Entry], int | None]:
-    """How well a word fits a model; None where it does not."""
+    """Return a function that ranks how well a word fits a model; it returns None if it does not."""
     field, colon, value = word.partition(":")
     if colon and value and field in FIELDS:
         if field == "column":
@@ -122,6 +122,5 @@ def _rank(entry: _Entry, word: str) -> int | None:
 
 
 def _matching_columns(entry: _Entry, words: Iterable[str]) -> tuple[str, ...]:
-    """The columns that a word names or describes."""
     wanted = [word.removeprefix("column:") for word in words]
     return tuple(name for name, low, about in entry.columns if any(word in low or word in about for word in wanted))

@@ -1,4 +1,4 @@
-"""What the pages of one server remember: the prepared catalogs, the facts of jobs, and the secret of the forms."""
+"""The memory of one server's pages: the prepared catalogs, the facts of jobs, and the secret of the forms."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FACTS_MOST = 40  # jobs whose facts are remembered
 
 @dataclass
 class UiState:
-    """Safe to share between threads: what is remembered is made again where it is not there."""
+    """The memory of the pages; safe to share between threads, since a missing entry is made again."""
 
     secret: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
     _catalogs: dict[str, tuple[CatalogSnapshot, CatalogPages]] = field(default_factory=dict, repr=False)
@@ -29,15 +29,15 @@ class UiState:
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def csrf(self, principal: str) -> str:
-        """The token of the forms of whoever that is; another server has others."""
+        """Return the token of a principal's forms; another server has other tokens."""
         return hmac.digest(self.secret, principal.encode(), "sha256").hex()
 
     def is_csrf(self, principal: str, token: str) -> bool:
-        """True for the token that a page of this server put into a form for them."""
+        """Return True for the token that a page of this server put into a form for this principal."""
         return hmac.compare_digest(self.csrf(principal).encode(), token.encode())
 
     def pages(self, snapshot: CatalogSnapshot) -> CatalogPages:
-        """The pages of a catalog, prepared once."""
+        """Return the pages of a catalog, prepared once."""
         name = snapshot.view.environment
         known = self._catalogs.get(name)
         if known is None or known[0] is not snapshot:
@@ -46,7 +46,7 @@ class UiState:
         return known[1]
 
     def facts(self, context: ApiContext, record: JobRecord) -> JobFacts:
-        """What a job's lines say; of jobs that have ended the last ones are remembered."""
+        """Return the facts of a job; those of the last jobs that have ended are remembered."""
         known = self._facts.get(record.id)
         if known is not None:
             return known
@@ -60,7 +60,7 @@ class UiState:
 
 
 def catalog_of(snapshot: CatalogSnapshot) -> Catalog:
-    """The catalog that a snapshot was made from."""
+    """Return the catalog that a snapshot was made from."""
     view, built = snapshot.view, snapshot.built
     unused = None
     if view.unused_columns is not None:

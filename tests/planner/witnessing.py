@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mergeplan.planner.apply.witness.questions import Questions
+from mergeplan.planner.apply.witness.questions import Ask, Questions
 from mergeplan.planner.apply.witness.stand_ins import Lying, StandIns
+from mergeplan.planner.engine.analysis import Analysis, PairResult
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.model.model import Column, Model
 from mergeplan.planner.plan.build import Plan
@@ -18,7 +19,7 @@ from mergeplan.planner.snapshot.snapshot import Snapshot
 from .building import make_plan, promote
 
 Models = Mapping[str, Model]
-Types = Callable[[str], Mapping[str, str]]  # of an external table's columns
+Outside = Callable[[Model], Lying]
 
 
 @dataclass(frozen=True)
@@ -30,35 +31,56 @@ class Witnessed:
 
 
 def declare_columns(model: Model) -> Lying:
-    """An external table's columns as they are declared."""
+    """Return an external table's columns as they are declared."""
     return tuple(Column(column.name, column.type) for column in model.columns)
 
 
 def witness(
-    engine: SparkEngine, before: Models, after: Models, judge: Callable[[Plan], Plan] = lambda plan: plan
+    engine: SparkEngine,
+    before: Models,
+    after: Models,
+    judge: Callable[[Plan], Plan] = lambda plan: plan,
+    outside: Outside = declare_columns,
 ) -> Witnessed:
-    """The plan that turns prod with `before` into `after`, and what Spark says of it; `judge` may change verdicts."""
+    """Return the plan that turns prod with `before` into `after`, and what Spark says of it.
+
+    `judge` may change verdicts; `outside` has the columns of an external table.
+    """
     prod, loaded = promote(before)
     plan = judge(make_plan(after, Environment("dev"), prod, loaded))
-    claims = claims_of(plan)
-    if not claims:
+    if not claims_of(plan):
         return Witnessed(plan)
-    built = make_plan(before, Environment("prod"), Environment("prod"))
-    tables = _find_columns(engine, built)
+    tables = find_columns(engine, make_plan(before, Environment("prod"), Environment("prod")), outside)
+    return Witnessed(plan, check_plan(engine, plan, tables, outside))
+
+
+def check_plan(
+    engine: SparkEngine, plan: Plan, tables: Mapping[str, Lying], outside: Outside = declare_columns
+) -> Mapping[str, Check]:
+    """Return what Spark says of each model that a plan keeps; `tables` are the columns of the tables that are there."""
 
     def lying(snapshot: Snapshot) -> Lying | None:
-        return declare_columns(snapshot.model) if snapshot.kind.is_external else tables.get(snapshot.table)
+        return outside(snapshot.model) if snapshot.kind.is_external else tables.get(snapshot.table)
 
-    return Witnessed(plan, Questions(StandIns(plan, lying), engine.compare_queries).check_claims(claims))
+    return Questions(StandIns(plan, lying), _ask(engine)).check_claims(claims_of(plan))
 
 
-def _find_columns(engine: SparkEngine, built: Plan) -> dict[str, Lying]:
-    """The columns of the tables that a plan builds, by the tables' names."""
+def find_columns(engine: SparkEngine, built: Plan, outside: Outside = declare_columns) -> dict[str, Lying]:
+    """Return the columns of the tables that a plan builds, by the tables' names."""
 
     def lying(snapshot: Snapshot) -> Lying | None:
-        return declare_columns(snapshot.model) if snapshot.kind.is_external else None
+        return outside(snapshot.model) if snapshot.kind.is_external else None
 
     stand_ins = StandIns(built, lying)
     names = [change.name for change in built.changes if change.kind.has_query]
-    Questions(stand_ins, engine.compare_queries).check_claims((), names)
+    Questions(stand_ins, _ask(engine)).check_claims((), names)
     return {built.new.snapshots[name].table: columns for name, columns in stand_ins.planned.items()}
+
+
+def _ask(engine: SparkEngine) -> Ask:
+    def compare(analysis: Analysis) -> Sequence[PairResult]:
+        answers = engine.compare_queries(analysis)
+        assert answers is not None, "this Spark shows no plans"
+        return answers
+
+    return compare

@@ -22,7 +22,7 @@ def _fill(request: Request) -> Start:
 
 
 def _plan_with(request: Request, backfill: str) -> Start:
-    """Another plan, and plans of it from now on."""
+    """Plan again, and use this backfill in all later plans."""
     start = plan_again(request)
     transition = partial(_set_backfill, backfill=backfill, transition=start.transition)
     return replace(start, transition=transition) if start.ok else start

@@ -74,7 +74,7 @@ def _acknowledge(subject: str, command: Command) -> str:
 
 
 def _finish(answer: Answer, record: PullRecord) -> Answer:
-    """Of one model: whether the category is in force in the plan that was made after it, and what it did."""
+    """Complete an answer for one model: whether the category is in force in the next plan, and its effect."""
     if not answer.model or record.state not in (PullState.PLANNED, PullState.FAILED):
         return report_plan(answer, record)
     ok, sentence = _category_reply(record, answer.model, answer.category)

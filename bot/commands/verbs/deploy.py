@@ -22,7 +22,7 @@ DEPLOY_OFF = (
 
 
 def _role(command: Command, needs: Mapping[str, Role], is_held: bool) -> Role:
-    """To promote against the rules takes `admin`."""
+    """Return the needed role, which is `admin` to promote against the rules."""
     return "admin" if is_held else own_role(command, needs, is_held)
 
 

@@ -26,7 +26,7 @@ def _parse(line: Line) -> Command | Mistake:
 
 
 def _start(request: Request) -> Start:
-    """Somebody asks for numbers, whatever the plan shows; who wrote a fork's query would choose what is shown."""
+    """Compare rows even if the plan shows none, but show no samples for a fork, whose author wrote the query."""
     command, record, rules = request.command, request.record, request.diff
     if request.pull.is_fork_of(record.repository):
         rules = rules.without_samples()

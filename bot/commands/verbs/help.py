@@ -13,7 +13,7 @@ LINKS = re.compile(r"\[([^\[\]]+)\]\([^)]*\)")
 
 
 def _parse(line: Line) -> Command:
-    """Whatever stands after it does not matter."""
+    """Return the command; ignore any words after it."""
     return line.command
 
 

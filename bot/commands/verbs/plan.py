@@ -18,7 +18,7 @@ SELECTORS_MOST = 20
 
 
 def _parse(line: Line) -> Command | Mistake:
-    """Nothing, or selectors after `--select`, which may be written before each of them."""
+    """Parse no words, or selectors after `--select`, which may be repeated before each of them."""
     words = [part for word in line.words for part in word.split("=", 1)]
     if not words:
         return line.command
@@ -40,7 +40,7 @@ def _refuse(command: Command, facts: Facts) -> str:
 
 
 def plan_again(request: Request) -> Start:
-    """Another plan of the same head, as far as there can be one."""
+    """Plan the same head again, if that is possible."""
     record = request.record
     over = record.state in (PullState.PROMOTED, PullState.CLOSED)
     if over or (not request.pull.is_open and record.state not in AFTER_MERGE):

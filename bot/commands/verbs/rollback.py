@@ -31,7 +31,7 @@ def _parse(line: Line) -> Command | Mistake:
 
 
 def _role(command: Command, needs: Mapping[str, Role], is_held: bool) -> Role:
-    """To ask what a rollback would do takes what other questions take."""
+    """Return the needed role; a dry run needs that of `diff`."""
     return needs.get("diff", "admin") if command.dry_run else own_role(command, needs, is_held)
 
 

@@ -6,7 +6,7 @@ from mergeplan.bot.commands.form import Form, Request, Start
 
 
 def _start(request: Request) -> Start:
-    """Every reply ends with where the pull request stands."""
+    """Start a reply; every reply ends with the state of the pull request."""
     return Start("This is how it stands.")
 
 

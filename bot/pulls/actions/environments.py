@@ -30,7 +30,7 @@ def outlive_pull(current: PullPass, record: PullRecord) -> None:
 
 
 def destroy_environment(current: PullPass, record: PullRecord) -> None:
-    """Drop it on demand; an open pull request is planned again when somebody asks for it."""
+    """Drop it on demand; an open pull request is planned again when a person requests it."""
     is_over = record.state in (*AFTER_MERGE, PullState.CLOSED)
     _drop_views(current, record)
     current.update(partial(record_destroy, is_over=is_over))

@@ -44,7 +44,6 @@ def plan_group(current: PullPass) -> None:
 
 
 def drop_group_environment(current: PullPass) -> None:
-    """Drop the environment of a group that is over."""
     with current.context.project(current.checkout, current.prod.promoted_commit) as folder:
         arguments = ("invalidate", current.record.environment.group_name)
         finished = current.context.plan(PlannerCall(current.job, folder, arguments, new_run_id()))
@@ -97,7 +96,7 @@ def _run_planner(current: PullPass, base: str, paths: tuple[str, ...]) -> Finish
 
 
 def _as_group(record: PullRecord) -> PullRecord:
-    """Return the record with the group's environment; what people asked of the pull request's own plan is left out."""
+    """Return the record with the group's environment, without the requests for the pull request's own plan."""
     environment = replace(record.environment, name=record.environment.group_name)
     return replace(record, environment=environment, wishes=replace(record.wishes, overrides=(), select=()))
 

@@ -36,7 +36,7 @@ NOTHING = Finished((), 0)  # the end of a plan that had nothing to look at
 
 
 def make_plan(current: PullPass, reason: str) -> None:
-    """Plan the head on the commit that prod shows; Superseded or Later when the job must come back."""
+    """Plan the head on the commit that prod shows; raise Superseded or Later if the job must come back."""
     record = _begin(current, reason)
     stops = RunStops(current, record)
     try:
@@ -140,7 +140,7 @@ def _run_planner(current: PullPass, stops: RunStops, record: PullRecord, commit:
 
 
 def _handle_stop(current: PullPass, stops: RunStops, reason: str) -> None:
-    """Settle a run that was ended: the next loop decides anew, or the job settles first."""
+    """Settle a run that was ended: the next loop decides again, or the job settles first."""
     log.info("run_stopped", key=current.job.key, reason=reason)
     kind, _, newer = reason.partition(":")
     if kind == "cancelled":
@@ -160,7 +160,7 @@ def _give_way(current: PullPass, newer: str) -> None:
 
 
 def _conclude(current: PullPass, stops: RunStops, record: PullRecord, finished: Finished) -> None:
-    """Store what the run printed before anybody is shown it."""
+    """Store the output of the run before it is shown."""
     stored, outcome, is_nothing = current.record, finished.outcome, finished is NOTHING
     if stored.run.id != record.run.id or stored.state is not PullState.PLANNING:
         return  # cancelled, merged or taken over meanwhile: nothing later may claim success

@@ -19,7 +19,7 @@ def hold_pull(current: PullPass) -> None:
 
 
 def skip_pull(current: PullPass, label: str) -> None:
-    """Have no plan; Later when the pull request was merged in this moment."""
+    """Have no plan; raise Later if the pull request was merged at this moment."""
     if current.record.state in AFTER_MERGE:
         raise Later(0.5, "it was merged this moment")
     forward_only = current.config.is_forward_only(current.pull.head_ref)
@@ -27,7 +27,7 @@ def skip_pull(current: PullPass, label: str) -> None:
 
 
 def changes_nothing(current: PullPass, record: PullRecord, prod: ProdRecord) -> bool:
-    """Return True where a plan costs nothing, whatever the labels: its head changes nothing here."""
+    """Return True if a plan costs nothing, with any labels, because its head changes nothing here."""
     current.fetch_head()
     base = current.base_commit(prod)
     merge = current.checkout.merge(base, current.pull.head) if current.checkout.has(current.pull.head) else Merge()

@@ -12,7 +12,7 @@ NAME = "mergeplan / approval"
 
 
 def approval_view(pull_view: Shown) -> CheckView:
-    """Who must still agree; what is in prod is past that."""
+    """Return the check that lists the missing approvals; a plan in prod needs none."""
     record, decision = pull_view.record, pull_view.record.rules.decision
     outcome = record.outcome
     if record.state in AFTER_MERGE and not record.rules.held:

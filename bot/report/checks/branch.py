@@ -10,17 +10,14 @@ NAME = "mergeplan / branch environment"
 
 
 def branch_running(environment: str) -> CheckView:
-    """Show that the branch is being planned and built."""
     return running_view(NAME, f"Bringing {environment} to this commit")
 
 
 def branch_waiting(environment: str, why: str) -> CheckView:
-    """Show what it waits for."""
     return running_view(NAME, f"{environment} waits: {why}")
 
 
 def branch_overtaken(environment: str, newer: str) -> CheckView:
-    """Show that a newer commit of the branch replaced it."""
     return branch_given_up(environment, f"{newer[:7]} overtook it")
 
 

@@ -86,5 +86,5 @@ def make_annotations(problems: Iterable[Problem], level: str = "failure") -> tup
 
 
 def fit_summary(text: str) -> str:
-    """Whole lines within what a check may hold."""
+    """Return the complete lines that fit into a check."""
     return "\n".join(fitting(text.splitlines(), CHECK_LIMIT - 600)) or "Nothing to report."

@@ -45,7 +45,7 @@ def environment_view(pull_view: Shown) -> CheckView:
 
 
 def progress_view(record: PullRecord) -> CheckView:
-    """How far the run has come, and where Spark shows it."""
+    """Return the progress of the run, with a link to Spark's page."""
     doing = record.run.progress or PLANNING
     return running_view(NAME, doing, f"{doing} {spark_link(record)}".rstrip())
 

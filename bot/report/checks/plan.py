@@ -43,7 +43,7 @@ def plan_view(pull_view: Shown) -> CheckView:
 
 
 def _failure_view(outcome: PlannerOutcome) -> CheckView:
-    """Why there is no plan; rules of the linter are annotated by their own check."""
+    """Return the reason why there is no plan; the linter's own check annotates its rules."""
     lines = [problem_line(problem) for problem in outcome.problems] or [f"{failure_title(outcome)}."]
     return CheckView(
         NAME,
@@ -65,7 +65,7 @@ def _models_view(plan: PlanView) -> CheckView:
 
 
 def _has_button(offer: Offer) -> bool:
-    """After the merge `/plan` moves prod, and is a button of the promotion."""
+    """Return True for a verb with a button; after the merge `/plan` moves prod, and is a button of the promotion."""
     return offer.verb in BUTTONS and not offer.moves_prod
 
 

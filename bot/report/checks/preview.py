@@ -56,7 +56,6 @@ def preview_marker(repository: str) -> str:
 
 
 def preview_comment(repository: str, preview: BranchPreview) -> str:
-    """Return the comment on the pull request."""
     shown = f"{preview.commit[:7]}, revision {preview.revision}" if preview.revision else "nothing yet"
     title = preview.title.replace(f" {preview.environment}", f" {code(preview.environment)}")
     blocks = [
@@ -78,14 +77,12 @@ def preview_withdrawn(repository: str, environment: str, base: str) -> str:
 
 
 def preview_check(preview: BranchPreview) -> CheckView:
-    """Return the check on the head of the pull request."""
     summary, marks = fit_summary("\n\n".join(_body(preview)) or preview.title), make_annotations(preview.problems)
     conclusion = "success" if preview.is_fine else "failure"
     return CheckView(NAME, preview.title[:TITLE_MOST], summary, conclusion=conclusion, annotations=marks)
 
 
 def preview_running(environment: str) -> CheckView:
-    """Show that the head is being planned."""
     return running_view(NAME, f"Planning against {environment}")
 
 

@@ -15,7 +15,7 @@ NAME = "mergeplan / tests"
 
 
 def tests_view(pull_view: Shown) -> CheckView:
-    """How many tests passed, or which failed."""
+    """Return the number of tests that passed, or those that failed."""
     outcome = pull_view.record.outcome
     if outcome is None:
         return CheckView(NAME, "Nothing to do", NO_MODELS)

@@ -15,8 +15,6 @@ ROOTS = ("repos", "user", "users", "app", "app-manifests", "installation", "rate
 
 
 def build(site: Site) -> Gate:
-    """The API behind its gate."""
-
     def refuse(request: Request, error: Exception) -> Response:
         assert isinstance(error, ApiError)
         return JSONResponse(error.body(site.state.base_url), error.status)

@@ -34,14 +34,14 @@ def _installation(call: Call) -> Installation:
 
 @route(router, "GET", "/rate_limit")
 def rate_limit(call: Call) -> Any:
-    """The budget; the live numbers are in every answer's headers."""
+    """Return a full budget; the live numbers are in every answer's headers."""
     core = {"limit": REQUESTS_PER_HOUR, "remaining": REQUESTS_PER_HOUR, "used": 0, "reset": 0}
     return {"resources": {"core": core, "search": core}, "rate": core}
 
 
 @route(router, "GET", "/user")
 def user(call: Call) -> Any:
-    """The person whose token it is; an App has no user of its own."""
+    """Return the person who owns the token; refuse an App, which has no user."""
     if call.caller.kind != "user":
         raise ApiError(403, "Resource not accessible by integration")
     return shapes.full_user(call.state, call.caller.login)
@@ -49,7 +49,6 @@ def user(call: Call) -> Any:
 
 @route(router, "GET", "/users/{login}")
 def other_user(call: Call) -> Any:
-    """Anybody, by login."""
     login = call.request.path_params["login"]
     if login not in call.state.users:
         raise not_found()
@@ -58,28 +57,25 @@ def other_user(call: Call) -> Any:
 
 @route(router, "GET", "/app")
 def app(call: Call) -> Any:
-    """The App itself."""
     _app_only(call)
     return shapes.app(call.state) | {"installations_count": len(call.state.installations)}
 
 
 @route(router, "GET", "/app/installations")
 def installations(call: Call) -> Any:
-    """Where the App is installed."""
     _app_only(call)
     return call.page([shapes.installation(call.state, item) for item in call.state.installations.values()])
 
 
 @route(router, "GET", "/app/installations/{installation_id}")
 def installation(call: Call) -> Any:
-    """One installation."""
     _app_only(call)
     return shapes.installation(call.state, _installation(call))
 
 
 @route(router, "POST", "/app/installations/{installation_id}/access_tokens", 201)
 def access_token(call: Call) -> Any:
-    """A token for one hour, narrowed to repositories and permissions when asked."""
+    """Create a token for one hour, narrowed to the requested repositories and permissions."""
     _app_only(call)
     item = check_installation(_installation(call), gone_status=404)
     names = call.body.get("repositories")
@@ -104,7 +100,7 @@ def access_token(call: Call) -> Any:
 
 @route(router, "GET", "/installation/repositories")
 def repositories(call: Call) -> Any:
-    """What the installation's token covers."""
+    """Return the repositories that the installation's token covers."""
     token = call.caller.token
     if token is None or token.kind == "user":
         raise ApiError(403, "You must authenticate with an installation access token.")
@@ -114,7 +110,7 @@ def repositories(call: Call) -> Any:
 
 @route(router, "GET", "/repos/{owner}/{name}/installation")
 def repository_installation(call: Call) -> Any:
-    """The installation that covers a repository, or 404."""
+    """Return the installation that covers a repository, or 404."""
     _app_only(call)
     repo = call.state.repositories.get("{owner}/{name}".format(**call.request.path_params))
     item = call.state.installation_of(repo) if repo else None
@@ -125,13 +121,16 @@ def repository_installation(call: Call) -> Any:
 
 @route(router, "POST", "/app-manifests/{code}/conversions", 201, is_open=True)
 def convert(call: Call) -> Any:
-    """The App that a manifest made, with its key and secrets: by the code alone, once, without a token."""
+    """Return the App that a manifest created, with its key and secrets.
+
+    The code alone is enough, works once, and needs no token.
+    """
     return manifests.convert(call.state, call.request.path_params["code"])
 
 
 @route(router, "GET", "/orgs/{org}/teams/{team}/memberships/{login}")
 def membership(call: Call) -> Any:
-    """Whether a person is in a team; 404 for who is not."""
+    """Return the membership of a person in a team, or 404."""
     path = call.request.path_params
     if call.caller.token is None or (
         call.caller.kind != "user" and not has_permission(call.caller.token, READ_MEMBERS)
@@ -169,7 +168,7 @@ def _delivery_shape(item: Delivery) -> Json:
 
 @route(router, "GET", "/app/hook/deliveries")
 def deliveries(call: Call) -> Any:
-    """Webhook attempts, newest first."""
+    """Return the webhook attempts, newest first."""
     _app_only(call)
     # GitHub pages these by a cursor; `page` is what the sandbox has, and PyGithub follows either.
     return call.page([_delivery_shape(item) for item in reversed(call.state.deliveries)])
@@ -177,7 +176,7 @@ def deliveries(call: Call) -> Any:
 
 @route(router, "GET", "/app/hook/deliveries/{delivery_id}")
 def delivery(call: Call) -> Any:
-    """One webhook attempt with its payload."""
+    """Return one webhook attempt with its payload."""
     _app_only(call)
     item = _delivery(call)
     answer: Json = {"headers": {}, "payload": None}
@@ -187,7 +186,7 @@ def delivery(call: Call) -> Any:
 
 @route(router, "POST", "/app/hook/deliveries/{delivery_id}/attempts", 202)
 def redeliver(call: Call) -> Any:
-    """Sends a webhook again under its old GUID."""
+    """Send a webhook again under its old GUID."""
     _app_only(call)
     call.site.courier.redeliver(_delivery(call))
     return {}
@@ -195,13 +194,13 @@ def redeliver(call: Call) -> Any:
 
 @route(router, "GET", "/repos/{owner}/{name}")
 def repository(call: Call) -> Any:
-    """A repository, and what the caller may do in it."""
+    """Return a repository with the caller's permissions in it."""
     return shapes.full_repository(call.state, call.repo(READ), call.caller.login)
 
 
 @route(router, "GET", "/repos/{owner}/{name}/collaborators/{login}/permission")
 def permission(call: Call) -> Any:
-    """What a person may do there now."""
+    """Return the present permission of a person in a repository."""
     repo, login = call.repo(READ_ROLES), call.request.path_params["login"]
     if login not in call.state.users:
         raise not_found()

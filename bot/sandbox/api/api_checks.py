@@ -14,7 +14,7 @@ router = Router("/repos/{owner}/{name}")
 
 @route(router, "POST", "/check-runs", 201)
 def create_run(call: Call) -> Any:
-    """Creates a check run; Apps only."""
+    """Create a check run; only Apps may."""
     repo = call.repo(WRITE_CHECKS)
     run = check_runs.create(call.site, repo, call.caller.login, call.body)
     return shapes_checks.check_run(call.state, repo, run)
@@ -22,14 +22,13 @@ def create_run(call: Call) -> Any:
 
 @route(router, "GET", "/check-runs/{run_id}")
 def get_run(call: Call) -> Any:
-    """One check run."""
     repo = call.repo(READ_CHECKS)
     return shapes_checks.check_run(call.state, repo, call.run(repo))
 
 
 @route(router, "PATCH", "/check-runs/{run_id}")
 def update_run(call: Call) -> Any:
-    """Changes a check run of the caller's own."""
+    """Change a check run that the caller created."""
     repo = call.repo(WRITE_CHECKS)
     run = call.run(repo)
     if run.author != call.caller.login:
@@ -40,7 +39,6 @@ def update_run(call: Call) -> Any:
 
 @route(router, "GET", "/check-runs/{run_id}/annotations")
 def annotations(call: Call) -> Any:
-    """What a check run says of lines."""
     repo = call.repo(READ_CHECKS)
     run = call.run(repo)
     return call.page([shapes_checks.annotation(call.state, repo, run, item) for item in run.annotations])
@@ -48,7 +46,6 @@ def annotations(call: Call) -> Any:
 
 @route(router, "POST", "/check-runs/{run_id}/rerequest", 201)
 def rerequest_run(call: Call) -> Any:
-    """Asks for a check run again."""
     repo = call.repo(PUSH)
     check_runs.rerequest(call.site, repo, call.run(repo), call.caller.login)
     return {}
@@ -65,7 +62,7 @@ def _runs(call: Call, repo: Repository, runs: list[CheckRun]) -> Any:
 
 @route(router, "GET", "/commits/{ref:path}/check-runs")
 def runs_of_commit(call: Call) -> Any:
-    """The check runs on a commit, the latest of each name unless all are asked for."""
+    """Return the check runs on a commit, only the latest of each name unless the query requests all."""
     repo = call.repo(READ_CHECKS)
     sha = call.commit(repo, call.request.path_params["ref"])
     return _runs(call, repo, [run for run in repo.checks.values() if run.head_sha == sha])
@@ -73,7 +70,6 @@ def runs_of_commit(call: Call) -> Any:
 
 @route(router, "GET", "/commits/{ref:path}/check-suites")
 def suites_of_commit(call: Call) -> Any:
-    """The check suites on a commit."""
     repo = call.repo(READ_CHECKS)
     sha = call.commit(repo, call.request.path_params["ref"])
     suites = [suite for suite in repo.suites.values() if suite.head_sha == sha]
@@ -82,14 +78,12 @@ def suites_of_commit(call: Call) -> Any:
 
 @route(router, "GET", "/check-suites/{suite_id}")
 def get_suite(call: Call) -> Any:
-    """One check suite."""
     repo = call.repo(READ_CHECKS)
     return shapes_checks.check_suite(call.state, repo, find_or_404(repo.suites, call.request.path_params["suite_id"]))
 
 
 @route(router, "GET", "/check-suites/{suite_id}/check-runs")
 def runs_of_suite(call: Call) -> Any:
-    """The check runs of a suite."""
     repo = call.repo(READ_CHECKS)
     suite = find_or_404(repo.suites, call.request.path_params["suite_id"])
     return _runs(call, repo, [run for run in repo.checks.values() if run.suite_id == suite.id])
@@ -97,7 +91,6 @@ def runs_of_suite(call: Call) -> Any:
 
 @route(router, "POST", "/check-suites/{suite_id}/rerequest", 201)
 def rerequest_suite(call: Call) -> Any:
-    """Asks for all checks of a suite again."""
     repo = call.repo(PUSH)
     suite = find_or_404(repo.suites, call.request.path_params["suite_id"])
     check_runs.rerequest_suite(call.site, repo, suite, call.caller.login)
@@ -106,7 +99,6 @@ def rerequest_suite(call: Call) -> Any:
 
 @route(router, "POST", "/statuses/{sha}", 201)
 def create_status(call: Call) -> Any:
-    """Adds a commit status."""
     repo = call.repo(WRITE_STATUS)
     sha = call.commit(repo, call.request.path_params["sha"])
     return shapes_checks.status(call.state, repo, check_runs.status(call.site, repo, sha, call.caller.login, call.body))
@@ -114,7 +106,7 @@ def create_status(call: Call) -> Any:
 
 @route(router, "GET", "/commits/{ref:path}/statuses")
 def statuses(call: Call) -> Any:
-    """The commit statuses, newest first."""
+    """Return the commit statuses, newest first."""
     repo = call.repo(READ)
     sha = call.commit(repo, call.request.path_params["ref"])
     items = [item for item in repo.statuses if item.sha == sha]
@@ -123,14 +115,14 @@ def statuses(call: Call) -> Any:
 
 @route(router, "GET", "/commits/{ref:path}/status")
 def combined_status(call: Call) -> Any:
-    """The newest status of each context, and one word for all."""
+    """Return the newest status of each context, and one state for all."""
     repo = call.repo(READ)
     return shapes_checks.status_summary(call.state, repo, call.commit(repo, call.request.path_params["ref"]))
 
 
 @route(router, "GET", "/deployments")
 def deployments(call: Call) -> Any:
-    """Deployments by sha, ref, task and environment, newest first."""
+    """Return the deployments by sha, ref, task and environment, newest first."""
     repo = call.repo(READ)
     wanted = {field: call.query(field) for field in ("sha", "ref", "task", "environment") if call.query(field)}
     items = [
@@ -143,7 +135,6 @@ def deployments(call: Call) -> Any:
 
 @route(router, "POST", "/deployments", 201)
 def create_deployment(call: Call) -> Any:
-    """Creates a deployment."""
     repo = call.repo(DEPLOY)
     item = check_runs.deploy(call.site, repo, call.caller.login, call.body)
     return shapes_checks.deployment(call.state, repo, item)
@@ -151,14 +142,13 @@ def create_deployment(call: Call) -> Any:
 
 @route(router, "GET", "/deployments/{deployment_id}")
 def get_deployment(call: Call) -> Any:
-    """One deployment."""
     repo = call.repo(READ)
     return shapes_checks.deployment(call.state, repo, call.deployment(repo))
 
 
 @route(router, "GET", "/deployments/{deployment_id}/statuses")
 def deployment_statuses(call: Call) -> Any:
-    """How a deployment fared, newest first."""
+    """Return the statuses of a deployment, newest first."""
     repo = call.repo(READ)
     parent = call.deployment(repo)
     shown = [shapes_checks.deployment_status(call.state, repo, parent, item) for item in reversed(parent.statuses)]
@@ -167,7 +157,6 @@ def deployment_statuses(call: Call) -> Any:
 
 @route(router, "POST", "/deployments/{deployment_id}/statuses", 201)
 def create_deployment_status(call: Call) -> Any:
-    """Says how a deployment fares."""
     repo = call.repo(DEPLOY)
     parent = call.deployment(repo)
     item = check_runs.deployment_status(call.site, parent, call.caller.login, call.body)

@@ -28,7 +28,6 @@ def _branch_shape(call: Call, repo: Repository, branch: str, sha: str) -> Json:
 
 @route(router, "GET", "/branches")
 def branches(call: Call) -> Any:
-    """The branches."""
     repo = call.repo(READ)
     refs = repos.refs(call.state.git(repo.full_name))
     return call.page([_branch_shape(call, repo, ref.removeprefix("refs/heads/"), sha) for ref, sha in refs.items()])
@@ -36,7 +35,6 @@ def branches(call: Call) -> Any:
 
 @route(router, "GET", "/branches/{branch:path}")
 def branch(call: Call) -> Any:
-    """A branch and its tip."""
     repo, name = call.repo(READ), call.request.path_params["branch"]
     folder = call.state.git(repo.full_name)
     sha = repos.refs(folder).get(f"refs/heads/{name}")
@@ -56,7 +54,7 @@ def _ref_shape(call: Call, repo: Repository, ref: str, sha: str) -> Json:
 
 @route(router, "GET", "/git/ref/{ref:path}")
 def ref(call: Call) -> Any:
-    """One ref, also `pull/N/head` and `pull/N/merge`."""
+    """Return one ref, also `pull/N/head` and `pull/N/merge`."""
     repo, name = call.repo(READ), f"refs/{call.request.path_params['ref']}"
     sha = repos.refs(call.state.git(repo.full_name), "refs/").get(name)
     if sha is None:
@@ -66,7 +64,6 @@ def ref(call: Call) -> Any:
 
 @route(router, "GET", "/git/matching-refs/{ref:path}")
 def matching_refs(call: Call) -> Any:
-    """The refs that begin so."""
     repo, prefix = call.repo(READ), f"refs/{call.request.path_params['ref']}"
     refs = repos.refs(call.state.git(repo.full_name), "refs/")
     return call.page([_ref_shape(call, repo, name, sha) for name, sha in refs.items() if name.startswith(prefix)])
@@ -74,7 +71,7 @@ def matching_refs(call: Call) -> Any:
 
 @route(router, "POST", "/git/refs", 201)
 def create_ref(call: Call) -> Any:
-    """Creates a branch, as a push."""
+    """Create a branch, as a push does."""
     repo = call.repo(PUSH)
     name, sha = require("Reference", call.body, "ref"), require("Reference", call.body, "sha")
     check_sha("Reference", "sha", sha)
@@ -92,7 +89,7 @@ def create_ref(call: Call) -> Any:
 
 @route(router, "PATCH", "/git/refs/heads/{branch:path}")
 def move_ref(call: Call) -> Any:
-    """Moves a branch, as a push; not backwards unless forced."""
+    """Move a branch, as a push does; refuse to move it backwards unless forced."""
     repo, name = call.repo(PUSH), call.request.path_params["branch"]
     sha, folder = require("Reference", call.body, "sha"), call.state.git(repo.full_name)
     before = repos.refs(folder).get(f"refs/heads/{name}")
@@ -106,7 +103,7 @@ def move_ref(call: Call) -> Any:
 
 @route(router, "DELETE", "/git/refs/heads/{branch:path}", 204)
 def delete_ref(call: Call) -> Any:
-    """Deletes a branch, as a push."""
+    """Delete a branch, as a push does."""
     repo, name = call.repo(PUSH), call.request.path_params["branch"]
     if f"refs/heads/{name}" not in repos.refs(call.state.git(repo.full_name)):
         raise ApiError(422, "Reference does not exist")
@@ -116,7 +113,7 @@ def delete_ref(call: Call) -> Any:
 
 @route(router, "GET", "/commits")
 def commits(call: Call) -> Any:
-    """The history of a branch, newest first."""
+    """Return the history of a branch, newest first."""
     repo = call.repo(READ)
     sha = call.commit(repo, call.query("sha", repo.default_branch))
     log = repos.log(call.state.git(repo.full_name), sha)
@@ -125,7 +122,7 @@ def commits(call: Call) -> Any:
 
 @route(router, "GET", "/commits/{sha}/pulls")
 def commit_pulls(call: Call) -> Any:
-    """The pull requests that brought a commit or want to."""
+    """Return the pull requests that merged a commit or contain it."""
     repo = call.repo(READ)
     sha, folder = call.commit(repo, call.request.path_params["sha"]), call.state.git(repo.full_name)
 
@@ -139,7 +136,6 @@ def commit_pulls(call: Call) -> Any:
 
 @route(router, "GET", "/git/commits/{sha}")
 def git_commit(call: Call) -> Any:
-    """A commit as git has it."""
     repo = call.repo(READ)
     item = repos.commit(call.state.git(repo.full_name), call.commit(repo, call.request.path_params["sha"]))
     full = shapes_pulls.commit(call.state, repo, item)
@@ -154,7 +150,7 @@ def git_commit(call: Call) -> Any:
 
 @route(router, "GET", "/git/trees/{sha:path}")
 def tree(call: Call) -> Any:
-    """A folder, or with `recursive` all below it."""
+    """Return the entries of a folder; with `recursive`, all below it."""
     repo, sha = call.repo(READ), call.request.path_params["sha"]
     api, folder = shapes.api_url(call.state, repo), call.state.git(repo.full_name)
     try:
@@ -177,7 +173,7 @@ def tree(call: Call) -> Any:
 
 @route(router, "GET", "/compare/{basehead:path}")
 def compare(call: Call) -> Any:
-    """What `base...head` adds."""
+    """Return the changes that `base...head` adds."""
     repo = call.repo(READ)
     base, dots, head = call.request.path_params["basehead"].partition("...")
     ends = [repos.tip(call.state.git(repo.full_name), end.rpartition(":")[2]) for end in (base, head)]
@@ -201,7 +197,7 @@ def _content(call: Call, repo: Repository, path: str, sha: str, size: int, kind:
 
 @route(router, "GET", "/contents/{path:path}")
 def contents(call: Call) -> Any:
-    """A file in base64, or a folder's entries."""
+    """Return a file in base64, or a folder's entries."""
     repo, path = call.repo(READ), call.request.path_params["path"].strip("/")
     folder = call.state.git(repo.full_name)
     sha = repos.tip(folder, call.query("ref", repo.default_branch))
@@ -221,6 +217,5 @@ def contents(call: Call) -> Any:
 
 @route(router, "GET", "/commits/{sha:path}")
 def commit(call: Call) -> Any:
-    """A commit and its files."""
     repo = call.repo(READ)
     return shapes_pulls.full_commit(call.state, repo, call.commit(repo, call.request.path_params["sha"]))

@@ -45,7 +45,7 @@ ENUMS = ("status", "conclusion", "annotationLevel")
 
 @route(router, "POST", "/graphql")
 def graphql(call: Call) -> Any:
-    """What a document asks; as on GitHub each part that is refused is an error beside what was done."""
+    """Execute a document; as on GitHub, each refused part is an error beside the data of the others."""
     query, variables = call.body.get("query"), call.body.get("variables")
     if not isinstance(query, str) or not query:
         raise ApiError(400, "A query attribute must be specified and must be a string.")
@@ -63,7 +63,7 @@ def _execute(query: str, root: "Root", variables: Json) -> ExecutionResult:
 
 @lru_cache(maxsize=100)
 def _document(query: str) -> DocumentNode | list[GraphQLError]:
-    """A query that the schema allows, or what is wrong with it; clients send few texts, and each is read once."""
+    """Return a valid query, or the errors in it; clients send few texts, so each is parsed once."""
     try:
         document = parse(query)
     except GraphQLError as error:
@@ -77,7 +77,7 @@ def _schema() -> GraphQLSchema:
 
 
 def _error(error: GraphQLError) -> Json:
-    """An error in GitHub's shape: what the API refused has a type; a document that is none has not."""
+    """Return an error in GitHub's shape; only an error that the API refused has a type."""
     refused = error.original_error
     shape: Json = {"message": error.message, "path": error.path or []}
     if isinstance(refused, ApiError):
@@ -87,17 +87,15 @@ def _error(error: GraphQLError) -> Json:
 
 
 class Root:
-    """What the fields of the schema's queries and mutations stand for, for one caller."""
+    """The resolvers of the schema's queries and mutations, for one caller."""
 
     def __init__(self, call: Call) -> None:
         self._call = call
 
     def node(self, _: Info, id: str) -> Json:
-        """A comment by its id."""
         return _comment(self._comment(id, READ)[1])
 
     def updateIssueComment(self, _: Info, input: Json) -> Json:
-        """Replaces a comment's text."""
         repo, item = self._comment(input["id"], COMMENT)
         caller = self._call.caller
         if not may_edit(self._call.state, repo, caller, item.author):
@@ -106,14 +104,14 @@ class Root:
         return {"issueComment": _comment(item)}
 
     def createCheckRun(self, _: Info, input: Json) -> Json:
-        """Creates a check run; Apps only."""
+        """Create a check run; only Apps may."""
         repo = self._repository(input)
         return self._payload(
             repo, check_runs.create(self._call.site, repo, self._call.caller.login, _convert_to_rest(input))
         )
 
     def updateCheckRun(self, _: Info, input: Json) -> Json:
-        """Changes a check run of the caller's own."""
+        """Change a check run that the caller created."""
         repo = self._repository(input)
         run = next(
             (
@@ -131,7 +129,7 @@ class Root:
         return self._payload(repo, run)
 
     def revertPullRequest(self, _: Info, input: Json) -> Json:
-        """Opens a pull request that takes a merged one back; who asks must be able to push."""
+        """Open a pull request that reverts a merged one; the caller must be able to push."""
         repo, pull = self._pull(input["pullRequestId"])
         for need in (PUSH, OPEN_PULL):
             door(self._call.state, self._call.caller, repo.full_name, need)
@@ -185,7 +183,10 @@ def _comment(item: Comment) -> Json:
 
 
 def _convert_to_rest(value: Any) -> Any:
-    """An input as REST has it: other names, words in lower case, and an annotation's lines beside its text."""
+    """Return an input in REST's form.
+
+    Names differ, enum values are in lower case, and an annotation's lines are beside its text.
+    """
     if isinstance(value, list):
         return [_convert_to_rest(entry) for entry in value]
     if not isinstance(value, dict):

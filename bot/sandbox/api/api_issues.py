@@ -17,7 +17,7 @@ router = Router("/repos/{owner}/{name}")
 
 @route(router, "GET", "/issues")
 def issues(call: Call) -> Any:
-    """Issues and pull requests, newest first."""
+    """Return the issues and pull requests, newest first."""
     repo, state = call.repo(READ), call.query("state", "open")
     wanted = {name for name in call.query("labels").split(",") if name}
     matches = [i for i in repo.issues.values() if state in ("all", i.state) and wanted <= set(i.labels)]
@@ -26,21 +26,19 @@ def issues(call: Call) -> Any:
 
 @route(router, "POST", "/issues", 201)
 def open_issue(call: Call) -> Any:
-    """Opens a plain issue."""
     repo = call.repo(COMMENT)
     return shapes_issues.issue(call.state, repo, talk.open_issue(call.site, repo, call.caller.login, call.body))
 
 
 @route(router, "GET", "/issues/comments")
 def all_comments(call: Call) -> Any:
-    """The comments of the whole repository."""
+    """Return the comments of the whole repository."""
     repo = call.repo(READ)
     return _comments(call, repo, list(repo.comments.values()))
 
 
 @route(router, "GET", "/issues/comments/{comment_id}")
 def get_comment(call: Call) -> Any:
-    """One comment."""
     repo = call.repo(READ)
     return shapes_issues.comment(call.state, repo, call.comment(repo))
 
@@ -55,7 +53,6 @@ def _own_comment(call: Call) -> tuple[Repository, Comment]:
 
 @route(router, "PATCH", "/issues/comments/{comment_id}")
 def edit_comment(call: Call) -> Any:
-    """Replaces a comment's text."""
     repo, item = _own_comment(call)
     talk.edit_comment(call.site, repo, item, call.caller.login, call.body)
     return shapes_issues.comment(call.state, repo, item)
@@ -63,7 +60,6 @@ def edit_comment(call: Call) -> Any:
 
 @route(router, "DELETE", "/issues/comments/{comment_id}", 204)
 def delete_comment(call: Call) -> Any:
-    """Deletes a comment."""
     repo, item = _own_comment(call)
     talk.delete_comment(call.site, repo, item, call.caller.login)
     return no_content()
@@ -71,14 +67,14 @@ def delete_comment(call: Call) -> Any:
 
 @route(router, "GET", "/issues/{number}")
 def get_issue(call: Call) -> Any:
-    """One issue, or a pull request seen as one."""
+    """Return one issue, or a pull request in the form of an issue."""
     repo = call.repo(READ)
     return shapes_issues.issue(call.state, repo, call.issue(repo)) | {"closed_by": None}
 
 
 @route(router, "PATCH", "/issues/{number}")
 def edit_issue(call: Call) -> Any:
-    """Changes title, body or state."""
+    """Change the title, body or state."""
     repo = call.repo(COMMENT)
     item = call.issue(repo)
     if not may_edit(call.state, repo, call.caller, item.author):
@@ -89,7 +85,7 @@ def edit_issue(call: Call) -> Any:
 
 @route(router, "GET", "/issues/{number}/comments")
 def comments(call: Call) -> Any:
-    """The comments, oldest first, also only those since a time."""
+    """Return the comments, oldest first, optionally only those since a time."""
     repo = call.repo(READ)
     number = call.issue(repo).number
     return _comments(call, repo, [item for item in repo.comments.values() if item.number == number])
@@ -103,7 +99,6 @@ def _comments(call: Call, repo: Repository, items: list[Comment]) -> Any:
 
 @route(router, "POST", "/issues/{number}/comments", 201)
 def create_comment(call: Call) -> Any:
-    """Comments on it."""
     repo = call.repo(COMMENT)
     number, by_app = call.issue(repo).number, call.caller.kind != "user"
     item = talk.comment(call.site, repo, number, call.caller.login, call.body, by_app=by_app)
@@ -116,21 +111,19 @@ def _reactions_of(call: Call, repo: Repository) -> list[Reaction]:
 
 
 def list_reactions(call: Call) -> Any:
-    """The reactions to a comment or issue."""
     wanted = call.query("content")
     reactions = [item for item in _reactions_of(call, call.repo(READ)) if wanted in ("", item.content)]
     return call.page([shapes_issues.reaction(call.state, item) for item in reactions])
 
 
 def create_reaction(call: Call) -> Any:
-    """Adds a reaction: 201 when it is new, 200 when it was there."""
+    """Add a reaction; answer 201 if it is new, 200 if it exists."""
     content = require("Reaction", call.body, "content")
     item, new = talk.react(call.state, _reactions_of(call, call.repo(COMMENT)), call.caller.login, content)
     return JSONResponse(shapes_issues.reaction(call.state, item), 201 if new else 200)
 
 
 def delete_reaction(call: Call) -> Any:
-    """Removes a reaction."""
     talk.unreact(_reactions_of(call, call.repo(COMMENT)), int(call.request.path_params["reaction_id"]))
     return no_content()
 
@@ -148,14 +141,12 @@ def _label_names(call: Call) -> list[str]:
 
 @route(router, "GET", "/issues/{number}/labels")
 def labels(call: Call) -> Any:
-    """The labels of an issue."""
     repo = call.repo(READ)
     return call.page(shapes_issues.labels(call.state, repo, call.issue(repo)))
 
 
 @route(router, "POST", "/issues/{number}/labels")
 def add_labels(call: Call) -> Any:
-    """Adds labels."""
     repo = call.repo(LABEL)
     for name in _label_names(call):
         pulls.label(call.site, repo, call.issue(repo), name, call.caller.login)
@@ -164,7 +155,6 @@ def add_labels(call: Call) -> Any:
 
 @route(router, "PUT", "/issues/{number}/labels")
 def replace_labels(call: Call) -> Any:
-    """Leaves just these labels."""
     repo = call.repo(LABEL)
     item, wanted = call.issue(repo), _label_names(call)
     for name in [name for name in item.labels if name not in wanted]:
@@ -176,7 +166,6 @@ def replace_labels(call: Call) -> Any:
 
 @route(router, "DELETE", "/issues/{number}/labels/{label:path}")
 def remove_label(call: Call) -> Any:
-    """Removes one label."""
     repo = call.repo(LABEL)
     pulls.unlabel(call.site, repo, call.issue(repo), call.request.path_params["label"], call.caller.login)
     return shapes_issues.labels(call.state, repo, call.issue(repo))
@@ -184,14 +173,13 @@ def remove_label(call: Call) -> Any:
 
 @route(router, "GET", "/labels")
 def repository_labels(call: Call) -> Any:
-    """The labels that the repository knows."""
+    """Return the labels that the repository defines."""
     repo = call.repo(READ)
     return call.page([shapes_issues.label(call.state, repo, item) for item in repo.labels.values()])
 
 
 @route(router, "GET", "/labels/{label:path}")
 def repository_label(call: Call) -> Any:
-    """One label."""
     repo, name = call.repo(READ), call.request.path_params["label"]
     if name not in repo.labels:
         raise not_found()
@@ -200,7 +188,7 @@ def repository_label(call: Call) -> Any:
 
 @route(router, "POST", "/labels", 201)
 def create_label(call: Call) -> Any:
-    """Adds a label to those that the repository knows."""
+    """Add a label to those that the repository defines."""
     repo = call.repo(LABEL)
     name = require("Label", call.body, "name")
     check_length("Label", "name", name, LABEL_NAME)

@@ -15,7 +15,7 @@ router = Router("/repos/{owner}/{name}/pulls")
 
 
 def full(call: Call, repo: Repository, pull: PullRequest) -> Json:
-    """The pull request by itself, its mergeability hidden when that switch is on."""
+    """Return the whole pull request; hide its mergeability when that switch is on."""
     shape = shapes_pulls.full_pull(call.state, repo, pull)
     if pull.state == "open" and call.site.faults.hides_mergeability():
         shape |= {"mergeable": None, "rebaseable": None, "mergeable_state": "unknown"}
@@ -24,7 +24,7 @@ def full(call: Call, repo: Repository, pull: PullRequest) -> Json:
 
 @route(router, "GET", "")
 def list_pulls(call: Call) -> Any:
-    """Pull requests by state, head and base."""
+    """Return the pull requests by state, head and base."""
     repo, state = call.repo(READ), call.query("state", "open")
     head, base = call.query("head"), call.query("base")
     matches = [
@@ -42,21 +42,19 @@ def list_pulls(call: Call) -> Any:
 
 @route(router, "POST", "", 201)
 def open_pull(call: Call) -> Any:
-    """Opens a pull request."""
     repo = call.repo(OPEN_PULL)
     return full(call, repo, pulls.open_pull(call.site, repo, call.caller.login, call.body))
 
 
 @route(router, "GET", "/{number}")
 def get_pull(call: Call) -> Any:
-    """One pull request."""
     repo = call.repo(READ)
     return full(call, repo, call.pull(repo))
 
 
 @route(router, "PATCH", "/{number}")
 def edit_pull(call: Call) -> Any:
-    """Changes title, body, base or state."""
+    """Change the title, body, base or state."""
     repo = call.repo(OPEN_PULL)
     pull = call.pull(repo)
     if not may_edit(call.state, repo, call.caller, pull.author):
@@ -72,7 +70,6 @@ def _span(call: Call, repo: Repository, pull: PullRequest) -> tuple[str, str]:
 
 @route(router, "GET", "/{number}/files")
 def files(call: Call) -> Any:
-    """The changed files."""
     repo = call.repo(READ)
     start, head = _span(call, repo, call.pull(repo))
     changes = diff_files(call.state.git(repo.full_name), start, head)
@@ -81,7 +78,7 @@ def files(call: Call) -> Any:
 
 @route(router, "GET", "/{number}/commits")
 def commits(call: Call) -> Any:
-    """The commits, oldest first."""
+    """Return the commits, oldest first."""
     repo = call.repo(READ)
     start, head = _span(call, repo, call.pull(repo))
     log = repos.log(call.state.git(repo.full_name), "--reverse", f"{start}..{head}")
@@ -90,7 +87,7 @@ def commits(call: Call) -> Any:
 
 @route(router, "GET", "/{number}/merge", 204)
 def is_merged(call: Call) -> Any:
-    """204 when it is merged, 404 when not."""
+    """Answer 204 if it is merged, 404 otherwise."""
     repo = call.repo(READ)
     if call.pull(repo).merged_at is None:
         raise not_found()
@@ -99,7 +96,6 @@ def is_merged(call: Call) -> Any:
 
 @route(router, "PUT", "/{number}/merge")
 def merge(call: Call) -> Any:
-    """Merges it."""
     repo = call.repo(PUSH)
     sha = pulls.merge(call.site, repo, call.pull(repo), call.caller.login, call.body)
     return {"sha": sha, "merged": True, "message": "Pull Request successfully merged"}
@@ -107,7 +103,7 @@ def merge(call: Call) -> Any:
 
 @route(router, "PUT", "/{number}/update-branch", 202)
 def update_branch(call: Call) -> Any:
-    """Merges the base into the head."""
+    """Merge the base into the head."""
     repo = call.repo(PUSH)
     pull = call.pull(repo)
     pulls.update_branch(call.site, repo, pull, call.caller.login, call.body.get("expected_head_sha"))
@@ -116,14 +112,13 @@ def update_branch(call: Call) -> Any:
 
 @route(router, "GET", "/{number}/reviews")
 def reviews(call: Call) -> Any:
-    """The reviews, oldest first."""
+    """Return the reviews, oldest first."""
     repo = call.repo(READ)
     return call.page([shapes_pulls.review(call.state, repo, item) for item in call.pull(repo).reviews])
 
 
 @route(router, "POST", "/{number}/reviews")
 def create_review(call: Call) -> Any:
-    """Submits a review."""
     repo = call.repo(OPEN_PULL)
     item = talk.review(call.site, repo, call.pull(repo), call.caller.login, call.body)
     return shapes_pulls.review(call.state, repo, item)
@@ -131,7 +126,6 @@ def create_review(call: Call) -> Any:
 
 @route(router, "PUT", "/{number}/reviews/{review_id:int}/dismissals")
 def dismiss(call: Call) -> Any:
-    """Dismisses a review."""
     repo = call.repo(EDIT_PULL)
     review_id = call.request.path_params["review_id"]
     item = talk.dismiss(call.site, repo, call.pull(repo), int(review_id), call.caller.login)
@@ -140,14 +134,12 @@ def dismiss(call: Call) -> Any:
 
 @route(router, "GET", "/{number}/requested_reviewers")
 def requested_reviewers(call: Call) -> Any:
-    """Who was asked to review."""
     pull = call.pull(call.repo(READ))
     return {"users": [shapes.user(call.state, login) for login in pull.requested_reviewers], "teams": []}
 
 
 @route(router, "POST", "/{number}/requested_reviewers", 201)
 def request_reviewers(call: Call) -> Any:
-    """Asks for reviews."""
     repo = call.repo(LABEL)
     pull = call.pull(repo)
     pull.requested_reviewers += [

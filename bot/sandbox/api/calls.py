@@ -31,51 +31,47 @@ class Call:
         self.body = body
 
     def identify(self) -> None:
-        """Says who calls, also to the log of calls."""
+        """Set the caller, also for the log of calls."""
         self.caller = caller_of(self.state, self.request.headers.get("authorization"))
         self.request.state.login = self.caller.login
 
     def repo(self, need: Need) -> Repository:
-        """The repository of the path."""
+        """Return the repository of the path if the caller has the needed permission."""
         path = self.request.path_params
         return door(self.state, self.caller, f"{path['owner']}/{path['name']}", need)
 
     def issue(self, repo: Repository) -> Issue:
-        """The issue or pull request of the path."""
+        """Return the issue or pull request of the path."""
         return find_or_404(repo.issues, self.request.path_params["number"])
 
     def pull(self, repo: Repository) -> PullRequest:
-        """The pull request of the path; an issue is none."""
+        """Return the pull request of the path; answer 404 for an issue."""
         item = self.issue(repo)
         if not isinstance(item, PullRequest):
             raise not_found()
         return item
 
     def comment(self, repo: Repository) -> Comment:
-        """The comment of the path."""
         return find_or_404(repo.comments, self.request.path_params["comment_id"])
 
     def run(self, repo: Repository) -> CheckRun:
-        """The check run of the path."""
         return find_or_404(repo.checks, self.request.path_params["run_id"])
 
     def deployment(self, repo: Repository) -> Deployment:
-        """The deployment of the path."""
         return find_or_404(repo.deployments, self.request.path_params["deployment_id"])
 
     def commit(self, repo: Repository, ref: str) -> str:
-        """The SHA that a ref stands for."""
+        """Return the SHA that a ref points to, or 422."""
         sha = tip(self.state.git(repo.full_name), ref)
         if sha is None:
             raise ApiError(422, f"No commit found for SHA: {ref}")
         return sha
 
     def query(self, name: str, default: str = "") -> str:
-        """One parameter of the address."""
         return self.request.query_params.get(name, default)
 
     def page(self, items: list[Any], *, key: str | None = None) -> Response:
-        """One page of a list, with Link headers to the others; `key` wraps it as GitHub does for checks."""
+        """Return one page of a list, with Link headers to the others; `key` wraps it as GitHub does for checks."""
         size = min(max(_number(self.query("per_page"), PER_PAGE), 1), PER_PAGE_MOST)
         page = max(_number(self.query("page"), 1), 1)
         last = max((len(items) + size - 1) // size, 1)
@@ -92,7 +88,7 @@ class Call:
 
 
 def find_or_404(things: dict[int, T], number: str) -> T:
-    """The thing of that number, or 404."""
+    """Return the entry with that number, or 404."""
     item = things.get(int(number)) if number.isdecimal() else None
     if item is None:
         raise not_found()
@@ -104,7 +100,7 @@ def _number(text: str, default: int) -> int:
 
 
 async def call_of(request: Request) -> Call:
-    """Reads the body before a thread takes over; what is not a JSON object is refused."""
+    """Read the body before a thread takes over; refuse one that is no JSON object."""
     raw = await request.body()
     try:
         body = json.loads(raw) if raw else {}
@@ -131,7 +127,7 @@ class Router:
 def route(
     router: Router, method: str, path: str, status: int = 200, *, is_open: bool = False
 ) -> Callable[[Endpoint], Endpoint]:
-    """Registers an endpoint: it runs with the state locked and, unless it is open to all, the caller known."""
+    """Register an endpoint, which runs with the state locked and, unless it is open to all, an identified caller."""
 
     def register(endpoint: Endpoint) -> Endpoint:
         def call_locked(call: Call) -> Response:
@@ -151,5 +147,5 @@ def route(
 
 
 def no_content() -> Response:
-    """204: done, and nothing to say."""
+    """Return 204, a success without a body."""
     return Response(status_code=204)

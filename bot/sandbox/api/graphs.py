@@ -26,7 +26,7 @@ class Box:
 
 
 def draw_graph(source: str) -> str | None:
-    """The SVG of a `graph LR`, None for anything that this cannot draw."""
+    """Return the SVG of a `graph LR`; None if its syntax is not supported."""
     head, *lines = [line.strip() for line in source.strip().split("\n")]
     nodes: dict[str, tuple[tuple[str, ...], str]] = {}
     edges: list[tuple[str, str]] = []

@@ -42,7 +42,7 @@ class ApiError(Exception):
         self.errors = errors
 
     def body(self, base_url: str) -> Json:
-        """The JSON that GitHub sends for it."""
+        """Return the JSON that GitHub sends for this error."""
         body: Json = {
             "message": self.message,
             "documentation_url": f"{base_url}/_sandbox",
@@ -52,18 +52,18 @@ class ApiError(Exception):
 
 
 def not_found() -> ApiError:
-    """What is missing and what one may not see look alike."""
+    """Return the answer for a missing thing and for one that the caller may not see; both look alike."""
     return ApiError(404, "Not Found")
 
 
 def invalid(resource: str, field: str, message: str, code: ErrorCode = "custom") -> ApiError:
-    """A field is missing, too long, or none of the allowed values."""
+    """Return the error for a field that is missing, too long, or not an allowed value."""
     error = {"resource": resource, "code": code, "field": field, "message": message}
     return ApiError(422, "Validation Failed", [error])
 
 
 def require(resource: str, body: Json, field: str) -> str:
-    """The field's text; it must be there and not be blank."""
+    """Return the field's text, which must exist and not be blank."""
     value = body.get(field)
     if not isinstance(value, str) or not value.strip():
         raise invalid(resource, field, f"{field} can't be blank", "missing_field")
@@ -71,32 +71,31 @@ def require(resource: str, body: Json, field: str) -> str:
 
 
 def check_length(resource: str, field: str, value: str | None, limit: int) -> None:
-    """Texts are counted in characters."""
+    """Refuse a text of more than `limit` characters."""
     if value is not None and len(value) > limit:
         raise invalid(resource, field, f"{field} is too long (maximum is {limit} characters)")
 
 
 def one_of(resource: str, field: str, value: Any, allowed_words: tuple[str, ...]) -> None:
-    """Only the listed words are taken."""
+    """Refuse a value that is not in the list."""
     if value not in allowed_words:
         raise invalid(resource, field, f"{field} must be one of: {', '.join(allowed_words)}", "invalid")
 
 
 def check_comment(body: Json) -> str:
-    """A comment is not blank and has at most 65,536 characters."""
+    """Return the text of a comment, which must not be blank or longer than 65,536 characters."""
     text = require("IssueComment", body, "body")
     check_length("IssueComment", "body", text, COMMENT_BODY)
     return text
 
 
 def check_issue(resource: str, body: Json) -> None:
-    """Titles are at most 256 characters, bodies as long as comments."""
+    """Refuse a title of more than 256 characters or a body longer than a comment may be."""
     check_length(resource, "title", body.get("title"), TITLE)
     check_length(resource, "body", body.get("body"), COMMENT_BODY)
 
 
 def check_run_fields(body: Json) -> None:
-    """Everything a check-run request may get wrong."""
     check_length("CheckRun", "name", body.get("name"), CHECK_NAME)
     if body.get("status") is not None:
         one_of("CheckRun", "status", body["status"], CHECK_STATUSES)
@@ -150,6 +149,6 @@ def _check_actions(actions: list[Json]) -> None:
 
 
 def check_sha(resource: str, field: str, sha: str) -> None:
-    """Where a commit is asked for, 40 hex digits are."""
+    """Refuse a SHA that is not 40 hex digits."""
     if not re.fullmatch(r"[0-9a-f]{40}", sha):
         raise invalid(resource, field, f"{field} is not a commit SHA", "invalid")

@@ -66,27 +66,24 @@ USER_LINKS = {
 
 
 def time(moment: datetime | None) -> str | None:
-    """GitHub's spelling of a time."""
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ") if moment else None
 
 
 def node_id(kind: str, number: int) -> str:
-    """The id that GraphQL uses."""
+    """Return the id that GraphQL uses."""
     return f"{kind}_{number}"
 
 
 def api_url(state: State, repository: Repository) -> str:
-    """The repository's API address."""
     return f"{state.base_url}/repos/{repository.full_name}"
 
 
 def html_url(state: State, repository: Repository) -> str:
-    """The repository's page."""
     return f"{state.base_url}/{repository.full_name}"
 
 
 def user(state: State, login: str) -> Json:
-    """A user, bot or organization as it is shown inside other things."""
+    """Return a user, bot or organization as other objects embed it."""
     person = state.users.get(login) or User(0, login, login, f"{login}@localhost")
     api = f"{state.base_url}/users/{login}"
     return {
@@ -105,12 +102,12 @@ def user(state: State, login: str) -> Json:
 
 
 def author(state: State, login: str) -> Json | None:
-    """Who wrote something; None when the account was deleted since."""
+    """Return the author of something; None if the account was deleted since."""
     return None if login in state.gone else user(state, login)
 
 
 def full_user(state: State, login: str) -> Json:
-    """A user as `GET /user` and `GET /users/{login}` show it."""
+    """Return a user as `GET /user` and `GET /users/{login}` show it."""
     person = state.users[login]
     details = dict.fromkeys(["company", "location", "hireable", "bio", "twitter_username", "notification_email"])
     counts = dict.fromkeys(["public_repos", "public_gists", "followers", "following"], 0)
@@ -119,7 +116,7 @@ def full_user(state: State, login: str) -> Json:
 
 
 def repository(state: State, repo: Repository, login: str | None = None) -> Json:
-    """A repository; with a login also what that login may do in it."""
+    """Return a repository, with a login also its permissions in it."""
     api, page = api_url(state, repo), html_url(state, repo)
     open_issues = sum(issue.state == "open" for issue in repo.issues.values())
     forks = sum(other.fork_of == repo.full_name for other in state.repositories.values())
@@ -160,7 +157,7 @@ def repository(state: State, repo: Repository, login: str | None = None) -> Json
 
 
 def full_repository(state: State, repo: Repository, login: str | None) -> Json:
-    """A repository as `GET /repos/{owner}/{repo}` shows it."""
+    """Return a repository as `GET /repos/{owner}/{repo}` shows it."""
     shape = repository(state, repo, login) | {
         "subscribers_count": 0,
         "network_count": 0,
@@ -174,7 +171,7 @@ def full_repository(state: State, repo: Repository, login: str | None) -> Json:
 
 
 def permissions(state: State, repo: Repository, login: str) -> dict[str, bool]:
-    """What the login may do, in GitHub's five words."""
+    """Return the login's permissions in GitHub's five words."""
     role = state.role(repo, login)
     return {
         "admin": role == "admin",
@@ -186,7 +183,10 @@ def permissions(state: State, repo: Repository, login: str) -> dict[str, bool]:
 
 
 def collaborator_permission(state: State, repo: Repository, login: str) -> Json:
-    """`permission` knows four words only (maintain is write, triage is read); `role_name` knows all."""
+    """Return a person's permission.
+
+    `permission` has four words only (maintain is write, triage is read); `role_name` has all.
+    """
     role = state.role(repo, login)
     legacy = {"maintain": "write", "triage": "read"}.get(role, role)
     person = user(state, login) | {"permissions": permissions(state, repo, login), "role_name": role}
@@ -194,7 +194,7 @@ def collaborator_permission(state: State, repo: Repository, login: str) -> Json:
 
 
 def app(state: State, bot_login: str | None = None) -> Json:
-    """The App behind a bot (Actions is one too), as it is shown inside checks and comments."""
+    """Return the App behind a bot (Actions is one too), as checks and comments embed it."""
     login = bot_login or state.app.bot_login
     slug = login.removesuffix("[bot]")
     number = state.app.id if login == state.app.bot_login else state.users[login].id
@@ -217,7 +217,6 @@ def app(state: State, bot_login: str | None = None) -> Json:
 
 
 def installation(state: State, item: Installation) -> Json:
-    """An installation of the App on an account."""
     account = state.users[item.account]
     return {
         "id": item.id,
@@ -244,7 +243,7 @@ def installation(state: State, item: Installation) -> Json:
 
 
 def association(state: State, repo: Repository, login: str) -> str:
-    """OWNER, COLLABORATOR or NONE: not the permission, which has to be asked for."""
+    """Return OWNER, COLLABORATOR or NONE, which does not tell the permission."""
     if login == repo.owner:
         return "OWNER"
     return "COLLABORATOR" if login in repo.permissions else "NONE"

@@ -19,18 +19,17 @@ SEVERITY = ("action_required", "timed_out", "failure", "cancelled", "neutral", "
 
 
 def latest(runs: list[CheckRun]) -> dict[str, CheckRun]:
-    """The newest run of each name."""
+    """Return the newest run of each name."""
     return {run.name: run for run in sorted(runs, key=lambda run: run.id)}
 
 
 def pulls_at(state: State, repo: Repository, sha: str) -> list[Json]:
-    """The open pull requests whose head is this commit; those from forks are left out, as GitHub does."""
+    """Return the open pull requests whose head is this commit, without those from forks, as GitHub does."""
     pulls = [pull for pull in repo.pulls if pull.head_sha == sha and pull.state == "open"]
     return [shapes_pulls.minimal_pull(state, repo, pull) for pull in pulls if pull.head_repository == repo.full_name]
 
 
 def check_run(state: State, repo: Repository, run: CheckRun) -> Json:
-    """A check run."""
     url = f"{shapes.api_url(state, repo)}/check-runs/{run.id}"
     page = f"{shapes.html_url(state, repo)}/runs/{run.id}"
     return {
@@ -60,7 +59,6 @@ def check_run(state: State, repo: Repository, run: CheckRun) -> Json:
 
 
 def annotation(state: State, repo: Repository, run: CheckRun, item: Annotation) -> Json:
-    """An annotation of a check run."""
     fields = ("path", "start_line", "end_line", "start_column", "end_column")
     words = ("annotation_level", "title", "message", "raw_details")
     where = {name: getattr(item, name) for name in fields + words}
@@ -68,7 +66,10 @@ def annotation(state: State, repo: Repository, run: CheckRun, item: Annotation) 
 
 
 def suite_result(repo: Repository, suite: CheckSuite) -> tuple[str, str | None]:
-    """A suite is completed when the latest run of each name is; its conclusion is the worst of theirs."""
+    """Return the status and the conclusion of a suite.
+
+    It is completed when the latest run of each name is; its conclusion is the worst of theirs.
+    """
     runs = list(latest([run for run in repo.checks.values() if run.suite_id == suite.id]).values())
     if not runs or any(run.status != "completed" for run in runs):
         return ("in_progress" if any(run.status != "queued" for run in runs) else "queued"), None
@@ -77,7 +78,7 @@ def suite_result(repo: Repository, suite: CheckSuite) -> tuple[str, str | None]:
 
 
 def webhook_suite(state: State, repo: Repository, suite: CheckSuite) -> Json:
-    """A check suite as it stands inside webhooks."""
+    """Return a check suite as webhooks embed it."""
     status, conclusion = suite_result(repo, suite)
     branches = repos.refs(state.git(repo.full_name))
     commit = repos.commit(state.git(repo.full_name), suite.head_sha)
@@ -115,19 +116,18 @@ def webhook_suite(state: State, repo: Repository, suite: CheckSuite) -> Json:
 
 
 def check_suite(state: State, repo: Repository, suite: CheckSuite) -> Json:
-    """A check suite as the API shows it."""
+    """Return a check suite as the API shows it."""
     return webhook_suite(state, repo, suite) | {"repository": shapes.repository(state, repo)}
 
 
 def webhook_run(state: State, repo: Repository, run: CheckRun) -> Json:
-    """A check run as it stands inside webhooks: with its suite, without the count of its runs."""
+    """Return a check run as webhooks embed it: with its suite, without the count of the suite's runs."""
     suite = webhook_suite(state, repo, repo.suites[run.suite_id])
     left_out = ("latest_check_runs_count", "check_runs_url", "head_commit", "rerequestable", "runs_rerequestable")
     return check_run(state, repo, run) | {"check_suite": {key: suite[key] for key in suite if key not in left_out}}
 
 
 def status(state: State, repo: Repository, item: CommitStatus) -> Json:
-    """A commit status."""
     return {
         "url": f"{shapes.api_url(state, repo)}/statuses/{item.sha}",
         "avatar_url": f"{state.base_url}/_sandbox/avatar/{item.author}",
@@ -144,7 +144,7 @@ def status(state: State, repo: Repository, item: CommitStatus) -> Json:
 
 
 def status_summary(state: State, repo: Repository, sha: str) -> Json:
-    """The newest status of each context, and one word for all."""
+    """Return the newest status of each context, and one state for all."""
     newest = {item.context: item for item in repo.statuses if item.sha == sha}
     states = {item.state for item in newest.values()}
     failed = bool(states & {"error", "failure"})
@@ -162,7 +162,6 @@ def status_summary(state: State, repo: Repository, sha: str) -> Json:
 
 
 def deployment(state: State, repo: Repository, item: Deployment) -> Json:
-    """A deployment."""
     url = f"{shapes.api_url(state, repo)}/deployments/{item.id}"
     return {
         "url": url,
@@ -187,7 +186,6 @@ def deployment(state: State, repo: Repository, item: Deployment) -> Json:
 
 
 def deployment_status(state: State, repo: Repository, parent: Deployment, item: DeploymentStatus) -> Json:
-    """A deployment's status."""
     url = f"{shapes.api_url(state, repo)}/deployments/{parent.id}"
     return {
         "url": f"{url}/statuses/{item.id}",

@@ -6,7 +6,6 @@ from mergeplan.bot.sandbox.state import Comment, Issue, Json, Label, PullRequest
 
 
 def label(state: State, repo: Repository, item: Label) -> Json:
-    """A label of a repository."""
     return {
         "id": item.id,
         "node_id": shapes.node_id("LA", item.id),
@@ -21,12 +20,11 @@ def label(state: State, repo: Repository, item: Label) -> Json:
 
 
 def labels(state: State, repo: Repository, issue: Issue) -> list[Json]:
-    """The labels of an issue or pull request."""
+    """Return the labels of an issue or pull request."""
     return [label(state, repo, repo.labels[name]) for name in issue.labels]
 
 
 def reaction(state: State, item: Reaction) -> Json:
-    """One reaction."""
     return {
         "id": item.id,
         "node_id": shapes.node_id("REA", item.id),
@@ -37,13 +35,12 @@ def reaction(state: State, item: Reaction) -> Json:
 
 
 def reactions(url: str, items: list[Reaction]) -> Json:
-    """How often each reaction was given."""
     counts = {content: sum(item.content == content for item in items) for content in REACTIONS}
     return {"url": f"{url}/reactions", "total_count": len(items)} | counts
 
 
 def comment(state: State, repo: Repository, item: Comment) -> Json:
-    """A comment on an issue or pull request; as on GitHub it does not say which commit it was written at."""
+    """Return a comment; as on GitHub it does not name the commit at which it was written."""
     url = f"{shapes.api_url(state, repo)}/issues/comments/{item.id}"
     kind = "pull" if isinstance(repo.issues[item.number], PullRequest) else "issues"
     return {
@@ -63,7 +60,7 @@ def comment(state: State, repo: Repository, item: Comment) -> Json:
 
 
 def issue(state: State, repo: Repository, item: Issue) -> Json:
-    """An issue, or a pull request seen as one."""
+    """Return an issue, or a pull request in the form of an issue."""
     url = f"{shapes.api_url(state, repo)}/issues/{item.number}"
     kind = "pull" if isinstance(item, PullRequest) else "issues"
     shape: Json = {

@@ -28,7 +28,7 @@ def _links(state: State, repo: Repository, item: PullRequest) -> dict[str, str]:
 
 
 def pull(state: State, repo: Repository, item: PullRequest) -> Json:
-    """A pull request as lists show it."""
+    """Return a pull request as lists show it."""
     links = _links(state, repo, item)
     page = links["html"]
     addresses = {name: links[name] for name in ("commits", "review_comments", "review_comment", "comments", "statuses")}
@@ -67,7 +67,7 @@ def pull(state: State, repo: Repository, item: PullRequest) -> Json:
 
 
 def full_pull(state: State, repo: Repository, item: PullRequest) -> Json:
-    """A pull request by itself: also what only git knows."""
+    """Return a pull request as `GET` of it alone shows it, with the numbers that git computes."""
     folder = state.git(repo.full_name)
     start = repos.merge_base(folder, item.base_sha, item.head_sha) or item.base_sha
     changes = diff_files(folder, start, item.head_sha)
@@ -98,7 +98,7 @@ def _mergeable_state(repo: Repository, item: PullRequest) -> str:
 
 
 def missing_checks(repo: Repository, item: PullRequest) -> list[str]:
-    """The checks that the base branch requires and that have not succeeded on the head."""
+    """Return the checks that the base branch requires and that have not succeeded on the head."""
     runs = sorted((run for run in repo.checks.values() if run.head_sha == item.head_sha), key=lambda run: run.id)
     passed = {run.name: run.conclusion in PASSED for run in runs}
     passed |= {status.context: status.state == "success" for status in repo.statuses if status.sha == item.head_sha}
@@ -117,7 +117,7 @@ def _end(state: State, repo: Repository | None, ref: str, sha: str) -> Json:
 
 
 def minimal_pull(state: State, repo: Repository, item: PullRequest) -> Json:
-    """A pull request as checks refer to it."""
+    """Return a pull request as checks refer to it."""
     head = state.repositories.get(item.head_repository, repo)
     ends = [("head", head, item.head_ref, item.head_sha), ("base", repo, item.base_ref, item.base_sha)]
     return {
@@ -136,7 +136,7 @@ def minimal_pull(state: State, repo: Repository, item: PullRequest) -> Json:
 
 
 def review(state: State, repo: Repository, item: Review) -> Json:
-    """A review; its state in capitals as the API has it (webhooks write it small)."""
+    """Return a review, its state in capitals as in the API (webhooks use lower case)."""
     api = f"{shapes.api_url(state, repo)}/pulls/{item.number}"
     page = f"{shapes.html_url(state, repo)}/pull/{item.number}#pullrequestreview-{item.id}"
     return {
@@ -155,7 +155,7 @@ def review(state: State, repo: Repository, item: Review) -> Json:
 
 
 def login_of(state: State, email: str) -> str | None:
-    """The user whose e-mail address a commit bears."""
+    """Return the user who has a commit's e-mail address."""
     return next((user.login for user in state.users.values() if user.email == email), None)
 
 
@@ -164,7 +164,7 @@ def _signature(person: Person, date: str) -> Json:
 
 
 def git_commit(state: State, repo: Repository, item: Commit) -> Json:
-    """A commit as git has it."""
+    """Return a commit as git stores it."""
     api = shapes.api_url(state, repo)
     return {
         "url": f"{api}/git/commits/{item.sha}",
@@ -181,7 +181,7 @@ def git_commit(state: State, repo: Repository, item: Commit) -> Json:
 
 
 def commit(state: State, repo: Repository, item: Commit) -> Json:
-    """A commit with the users behind its names."""
+    """Return a commit with the users behind its names."""
     api, page = shapes.api_url(state, repo), shapes.html_url(state, repo)
     people = {"author": login_of(state, item.author.email), "committer": login_of(state, item.committer.email)}
     return {
@@ -199,7 +199,7 @@ def commit(state: State, repo: Repository, item: Commit) -> Json:
 
 
 def full_commit(state: State, repo: Repository, sha: str) -> Json:
-    """A commit by itself, with its files."""
+    """Return a commit as `GET` of it alone shows it, with its files."""
     folder = state.git(repo.full_name)
     item = repos.commit(folder, sha)
     changes = diff_files(folder, item.parents[0] if item.parents else empty_tree(folder), sha)
@@ -211,12 +211,11 @@ def full_commit(state: State, repo: Repository, sha: str) -> Json:
 
 
 def empty_tree(folder: Path) -> str:
-    """What a first commit is compared with."""
+    """Return the empty tree, with which a first commit is compared."""
     return repos.git(folder, "hash-object", "-t", "tree", "-w", "--stdin").strip()
 
 
 def files(state: State, repo: Repository, changes: Iterable[FileChange], sha: str) -> list[Json]:
-    """The changed files of a commit, comparison or pull request."""
     return [_file(state, repo, change, sha) for change in changes]
 
 
@@ -238,7 +237,7 @@ def _file(state: State, repo: Repository, change: FileChange, sha: str) -> Json:
 
 
 def comparison(state: State, repo: Repository, base: str, head: str) -> Json:
-    """What `base...head` adds since both parted."""
+    """Return what `base...head` adds since both diverged."""
     folder = state.git(repo.full_name)
     start = repos.merge_base(folder, base, head) or base
     ahead = repos.log(folder, "--reverse", f"{base}..{head}")

@@ -9,7 +9,7 @@ STATUS = {"A": "added", "D": "removed", "M": "modified", "R": "renamed", "C": "c
 
 
 def diff_files(repo: Path, old: str, new: str) -> list[FileChange]:
-    """The files that differ between two commits, renames found, in path order."""
+    """Return the files that differ between two commits in path order, with renames detected."""
     # One run gives both: NUL-ended records of the files, then the patches in the same order.
     argv = ("diff", "--raw", "-p", "-z", "-M", "--abbrev=40", "--no-color", "--no-ext-diff", old, new)
     out = git_of_shas(repo, *argv, revisions=[old, new])

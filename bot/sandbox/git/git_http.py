@@ -24,7 +24,7 @@ READ_CONTENTS = Need(("contents",), "read", "read")
 
 @router.api_route("/{owner}/{name}.git/{path:path}", methods=["GET", "POST"])
 async def git(request: Request, owner: str, name: str, path: str) -> Response:
-    """Serves one request of a git client; after a push pull requests and webhooks follow."""
+    """Serve one request of a git client; after a push, update pull requests and send webhooks."""
     body = await request.body()
     return await run_in_threadpool(_serve, request, f"{owner}/{name}", path, body)
 
@@ -101,7 +101,7 @@ def _ask(env: Mapping[str, str], body: bytes = b"") -> tuple[bytes, int, dict[st
 
 @lru_cache(maxsize=200)
 def _ask_once(env: tuple[tuple[str, str], ...]) -> tuple[bytes, int, dict[str, str]]:
-    """What a fetch by git's version 2 begins with: what the server can do, and nothing that a push changes."""
+    """Return the start of a fetch by git's version 2: the server's capabilities, which no push changes."""
     return _ask(dict(env))
 
 

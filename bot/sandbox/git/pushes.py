@@ -14,14 +14,13 @@ Files = Mapping[str, str | bytes | None]
 
 
 def person(state: State, login: str) -> Person:
-    """Who a commit of that login is by."""
     user = state.users[login]
     return Person(user.name, user.email)
 
 
 @dataclass(frozen=True)
 class Change:
-    """What somebody commits; a file of None is deleted."""
+    """The files of a commit; a file of None is deleted."""
 
     files: Files
     message: str
@@ -29,7 +28,7 @@ class Change:
 
 
 def commit(site: Site, repo: Repository, branch: str, change: Change, *, force: bool = False) -> str:
-    """Pushes one commit onto the branch; a new or a forced branch starts from the default branch's tip."""
+    """Push one commit onto the branch; a new or a forced branch starts from the default branch's tip."""
     folder = site.state.git(repo.full_name)
     if not repos.valid_branch(branch):
         raise ApiError(422, f"{branch!r} is not a branch name")
@@ -42,7 +41,7 @@ def commit(site: Site, repo: Repository, branch: str, change: Change, *, force: 
 
 
 def point(site: Site, repo: Repository, branch: str, sha: str | None, pusher: str) -> None:
-    """Creates, moves or deletes a branch."""
+    """Create, move or delete a branch."""
     folder = site.state.git(repo.full_name)
     before = repos.refs(folder).get(f"refs/heads/{branch}")
     if before != sha:
@@ -51,7 +50,7 @@ def point(site: Site, repo: Repository, branch: str, sha: str | None, pusher: st
 
 
 def receive_push(site: Site, repo: Repository, before: Mapping[str, str], pusher: str) -> None:
-    """Compares the branches with what they were before somebody pushed with git."""
+    """Compare the branches with their state before a push by git, and announce each difference."""
     after = repos.refs(site.state.git(repo.full_name))
     for ref in sorted(before.keys() | after.keys()):
         if before.get(ref) != after.get(ref):
@@ -60,7 +59,7 @@ def receive_push(site: Site, repo: Repository, before: Mapping[str, str], pusher
 
 
 def notify_push(site: Site, repo: Repository, branch: str, before: str, after: str, pusher: str) -> None:
-    """Tells of the push, then of every pull request that it changed."""
+    """Announce the push, then update every pull request that it changed."""
     repo.pushed_at = now()
     webhooks.push(site, repo, f"refs/heads/{branch}", before, after, pusher)
     for base in list(site.state.repositories.values()):
@@ -96,7 +95,7 @@ def _base_moved(site: Site, repo: Repository, pull: PullRequest, after: str, pus
 
 
 def refresh(site: Site, repo: Repository, pull: PullRequest) -> None:
-    """Brings `refs/pull/N/head` and `/merge` and the mergeability up to date."""
+    """Update `refs/pull/N/head`, `refs/pull/N/merge` and the mergeability."""
     folder = site.state.git(repo.full_name)
     prefix = f"refs/pull/{pull.number}"
     if pull.head_repository != repo.full_name:
@@ -116,6 +115,6 @@ def refresh(site: Site, repo: Repository, pull: PullRequest) -> None:
 
 
 def close(site: Site, repo: Repository, pull: PullRequest, sender: str) -> None:
-    """Closes the pull request, merged or not."""
+    """Close the pull request, merged or not."""
     pull.state, pull.closed_at, pull.updated_at = "closed", now(), now()
     webhooks.pull_request(site, repo, pull, "closed", sender)

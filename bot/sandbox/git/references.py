@@ -11,7 +11,7 @@ OF_COMMITS = ("HEAD", "refs/heads/", "refs/pull/")
 
 
 def list_references(repo: Path, body: bytes) -> bytes | None:
-    """The answer to a command `ls-refs`; None for what git has to answer."""
+    """Return the answer to a command `ls-refs`; None if git has to answer."""
     lines = list(_read_lines(body))
     if not lines or lines[0] != "command=ls-refs":
         return None
@@ -29,7 +29,7 @@ def list_references(repo: Path, body: bytes) -> bytes | None:
 
 
 def _read_lines(body: bytes) -> Iterator[str]:
-    """The lines of a request up to its end; none of what is not written in such lines."""
+    """Yield the lines of a request up to its end; stop at data that is not in such lines."""
     at = 0
     while (size := body[at : at + 4]) and size != FLUSH:
         if size == DELIMITER:

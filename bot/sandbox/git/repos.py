@@ -29,7 +29,7 @@ FIELD, RECORD = "\x1f", "\x1e"  # cannot stand in names or messages that git acc
 
 
 class GitError(Exception):
-    """git said no; the message is its own."""
+    """An error of git, with its message."""
 
 
 @dataclass(frozen=True)
@@ -62,12 +62,12 @@ class FileChange:
 
 
 def git(repo: Path, *argv: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None) -> str:
-    """Runs one git command in the repository and returns what it printed."""
+    """Run one git command in the repository and return its output."""
     return run(repo, *argv, stdin=stdin, env=env).decode("utf-8", "replace")
 
 
 def run(repo: Path, *argv: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None) -> bytes:
-    """Like `git`, for output that need not be text."""
+    """Run git as `git` does, and return output that need not be text."""
     done = subprocess.run(
         ["git", "-C", str(repo), *argv],
         input=stdin if stdin is not None else b"",
@@ -82,7 +82,7 @@ def run(repo: Path, *argv: str, stdin: bytes | None = None, env: Mapping[str, st
 
 
 def git_of_shas(repo: Path, *argv: str, revisions: Sequence[str]) -> str:
-    """Like `git`, for a question about revisions: about full SHAs the answer stays, and git is asked once."""
+    """Run git as `git` does for a query about revisions; cache the answer if all of them are full SHAs."""
     stays = revisions and all(SHAS.fullmatch(revision) for revision in revisions)
     return (_git_once if stays else git)(repo, *argv)
 
@@ -91,7 +91,7 @@ _git_once = lru_cache(maxsize=500)(git)  # a refusal is not kept: the commit may
 
 
 def environment() -> dict[str, str]:
-    """git reads no configuration of this machine and never asks."""
+    """Return an environment in which git reads no configuration of this machine and never prompts."""
     return {
         "PATH": os.environ.get("PATH", os.defpath),
         "HOME": tempfile.gettempdir(),
@@ -103,7 +103,7 @@ def environment() -> dict[str, str]:
 
 
 def create(repo: Path, default_branch: str) -> None:
-    """Makes an empty bare repository that may be fetched by SHA and whose pull-request refs are GitHub's own."""
+    """Create an empty bare repository that serves fetches by SHA and whose pull-request refs are GitHub's own."""
     repo.mkdir(parents=True)
     git(repo, "init", "--quiet", "--bare", "--template=", f"--initial-branch={default_branch}", ".")
     with (repo / "config").open("a") as config:
@@ -111,13 +111,13 @@ def create(repo: Path, default_branch: str) -> None:
 
 
 def clone(source: Path, target: Path, default_branch: str) -> None:
-    """Makes a fork: the branches of the source in a repository of its own."""
+    """Create a fork: a repository with the branches of the source."""
     create(target, default_branch)
     git(target, "fetch", "--quiet", str(source), "+refs/heads/*:refs/heads/*")
 
 
 def tip(repo: Path, ref: str) -> str | None:
-    """The commit that a ref, branch name or SHA stands for, or None."""
+    """Return the commit that a ref, branch name or SHA points to, or None."""
     if ref.startswith("-"):
         return None
     if not SHAS.fullmatch(ref) and (branch := refs(repo).get(f"refs/heads/{ref}")):
@@ -133,7 +133,10 @@ def tip(repo: Path, ref: str) -> str | None:
 
 
 def refs(repo: Path, prefix: str = "refs/heads/") -> dict[str, str]:
-    """The refs under a prefix and their objects, as they lie in files: they are asked for too often to start git."""
+    """Return the refs under a prefix and their objects.
+
+    They are read from files because they are read too often to start git.
+    """
     names: dict[str, str] = {}
     with suppress(FileNotFoundError):
         lines = (repo / "packed-refs").read_text().splitlines()
@@ -146,7 +149,7 @@ def refs(repo: Path, prefix: str = "refs/heads/") -> dict[str, str]:
 
 
 def set_ref(repo: Path, ref: str, sha: str | None) -> None:
-    """Points a ref at a commit, or deletes it when there is none."""
+    """Point a ref at a commit, or delete it if `sha` is None."""
     if sha is None:
         git(repo, "update-ref", "-d", ref)
     else:
@@ -154,7 +157,7 @@ def set_ref(repo: Path, ref: str, sha: str | None) -> None:
 
 
 def valid_branch(name: str) -> bool:
-    """Whether git takes the name for a branch: its own rules for refs, and no leading dash."""
+    """Return True if git accepts the name for a branch: its own rules for refs, and no leading dash."""
     if not name or name in ("@", "HEAD") or name.startswith(("-", "/")) or name.endswith(("/", ".")):
         return False
     if any(part.startswith(".") or part.endswith(".lock") or not part for part in name.split("/")):
@@ -165,7 +168,7 @@ def valid_branch(name: str) -> bool:
 def commit_files(
     repo: Path, branch: str, files: Mapping[str, str | bytes | None], message: str, author: Person, parent: str | None
 ) -> str:
-    """Puts one commit of those files (None deletes) on top of `parent` and points the branch at it."""
+    """Add one commit of those files (None deletes) on top of `parent` and point the branch at it."""
     stamp = f"{_format_person(author)} {int(datetime.now(UTC).timestamp())} +0000"
     text = message.encode()
     stream = [
@@ -204,13 +207,13 @@ def _identity(person: Person) -> dict[str, str]:
 
 
 def commit_tree(repo: Path, tree: str, parents: tuple[str, ...], message: str, author: Person) -> str:
-    """Makes a commit of a tree without moving any ref."""
+    """Create a commit of a tree without moving any ref."""
     flags = [flag for parent in parents for flag in ("-p", parent)]
     return git(repo, "commit-tree", tree, *flags, stdin=message.encode(), env=_identity(author)).strip()
 
 
 def merge_trees(repo: Path, base: str, head: str) -> str | None:
-    """The tree of both merged, or None when they conflict."""
+    """Return the tree of both merged, or None if they conflict."""
     try:
         return git(repo, "merge-tree", "--write-tree", base, head).splitlines()[0]
     except GitError:
@@ -218,7 +221,7 @@ def merge_trees(repo: Path, base: str, head: str) -> str | None:
 
 
 def rebase_commits(repo: Path, base: str, head: str, committer: Person) -> str:
-    """The head's commits put one by one on top of the base; git needs a work tree for it."""
+    """Put the head's commits one by one on top of the base; git needs a work tree for it."""
     with tempfile.TemporaryDirectory(prefix="rebase-") as folder:
         work = Path(folder) / "work"
         git(repo, "worktree", "add", "--quiet", "--detach", str(work), head)
@@ -230,12 +233,12 @@ def rebase_commits(repo: Path, base: str, head: str, committer: Person) -> str:
 
 
 def fetch(repo: Path, source: Path, sha: str, ref: str) -> None:
-    """Brings a commit of another repository into this one under a ref."""
+    """Fetch a commit of another repository into this one under a ref."""
     git(repo, "fetch", "--quiet", "--no-tags", str(source), f"+{sha}:{ref}")
 
 
 def merge_base(repo: Path, one: str, other: str) -> str | None:
-    """The last commit both have in common."""
+    """Return the last common commit of both."""
     try:
         return git_of_shas(repo, "merge-base", one, other, revisions=[one, other]).strip()
     except GitError:
@@ -243,7 +246,7 @@ def merge_base(repo: Path, one: str, other: str) -> str | None:
 
 
 def is_ancestor(repo: Path, ancestor: str, sha: str) -> bool:
-    """Whether one commit is in the history of another."""
+    """Return True if one commit is in the history of another."""
     try:
         git(repo, "merge-base", "--is-ancestor", ancestor, sha)
     except GitError:
@@ -252,12 +255,11 @@ def is_ancestor(repo: Path, ancestor: str, sha: str) -> bool:
 
 
 def commit(repo: Path, sha: str) -> Commit:
-    """Reads one commit."""
     return log(repo, "-1", sha)[0]
 
 
 def log(repo: Path, *revisions: str) -> list[Commit]:
-    """Reads commits, newest first, as `git log` selects them."""
+    """Read commits, newest first, as `git log` selects them."""
     fields = FIELD.join(["%H", "%T", "%P", "%an", "%ae", "%aI", "%cn", "%ce", "%cI", "%B"])
     shas = [revision for revision in revisions if not revision.startswith("-")]
     out = git_of_shas(repo, "log", f"--format={fields}{RECORD}", *revisions, "--", revisions=shas)
@@ -279,7 +281,7 @@ def _parse_commit(record: str) -> Commit:
 
 
 def blob(repo: Path, ref: str, path: str) -> tuple[str, bytes] | None:
-    """A file's blob SHA and content at a commit, or None."""
+    """Return a file's blob SHA and content at a commit, or None."""
     entry = git(repo, "ls-tree", ref, "--", path).strip()
     if not entry or " blob " not in entry:
         return None
@@ -297,7 +299,6 @@ class TreeEntry:
 
 
 def tree(repo: Path, ref: str, path: str = "", *, recursive: bool = False) -> list[TreeEntry]:
-    """The entries of a folder at a commit."""
     flags = ["-r", "-t"] if recursive else []
     where = f"{ref}:{path}" if path else ref
     out = git(repo, "ls-tree", "-l", "-z", *flags, where)

@@ -40,7 +40,7 @@ class Launch:
     command: tuple[str, ...] = PYTHON
 
     def environment(self) -> dict[str, str]:
-        """All that a job sees of the environment: no token of this server; passwords come on standard input."""
+        """Return the environment of a job: no token of this server; passwords come on standard input."""
         own = [name for name in self.environ if name.startswith(OWN)]
         names = [name for name in (*ALLOWED, *own, *self.passed) if name in self.environ]
         kept = {name: self.environ[name] for name in names}
@@ -48,7 +48,7 @@ class Launch:
         return {**kept, **secrets, "PYTHONUNBUFFERED": "1", "PYTHONNOUSERSITE": "1", "PYTHONSAFEPATH": "1"}
 
     def start(self, arguments: Sequence[str], lines: Path, log: Path) -> subprocess.Popen[bytes]:
-        """A process that writes its lines to a file; it goes on when this server ends."""
+        """Start a process that writes its lines to a file; it goes on when this server ends."""
         with _private(lines) as out, _private(log) as errors:
             fcntl.flock(out, fcntl.LOCK_EX)  # the child has it from then on: see `is_written`
             child = subprocess.Popen(
@@ -66,18 +66,20 @@ class Launch:
         return child
 
     def _secrets(self) -> dict[str, str]:
-        """What a job reads from standard input, in the order in which it reads."""
+        """Return the secrets that a job reads from standard input, in the order in which it reads."""
         return {STATE_URL: self.settings.state_url, OPENLINEAGE_KEY: self.settings.openlineage_key}
 
 
 def is_running(pid: int, began: str) -> bool:
-    """True while the process is there, and is the one that was started."""
+    """Return True while the process exists and is the one that was started."""
     return bool(began) and birth(pid) == began
 
 
 def is_written(lines: Path) -> bool:
-    """True while a process that was started has these lines open, though its id is not known: the server that started
-    it was killed before it could write that down."""
+    """Return True while a process whose id is unknown has these lines open.
+
+    The server that started it was killed before it could write the id down.
+    """
     try:
         with lines.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -95,7 +97,7 @@ def ask_to_end(pid: int, began: str) -> None:
 
 
 def kill(pid: int, began: str) -> None:
-    """End the group, whatever it does."""
+    """End the process group at once."""
     if is_running(pid, began):
         signal_group(pid, signal.SIGKILL)
 

@@ -116,5 +116,5 @@ class JobPage(Data):
 
 
 def new_job_id() -> str:
-    """An id that sorts by the time, and cannot be guessed."""
+    """Return an id that sorts by time and cannot be guessed."""
     return f"{datetime.now(UTC):%Y%m%d%H%M%S}-{secrets.token_hex(4)}"

@@ -48,7 +48,7 @@ class Journal:
         aside.replace(self.folder / "job.json")
 
     def read(self) -> JobRecord | None:
-        """The record; None where there is none, or none that can be read."""
+        """Return the record; None if it is missing or unreadable."""
         try:
             return JobRecord.model_validate_json((self.folder / "job.json").read_bytes())
         except (OSError, ValidationError):
@@ -61,7 +61,7 @@ class Journal:
             file.writelines(f"{serialize_line(line)}\n" for line in lines)
 
     def read_from(self, position: int) -> tuple[list[bytes], int]:
-        """The whole lines from a position on, some of many, and where they end: a line that is being written waits."""
+        """Return the complete lines from a position, at most some of many, and the position after them."""
         try:
             with self.lines_path.open("rb") as file:
                 file.seek(position)
@@ -74,7 +74,7 @@ class Journal:
         return data[:end].splitlines(), position + end
 
     def lines(self) -> Iterator[bytes]:
-        """Every whole line so far."""
+        """Yield every complete line so far."""
         position = 0
         while True:
             lines, position = self.read_from(position)
@@ -83,7 +83,7 @@ class Journal:
             yield from lines
 
     def view(self, record: JobRecord) -> JobView:
-        """The job with what it came to, as far as it has come."""
+        """Return the job with its results so far."""
         plan, result, errors, events = None, None, [], 0
         for text in self.lines():
             events += 1
@@ -101,7 +101,7 @@ class Journal:
         return JobView(**{**row, "plan_id": plan_id}, events=events, plan=plan, result=result, errors=tuple(errors))
 
     def outcome(self, exit_code: int | None) -> JobStatus:
-        """What became of a job whose process has ended."""
+        """Return the status of a job whose process has ended."""
         result, kinds, code = None, set(), exit_code or 0
         for text in self.lines():
             match _parse(text):
@@ -120,7 +120,7 @@ class Journal:
 
 
 def _parse(text: bytes) -> Line | None:
-    """A line, or None for what is none: the process of a job may print beside its lines."""
+    """Parse a line; None for other text, because the process of a job may print beside its lines."""
     if not text.startswith(b"{"):
         return None
     if not any(word in text for word in (b'"event":"plan"', b'"event":"error"', b'"event":"result"')):

@@ -147,7 +147,6 @@ class Jobs:
         self._settings, self._who = settings, who
 
     def plan(self, body: PlanBody) -> JobRequest:
-        """A plan, which is kept."""
         options = _options(
             body, skip={"environment", "categories", "select", "backfill", "allow_destructive", "allow_additive"}
         )
@@ -159,43 +158,40 @@ class Jobs:
         return self._job(JobKind.PLAN, [*options, "--no-prompts", f"--who={self._who}"], named, body, body.environment)
 
     def restatement(self, body: RestatementBody) -> JobRequest:
-        """A plan that computes models again."""
+        """Return the request for a plan that computes models again."""
         options = [*_repeat("restate-model", body.models), *_options(body, skip={"models", "environment"})]
         named = [body.environment or PROD]
         return self._job(JobKind.RESTATEMENT, [*options, "--no-prompts"], named, body, named[0])
 
     def apply(self, plan_id: str, environment: str, body: ApplyBody) -> JobRequest:
-        """A kept plan, applied as it was shown."""
+        """Return the request to apply a stored plan as it was shown."""
         return self._job(JobKind.APPLY, _options(body), [plan_id], body, environment, plan_id)
 
     def run(self, body: RunBody) -> JobRequest:
-        """What has come due, computed."""
+        """Return the request to compute what has come due."""
         named = [body.environment or PROD]
         options = [*_options(body, skip={"environment", "select"}), *_repeat("select-model", body.select)]
         return self._job(JobKind.RUN, options, named, body, named[0])
 
     def rollback(self, environment: str, body: RollbackBody) -> JobRequest:
-        """An environment back to what it showed before."""
         options = [f"--to={body.revision}"] if body.revision else []
         options += [f"--who={self._who}", f"--note={body.note}"]
         return self._job(JobKind.ROLLBACK, options, [environment], body, environment)
 
     def invalidate(self, environment: str) -> JobRequest:
-        """An environment dropped."""
         return self._job(JobKind.INVALIDATE, [f"--who={self._who}"], [environment], Closed(), environment)
 
     def audit(self, body: AuditBody) -> JobRequest:
-        """Audits on what tables hold; bad rows are masked."""
+        """Return the request to audit what tables hold; bad rows are masked."""
         named = [body.environment or PROD]
         options = [*_options(body, skip={"environment", "select"}), *_repeat("model", body.select), "--samples=masked"]
         return self._job(JobKind.AUDIT, options, named, body, named[0])
 
     def test(self, body: TestBody) -> JobRequest:
-        """Unit tests."""
         return self._job(JobKind.TEST, [part for text in body.patterns for part in ("-k", text)], [*body.names], body)
 
     def table_diff(self, body: TableDiffBody) -> JobRequest:
-        """Tables compared; rows are masked."""
+        """Return the request to compare tables; rows are masked."""
         options = [*_repeat("on", body.on), *_repeat("skip-columns", body.skip), "--masked"]
         options += [f"--where={body.where}"] if body.where else []
         options += ["--show-sample", f"--limit={body.samples}"] if body.samples else []
@@ -203,16 +199,16 @@ class Jobs:
         return self._job(JobKind.TABLE_DIFF, options, named, body)
 
     def data_diff(self, body: DataDiffBody) -> JobRequest:
-        """An environment's rows compared with prod's; samples are masked."""
+        """Return the request to compare an environment's rows with prod's; samples are masked."""
         options = [f"--detail={body.detail}", *([f"--where={body.where}"] if body.where else [])]
         return self._job(JobKind.DATA_DIFF, options, [body.environment, *body.models], body, body.environment)
 
     def physical_plan(self, body: PhysicalPlanBody) -> JobRequest:
-        """The physical plans of an environment's edited queries beside prod's."""
+        """Return the request to compare the physical plans of an environment's edited queries with prod's."""
         return self._job(JobKind.PHYSICAL_PLAN, [], [body.environment], body, body.environment)
 
     def evaluation(self, sql: str, body: EvaluationBody) -> JobRequest:
-        """The first rows of a query."""
+        """Return the request for the first rows of a query."""
         return self._job(JobKind.EVALUATION, [f"--limit={body.limit}"], [sql], body)
 
     def _job(
@@ -239,7 +235,7 @@ VERBS: Mapping[JobKind, str] = {
 
 
 def _options(body: Closed, skip: frozenset[str] | set[str] = frozenset()) -> list[str]:
-    """The options with the names of a body's fields; what was left out is left out."""
+    """Return the options with the names of a body's fields, without fields that are not set."""
     return [text for name, value in body if name not in skip for text in _option(name.replace("_", "-"), value)]
 
 

@@ -48,7 +48,7 @@ class CheckHistory:
         self._results: dict[str, tuple[CheckResult, ...]] = {}
 
     def list(self, sort: CheckSort) -> tuple[CheckResult, ...]:
-        """Every result that is kept, the newest job first."""
+        """Return every stored result, the newest job first."""
         records = [record for record in self._jobs.list(CHECKING) if record.status.is_final]
         with self._lock:
             self._results = {
@@ -58,7 +58,6 @@ class CheckHistory:
 
 
 def read_results(jobs: JobStore, record: JobRecord) -> Iterator[CheckResult]:
-    """The results in the journal of a job."""
     at, job = record.ended_at or record.created_at, record.id
     for text in jobs.journal(record.id).lines():
         if not any(mark in text for mark in MARKS):

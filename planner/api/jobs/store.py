@@ -31,7 +31,7 @@ GRACE = 120.0  # seconds that a job has to end after it was cancelled
 
 @dataclass(frozen=True)
 class JobLimits:
-    """How many jobs there may be, and where they are kept."""
+    """The limits of jobs, and the folder that stores them."""
 
     running: int = 1  # at the same time: an embedded catalog admits one process
     waiting: int = 20
@@ -68,7 +68,7 @@ class JobStore:
         self._thread = threading.Thread(target=self._watch, name="jobs", daemon=True)
 
     def open(self) -> None:
-        """Take over what there is; LeaseHeld when another server does these jobs."""
+        """Take over the stored jobs; raise LeaseHeld if another server runs them."""
         try:
             self._server.acquire(timeout=0)
         except Timeout:
@@ -90,8 +90,10 @@ class JobStore:
         self._server.release()
 
     def submit(self, request: JobRequest) -> JobRecord:
-        """The new job, which starts when it is its turn; ApiError (429) when too many wait, Conflict for the second
-        apply of one plan."""
+        """Submit a job, which starts when it is its turn.
+
+        Raise ApiError (429) if too many wait, and Conflict for the second apply of one plan.
+        """
         with self._lock:
             if request.kind is JobKind.APPLY:
                 self.check_apply(request.plan_id)
@@ -115,16 +117,15 @@ class JobStore:
             return record
 
     def check_apply(self, plan_id: str) -> None:
-        """Conflict where a job applies this plan, or is about to."""
+        """Raise Conflict if a job applies this plan, or is about to."""
         if any(record.plan_id == plan_id and not record.status.is_final for record in self.list([JobKind.APPLY])):
             raise Conflict("The plan is being applied already.", retry=True)
 
     def get(self, job_id: str) -> JobRecord | None:
-        """A job; None when there is none of that id."""
         return self._records.get(job_id)
 
     def list(self, kinds: Collection[JobKind] = (), environment: str = "") -> tuple[JobRecord, ...]:
-        """The jobs of these kinds (none: all) and this environment, the newest first."""
+        """Return the jobs of these kinds (none: all) and this environment, the newest first."""
         with self._lock:
             records = sorted(self._records.values(), key=lambda record: (record.created_at, record.id), reverse=True)
         return tuple(
@@ -134,12 +135,11 @@ class JobStore:
         )
 
     def journal(self, job_id: str) -> Journal:
-        """The files of a job that there is."""
         assert JOB_ID.fullmatch(job_id)
         return Journal(self.folder / job_id)
 
     def view(self, record: JobRecord) -> JobView:
-        """The job with what it came to; of those that have ended the last ones are remembered."""
+        """Return the job with its results; the views of the last ended jobs are cached."""
         if not record.status.is_final:
             return self.journal(record.id).view(record)
         with self._lock:

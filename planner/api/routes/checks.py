@@ -55,7 +55,7 @@ class CheckList(Data):
 
 @router.get("/audits", summary="List audits")
 def list_audits(context: Context, _: Annotated[NoQuery, Query()]) -> CheckList:
-    """The audits of each model, and what each found last, in whichever environment."""
+    """List the audits of each model, and what each found last, in any environment."""
     last = {(one.model, one.name): one for one in reversed(context.checks.list("audit"))}
     rows = (
         CheckRow(name=audit.name, model=row.name, last=last.get((row.name, audit.name)))
@@ -67,7 +67,7 @@ def list_audits(context: Context, _: Annotated[NoQuery, Query()]) -> CheckList:
 
 @router.get("/tests", summary="List unit tests")
 def list_tests(context: Context, _: Annotated[NoQuery, Query()]) -> CheckList:
-    """The unit tests of each model, and how each ended last."""
+    """List the unit tests of each model, and how each ended last."""
     last = {one.name: one for one in reversed(context.checks.list("test"))}
     rows = (
         CheckRow(name=test.name, model=row.name, path=test.path, line=test.line, last=last.get(test.name))
@@ -79,7 +79,7 @@ def list_tests(context: Context, _: Annotated[NoQuery, Query()]) -> CheckList:
 
 @router.get("/audits/history", summary="Show results of audits")
 def show_audit_history(context: Context, query: Annotated[HistoryQuery, Query()]) -> CheckPage:
-    """What audits found, those that passed too, in the jobs that are kept."""
+    """List the findings of audits in the jobs that are kept, with those that passed."""
     return _page(context.checks.list("audit"), query)
 
 

@@ -87,7 +87,7 @@ def show_environment(context: Context, name: OneName, _: Annotated[NoQuery, Quer
 
 @router.get("/environments/{name}/history", summary="Show the history", responses=problem_responses(404))
 def show_history(context: Context, name: OneName, query: Annotated[PageQuery, Query()]) -> RevisionPage:
-    """The revisions of an environment: which plan, who, when and why."""
+    """List the revisions of an environment: the plan, who, when and why."""
     with context.reader.open_state() as work:
         check_exists(work, name)
         revisions = work.store.environments.history(name)
@@ -109,7 +109,7 @@ def show_diff(context: Context, name: OneName, query: Annotated[PageQuery, Query
 
 @router.get("/environments/{name}/rollback", summary="Try a rollback", responses=problem_responses(404))
 def try_rollback(context: Context, name: OneName, query: Annotated[RollbackQuery, Query()]) -> RollbackAnswer:
-    """What a rollback would move, and what its tables would lack; nothing is changed."""
+    """Return what a rollback would move and what its tables would lack; change nothing."""
     with context.reader.open() as work:
         check_exists(work, name)
         plan = plan_rollback(work, name, query.revision)
@@ -120,6 +120,6 @@ def try_rollback(context: Context, name: OneName, query: Annotated[RollbackQuery
 
 
 def check_exists(work: Workspace, name: str) -> None:
-    """NotFound unless there is an environment of this name."""
+    """Raise NotFound unless there is an environment of this name."""
     if not work.store.environments.get(name).exists:
         raise NotFound(f"There is no environment `{name}`.")

@@ -50,13 +50,13 @@ class DeleteQuery(Closed):
 
 @router.get("/files", summary="List files")
 def show_files(context: Context, _: Nothing) -> FileList:
-    """The files of the project that may be read."""
+    """List the files of the project that may be read."""
     return FileList(files=tuple(list_files(context.settings.root)))
 
 
 @router.get("/files/{path:path}", summary="Read a file", responses=problem_responses(404))
 def show_file(context: Context, path: FilePath, _: Nothing) -> FileView:
-    """A file with its text."""
+    """Return a file with its text."""
     return _view(read_file(context.settings.root, path))
 
 

@@ -37,13 +37,13 @@ class JobsQuery(Closed):
 
 @router.get("/jobs", summary="List jobs")
 def list_jobs(context: Context, query: Annotated[JobsQuery, Query()]) -> JobPage:
-    """The jobs that are kept, the newest first."""
+    """List the jobs that are kept, the newest first."""
     return page_of(context.jobs.list([query.kind] if query.kind else (), query.environment), query)
 
 
 @router.get("/jobs/{job_id}", summary="Show a job", responses=problem_responses(404))
 def show_job(request: Request, context: Context, job_id: JobId, _: Annotated[NoQuery, Query()]) -> JobView:
-    """A job, and what it came to so far."""
+    """Return a job and its result so far."""
     record = find_job(context, job_id, principal_of(request))
     return context.jobs.view(record)
 
@@ -58,25 +58,24 @@ def cancel_job(request: Request, context: Context, job_id: JobId, _: Annotated[N
 def follow_job(
     request: Request, context: Context, job_id: JobId, _: Annotated[NoQuery, Query()], last_event_id: LastEventId = None
 ) -> Response:
-    """The JSON lines of a job as server-sent events: an id is a line's number, and `Last-Event-ID` goes on there."""
+    """Stream the JSON lines of a job as server-sent events: an id is a line's number, `Last-Event-ID` resumes there."""
     return follow(context, find_job(context, job_id, principal_of(request)), last_event_id)
 
 
 def page_of(records: tuple[JobRecord, ...], query: JobsQuery) -> JobPage:
-    """A page of jobs, without their processes."""
+    """Return a page of jobs, without their processes."""
     page = records[query.offset : query.offset + query.limit]
     return JobPage(total=len(records), limit=query.limit, offset=query.offset, jobs=tuple(map(row_of, page)))
 
 
 def row_of(record: JobRecord) -> JobRow:
-    """A job as it is shown."""
     return JobRow(**record.model_dump(include=set(JobRow.model_fields)))
 
 
 def find_job(
     context: ApiContext, job_id: str, principal: Principal | None, kinds: tuple[JobKind, ...] = ()
 ) -> JobRecord:
-    """The job of an id, if it is of one of the kinds (none: of any) and may be read; NotFound."""
+    """Return the job with an id if its kind matches (none: any) and it may be read; raise NotFound otherwise."""
     record = context.jobs.get(job_id)
     if record is None or (kinds and record.kind not in kinds):
         raise NotFound(f"There is no {kinds[0] if kinds else 'job'} `{job_id}`.", hint="It may be forgotten by now.")
@@ -85,7 +84,7 @@ def find_job(
 
 
 def cancel(context: ApiContext, record: JobRecord, principal: Principal | None) -> JobRow:
-    """The job as it is after it was cancelled; Conflict for one that has ended."""
+    """Cancel the job and return its row; raise Conflict if it has ended."""
     context.check(principal, record.kind.scope)
     ended = context.jobs.cancel(record.id)
     if ended is None:
@@ -94,7 +93,7 @@ def cancel(context: ApiContext, record: JobRecord, principal: Principal | None) 
 
 
 def follow(context: ApiContext, record: JobRecord, last_event_id: str | None) -> Response:
-    """The events of a job after that one; 204, which tells a browser to stop, where none will follow."""
+    """Return the stream of a job's events after that one; 204, which stops a browser, if no more will follow."""
     last = int(last_event_id) if last_event_id and last_event_id.isascii() and last_event_id.isdecimal() else 0
     if record.status.is_final and last >= context.jobs.view(record).events:
         return Response(status_code=204)

@@ -74,7 +74,7 @@ class ColumnLineage(Data):
 def follow_model(
     context: Context, model: Annotated[Name, Path()], query: Annotated[ModelLineageQuery, Query()]
 ) -> ModelLineage:
-    """The models that a model is made from, or those made from it."""
+    """Return the models upstream or downstream of a model."""
     snapshot = context.reader.read()
     start = find_model(snapshot, model)
     depths = walk(snapshot.models, start.name, query.direction, query.depth)
@@ -95,7 +95,7 @@ def follow_column(
     column: Annotated[Name, Path()],
     query: Annotated[ColumnLineageQuery, Query()],
 ) -> ColumnLineage:
-    """What goes into a column's values, or is made of them; what decides rows stands apart."""
+    """Return the columns upstream or downstream of a column; columns that only decide rows are listed separately."""
     row = find_model(context.reader.read(), model)
     called = column.lower()
     if row.columns is not None and called not in {one.name.lower() for one in row.columns}:
@@ -122,14 +122,14 @@ def follow_column(
 
 
 def neighbours(models: Mapping[str, CatalogModelRow], name: str, direction: Direction) -> Names:
-    """What a model reads, or what reads it; of a table that no file declares nothing is known but its readers."""
+    """Return what a model reads, or what reads it; () for a table that no file declares."""
     if name in models:
         return models[name].parents if direction == "upstream" else models[name].readers
     return ()
 
 
 def walk(models: Mapping[str, CatalogModelRow], start: str, direction: Direction, depth: int) -> dict[str, int]:
-    """Each model that is reached in so many steps, with how many it took, the nearest first."""
+    """Return each model within so many steps with its number of steps, the nearest first."""
     depths, edge = {start: 0}, [start]
     for step in range(1, depth + 1):
         edge = sorted({near for name in edge for near in neighbours(models, name, direction)} - depths.keys())

@@ -88,7 +88,7 @@ class ModelView(CatalogModelRow):
 
 @router.get("/models", summary="List models", response_model=ModelPage, responses=NOT_MODIFIED)
 def list_models(request: Request, context: Context, query: Annotated[ModelsQuery, Query()]) -> Response:
-    """The models of the project's files, parents first; a selector that names no model is refused."""
+    """List the models of the project's files, parents first; refuse a selector that names no model."""
     snapshot = context.reader.read(query.environment)
     return answer_with_etag(request, snapshot.etag, lambda: _page(snapshot, query))
 
@@ -109,7 +109,7 @@ def show_model(
 
 
 def find_model(snapshot: CatalogSnapshot, name: str) -> CatalogModelRow:
-    """The row of a model; NotFound, with the names that are near."""
+    """Return the row of a model; raise NotFound with similar names."""
     called = strip_default_catalog(name.lower(), snapshot.project.catalogs.default)
     if called in snapshot.models:
         return snapshot.models[called]
@@ -118,7 +118,7 @@ def find_model(snapshot: CatalogSnapshot, name: str) -> CatalogModelRow:
 
 
 def filter_models(snapshot: CatalogSnapshot, query: ModelsQuery) -> list[CatalogModelRow]:
-    """The models that the filters leave, parents first."""
+    """Return the models that pass the filters, parents first."""
     names = _select(snapshot, query.select)
     words = query.q.lower().split()
     return [

@@ -57,14 +57,14 @@ def make_restatement(
 
 @router.get("/plans", summary="List plans", dependencies=[READS])
 def list_plans(context: Context, query: Annotated[JobsQuery, Query()]) -> JobPage:
-    """The plans that are kept, the newest first."""
+    """List the plans that are kept, the newest first."""
     kinds = PLANS if query.kind is None else tuple(kind for kind in PLANS if kind is query.kind)
     return page_of(context.jobs.list(kinds, query.environment) if kinds else (), query)
 
 
 @router.get("/plans/{job_id}", summary="Show a plan", dependencies=[READS], responses=problem_responses(404))
 def show_plan(request: Request, context: Context, job_id: JobId, _: Nothing) -> JobView:
-    """A plan, as soon as it is made, and what is wrong where it could not be."""
+    """Return a plan as soon as it is made, or the errors that prevented it."""
     return context.jobs.view(find_job(context, job_id, principal_of(request), PLANS))
 
 
@@ -74,7 +74,7 @@ def show_plan(request: Request, context: Context, job_id: JobId, _: Nothing) -> 
 def follow_plan(
     request: Request, context: Context, job_id: JobId, _: Nothing, last_event_id: LastEventId = None
 ) -> Response:
-    """The JSON lines of the planning as server-sent events."""
+    """Stream the JSON lines of the planning as server-sent events."""
     return follow(context, find_job(context, job_id, principal_of(request), PLANS), last_event_id)
 
 
@@ -105,7 +105,7 @@ def cancel_plan(request: Request, context: Context, job_id: JobId, _: Nothing) -
 
 
 def submit_apply(context: ApiContext, planned: JobRecord, body: ApplyBody, principal: Principal) -> JobRecord:
-    """The job that applies a plan; Conflict or PlanMoved for one that cannot be applied as it was shown."""
+    """Submit the job that applies a plan; raise Conflict or PlanMoved if it cannot be applied as it was shown."""
     view = context.jobs.view(planned)
     if planned.status is not JobStatus.DONE or view.plan is None:
         raise Conflict(f"There is no plan to apply: its job is {planned.status}.")
@@ -117,13 +117,16 @@ def submit_apply(context: ApiContext, planned: JobRecord, body: ApplyBody, princ
 
 
 def accept(record: JobRecord, response: Response, resource: str) -> JobRow:
-    """The new job, with the address of what it makes."""
+    """Return the new job and set the address of its result in the response."""
     response.headers["Location"] = f"/api/v1/{resource}/{record.id}"
     return row_of(record)
 
 
 def _check_unmoved(context: ApiContext, plan_id: str) -> None:
-    """PlanMoved when the plan comes out otherwise now. What needs Spark for that is left to the job, which asks too."""
+    """Raise PlanMoved if the plan comes out differently now.
+
+    If that needs Spark, it is left to the job, which checks as well.
+    """
     context.reader.expire()
     with context.reader.open() as work:
         try:

@@ -85,7 +85,7 @@ class RenderAnswer(Data):
 
 @router.get("/meta", summary="Describe the server")
 def meta(request: Request, context: Context, _: Nothing) -> Meta:
-    """The version, the mode, and what the sender may do."""
+    """Return the version, the mode, and what the sender may do."""
     principal, snapshot, jobs = principal_of(request), context.reader.read(), context.jobs.list()
     assert principal is not None
     most = context.access.mode.scope
@@ -104,7 +104,7 @@ def meta(request: Request, context: Context, _: Nothing) -> Meta:
 
 @router.get("/modules", summary="List modules")
 def modules(request: Request, context: Context, _: Nothing) -> Modules:
-    """The parts of the API that the sender may use; the others answer 403."""
+    """List the parts of the API that the sender may use; the others answer 403."""
     principal = principal_of(request)
     may_apply = context.allows(principal, Scope.APPLY)
     offered = {
@@ -121,7 +121,7 @@ def modules(request: Request, context: Context, _: Nothing) -> Modules:
 
 @router.get("/lint", summary="Lint the models")
 def lint(context: Context, query: Annotated[LintQuery, Query()]) -> LintAnswer:
-    """The models held to the rules of the linter."""
+    """Check the models by the rules of the linter."""
     with context.reader.open() as work:
         report = lint_project(work, tuple(query.model), lint_refusals(work.project))
     return LintAnswer(ok=report.ok, models=report.models, violations=tuple(map(lint_line, report.violations)))
@@ -129,7 +129,7 @@ def lint(context: Context, query: Annotated[LintQuery, Query()]) -> LintAnswer:
 
 @router.get("/render/{model}", summary="Render a query", responses=problem_responses(404))
 def render(context: Context, model: Annotated[Name, Path()], query: Annotated[RenderQuery, Query()]) -> RenderAnswer:
-    """A model's query as Spark would run it, dates, macros and embedded models filled in."""
+    """Return a model's query as Spark would run it, with dates, macros and embedded models filled in."""
     check_dates(query.execution_time)
     dialect = check_dialect(query.dialect)
     name = find_model(context.reader.read(), model).name

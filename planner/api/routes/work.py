@@ -92,14 +92,14 @@ def diff_data(context: Context, body: DataDiffBody, response: Response, _: Nothi
 
 @router.post("/physical-plans", summary="Compare physical plans", status_code=202, responses=NOT_THERE)
 def explain(context: Context, body: PhysicalPlanBody, response: Response, _: Nothing, principal: Planner) -> JobRow:
-    """What an environment's edits do to Spark's physical plans, beside prod's; nothing is computed."""
+    """Compare Spark's physical plans of an environment's edits with those of prod; compute nothing."""
     _check_environment(context, body.environment)
     return accept(context.submit(_jobs(context, principal).physical_plan(body)), response, "jobs")
 
 
 @router.post("/evaluations", summary="Fetch rows", status_code=202, responses=NOT_THERE)
 def evaluate(context: Context, body: EvaluationBody, response: Response, _: Nothing, principal: Applier) -> JobRow:
-    """The first rows of a model's query over prod's tables, as they are; at most `limit` of them."""
+    """Return the first rows, at most `limit`, of a model's query over prod's tables."""
     filling = RenderFilling(body.start, body.end)
     check_dates(body.execution_time)
     name = find_model(context.reader.read(), body.model).name
@@ -119,6 +119,6 @@ def _check_environment(context: ApiContext, name: str) -> None:
 
 
 def _check_condition(context: ApiContext, principal: Principal, where: str) -> None:
-    """A condition and a count are enough to find out values, masked or not."""
+    """Require the scope `apply` for a condition: with a count it reveals values, masked or not."""
     if where:
         context.check(principal, Scope.APPLY)

@@ -1,4 +1,4 @@
-"""In which order models are filled whose audits read other models: these first, so that an audit finds their rows."""
+"""The order in which models are filled if their audits read other models: these first, so that audits find rows."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ Parents = Mapping[str, tuple[str, ...]]
 
 
 def add_audit_parents(parents: Parents, read: Mapping[str, Collection[str]]) -> dict[str, tuple[str, ...]]:
-    """The parents of each model, and after them the models that its audits read.
+    """Return the parents of each model, and after them the models that its audits read.
 
-    Left out is one that comes after the model itself: its rows are made of the model's.
+    A model that comes after the audited model itself is left out: its rows are made of that model's.
     """
     all_parents = dict(parents)
     for name in sorted(read.keys() & parents.keys()):
@@ -21,7 +21,7 @@ def add_audit_parents(parents: Parents, read: Mapping[str, Collection[str]]) -> 
 
 
 def _comes_after(one: str, other: str, parents: Parents) -> bool:
-    """True when `one` is `other`, or must wait for it."""
+    """Return True if `one` is `other`, or must wait for it."""
     seen: set[str] = set()
     left = [one]
     while left:

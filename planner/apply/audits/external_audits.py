@@ -13,9 +13,9 @@ from mergeplan.planner.model.graph import graph_of
 
 
 def audit_external_tables(names: Collection[str], layout: Layout, context: ApplyContext) -> tuple[Failure, ...]:
-    """Run the audits of the external models that these models read, directly or not; the blocking ones that found rows.
+    """Run the audits of the external models upstream of these; return failures for blocking ones that found rows.
 
-    What others write may change at any time, so that each computation asks anew.
+    External tables may change at any time, so the audits run before each computation.
     """
     graph = graph_of({name: snapshot.model for name, snapshot in layout.snapshots.items()})
     project = context.project

@@ -1,6 +1,7 @@
-"""New audits of tables that a plan keeps: each runs once on all rows, and what passed is recorded.
+"""New audits of tables that a plan keeps: each runs once on all rows, and a pass is recorded.
 
-A table that somebody else built was asked what he asked. What verdicts rely on is asked of it here, if it was not.
+The audits of a table that another plan built ran in that plan. The audits on which verdicts rely run here if they did
+not run there.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from mergeplan.planner.state.store import StateStore
 
 
 def ask_new_audits(plan: Plan, layout: Layout, context: ApplyContext) -> tuple[Failure, ...]:
-    """Run what is newly asked of kept tables and was not answered before; the blocking audits that found rows.
+    """Run the new audits of kept tables that have no recorded pass; return failures for blocking ones that found rows.
 
-    A merge, which asks the same of the same tables as its pull request did, therefore runs none.
+    A merge has the same audits of the same tables as its pull request, so it runs none.
     """
     audits, store, failures = context.project.audits, context.store, list[Failure]()
     samples = context.project.config.audits.show_samples
@@ -47,7 +48,7 @@ def ask_new_audits(plan: Plan, layout: Layout, context: ApplyContext) -> tuple[F
 
 
 def remember_asked(plan: Plan, store: StateStore) -> None:
-    """Remember the audits that verdicts rely on of the tables that this plan filled whole: each batch passed them."""
+    """Record the audits on which verdicts rely as passed for tables that this plan filled whole, batch by batch."""
     for change in plan.changes:
         if change.new is None or not change.missing or subtract(change.needed, change.missing):
             continue
@@ -73,6 +74,6 @@ def _is_whole(change: Change, store: StateStore) -> bool:
 
 
 def _whole(store: StateStore, snapshot: Snapshot) -> Interval | None:
-    """All the time that the table holds."""
+    """Return the time from the first to the last moment that the table holds; None for an empty table."""
     held = store.intervals.load_timelines([snapshot.table])[snapshot.table]
     return Interval(held[0].start, held[-1].end) if held else None

@@ -1,4 +1,4 @@
-"""Keep what each audit found, as it is reported."""
+"""Recording of each audit's result as it is reported."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mergeplan.planner.state.store import StateStore
 
 
 def record_results(store: StateStore, environment: str, emit: Emit) -> Emit:
-    """An emitter that first records the audits that ran for an environment."""
+    """Return an emitter that first records the audits that ran for an environment."""
 
     def record_and_emit(event: Event) -> None:
         if isinstance(event, AuditRan) and not event.result.unchanged:
@@ -20,7 +20,7 @@ def record_results(store: StateStore, environment: str, emit: Emit) -> Emit:
 
 
 def audit_record(environment: str, model: str, result: AuditResult) -> RecordedAudit:
-    """A result as the state keeps it: without its query and the failing rows."""
+    """Return a result as the state stores it: without its query and the failing rows."""
     return RecordedAudit(
         environment, model, result.name, result.table, result.count, result.blocking, result.interval, result.arguments
     )

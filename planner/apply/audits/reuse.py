@@ -1,8 +1,8 @@
-"""Audits of a table that was left as it is: one that passed passes again while nothing that it reads was written.
+"""Audits of a table that was not written: one that passed passes again unless a table that it reads was written.
 
-What a pass rests on is its query as it runs, with dates and physical names in it, what the tables hold that it reads,
-and the Spark. In doubt the audit runs: where it reads a view, a table of others that has no version, where chance, the
-clock, the order of rows or a function that is not Spark's own has a part in it.
+A pass depends on the query as it runs, with dates and physical names in it, on the contents of the tables that it
+reads, and on Spark's settings. The audit runs in case of doubt: if it reads a view or another owner's table without a
+version, or if chance, the clock, the order of rows or a function that is not Spark's own plays a part.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ NO_ROWS = Rows((), ())
 
 @dataclass(frozen=True)
 class AuditReuse:
-    """What passes rest on in one apply: the marks of our tables, the versions of others', and the Spark."""
+    """The facts on which passes depend in one apply: marks of our tables, versions of others' tables, and Spark."""
 
     store: StateStore
     engine: Engine
     ours: Collection[str]  # physical tables
-    spark: str  # a digest of its settings; '' where they may change without our knowing
+    spark: str  # a digest of its settings; '' if they may change unnoticed
 
     def basis(self, snapshot: Snapshot, sql: str) -> str:
-        """A digest of what a pass of this query rests on; '' where more than that may decide."""
+        """Return a digest of all that a pass of this query depends on; '' if more than that may decide."""
         if not self.spark or snapshot.model.gateway:
             return ""
         tree = spark_tree(sql)
@@ -62,7 +62,10 @@ class AuditReuse:
 def run_kept_audits(
     snapshot: Snapshot, interval: Interval | None, options: AuditContext, reuse: AuditReuse
 ) -> Iterator[AuditResult]:
-    """The audits of a table that was not written, one by one: those that passed and still hold are not run."""
+    """Yield the results of the audits of a table that was not written.
+
+    Audits that passed and still hold are not run.
+    """
     model, store = snapshot.model, reuse.store
     for call in model.audits:
         if not is_enabled(call, options.audits):
@@ -77,14 +80,14 @@ def run_kept_audits(
             )  # fmt: skip
             continue
         result = run_audit(reuse.engine, model, call, snapshot.table, interval, options)
-        # what was written meanwhile may have been seen or not
+        # the audit may have missed what was written meanwhile
         if result.ok and basis and reuse.basis(snapshot, sql) == basis:
             store.contents.record_pass(snapshot.table, asked, basis)
         yield result
 
 
 def is_open_query(tree: exp.Expr) -> bool:
-    """True for a query that may return other rows the next time, over the same rows; and for one that is not known."""
+    """Return True for a query that may return other rows the next time over the same rows, or that is not known."""
     return any(map(_is_open, tree.walk()))
 
 
@@ -95,7 +98,10 @@ def _is_open(node: exp.Expr) -> bool:
 
 
 def read_tables(tree: exp.Expr) -> frozenset[str]:
-    """The tables that a query names, without its own CTEs; of a name without a schema, which is no table, the name."""
+    """Return the tables that a query names, without its own CTEs.
+
+    A name without a schema, which is no table of ours, is returned as it is.
+    """
     own = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
     names = ((table_key(table) or table.name).lower() for table in tree.find_all(exp.Table))
     return frozenset(name for name in names if name not in own)

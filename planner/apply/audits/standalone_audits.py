@@ -1,7 +1,7 @@
 """Standalone audits of a plan or a run: select those that are due, with their interval, and run them.
 
-One is asked when a table that it reads was written, and otherwise once for each set of tables: a merge, which shows
-the tables of its pull request, asks nothing again. In a run it waits for the ticks of its own cron.
+An audit runs when a table that it reads was written, and otherwise once for each set of tables. So a merge, which shows
+the tables of its pull request, runs none of them again. In a run an audit waits for the ticks of its own cron.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ from mergeplan.planner.state.store import StateStore
 
 
 def ask_standalone(plan: Plan, first: Plan, layout: Layout, context: ApplyContext) -> tuple[Failure, ...]:
-    """Run the standalone audits that the plan calls for; the blocking ones that found rows, and those that cannot run.
+    """Run the standalone audits that are due for the plan; return failures.
 
-    `first` is the plan as it was before anything was written: later no table lacks rows, and models may be skipped.
+    These are the blocking audits that found rows, and audits that cannot run. `first` is the plan before anything was
+    written: later no table lacks rows, and models may be skipped.
     """
     project, store, failures = context.project, context.store, list[Failure]()
     ours = project.models.keys() | project.refused.names
@@ -56,7 +57,7 @@ def ask_standalone(plan: Plan, first: Plan, layout: Layout, context: ApplyContex
 
 
 def forget_standalone(plan: Plan, store: StateStore, project: Project) -> None:
-    """What is about to be written may fail an audit that passed: forget that it did, before the first write."""
+    """Forget the passes of audits whose tables are about to be written, before the first write."""
     for audit in project.standalone:
         tables = _tables(audit, plan)
         if tables and _backfill_time(audit, plan):
@@ -64,7 +65,7 @@ def forget_standalone(plan: Plan, store: StateStore, project: Project) -> None:
 
 
 def tables_behind(audit: Audit, snapshots: Mapping[str, Snapshot], parents: Mapping[str, tuple[str, ...]]) -> list[str]:
-    """The physical tables of ours whose rows an audit sees, through views and embedded models too; sorted."""
+    """Return the sorted physical tables of ours whose rows an audit reads, also through views and embedded models."""
     through = {name: read for name, read in parents.items() if name in snapshots and not snapshots[name].kind.is_stored}
     read = read_by(audit, through)
     return sorted(snapshots[name].table for name in read if name in snapshots and snapshots[name].kind.is_stored)
@@ -75,7 +76,7 @@ def _tables(audit: Audit, plan: Plan) -> list[str]:
 
 
 def _backfill_time(audit: Audit, plan: Plan) -> Timeline:
-    """The time that the plan writes in what the audit reads; of all that it writes when it reads none of our tables."""
+    """Return the time that the plan writes in the audit's tables, or all that it writes if the audit reads none."""
     tables = _tables(audit, plan)
     intervals = [
         interval

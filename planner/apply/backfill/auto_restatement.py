@@ -1,6 +1,6 @@
 """Models that restate themselves: when `auto_restatement_cron` is due, a run forgets their last units first.
 
-What is forgotten is missing, and so the run that follows computes it, with all that reads it.
+The forgotten time is missing, so the run that follows computes it, with all models downstream.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from mergeplan.planner.state.store import StateStore
 def due_to_restate(
     shown_snapshots: Mapping[str, Snapshot], since: Mapping[str, datetime], now: datetime
 ) -> tuple[str, ...]:
-    """The models whose `auto_restatement_cron` has ticked since their table was shown or restated last, by name."""
+    """Return the names of models whose `auto_restatement_cron` ticked since their table was last shown or restated."""
     names = []
     for name, snapshot in sorted(shown_snapshots.items()):
         cron = snapshot.model.auto_restatement_cron
@@ -36,7 +36,7 @@ def due_to_restate(
 def restate_due(
     environment: Environment, store: StateStore, now: datetime, lease: Lease, emit: Emit
 ) -> tuple[str, ...]:
-    """Forget the last units of each model whose time has come, and say when, in one transaction each; their names.
+    """Forget the last units of each model whose restatement is due, in one transaction each; return the models.
 
     A table that prod shows too is left to prod's own run.
     """

@@ -1,4 +1,4 @@
-"""Backfill: filling tables with the rows they lack, parents first and models side by side."""
+"""Backfill: filling tables with the rows they lack, parents first and several models at once."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.errors import Cancelled, LeaseHeld, MergeplanError, PlanMoved, SparkUnavailable
 from mergeplan.planner.model.model import Model
 
-LOOK_SECONDS = 0.5  # between two looks whether somebody wants the run to end
+LOOK_SECONDS = 0.5  # between two checks for a cancellation
 
 
 def backfill(writer: TableWriter, work: Mapping[str, Work], pool: ThreadPoolExecutor) -> Filled:
-    """Do the work in the graph's order, `workers` models at once; what reads a failed model is left out, everything
-    else is finished.
+    """Do the work in the graph's order, `workers` models at once.
 
-    `pool` has a thread for each worker, and none of them is at work for us when this ends. Cancelled, LeaseHeld and
-    whatever is nobody's fault end the run; what was recorded stays recorded.
+    The readers of a failed model are left out, and everything else is finished. `pool` has a thread for each worker;
+    none of them still works for us at the end. Cancelled, LeaseHeld and any error that no model caused end the run;
+    recorded work stays recorded.
     """
     run = _BackfillRun(writer, work, TopologicalSorter(writer.order or writer.layout.parents))
     run.sorter.prepare()
@@ -44,7 +44,7 @@ def backfill(writer: TableWriter, work: Mapping[str, Work], pool: ThreadPoolExec
 
 @dataclass
 class _BackfillRun:
-    """The state of a backfill: which models are done, running, failed or waiting."""
+    """The state of a backfill: models that are done, running, failed or waiting."""
 
     writer: TableWriter
     work: Mapping[str, Work]
@@ -55,7 +55,7 @@ class _BackfillRun:
     blocked: dict[str, str] = field(default_factory=dict)  # model -> the failed one it reads, directly or not
 
     def start_ready(self, pool: ThreadPoolExecutor) -> None:
-        """Start models whose parents are done, as many as may run; those that read a failed one are passed over."""
+        """Start models whose parents are done, as many as may run; pass over those that read a failed one."""
         for name in sorted(self.sorter.get_ready()):
             because = self._blocker(self.writer.layout.parents.get(name, ()))
             if because is None and name in self.work:
@@ -71,7 +71,7 @@ class _BackfillRun:
             self.running[pool.submit(self.writer.fill, self.work[name])] = name
 
     def finish(self, future: Future[None]) -> None:
-        """Note how a model ended, so that those that read it may begin."""
+        """Note how a model ended, so that its readers may begin."""
         name = self.running.pop(future)
         if failure := _failure(self.writer.layout.snapshots[name].model, future):
             self.failures[name] = failure
@@ -79,7 +79,6 @@ class _BackfillRun:
         self.sorter.done(name)
 
     def _blocker(self, parents: tuple[str, ...]) -> str | None:
-        """The failed model that one of these parents is or reads."""
         for parent in parents:
             if parent in self.failures or parent in self.blocked:
                 return self.blocked.get(parent, parent)
@@ -87,7 +86,7 @@ class _BackfillRun:
 
 
 def _end(running: Collection[Future[None]], engine: Engine) -> None:
-    """Cancel until every model has ended: one that is between two statements is only reached at its next one."""
+    """Cancel until every model has ended, because one between two statements ends only at its next one."""
     while True:
         engine.cancel()
         if not wait(running, LOOK_SECONDS).not_done:
@@ -95,7 +94,7 @@ def _end(running: Collection[Future[None]], engine: Engine) -> None:
 
 
 def _failure(model: Model, future: Future[None]) -> Failure | None:
-    """The model's failure, if it failed; what is not the model's own fault is raised."""
+    """Return the model's failure, if it failed; raise an error that the model did not cause."""
     try:
         future.result()
     except FoundRows as rows_error:

@@ -36,9 +36,10 @@ _HINT = (
 
 
 def statements_of(project: Project, environment: Environment, key: str) -> tuple[tuple[StatementTokens, str], ...]:
-    """The statements of `before_all` or `after_all` for an environment as it will be, in Spark SQL.
+    """Return the statements of `before_all` or `after_all` in Spark SQL for the environment as it will be.
 
-    ProjectError at config.yaml for one that there may not be: whatever is not the environment's own stays as it is.
+    Raise ProjectError at config.yaml for a statement that is not allowed, so that only the environment's own objects
+    change.
     """
     views = sorted(environment.views_by_name)
     schemas = sorted({view.rpartition(".")[0] for view in views})
@@ -58,7 +59,7 @@ def statements_of(project: Project, environment: Environment, key: str) -> tuple
 
 
 def _check_statement(part: StatementTokens, key: str, text: str, own: set[str]) -> str:
-    """The statement, the name of what it is about without quotes; ProjectError for one that there may not be."""
+    """Return the statement with the name of its object unquoted; raise ProjectError if it is not allowed."""
     match = next((full_match for form in _FORMS if (full_match := form.fullmatch(text))), None)
     if match is None:
         words = " ".join(text.split()[:2])
@@ -72,7 +73,7 @@ def _check_statement(part: StatementTokens, key: str, text: str, own: set[str]) 
 
 
 def run_statements(engine: Engine, statements: Iterable[tuple[StatementTokens, str]]) -> None:
-    """Run them, one after another; QueryError at config.yaml when Spark refuses one."""
+    """Run the statements one after another; raise QueryError at config.yaml if Spark refuses one."""
     for part, text in statements:
         try:
             with engine.separate_session((text,), ()):

@@ -11,7 +11,7 @@ from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.state.leases import Lease
 from mergeplan.planner.state.store import StateStore
 
-WAIT = 3600.0  # seconds for whoever writes one of the tables
+WAIT = 3600.0  # seconds to wait for the writer of one of the tables
 
 
 def forget_restated(
@@ -21,8 +21,9 @@ def forget_restated(
 
     `automatic` is the model that restates itself, if that is why, and the moment of the run, which is remembered.
 
-    Whoever began to compute one of them before has ended by then, and what he wrote is forgotten with the rest; whoever
-    begins after sees what is missing. LeaseHeld when somebody writes a table for too long; then nothing was done.
+    A process that began to compute one of the tables before has ended by then, and what it wrote is forgotten with the
+    rest. A process that begins later sees what is missing. Raise LeaseHeld if another process writes a table for too
+    long; then nothing was done.
     """
     assert plan.restatement is not None
     known = store.tables.all().keys()

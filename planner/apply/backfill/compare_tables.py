@@ -11,14 +11,14 @@ from mergeplan.planner.snapshot.content_hash import ColumnSet
 from mergeplan.planner.snapshot.snapshot import Snapshot
 from mergeplan.planner.state.store import StateStore
 
-WAIT = 60.0  # seconds for whoever writes the table
+WAIT = 60.0  # seconds to wait for the writer of the table
 
 
 def compare_tables(comparisons: Iterable[Comparison], engine: Engine, store: StateStore, holder: str) -> None:
-    """Hash what the compared tables hold, each once for all that is asked of it, and keep the answers.
+    """Hash the contents of the compared tables, each once for all its column sets, and store the results.
 
-    A table is hashed while nobody writes it: LeaseHeld when somebody does for too long. QueryError, Cancelled. One that
-    stands on another one's files is left out, and what reads it is computed: others may write those.
+    A table is hashed under its lease: raise LeaseHeld if another process writes it for too long. Raise QueryError or
+    Cancelled. A table over another table's files is left out, because others may write those: its readers are computed.
     """
     asked: dict[str, tuple[Snapshot, set[ColumnSet]]] = {}
     for comparison in comparisons:
@@ -26,7 +26,7 @@ def compare_tables(comparisons: Iterable[Comparison], engine: Engine, store: Sta
             asked.setdefault(snapshot.table, (snapshot, set()))[1].add(comparison.columns)
     for name, (snapshot, sets) in sorted(asked.items()):
         known = store.tables.get(name)
-        if known is None or known.garbage or known.reads:  # of one over others' files nothing is ever kept
+        if known is None or known.garbage or known.reads:  # no results are stored for a table over others' files
             continue
         with store.leases.hold(table_lease(name), holder, wait=WAIT) as lease:
             table = physical_table(snapshot, known.columns)

@@ -1,4 +1,4 @@
-"""Creating physical tables: empty ones, or over the files of those that a forward-only change replaces."""
+"""Creation of physical tables: empty ones, or over the files of those that a forward-only change replaces."""
 
 from __future__ import annotations
 
@@ -30,8 +30,10 @@ HINT = "Let its rows be copied: `copy: true` in the file of `--file`, or `--copy
 
 @dataclass(frozen=True)
 class Creation:
-    """Creating tables of a layout; those of models whose `changes` are forward-only take over the rows of the table
-    that they replace."""
+    """The creation of a layout's tables.
+
+    Tables of models whose `changes` are forward-only take over the rows of the table that they replace.
+    """
 
     layout: Layout
     store: StateStore
@@ -43,11 +45,10 @@ class Creation:
     untouched: dict[str, int] = field(default_factory=dict)  # table that was created -> the token of the lease for it
 
     def run(self, snapshots: tuple[Snapshot, ...]) -> None:
-        """Create the tables of these snapshots in waves, several at once: all whose parents stand are dry-run before
-        one of them is created.
+        """Create the tables of these snapshots in waves, several at once.
 
-        QueryError at the model's file when Spark refuses a query, ProjectError when declared columns are not the
-        query's.
+        A wave has all tables whose parents exist, and all of them are dry-run before one is created. Raise QueryError
+        at the model's file if Spark refuses a query, and ProjectError if declared columns are not the query's.
         """
         waiting = {snapshot.name: snapshot for snapshot in snapshots}
         while waiting:
@@ -58,7 +59,7 @@ class Creation:
                 del waiting[snapshot.name]
 
     def _create_all(self, wave: Sequence[Snapshot], query_columns: Sequence[tuple[Column, ...]]) -> None:
-        """Create the tables of a wave, whose columns are those found in its queries unless another table's go on."""
+        """Create the tables of a wave with the columns of their queries, or of the table whose rows they keep."""
         settled = [
             columns_that_go_on(self.store, snapshot, self.changes.get(snapshot.name), columns)
             for snapshot, columns in zip(wave, query_columns, strict=True)
@@ -80,7 +81,7 @@ class Creation:
         with self.store.leases.hold(table_lease(name), self.holder, wait=60) as lease:
             known = self.store.tables.get(name)
             if known and known.garbage:
-                self.engine.tables.drop(name)  # what the janitor began, and did not live to finish
+                self.engine.tables.drop(name)  # what the janitor began but did not finish
             with (
                 locate_query_errors(model),
                 self.engine.engine_for(model.gateway).separate_session(
@@ -101,7 +102,7 @@ class Creation:
     def _take_over(self, change: Change, columns: tuple[Column, ...]) -> None:
         """Create the table of a forward-only change over the files of the one it replaces, and record what it holds.
 
-        Nobody writes the old one meanwhile. The old one stays for as long as the new one stands on its files.
+        No process writes the old table meanwhile. The old table stays as long as the new one uses its files.
         """
         new, old, forward, store = change.new, change.old, change.forward, self.store
         assert new and old and forward
@@ -133,10 +134,10 @@ class Creation:
                 store.intervals.record(new.table, interval, lease=lease)
 
     def _adopt(self, new: Snapshot, adoption: Adoption, columns: tuple[Column, ...]) -> None:
-        """Create the first table of a model over the files of one that others made, and record what it holds.
+        """Create the first table of a model over the files of an adopted one, and record what it holds.
 
-        Nothing is ever written to the other one. Whatever of it the new one does not find is an error: a partition
-        whose folder bears another name, for one.
+        The adopted table is never written. Raise an error for any rows of it that the new table does not find, such as
+        a partition whose folder has another name.
         """
         store = self.store
         with store.leases.hold(table_lease(new.table), self.holder, wait=60) as lease, locate_query_errors(new.model):
@@ -153,7 +154,7 @@ class Creation:
                 store.intervals.record(new.table, interval, lease=lease)
 
     def _dry_run_merge(self, snapshot: Snapshot, columns: tuple[Column, ...]) -> None:
-        """QueryError when Spark refuses the merge of a batch into the table."""
+        """Raise QueryError if Spark refuses the merge of a batch into the table."""
         model = snapshot.model
         if model.unique_key:
             query = self.layout.query(model, ONCE[0], nothing(columns) if model.reads_itself else "")
@@ -162,7 +163,7 @@ class Creation:
 
 
 def check_same_rows(engine: Engine, table: Table, adoption: Adoption) -> None:
-    """Refused when the new table shows more or fewer rows of the adopted time than the one that it was made over."""
+    """Raise Refused if the new table shows more or fewer rows of the adopted time than the adopted one."""
     where = within(table, adoption.rows)
     own = engine.engine_for(table.gateway)
     asked = f"SELECT (SELECT count(*) FROM {table.name}), (SELECT count(*) FROM {adoption.place} WHERE {where})"

@@ -1,4 +1,4 @@
-"""What a plan would cost: as its tables' like did before, and the bytes that Spark says their queries would read."""
+"""The cost of a plan: estimated from earlier batches of its tables, and the bytes that its queries would read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mergeplan.planner.state.store import StateStore
 
 
 def forecast(plan: Plan, store: StateStore, engine: Engine | None, now: datetime) -> Mapping[str, Estimate]:
-    """Model -> what computing its missing time would cost; without an engine the bytes are not known."""
+    """Return, by model, the cost of computing its missing time; without an engine the bytes are unknown."""
     if plan.is_virtual:
         return {}
     costs = store.costs.load(
@@ -26,7 +26,7 @@ def forecast(plan: Plan, store: StateStore, engine: Engine | None, now: datetime
 
 
 def _scans(plan: Plan, engine: Engine, layout: Layout) -> dict[str, int | None]:
-    """Model -> the bytes its queries would read; not known where they read a table that this plan is to fill."""
+    """Return, by model, the bytes its queries would read, without models that read a table which this plan fills."""
     filled = frozenset(change.name for change in plan.backfills)
     return {
         change.name: _bytes(change, change.new, engine, layout)
@@ -50,7 +50,6 @@ def _bytes(change: Change, snapshot: Snapshot, engine: Engine, layout: Layout) -
 
 
 def _reads_any(layout: Layout, name: str, filled_tables: frozenset[str]) -> bool:
-    """True when a model's query reads one of these tables, itself or through views."""
     return any(
         parent in filled_tables or (parent in layout.snapshots and layout.snapshots[parent].kind.is_view
                              and _reads_any(layout, parent, filled_tables))

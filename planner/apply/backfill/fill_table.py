@@ -1,7 +1,7 @@
 """Fill one table: write, audit and record its batches.
 
-A batch is recorded only when its rows are committed and its blocking audits have passed: what is recorded is good, and
-what a crash interrupts between the two is simply written again.
+A batch is recorded only after its rows are committed and its blocking audits have passed. So recorded rows are good,
+and a batch that a crash interrupts in between is written again.
 """
 
 from __future__ import annotations
@@ -38,26 +38,26 @@ from mergeplan.planner.state.leases import Lease
 from mergeplan.planner.state.store import StateStore
 from mergeplan.planner.tables.batch_ids import as_recorded, batch_condition
 
-COPYING = 60.0  # seconds for whoever writes a table that is to be copied
+COPYING = 60.0  # seconds to wait for the writer of a table that is to be copied
 Audits = Callable[[Snapshot, Interval], Iterator[AuditResult]]
 
 
 @dataclass
 class TableWriter:
-    """Write the batches of a layout's tables; `workers` is the number of concurrent batches."""
+    """The writer of a layout's tables, batch by batch; `workers` is the number of concurrent batches."""
 
     layout: Layout
     engine: Engine
     store: StateStore
     audits: Audits
-    kept_audits: Audits  # of a table that is left as it is
+    kept_audits: Audits  # of a table that is not written
     root: Path  # of the project, where its seeds are
     holder: str
     emit: Emit
     workers: int = 1
-    check: Callable[[], None] = lambda: None  # raises Cancelled when somebody wants the run to end
+    check: Callable[[], None] = lambda: None  # raises Cancelled to end the run
     relies: Mapping[str, Timeline] = field(default_factory=dict)  # what tables must hold when they are read
-    order: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # for which others each model waits, if not {}
+    order: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # models that each model waits for, if not {}
     untouched: dict[str, int] = field(default_factory=dict)  # new table -> the token of the lease under which it came
     done: Filled = field(default_factory=Filled)
     _stop: threading.Event = field(default_factory=threading.Event)
@@ -68,13 +68,13 @@ class TableWriter:
         self._slots = threading.BoundedSemaphore(self.workers)
 
     def stop(self) -> None:
-        """Begin no batch any more, and end the code that computes one."""
+        """Begin no further batch, and end the code that computes one."""
         self._stop.set()
         if self.layout.python:
             self.layout.python.stop()
 
     def fill(self, work: Work) -> None:
-        """Bring what a table lacks into it, batch by batch; Refused when its signals hold some of it back."""
+        """Fill a table with what it lacks, batch by batch; raise Refused if its signals hold some of it back."""
         snapshot = work.snapshot
         with self._writing(snapshot) as lease:
             known = self.store.tables.get(snapshot.table)
@@ -103,7 +103,7 @@ class TableWriter:
                 raise not_ready(snapshot.model, late)
 
     def _keep_rows(self, work: Work, interval: Interval, lease: Lease) -> None:
-        """The table holds the rows of the interval already: they are audited as far as needed, and recorded."""
+        """Audit the rows that the table already holds for the interval, as far as needed, and record the interval."""
         snapshot, started = work.snapshot, time.monotonic()
         with self._slots, locate_query_errors(snapshot.model):
             self._raise_if_cancelled()
@@ -114,7 +114,10 @@ class TableWriter:
         self.emit(BatchDone(snapshot.name, 1, 1, interval, 0, seconds, ran, unchanged=True, audits_unchanged=same))
 
     def _reset_intervals(self, snapshot: Snapshot, loaded_time: Timeline, lease: Lease) -> Timeline:
-        """A table that lacks days before those that it holds is filled anew, from its first day on."""
+        """Forget all time of a table that lacks days before those that it holds, so that it is refilled.
+
+        Raise Refused if it would lose its history.
+        """
         if snapshot.kind.keeps_history:
             raise Refused(
                 f"{snapshot.name} lacks days before {loaded_time[-1].end:%Y-%m-%d}; filled anew, it would lose "
@@ -127,7 +130,7 @@ class TableWriter:
         return ()
 
     def _fill_batches(self, work: Work, table: Table, todo: tuple[Interval, ...], lease: Lease) -> None:
-        """One batch after another, or as many at once as the model allows; the first failure stops those not begun."""
+        """Write one batch after another, or as many at once as the model allows; stop beginning after a failure."""
         failed, writes = (
             threading.Event(),
             TableWrites(self.store, self.engine.engine_for(table.gateway), table.name, lease),
@@ -145,7 +148,7 @@ class TableWriter:
                 raise
 
         at_once = min(work.snapshot.model.batch_concurrency or 1, len(todo))
-        if at_once == 1:  # here: a catalog connects anew for every thread that comes to it
+        if at_once == 1:  # in this thread: a catalog connects again for every new thread
             for index in range(len(todo)):
                 step(index)
             return
@@ -156,7 +159,7 @@ class TableWriter:
 
     @contextmanager
     def _writing(self, snapshot: Snapshot) -> Iterator[Lease]:
-        """The right to write a table: of two plans that share it the second waits for the first."""
+        """Hold the lease for writing a table: of two plans that share the table the second waits for the first."""
         reported = False
         with ExitStack() as held:
             while True:
@@ -182,7 +185,7 @@ class TableWriter:
             self._raise_if_cancelled()
             started = time.monotonic()
             self._check_sources(work, copied)
-            self.store.contents.forget(table.name, interval, lease=lease)  # first of all: a write may be interrupted
+            self.store.contents.forget(table.name, interval, lease=lease)  # before the write, which may be interrupted
             batch = Batch(
                 self.layout, self.engine, self.root, table, snapshot.model, interval, held,
                 untouched=self._is_untouched(table, lease),
@@ -206,13 +209,13 @@ class TableWriter:
         self.emit(BatchDone(snapshot.name, index + 1, len(todo), interval, written.rows, seconds, audited, copied))
 
     def _is_untouched(self, table: Table, lease: Lease) -> bool:
-        """True, once, when this run created the table, and nobody has held the lease of it in between."""
+        """Return True, once, if this run created the table and no other process has held its lease since."""
         return lease.token == self.untouched.pop(table.name, lease.token) + 1
 
     def _check_sources(self, work: Work, is_copied: bool) -> None:
-        """PlanMoved when a table that is about to be read lacks what the plan relied on: it is being restated.
+        """Raise PlanMoved if a table that is about to be read lacks time that the plan relied on: it is being restated.
 
-        Whoever restates waits for the lease that we hold here, so that nothing goes after this either.
+        A restatement waits for the lease that this run holds, so that it cannot remove time after this check either.
         """
         read = {work.copied_from} if is_copied else self.layout.sources(work.snapshot.name)
         for table, held in self.store.intervals.load_timelines(read & self.relies.keys()).items():
@@ -220,7 +223,7 @@ class TableWriter:
                 raise PlanMoved(f"`{table}` lacks {gone[0]} now: it is being computed anew.", hint="Plan again.")
 
     def _copy(self, work: Work, table: Table, interval: Interval) -> Written:
-        """The rows that the model's old table holds, which are those that its query would return."""
+        """Copy the rows of the model's old table, which are those that its query would return."""
         known = self.store.tables.get(work.copied_from)
         source_columns = known.columns if known else table.columns  # without columns that a forward-only change adds
         had = {column.name for column in source_columns}
@@ -247,7 +250,7 @@ class TableWriter:
         return self.engine.tables.replace_interval(table, sql, interval)
 
     def _evaluate(self, snapshot: Snapshot, batch: Batch, writes: TableWrites) -> Written:
-        """The batch, between the statements that run beside it."""
+        """Write the batch, between the statements that run before and after it."""
         interval, engine = batch.interval, writes.engine
         with engine.separate_session(*self.layout.statements_around(snapshot, EVALUATING, interval)):
             if snapshot.model.python is not None or not engine.outlasts:
@@ -264,13 +267,13 @@ class TableWriter:
         lease: Lease,
         undo: Callable[[], bool],
     ) -> tuple[int, int]:
-        """The numbers of audits that ran and that did not have to; FoundRows for the first one that blocks."""
+        """Return the numbers of audits that ran and that did not have to; raise FoundRows for the first that blocks."""
         counts = [0, 0]
         for result in results:
             counts[result.unchanged] += 1
             self.emit(AuditRan(snapshot.name, result))
             if result.count and result.blocking:
-                # The interval may have been recorded before (late rows, a restatement): it is not good any more, unless
+                # The interval may be recorded already (late rows, a restatement): it is no longer good, unless
                 # the table is as it was before.
                 undone = False
                 try:

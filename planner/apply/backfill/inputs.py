@@ -1,8 +1,8 @@
-"""What a table is made from: a query, and what the tables hold that it reads.
+"""The inputs of a table: its query, and the contents of the tables that it reads.
 
-A query without chance in it returns the same rows while nobody writes any of these tables. So a table that is due, and
-was filled by the same query over the same tables, holds its rows already. Tables of ours have a mark in the state,
-tables of others the version that their format gives them.
+A deterministic query returns the same rows until one of these tables is written. So a table that is due, and was filled
+by the same query over the same tables, already holds its rows. Our tables have a mark in the state, other tables the
+version that their format gives them.
 """
 
 from __future__ import annotations
@@ -20,18 +20,17 @@ from mergeplan.planner.state.store import StateStore
 
 
 class Versions:
-    """The versions of tables of others; of one without any, a run asks Spark once."""
+    """The versions of other owners' tables; a run asks Spark only once about a table without one."""
 
     def __init__(self) -> None:
         self._first = FirstAlone()
         self._unversioned: set[str] = set()
 
     def are_missing(self, names: frozenset[str]) -> bool:
-        """True when one of these tables is known to have no version."""
         return not self._unversioned.isdisjoint(names)
 
     def version(self, engine: Engine, name: str) -> str:
-        """What tells a table's state from any other; '' when Spark does not say."""
+        """Return the version that identifies a table's state; '' if Spark has none."""
         with self._first.turn(name):
             if name in self._unversioned:
                 return ""
@@ -47,10 +46,10 @@ class Versions:
 def inputs_of(
     layout: Layout, work: Work, todo: tuple[Interval, ...], store: StateStore, engine: Engine, versions: Versions
 ) -> str:
-    """A digest of what the table would be made from now; '' where its rows may follow from more than that.
+    """Return a digest of what the table would be made from now; '' if its rows may depend on more.
 
     The text of the query has dates and physical names in it: another date, or another version of a table, is another
-    query. Ask before the query runs: what is written meanwhile is then another input of the next run.
+    query. Call this before the query runs: what is written meanwhile then counts as a new input of the next run.
     """
     snapshot = work.snapshot
     if work.copies or work.until or work.late or len(todo) != 1 or not _follows_from_tables(snapshot):
@@ -69,7 +68,7 @@ def inputs_of(
 
 
 def source_tables(layout: Layout, name: str) -> tuple[frozenset[str], frozenset[str]]:
-    """The physical tables whose rows a model's query reads, through views and embedded models; and those of others."""
+    """Return the tables whose rows a model's query reads, through views and embedded models: ours, and others'."""
     ours, others = set[str](), set[str]()
     for parent in layout.snapshots[name].model.depends_on:
         snapshot = layout.snapshots.get(parent)
@@ -84,7 +83,7 @@ def source_tables(layout: Layout, name: str) -> tuple[frozenset[str], frozenset[
 
 
 def _follows_from_tables(snapshot: Snapshot) -> bool:
-    """True when a query makes all of the table's rows, and neither chance, a clock, code nor a statement has a part."""
+    """Return True if a query alone makes the table's rows, without chance, a clock, code or a statement."""
     model, meaning = snapshot.model, snapshot.meaning
     if snapshot.kind.fill is not Fill.WHOLE or model.python or model.materialization:
         return False

@@ -1,4 +1,4 @@
-"""Which physical table each model of an environment reads and writes, and its query over them."""
+"""Layouts: the physical table that each model of an environment reads and writes, and its query over them."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from mergeplan.planner.semantics.shape_memory import NO_MEMORY
 from mergeplan.planner.semantics.traits import traits_of
 from mergeplan.planner.snapshot.snapshot import Snapshot
 
-_TABLE_ONLY = re.compile(r"\b(?:_metadata|table)\b", re.IGNORECASE)  # what asks for a table, and takes no query
+_TABLE_ONLY = re.compile(r"\b(?:_metadata|table)\b", re.IGNORECASE)  # what needs a table, and takes no query
 
 
 class PythonRows(Protocol):
-    """What computes the rows of Python models."""
+    """The code that computes the rows of Python models."""
 
     def rows(
         self,
@@ -36,17 +36,17 @@ class PythonRows(Protocol):
         execution: datetime,
         inputs: RunInputs = NOTHING,
     ) -> AbstractContextManager[str]:
-        """A query that returns the model's rows for an interval, good while this lasts."""
+        """Return a query for the model's rows in an interval, valid within the context."""
 
     def ready(self, calls: Sequence[SignalCall], batch: Timeline, model: Model, tables: Mapping[str, str]) -> Timeline:
-        """The part of these intervals that all of the signals say is ready."""
+        """Return the part of these intervals that all of the signals report as ready."""
 
     def stop(self) -> None:
-        """End what runs now; whoever waits for it hears Cancelled."""
+        """End what runs now; the threads that wait for it get Cancelled."""
 
 
 def reads_projections(model: Model, embedded: Mapping[str, Model]) -> bool:
-    """Return True for a model whose texts may mean columns that they do not name: it reads just the judged columns."""
+    """Return True for a model whose texts may use unnamed columns: it reads only the columns by which it was judged."""
     texts = [model.sql, *(statement.query for statement in (*model.pre_statements, *model.post_statements))]
     texts += [embedded[name].sql for name in _list_embedded(model, embedded)]
     is_named = not model.misread and all(not traits_of(text, NO_MEMORY).unnamed for text in texts if text)
@@ -54,20 +54,19 @@ def reads_projections(model: Model, embedded: Mapping[str, Model]) -> bool:
 
 
 def find_projection(snapshot: Snapshot) -> tuple[str, ...] | None:
-    """Return the columns of a table as such a model reads them; None where it reads the table as it is."""
+    """Return the columns of a table that such a model reads; None if it reads the table as it is."""
     is_table = snapshot.kind.is_stored or (snapshot.kind.is_external and not snapshot.model.open_columns)
     return (snapshot.table_columns or None) if is_table else None
 
 
 def _list_embedded(model: Model, embedded: Mapping[str, Model]) -> frozenset[str]:
-    """Return the embedded models whose queries stand in a model's, also through others."""
     direct = frozenset(model.depends_on) & embedded.keys()
     return direct.union(*(_list_embedded(embedded[name], embedded) for name in direct))
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Which physical table each model of an environment reads and writes; `now` is what its queries take for now."""
+    """The physical table that each model of an environment reads and writes; `now` is its queries' current time."""
 
     snapshots: Mapping[str, Snapshot]
     parents: Mapping[str, tuple[str, ...]]
@@ -81,12 +80,14 @@ class Layout:
 
     @cached_property
     def models_to_embed(self) -> Mapping[str, Model]:
-        """The models whose query stands inside their readers'."""
+        """The models whose query is inlined into their readers'."""
         return {name: snapshot.model for name, snapshot in self.snapshots.items() if snapshot.kind.is_embedded}
 
     def query(self, model: Model, interval: Interval | None, own: str = "") -> str:
-        """The model's query over physical tables, for an interval; of code only its columns, without rows. `own` is
-        what a query reads under its own name."""
+        """Return the model's query over physical tables, for an interval; for code only its columns, without rows.
+
+        `own` is what a query reads under its model's own name.
+        """
         if model.python is not None:
             return no_rows(model.columns)
         tables = self._tables_read_by(model)
@@ -94,14 +95,16 @@ class Layout:
         return render(model, tables, self.models_to_embed, interval, self.now)
 
     def _tables_read_by(self, model: Model) -> Mapping[str, str]:
-        """Return the tables as a model's texts read them: those that may mean columns which they do not name see just
-        the columns by which they were judged, in that order, whatever else the table has and wherever."""
+        """Return the tables as a model's texts read them.
+
+        A model that may use unnamed columns sees only the columns by which it was judged, in that order, whatever
+        columns the table has.
+        """
         return self._projections if reads_projections(model, self.models_to_embed) else self.tables
 
     @cached_property
     def _projections(self) -> Mapping[str, str]:
-        """Model -> a query in brackets for its table's columns in their order; the table itself where they are not
-        known."""
+        """Model -> a query in brackets for its table's columns in their order; the table itself if they are unknown."""
         projections = dict(self.tables)
         for name, snapshot in self.snapshots.items():
             if columns := find_projection(snapshot):
@@ -110,16 +113,15 @@ class Layout:
         return projections
 
     def locate_error(self, model: Model, error: QueryError) -> Place | None:
-        """Where in the model's file stands what Spark refuses in its query; None when that is not known."""
+        """Return the place in the model's file of what Spark refuses in its query; None if that is unknown."""
         return locate_error(model, self._tables_read_by(model), self.models_to_embed, error.line, error.column)
 
     def statements_around(
         self, snapshot: Snapshot, stage: str, interval: Interval | None
     ) -> tuple[Sequence[str], Sequence[str]]:
-        """The statements that run before and after a model's query, at a stage."""
         model = snapshot.model
         if not model.pre_statements and not model.post_statements:
-            return (), ()  # to know all dates as SQL takes longer than any statement of the state
+            return (), ()  # writing all dates as SQL takes longer than any statement of the state
         values, tables = dates(interval, self.now), self._tables_read_by(model)
         before, after = (
             stage_statements(listed, stage, snapshot.table, values, tables, self.models_to_embed)
@@ -129,8 +131,10 @@ class Layout:
 
     @contextmanager
     def rows(self, model: Model, interval: Interval, own: str = "") -> Iterator[str]:
-        """A query that returns the model's rows for an interval, good while this lasts; code is run for it, over its
-        `own` rows, a query in brackets, where it reads itself."""
+        """Yield a query for the model's rows in an interval, valid within the context.
+
+        Code is run for it. Code that reads its own model gets the model's rows from `own`, a query in brackets.
+        """
         if model.python is None:
             yield self.query(model, interval)
             return
@@ -147,8 +151,10 @@ class Layout:
     def check_signals(
         self, model: Model, cut: tuple[Interval, ...], copies: Timeline
     ) -> tuple[tuple[Interval, ...], Timeline]:
-        """Of a model's batches those that its signals say are ready, and the time that is not; what is copied from
-        another table of the model waits for nothing."""
+        """Return the batches of a model that its signals report as ready, and the time that is not ready.
+
+        What is copied from another table of the model waits for no signal.
+        """
         copied = tuple(batch for batch in cut if not subtract((batch,), copies))
         asked = merge(batch for batch in cut if batch not in copied)
         if not model.signals or not asked:
@@ -159,19 +165,19 @@ class Layout:
             return cut, ()
         if not model.kind.is_incremental:
             return copied, asked
-        if model.is_order_dependent:  # what comes later builds on what is late
+        if model.is_order_dependent:  # later batches build on the late ones
             late = subtract(asked, build_timeline(asked[0].start, late[0].start))
         return (*copied, *batches(model.cron, subtract(asked, late), model.batch_size)), late
 
     def reads(self, name: str) -> frozenset[str]:
-        """The models whose tables a model's query reads, through embedded ones."""
+        """Return the models whose tables a model's query reads, also through embedded models."""
         names: set[str] = set()
         for parent in self.parents.get(name, ()):
             names |= self.reads(parent) if parent in self.models_to_embed else {parent}
         return frozenset(names)
 
     def sources(self, name: str) -> frozenset[str]:
-        """The tables that hold the rows that a model's query reads, through views too."""
+        """Return the tables that hold the rows that a model's query reads, also through views."""
         tables: set[str] = set()
         for parent in self.reads(name):
             if parent in self.snapshots and self.snapshots[parent].kind.is_view:
@@ -183,8 +189,10 @@ class Layout:
 
 @contextmanager
 def locate_query_errors(model: Model, layout: Layout | None = None) -> Iterator[None]:
-    """A QueryError from within is one at the model's file; with the layout, which knows the text that ran, at the line
-    and the column of its query."""
+    """Locate a QueryError from within at the model's file.
+
+    With the layout, which knows the text that ran, locate it at the line and the column of the query.
+    """
     try:
         yield
     except QueryError as error:

@@ -1,7 +1,7 @@
-"""The writes of one table that a Spark goes on with when their planner has gone: which may be waited for again.
+"""Writes of one table that a Spark continues after their planner is gone, and which of them may be waited for again.
 
-That one may is decided by all that its rows come from: the text of the query, the table, the interval, and who has had
-the right to write the tables that it reads. Whatever is not just the same is ended before the table is written anew.
+That depends on all that the rows come from: the text of the query, the table, the interval, and the lease tokens of the
+tables that it reads. Any other write is ended before the table is written again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from mergeplan.planner.versions import mergeplan_version
 
 @dataclass
 class TableWrites:
-    """The writes of a table under the lease of this run, and those that the run before it left, by what they ask."""
+    """The writes of a table under this run's lease, and those that the run before it left, by their request."""
 
     store: StateStore
     engine: Engine
@@ -32,7 +32,10 @@ class TableWrites:
     left: dict[str, RunningWrite] = field(default_factory=dict)
 
     def look(self, todo: Collection[Interval]) -> None:
-        """Find what the run before left; what begins where no batch of this run does, or others wrote after, ends."""
+        """Find what the previous run left; end writes that match no batch of this run or that are outdated.
+
+        A write is outdated if another process has held the lease since.
+        """
         starts = {interval.start for interval in todo}
         for write in self.store.running_writes.list_unfinished(self.table):
             if write.token == self.lease.token - 1 and write.start in starts:
@@ -41,16 +44,15 @@ class TableWrites:
                 self.drop(write)
 
     def drop(self, write: RunningWrite) -> None:
-        """End a write for which nobody waits."""
         self.engine.end_operation(write.operation)
         self.store.running_writes.end(write.operation)
 
     def batch_writes(self, model: str, interval: Interval, sources: Collection[str], emit: Emit) -> BatchWrites:
-        """Those of one batch of a model, which reads these tables; `emit` says what becomes of one that was left."""
+        """Return the writes of one batch, which reads these tables; `emit` reports what becomes of a left one."""
         return BatchWrites(self, model, interval, self._read(interval, sources), emit)
 
     def _read(self, interval: Interval, sources: Collection[str]) -> str:
-        """A digest of what a batch depends on beside its query: whoever writes what it reads takes a lease."""
+        """Return a digest of what a batch depends on besides its query; every writer of its inputs takes a lease."""
         tokens = self.store.leases.tokens([table_lease(table) for table in sources])
         return digest(mergeplan_version(), str(interval), *(f"{name} {tokens[name]}" for name in sorted(tokens)))
 
@@ -67,7 +69,7 @@ class BatchWrites:
     begun: list[Operation] = field(default_factory=list)
 
     def take_leftover(self, request_key: str) -> Operation | None:
-        """The one that the run before began for just this, None without; others of the same place are ended."""
+        """Return the operation that the previous run began for this request, or None; end others of its interval."""
         write = self.writes.left.pop(digest(self.read, request_key), None)
         for key, other in list(self.writes.left.items()):
             if other.start == self.interval.start:
@@ -78,24 +80,21 @@ class BatchWrites:
         return write.operation
 
     def begin(self, request_key: str, operation: Operation) -> None:
-        """Write down that this one begins now."""
         lease = self.writes.lease
         write = RunningWrite(operation, self.interval.start, digest(self.read, request_key), lease.token)
         self.writes.store.running_writes.begin(self.writes.table, write, lease=lease)
         self.begun.append(operation)
 
     def report_resumed(self) -> None:
-        """Say that the one that was left is waited for."""
         self.emit(BatchAwaited(self.model, self.interval))
 
     def report_repeated(self) -> None:
-        """Say that the one that was left is begun again."""
         self.emit(BatchRepeated(self.model, self.interval))
 
 
 @contextmanager
 def running(batch: BatchWrites) -> Iterator[None]:
-    """A context at whose end all operations of a batch have ended, well or not."""
+    """Mark all operations of a batch as ended when the context ends, successful or not."""
     try:
         yield
     finally:

@@ -1,4 +1,4 @@
-"""The columns of a table before it is there: those of a dry run of its query, as the model declares them."""
+"""The columns of a table before it exists: those of a dry run of its query, as the model declares them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TIME_HINT = "Return the `time_column` from its query."
 
 
 def table_columns(layout: Layout, engine: Engine, snapshot: Snapshot) -> tuple[Column, ...]:
-    """The columns as Spark says, with declared types and comments; for a seed those that were declared."""
+    """Return the columns by Spark's dry run, with declared types and comments; for a seed the declared ones."""
     model = snapshot.model
     if model.kind.is_seed:
         assert model.seed is not None
@@ -52,8 +52,10 @@ def table_columns(layout: Layout, engine: Engine, snapshot: Snapshot) -> tuple[C
 
 
 def _table_order(snapshot: Snapshot, columns: Mapping[str, Column]) -> tuple[str, ...]:
-    """Return the columns in the order by which readers were judged; where the plan did not know them, in that of
-    their types."""
+    """Return the columns in the order by which readers were judged.
+
+    If the plan did not know them, return them in the order of their types.
+    """
     judged = snapshot.table_columns
     if judged is not None and {*judged} == columns.keys():
         return judged
@@ -65,7 +67,7 @@ def _own_columns(layout: Layout, engine: Engine, model: Model) -> tuple[Column, 
 
 
 def check_contract(model: Model, query_columns: tuple[Column, ...]) -> None:
-    """ProjectError where a model has a contract, and its query returns other columns or types than it declares."""
+    """Raise ProjectError if a model has a contract and its query returns other columns or types than declared."""
     if not model.contract:
         return
     declared, returned = ({c.name: normalize_type(c.type) for c in side} for side in (model.columns, query_columns))
@@ -91,7 +93,7 @@ def apply_declared_columns(model: Model, query_columns: tuple[Column, ...]) -> t
 
 
 def check_table_reads(model: Model, read: frozenset[str], sql: str) -> None:
-    """ProjectError where Spark would read a table that the parser did not see: nobody would know that it is read."""
+    """Raise ProjectError if Spark reads a table that the parser did not see, because plans would not know of it."""
     seen = {".".join(part.name for part in table.parts).lower() for table in spark_tree(sql).find_all(exp.Table)}
     if unseen := sorted(read - seen):
         message = f"Spark reads `{unseen[0]}` in the query of {model.name}, which mergeplan does not."
@@ -99,7 +101,7 @@ def check_table_reads(model: Model, read: frozenset[str], sql: str) -> None:
 
 
 def add_missing_columns(query: str, query_columns: tuple[Column, ...], columns: tuple[Column, ...]) -> str:
-    """The query with the columns of a table that goes on with those that were there: NULL in what it does not give."""
+    """Return the query with all columns of its table: NULL for those that it does not return."""
     if {c.name for c in query_columns} == {c.name for c in columns}:
         return query
     names = {column.name for column in query_columns}
@@ -111,8 +113,11 @@ def add_missing_columns(query: str, query_columns: tuple[Column, ...], columns: 
 def columns_that_go_on(
     store: StateStore, snapshot: Snapshot, change: Change | None, query_columns: tuple[Column, ...]
 ) -> tuple[Column, ...]:
-    """The columns of a table that goes on with another one's rows, or shows that it will; ProjectError at the model's
-    file when a column goes, comes or changes its type in a way that the model does not allow."""
+    """Return the columns of a table that keeps another one's rows, or will do so.
+
+    Raise ProjectError at the model's file if a column goes, comes or changes its type in a way that the model does not
+    allow.
+    """
     forward = change.forward if change else None
     if change is None or change.old is None or forward is None or not forward.rows:
         return query_columns

@@ -1,4 +1,4 @@
-"""What a backfill has to do for a table, cut into batches, and what came of it."""
+"""The work of a backfill for a table, cut into batches, and its results."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from mergeplan.planner.snapshot.snapshot import Snapshot
 
 @dataclass(frozen=True)
 class Work:
-    """What one table needs; `missing` as the plan saw it (a restated or late interval may be loaded already)."""
+    """The work for one table; `missing` is as the plan saw it (a restated or late interval may be loaded already)."""
 
     snapshot: Snapshot
     missing: Timeline
     copies: Timeline = ()  # what of it another table of the model holds already
     copied_from: str = ""
-    adopts: bool = False  # that table is one that others made
+    adopts: bool = False  # that table is an adopted one
     until: datetime | None = None  # a unit that begins then is not over: it is computed and counts as missing still
     late: Timeline = ()  # what its signals hold back, as has been reported: no failure
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A model that could not be computed; `audit` tells of the blocking audit that found rows."""
+    """A model that could not be computed; `audit` is the result of a blocking audit that found rows."""
 
     model: str
     error: MergeplanError
@@ -36,7 +36,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Filled:
-    """What a backfill did: rows written, audits that found something, models that failed, models left out for them."""
+    """The result of a backfill: rows written, audits with rows, failed models, and models left out for them."""
 
     rows: int = 0
     batches: int = 0
@@ -45,7 +45,6 @@ class Filled:
     skipped: tuple[str, ...] = ()
 
     def plus(self, other: Filled) -> Filled:
-        """Both backfills as one."""
         return Filled(
             self.rows + other.rows,
             self.batches + other.batches,
@@ -64,7 +63,7 @@ class FoundRows(Exception):
 
 
 def batches_of(work: Work, loaded_time: Timeline) -> tuple[Interval, ...]:
-    """What is still to do, cut into batches: somebody else, or an earlier run, may have done some of it."""
+    """Return the remaining work, cut into batches; another process or an earlier run may have done some of it."""
     model, left = work.snapshot.model, subtract(work.missing, loaded_time)
     if not left:
         return ()
@@ -76,14 +75,14 @@ def batches_of(work: Work, loaded_time: Timeline) -> tuple[Interval, ...]:
 
 
 def not_ready(model: Model, late: Timeline) -> Refused:
-    """That a model waits for its signals, at the line where it asks for them."""
+    """Return the error that a model waits for its signals, at the line where it names them."""
     names = " and ".join(f"`{call.name}`" for call in model.signals)
     message = f"{model.name} waits for {names}: {late[0]} is not ready yet."
     return Refused(message, place=model.locate(model.signals[0].name, in_block=True), hint="Run again later.")
 
 
 def audit_failure(model: Model, audit: AuditResult) -> Failure:
-    """The failure of a model whose blocking audit found rows, at the line where the model asks for it."""
+    """Return the failure of a model whose blocking audit found rows, at the line where the model names the audit."""
     rows = "1 row" if audit.count == 1 else f"{audit.count} rows"
     place = model.locate(audit.name, in_block=True)
     message = f"The audit `{audit.name}` of `{model.name}` found {rows}."

@@ -1,4 +1,4 @@
-"""Writing one batch as the kind of its model asks for; written again, it leaves the table as the first time did."""
+"""Writing of one batch as the kind of its model says; a repeated write leaves the table like the first one."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from mergeplan.planner.tables.self_reference import previous_rows_query
 
 @dataclass(frozen=True)
 class Batch:
-    """The rows of an interval on their way into a table, which holds the time `held` by what is recorded.
+    """The rows of an interval on their way into a table, which holds the recorded time `held`.
 
-    A table of which nothing is recorded counts as empty, whatever a batch that was interrupted has left in it; one that
-    is `untouched` is empty.
+    A table without recorded time counts as empty, whatever an interrupted batch has left in it; one that is `untouched`
+    is empty.
     """
 
     layout: Layout
@@ -41,16 +41,18 @@ class Batch:
 
     @property
     def id(self) -> str:
-        """Its name: the same when it is tried again."""
+        """Its name, which is the same when it is tried again."""
         return batch_id(self.interval, self.held)
 
     def own_rows(self, base: str = "") -> str:
-        """What its query reads under its model's own name; `base` holds the rows of before where the table does not."""
+        """Return the query for its model's own rows; `base` holds the earlier rows if the table does not."""
         return previous_rows_query(self.model, self.table, self.interval, self.held, base=base)
 
     def query(self, default_sql: str, own: str = "") -> str:
-        """Its query, which `default_sql` is unless the model reads `own` rows; with the table's columns where these may
-        differ."""
+        """Return its query, which is `default_sql` unless the model reads `own` rows.
+
+        It returns the table's columns if the model ignores some that come or go.
+        """
         sql = self.layout.query(self.model, self.interval, own) if own and self.model.python is None else default_sql
         if "ignore" not in (self.model.on_destructive_change, self.model.on_additive_change):
             return sql
@@ -59,19 +61,18 @@ class Batch:
 
 
 def write_batch(batch: Batch) -> Written:
-    """Compute the rows of a batch and bring them into its table."""
     fill = batch.model.kind.fill
     if fill is Fill.NOTHING:
-        return Written(0)  # a view stands already; its audits are all there is to do
+        return Written(0)  # a view exists already; only its audits are left to do
     if fill is Fill.FILE:
         return _load(batch)
-    own = batch.own_rows() if batch.model.python is not None else ""  # a query gets its own when its batch is written
+    own = batch.own_rows() if batch.model.python is not None else ""  # a query gets its own when it is written
     with batch.layout.rows(batch.model, batch.interval, own) as query:
         return WRITERS[fill](batch, query)
 
 
 def take_back(batch: Batch) -> bool:
-    """Leave the table as it was before the batch that was just merged; False when the kind has no such way."""
+    """Undo the batch that was just merged; return False if the kind has no way to do so."""
     if not batch.model.takes_back or not batch.held:
         return False
     batch.engine.tables.unmerge(batch.table, batch.id)
@@ -103,14 +104,14 @@ def _interval(batch: Batch, query: str) -> Written:
 def _partitions(batch: Batch, query: str) -> Written:
     if batch.model.overwrites and batch.held:
         return batch.engine.tables.overwrite(batch.table, batch.query(query, batch.own_rows()), batch.id)
-    if not batch.table.parts:  # it has none, and all of it is one
+    if not batch.table.parts:  # without partition columns the whole table is one partition
         return _whole(batch, query)
     rows = batch.query(query, batch.own_rows())
     return batch.engine.tables.replace_partitions(batch.table, rows, others=not batch.held)
 
 
 def _append_rows(batch: Batch, query: str) -> Written:
-    """Rows are added as a partition of the batch's own, whose place the same batch takes when it is repeated."""
+    """Add the rows as a partition of the batch's own, which a repeated batch replaces."""
     if not batch.model.appends:
         return _partitions(batch, query)
     own = replace(BATCH, expression=f"'{batch.id}'")
@@ -134,7 +135,7 @@ def _merge_rows(batch: Batch, query: str) -> Written:
 
 
 def _has_unusual_rows(batch: Batch) -> bool:
-    """True if a table that takes a MERGE INTO holds rows that none can put right."""
+    """Return True if a table that takes a MERGE INTO holds rows that no MERGE can correct."""
     sql = unusual_rows_query(batch.model, batch.table.name, batch.table.columns)
     can_merge = FORMATS[batch.table.format].has_log
     return bool(sql and can_merge and batch.engine.engine_for(batch.table.gateway).fetch(sql).rows)

@@ -1,1 +1,1 @@
-"""Telling others, in OpenLineage's words, what ran, what it read and what it wrote."""
+"""OpenLineage events that report what ran, what it read and what it wrote."""

@@ -1,4 +1,4 @@
-"""What OpenLineage calls datasets, jobs, runs and their facets, as JSON data. Pure."""
+"""Datasets, jobs, runs and facets of OpenLineage as JSON data. Pure."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Json = dict[str, Any]
 
 
 def facet(name: str, **values: Any) -> Json:
-    """One facet under its name, with what the spec asks of each."""
+    """Return one facet under its name, with what the spec requires of each."""
     version, schema = VERSIONS[name]
     url = f"https://openlineage.io/spec/facets/{version}/{schema}.json#/$defs/{schema}"
     return {name: {"_producer": PRODUCER, "_schemaURL": url, **values}}
@@ -43,7 +43,7 @@ def facet(name: str, **values: Any) -> Json:
 
 @dataclass(frozen=True)
 class Scene:
-    """A plan's models as OpenLineage sees them: which dataset each is, what goes into its columns."""
+    """The models of a plan as OpenLineage sees them: the dataset of each, and the inputs of its columns."""
 
     plan: Plan
     namespace: str
@@ -61,7 +61,7 @@ class Scene:
         return FollowedModels(self.graph)
 
     def reads(self, model: str) -> tuple[str, ...]:
-        """The datasets that a model reads: an embedded model is none, but what it reads is."""
+        """Return the datasets that a model reads; an embedded model is none, but its parents are."""
         datasets: dict[str, None] = {}
         for name in self.graph.models[model].depends_on if model in self.graph.models else ():
             inner = self.reads(name) if self._is_embedded(name) else (name,)
@@ -69,7 +69,7 @@ class Scene:
         return tuple(datasets)
 
     def dataset(self, model: str, *, output: bool = False) -> Json:
-        """A model, or a table that is none, under the name by which it is read in the plan's environment."""
+        """Return a model, or a table that is none, under its name in the plan's environment."""
         snapshot = self.plan.new.snapshots.get(model)
         facets: Json = {**self._schema(model)}
         if snapshot is not None and not snapshot.kind.is_external:
@@ -82,12 +82,11 @@ class Scene:
         return {"namespace": self.namespace, "name": self.name(model), "facets": facets}
 
     def name(self, model: str) -> str:
-        """The view that shows a model in the plan's environment, or what prod calls it."""
+        """Return the view that shows a model in the plan's environment, or its name in prod."""
         shown = model in self.plan.new.views
         return self.plan.new.naming.view(model, self.plan.environment) if shown else model
 
     def job(self, model: str) -> Json:
-        """The model as the job that fills its table."""
         about = self.models[model]
         facets = facet("jobType", processingType="BATCH", integration="MERGEPLAN", jobType="MODEL")
         facets |= facet("sql", query=about.sql) if about.sql else {}
@@ -95,7 +94,7 @@ class Scene:
         return {"namespace": self.namespace, "name": self.name(model), "facets": facets}
 
     def time(self, model: str) -> Json:
-        """The intervals that are computed of a model that is filled by time."""
+        """Return the whole interval that is computed of a model that is filled by time."""
         about = self.models[model]
         change = next((candidate for candidate in self.plan.changes if candidate.name == model), None)
         if change is None or not change.missing or not about.kind.is_by_time:
@@ -124,7 +123,7 @@ class Scene:
         )
 
     def _columns(self, model: str) -> Json:
-        """What each column is made from, and under `dataset` what decides the rows; nothing where it is not known."""
+        """Return the inputs of each column, and under `dataset` those that decide the rows; {} if they are unknown."""
         edges = self.column_lineage[model].edges if model in self.column_lineage else ()
         if any(edge.how is How.EVERY_COLUMN for edge in edges):
             return {}

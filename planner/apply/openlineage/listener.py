@@ -1,4 +1,4 @@
-"""From what happens while a plan is applied to OpenLineage's run events: one run a model, and one for the plan."""
+"""OpenLineage's run events from the events of applying a plan: one run for each model, and one for the plan."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Send = Callable[[Json], None]
 
 @dataclass
 class _Run:
-    """A model's run that has begun: how many of its batches are done, and their rows."""
+    """A model's run that has begun: the number of its finished batches, and their rows."""
 
     id: str
     batches: int
@@ -25,7 +25,7 @@ class _Run:
 
 @dataclass
 class Listener:
-    """Hears a plan's events and sends what they mean; the clock and the ids are given."""
+    """A listener that sends OpenLineage events for a plan's events; the clock and the ids are arguments."""
 
     scene: Scene
     send: Send
@@ -35,12 +35,10 @@ class Listener:
     _runs: dict[str, _Run] = field(default_factory=dict)
 
     def begin(self) -> None:
-        """The plan is about to be applied."""
         self._plan_run = self.new_id()
         self._tell("START", self._plan_run, self._plan_job(), {})
 
     def event(self, event: Event) -> None:
-        """What happens to a model."""
         match event:
             case ModelStarted(model, batches):
                 self._runs[model] = _Run(self.new_id(), batches)
@@ -53,7 +51,7 @@ class Listener:
                 pass
 
     def end(self, failure: str | None) -> None:
-        """The plan was applied, or why it was not; a run that is still open was broken off."""
+        """Report the plan as applied or failed; a run that is still open was aborted."""
         for model in list(self._runs):
             self._end("ABORT", model)
         facets = _error(failure) if failure is not None else {}

@@ -1,4 +1,4 @@
-"""Where OpenLineage events go: a file, or a server over HTTP, on a thread of their own. It never fails a plan."""
+"""Transports of OpenLineage events: a file, or a server over HTTP, on a separate thread. They never fail a plan."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from urllib.parse import urlsplit
 from mergeplan.planner.apply.openlineage.facets import Json
 
 MOST = 10_000  # events that wait to be sent; more are counted as lost
-LAST_WORDS = 10.0  # seconds that the end of a plan waits for what is not sent yet
+LAST_WORDS = 10.0  # seconds that the end of a plan waits for events that are not sent yet
 Deliver = Callable[[Json], None]
 
 
 @dataclass(frozen=True)
 class Undelivered:
-    """How many events were lost, and the first reason."""
+    """The number of lost events, and the first reason."""
 
     count: int
     reason: str
 
 
 class Sender:
-    """Sends events in their order, each once, while the plan goes on."""
+    """A sender of events in their order, each once, while the plan goes on."""
 
     def __init__(self, deliver: Deliver) -> None:
         self._deliver = deliver
@@ -42,7 +42,7 @@ class Sender:
         self._thread.start()
 
     def send(self, event: Json) -> None:
-        """Hand an event over; it returns at once."""
+        """Queue an event and return at once."""
         self._given += 1
         try:
             self._waiting.put_nowait(event)
@@ -50,7 +50,7 @@ class Sender:
             self._lose("too many events wait to be sent")
 
     def close(self, wait: float = LAST_WORDS) -> Undelivered | None:
-        """Wait for what is not sent yet, and tell what was lost."""
+        """Wait for events that are not sent yet, and return those that were lost."""
         deadline = time.monotonic() + wait
         with suppress(queue.Full):
             self._waiting.put(None, timeout=wait)
@@ -73,7 +73,7 @@ class Sender:
 
 
 def file_transport(path: Path) -> Deliver:
-    """Events as JSON lines, each added to the file's end."""
+    """Return a transport that appends each event to a file as a JSON line."""
 
     def deliver(event: Json) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -84,7 +84,7 @@ def file_transport(path: Path) -> Deliver:
 
 
 def http_transport(url: str, api_key: str, timeout: float) -> Deliver:
-    """Events by POST; the key goes to this server only: redirects are not followed."""
+    """Return a transport by POST that follows no redirects, so that the key goes to this server only."""
     opener = urllib.request.build_opener(_NoRedirect)
     headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {api_key}"} if api_key else {})}
 
@@ -98,7 +98,7 @@ def http_transport(url: str, api_key: str, timeout: float) -> Deliver:
 
 
 def server_name(url: str) -> str:
-    """A server as it may be shown: no user, no password, no path."""
+    """Return a server's name without user, password and path, so that it may be shown."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.hostname}{f':{parts.port}' if parts.port else ''}"
 
@@ -109,7 +109,7 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 
 def _why(error: Exception) -> str:
-    """What went wrong, without the address: it may hold what is secret."""
+    """Return the reason of an error without the address, which may hold secrets."""
     if isinstance(error, urllib.error.HTTPError):
         return f"it answered {error.code}"
     if isinstance(error, urllib.error.URLError):

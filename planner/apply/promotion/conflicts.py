@@ -1,8 +1,7 @@
 """A write that is repeated because another commit came between.
 
-A run that was killed may go on in a Spark that is not its own, and its last commit comes late. Who writes next begins
-before that commit and is refused by the format. The commit names its batch, so that a repeated one begins where that
-one did.
+A killed run may continue in a Spark that is not its own, and its last commit comes late. The next writer begins before
+that commit and is refused by the format. The commit names its batch, so that a repeated one begins where that one did.
 """
 
 from __future__ import annotations
@@ -18,8 +17,10 @@ T = TypeVar("T")
 
 
 def retry_on_conflict(write: Callable[[], T], check: Callable[[], None]) -> T:
-    """What a write returns, which is tried again after a conflict unless `check` raises: the format's refusal is what
-    keeps those from writing who have lost the table's lease."""
+    """Return the result of a write, which is tried again after a conflict unless `check` raises.
+
+    The format's refusal keeps a writer that has lost the table's lease from writing.
+    """
     for _ in range(TRIES - 1):
         try:
             return write()

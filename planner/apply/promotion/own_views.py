@@ -1,6 +1,6 @@
-"""Whose view it is that stands in the place of a model's: ours, when it reads a version of the model's table.
+"""Ownership of a view with the name of a model's view: it is ours if it reads a version of the model's table.
 
-What others made is replaced only where they say so (`promotion.replaces_views`, or an adoption), and never dropped.
+Views that others made are replaced only on request (`promotion.replaces_views`, or an adoption), and never dropped.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from mergeplan.planner.snapshot.environment import View
 
 
 def versions_of(view: View) -> str:
-    """How the name of every version of the view's table begins in a query; a version has no underscore."""
+    """Return the prefix of every version's name of the view's table in a query; a version has no underscore."""
     return f"{quote_name(view.table.rpartition('__')[0])[:-1]}__"
 
 
 def check_unoccupied(views: Iterable[View], environment: str, engine: Engine, *, replaces: bool) -> None:
-    """Refused where a table, or a view of others, stands in the place of a view that is to come.
+    """Raise Refused if a table, or a view of others, has the name of a view that will be created.
 
-    Of each schema the names are listed, and only what bears the name of such a view is looked at.
+    The names in each schema are listed, and only objects with the name of such a view are described.
     """
     wanted: dict[str, list[View]] = {}
     for view in views:

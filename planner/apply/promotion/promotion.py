@@ -18,7 +18,7 @@ from mergeplan.planner.state.store import StateStore
 
 @dataclass(frozen=True)
 class Wanted:
-    """What an environment is to show in place of what it shows, and what its history says of that."""
+    """The requested content of an environment in place of the current one, and its entry in the history."""
 
     old: Environment
     new: Environment
@@ -40,8 +40,8 @@ def promote(
 ) -> Promoted:
     """Make the environment show `new` in place of `old`: all of it or nothing; `pool` is as in `carry_out`.
 
-    PlanMoved when it is no longer `old`, Refused when a table is gone, LeaseHeld when the lease was lost; QueryError or
-    Cancelled when a view cannot be swapped, and then every view is back where it was.
+    Raise PlanMoved if it is no longer `old`, Refused if a table is gone, and LeaseHeld if the lease was lost. Raise
+    QueryError or Cancelled if a view cannot be swapped; then every view is back where it was.
     """
     cause = Cause(
         plan_id=promotion_request.plan_id,
@@ -56,7 +56,7 @@ def promote(
 
 
 def drop_environment(store: StateStore, engine: Engine, lease: Lease, *, emit: Emit, who: str = "") -> Promoted:
-    """Drop an environment's views and forget it; its tables are left to the janitor. RequestError for prod."""
+    """Drop an environment's views and forget it; its tables are left to the janitor. Raise RequestError for prod."""
     old = store.environments.get(lease.name)
     if lease.name == PROD:
         raise RequestError("prod cannot be dropped.", hint="Only environments beside it can.")

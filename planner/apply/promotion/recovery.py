@@ -1,4 +1,4 @@
-"""Promotions that a crash left pending: finished, or undone where they cannot be finished."""
+"""Promotions that a crash left pending: finished, or undone if they cannot be finished."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mergeplan.planner.errors import LeaseHeld, QueryError, Refused
 from mergeplan.planner.state.leases import Lease
 from mergeplan.planner.state.store import StateStore
 
-RECOVERY = "recovery"  # how it calls itself while it holds an environment
+RECOVERY = "recovery"  # its name as the holder of an environment's lease
 
 
 def recover(
@@ -24,10 +24,10 @@ def recover(
     await_: Collection[str] = (),
     wait: float = 0.0,
 ) -> tuple[PromotionRecovered, ...]:
-    """Finish every promotion that a crash left pending, or undo it where it cannot be finished; what became of each.
+    """Finish every promotion that a crash left pending, or else undo it; return what became of each.
 
-    One whose environment another living process holds is that process's own business, and is waited for `wait` seconds
-    when it is among `await_`: LeaseHeld when that is not enough. `lease` is the one we hold.
+    One whose environment another living process holds is left to that process. It is waited for `wait` seconds if it is
+    among `await_`; raise LeaseHeld if that is too short. `lease` is the one that the caller holds.
     """
     recovered: list[PromotionRecovered] = []
     for name in dict.fromkeys(promotion.environment for promotion in store.promotions.pending()):
@@ -44,7 +44,7 @@ def recover(
 
 
 def check_not_stuck(recoveries: Iterable[PromotionRecovered], names: Collection[str]) -> None:
-    """Refused when the promotion of one of these environments could be neither finished nor undone."""
+    """Raise Refused if the promotion of one of these environments could be neither finished nor undone."""
     for promotion in recoveries:
         if promotion.ended is Recovery.STUCK and promotion.environment in names:
             raise Refused(
@@ -56,7 +56,7 @@ def check_not_stuck(recoveries: Iterable[PromotionRecovered], names: Collection[
 
 @contextmanager
 def _turn(store: StateStore, name: str, emit: Emit, wait: float) -> Iterator[Lease]:
-    """The lease of an environment, waited for after saying for whom."""
+    """Hold the lease of an environment; report whose lease it waits for."""
     with ExitStack() as held:
         try:
             lease = held.enter_context(store.leases.hold(name, RECOVERY))
@@ -70,7 +70,7 @@ def _turn(store: StateStore, name: str, emit: Emit, wait: float) -> Iterator[Lea
 
 
 def _recover_one(store: StateStore, engine: Engine, lease: Lease, emit: Emit) -> list[PromotionRecovered]:
-    # Read again under the lease: in the meantime somebody may have finished it.
+    # Read again under the lease: another process may have finished it meanwhile.
     mine = [promotion for promotion in store.promotions.pending() if promotion.environment == lease.name]
     done = []
     for promotion in mine:

@@ -1,6 +1,6 @@
-"""Rollback: to which revision an environment goes back, what that moves and what it lacks, and doing it.
+"""Rollback: the revision to which an environment goes back, what moves and what lacks time, and the rollback itself.
 
-`decided` is pure: what is shown beforehand is what is done.
+`decide_rollback` is pure: what is shown beforehand is what is done.
 """
 
 from __future__ import annotations
@@ -29,8 +29,11 @@ NOT_IN_FORCE = (HistoryAction.UNDONE, HistoryAction.DROPPED)
 
 @dataclass(frozen=True)
 class RollbackFacts:
-    """What a rollback is decided by: the environment as it is and as it was, its history (newest first), the tables
-    that there are, and the time that each holds."""
+    """The facts that decide a rollback.
+
+    They are the environment as it is and as it was, its history (newest first), the existing tables, and the time that
+    each holds.
+    """
 
     now: datetime
     old: Environment
@@ -44,7 +47,7 @@ class RollbackFacts:
 
 @dataclass(frozen=True)
 class MovedView:
-    """A view and the table that it shows before and after; None where it comes, or goes."""
+    """A view and the table that it shows before and after; None if it comes, or goes."""
 
     model: str
     name: str
@@ -54,9 +57,11 @@ class MovedView:
 
 @dataclass(frozen=True)
 class Behind:
-    """A table that is shown again and lacks time: `held` is what it holds, `lacks` what today's table of the model
-    holds and it does not, `due` what the next run computes in it, as far as signals let it. A model that comes back
-    has no table today."""
+    """A table that is shown again and lacks time.
+
+    `held` is what it holds, `lacks` what the model's current table holds and it does not, and `due` what the next run
+    computes in it, as far as signals let it. A model that comes back has no current table.
+    """
 
     shown: Snapshot
     held: Timeline
@@ -66,10 +71,10 @@ class Behind:
 
 @dataclass(frozen=True)
 class RollbackPlan:
-    """What a rollback does: which revision is shown again, by which views, and what its tables lack.
+    """The effects of a rollback: the revision that is shown again, its views, and what its tables lack.
 
-    `until` is when the environment left that revision, and `since` what it takes back, newest first. With `gone`
-    tables it cannot be done.
+    `until` is when the environment left that revision, and `since` are the revisions that it takes back, newest first.
+    It cannot be done if tables are `gone`.
     """
 
     old: Environment
@@ -83,7 +88,7 @@ class RollbackPlan:
 
     @property
     def refusal(self) -> Refused | None:
-        """Why it cannot be done; None when it can."""
+        """The reason why it cannot be done; None if it can."""
         if not self.gone:
             return None
         tables = first_names([f"`{table}`" for table in self.gone], 1)
@@ -94,7 +99,7 @@ class RollbackPlan:
 
 @dataclass(frozen=True)
 class AskedBy:
-    """Who wants a rollback and why, for the history, and how its views are swapped."""
+    """The person who requests a rollback and the note, for the history, and the way in which views are swapped."""
 
     who: str = ""
     note: str = ""
@@ -102,9 +107,9 @@ class AskedBy:
 
 
 def build_rollback(store: StateStore, name: str, to_revision: int | None, now: datetime) -> RollbackPlan:
-    """What going back would do, by the state as it is; nothing is changed, and no Spark is asked.
+    """Return what a rollback would do by the current state, without changing anything or using Spark.
 
-    RequestError when there is no such revision, Refused for the one that is in force.
+    Raise RequestError if there is no such revision, and Refused for the one that is in force.
     """
     old, history = store.environments.get(name), store.environments.history(name)
     target = earlier_revision(history, old, to_revision)
@@ -118,9 +123,9 @@ def build_rollback(store: StateStore, name: str, to_revision: int | None, now: d
 def rollback(
     store: StateStore, engine: Engine, lease: Lease, plan: RollbackPlan, request: AskedBy = AskedBy(), *, emit: Emit
 ) -> Promoted:
-    """Make the environment show again what it showed: a promotion like any other.
+    """Make the environment show an earlier revision again: a promotion like any other.
 
-    Refused when a table that it needs is gone, PlanMoved when the environment is no longer what the plan was made of.
+    Raise Refused if a table that it needs is gone, and PlanMoved if the environment changed since the plan.
     """
     if plan.refusal:
         raise plan.refusal
@@ -131,9 +136,8 @@ def rollback(
 
 
 def decide_rollback(facts: RollbackFacts) -> RollbackPlan:
-    """What going back does, by these facts alone."""
     old, target = facts.old, facts.target
-    # Its views are called as they are now, and it expires as it would have.
+    # Its views keep their current names, and its expiry stays the same.
     new = replace(facts.earlier, revision=0, naming=old.naming, expires_at=old.expires_at)
     since = [row for row in facts.history if row.revision > target.revision and row.action is not HistoryAction.UNDONE]
     needed = {snapshot.table for snapshot in new.snapshots.values() if snapshot.kind.has_view}
@@ -150,7 +154,10 @@ def decide_rollback(facts: RollbackFacts) -> RollbackPlan:
 
 
 def earlier_revision(history: tuple[Revision, ...], now: Environment, to_revision: int | None) -> Revision:
-    """The revision to go back to; `history` is newest first."""
+    """Return the revision to go back to; `history` is newest first.
+
+    Raise RequestError if there is none, and Refused if it is in force.
+    """
     if not now.exists:
         raise RequestError(f"There is no environment `{now.name}`.", hint="See `mergeplan environments`.")
     in_force = {row.revision: row for row in history if row.action not in NOT_IN_FORCE}
@@ -171,7 +178,7 @@ def earlier_revision(history: tuple[Revision, ...], now: Environment, to_revisio
 
 
 def _view_moves(old: Environment, new: Environment) -> Iterator[MovedView]:
-    """Each view that comes, moves or goes, by name."""
+    """Yield each view that comes, moves or goes, by name."""
     changes, before = view_changes(old, new), {view.model: view.table for view in old.views_by_name.values()}
     moves = [MovedView(view.model, view.name, None, view.table) for view in changes.added]
     moves += [MovedView(view.model, view.name, before.get(view.model), view.table) for view in changes.swapped]
@@ -180,7 +187,7 @@ def _view_moves(old: Environment, new: Environment) -> Iterator[MovedView]:
 
 
 def _behind(facts: RollbackFacts, new: Environment) -> Iterator[Behind]:
-    """The models that get another table which lacks time, by name."""
+    """Yield the models that get another table which lacks time, by name."""
     loaded = Loaded(facts.timelines)
     run = build_run(new, loaded, Window(facts.now), new if new.name == PROD else facts.prod)
     due = {change.name: change.missing for change in run.changes}
@@ -190,5 +197,5 @@ def _behind(facts: RollbackFacts, new: Environment) -> Iterator[Behind]:
             continue
         held = loaded.timeline_of(snapshot)
         lacks = subtract(loaded.timeline_of(today), held) if today else ()
-        if lacks or (due.get(name) and not today):  # what today's table lacks too is not behind it
+        if lacks or (due.get(name) and not today):  # time that the current table lacks too does not count
             yield Behind(snapshot, held, lacks, due.get(name, ()))

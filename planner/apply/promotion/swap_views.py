@@ -1,10 +1,9 @@
-"""The views of a promotion on their way: swapped or dropped, recorded in groups, or all put back where they were.
+"""The views of a promotion: swapped or dropped, recorded in groups, or all put back to the old tables.
 
-In an atomic promotion they first read through a switch (`view_switch`), which is thrown for all of them at once. It
-waits before that and after: a query that is being analysed may have found one view as it was, and another one not yet.
-
-The journal says only that a promotion is pending: of a group that is not recorded, any view may have been swapped.
-Whoever finds it pending asks the catalog about every view, and leaves those alone that show what they should.
+In an atomic promotion they first read through a switch (`view_switch`), which is turned for all of them at once. It
+waits before and after: a query under analysis may have read one view before and another one not yet. The journal says
+only that a promotion is pending: in a group that is not recorded, any view may have been swapped. The process that
+resumes it looks up every view in the catalog, and leaves alone those that show the right table.
 """
 
 from __future__ import annotations
@@ -45,20 +44,20 @@ from mergeplan.planner.state.leases import Lease
 from mergeplan.planner.state.promotions import Promotion
 from mergeplan.planner.state.store import StateStore
 
-THREADS = 2  # the catalog has one lock: more of them gain nothing
+THREADS = 2  # the catalog has one lock: more threads gain nothing
 GROUP = 25  # views that are recorded in one transaction
 ATTEMPTS = 3
 PAUSE_SECONDS = 0.2
-IN_ITS_PLACE = ("EXPECT_VIEW_NOT_TABLE", "WRONG_COMMAND_FOR_OBJECT_TYPE")  # a table stands where a view should
+IN_ITS_PLACE = ("EXPECT_VIEW_NOT_TABLE", "WRONG_COMMAND_FOR_OBJECT_TYPE")  # a table has the view's name
 Skippable = Callable[[View], bool]
 
 
 def carry_out(
     store: StateStore, engine: Engine, lease: Lease, promotion: Promotion, emit: Emit, pool: Executor | None = None
 ) -> Promoted:
-    """Swap the views of a promotion that began just now, and finish it; when one cannot be swapped, all go back.
+    """Swap the views of a promotion that just began, and finish it; if one cannot be swapped, all go back.
 
-    A `pool` is one in which nothing else runs, and whose threads the catalog knows.
+    `pool` runs nothing else, and the catalog knows its threads.
     """
     swap = _ViewSwap(store, engine, lease, promotion, emit)
     swap.before, swap.pool = promotion.old.views_by_name, pool
@@ -66,7 +65,7 @@ def carry_out(
 
 
 def resume(store: StateStore, engine: Engine, lease: Lease, promotion: Promotion, emit: Emit) -> Promoted:
-    """Finish a promotion that somebody else has begun, as `carry_out` does: nobody knows what its views show."""
+    """Finish a promotion that another process began, as `carry_out` does, without knowing what its views show."""
     return _finish(_ViewSwap(store, engine, lease, promotion, emit))
 
 
@@ -79,7 +78,7 @@ def _finish(swap: _ViewSwap) -> Promoted:
             swap.find_position()
         swap.show(changes, promotion.new)
     except (LeaseHeld, RequestError):
-        raise  # another process is at it, or the journal cannot be written: the next one finishes it
+        raise  # another process swaps the views, or the journal cannot be written: the next one finishes it
     except (Exception, KeyboardInterrupt) as error:
         _undo(swap, error)
         raise
@@ -98,7 +97,10 @@ def _finish(swap: _ViewSwap) -> Promoted:
 
 
 def _undo(swap: _ViewSwap, error: BaseException) -> None:
-    """Every view back to the old map; what cannot be put back stays pending, for the next process to finish."""
+    """Put every view back to the old map; one that cannot be put back leaves the promotion pending.
+
+    The next process finishes it.
+    """
     promotion, swap.rolling_back, swap.before = swap.promotion, True, None
     try:
         swap.show(view_changes(promotion.new, promotion.old), promotion.old)
@@ -113,9 +115,9 @@ class _ViewSwap:
 
     def __init__(self, store: StateStore, engine: Engine, lease: Lease, promotion: Promotion, emit: Emit) -> None:
         self.store, self.engine, self.lease, self.promotion, self.emit = store, engine, lease, promotion, emit
-        self.pool: Executor | None = None  # for the swaps, in place of one of their own
+        self.pool: Executor | None = None  # for the swaps, in place of a new one
         self.rolling_back = False
-        self._had = promotion.old.views_by_name.keys()  # what stands there is ours
+        self._had = promotion.old.views_by_name.keys()  # views of these names are ours
         self.before: Mapping[str, View] | None = None  # what all views show until they are swapped, if that is known
         self._comments: dict[str, tuple[str, ...]] = {}  # of each view, by the old and the new map
         for view in (
@@ -131,7 +133,7 @@ class _ViewSwap:
         self._switch = self._switch if self._through else ""
 
     def _queries_through(self) -> Iterator[tuple[str, str]]:
-        """The queries with which views read through the switch, of those whose columns allow it."""
+        """Yield the queries with which views read through the switch, for views whose columns allow it."""
         old, columns = self.promotion.old.views_by_name, self._columns
         for name, view in self._moved.items():
             before, after = old[name].table, view.table
@@ -141,13 +143,12 @@ class _ViewSwap:
                     yield name, sql
 
     def find_position(self) -> None:
-        """Find out where the switch of a promotion stands that somebody else has begun."""
         if self._switch:
             self._promoted = bool(is_promoted(self.engine, self._switch))
 
     def show(self, changes: ViewChanges, new: Environment) -> None:
         """Swap, then drop; the first failure stops those that have not begun."""
-        # One pool for all groups: a catalog connects anew for every thread that comes to it.
+        # One pool for all groups: a catalog connects again for every new thread.
         with nullcontext(self.pool) if self.pool else ThreadPoolExecutor(THREADS, "views") as pool:
             if self._switch:
                 self._show_at_once(pool, changes)
@@ -160,14 +161,15 @@ class _ViewSwap:
                 self.engine.catalog.drop_schema_if_empty(schema)
 
     def _show_at_once(self, pool: Executor, changes: ViewChanges) -> None:
-        """Drop; let the others read through the switch; throw it; and then let each read its table alone.
+        """Drop views, let the others read through the switch, turn it, and then let each read its table alone.
 
-        A view that comes is made after that moment, and one that goes is dropped before: a query that reads it finds
-        all as it is to be, all as it was, or fails. So is one swapped whose columns do not allow the switch.
+        A new view is created after that moment, and a view that goes is dropped before: a query that reads it finds the
+        complete new state or old state, or fails. The same holds for a swapped view whose columns do not allow the
+        switch.
         """
         views = (*changes.added, *changes.swapped)
         self._each(pool, self._drop, changes.dropped)
-        if self.rolling_back and not self._promoted:  # through the switch, too, they show what they did
+        if self.rolling_back and not self._promoted:  # through the switch they show the old tables, too
             self._each(pool, self._swap, views)
             return
         if self._promoted is self.rolling_back:
@@ -180,10 +182,10 @@ class _ViewSwap:
         self._each(pool, self._swap, [view for view in views if view.name in self._through])
 
     def _turn(self, *, shows_new: bool) -> None:
-        """Put the switch into a position; the janitor drops it like a table that nobody needs any more."""
+        """Put the switch into a position; the janitor drops it like any unneeded table."""
         self.store.leases.check(self.lease)
         self.store.tables.register(self._switch, COLUMNS)
-        self._promoted = self._promoted or shows_new  # before it is so: when this fails, nobody knows
+        self._promoted = self._promoted or shows_new  # set first: if the turn fails, its position is unknown
         text = ViewText(self._switch, position(shows_new=shows_new))
         self._attempt(View("", self._switch, ""), lambda: self.engine.catalog.swap_view(text), _never)
         self._promoted = shows_new
@@ -196,7 +198,7 @@ class _ViewSwap:
         try:
             self._attempt(view, lambda: self._show(view, self._through[view.name]), _never)
         except QueryError:
-            # Without its old table it fails in any case until it is swapped, and on the way back nothing may stop us.
+            # Without its old table the view fails until it is swapped, and a rollback must not stop here.
             if not self.rolling_back and not self._is_gone(self.promotion.old.views_by_name[view.name].table):
                 raise
             del self._through[view.name]
@@ -252,7 +254,6 @@ class _ViewSwap:
         return Stands.ALL_BUT_QUERY if same else Stands.UNKNOWN
 
     def _run_statements(self, view: View) -> None:
-        """What the model says of its view, each time that this is made or moved."""
         if not view.statements:
             return
         values = dates(None, datetime.now(UTC))
@@ -262,12 +263,12 @@ class _ViewSwap:
 
     def _drop(self, view: View) -> None:
         self.store.leases.check(self.lease)
-        reads = "" if view.name in self._had else versions_of(view)  # one that was to come, and perhaps never did
+        reads = "" if view.name in self._had else versions_of(view)  # a new view, which may not exist yet
         self._attempt(view, lambda: self.engine.catalog.drop_view(view.name, reads), _never)
         self.emit(ViewDropped(view.name))
 
     def _attempt(self, view: View, step: Callable[[], object], skippable: Skippable) -> None:
-        """Try a step; given up, on the way back it may be left out where `skippable` says that it changes nothing."""
+        """Try a step several times; a rollback passes over a failed one if `skippable` says that it changes nothing."""
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 step()
@@ -282,7 +283,7 @@ class _ViewSwap:
 
     def _give_up(self, view: View, error: Exception, skippable: Skippable) -> None:
         if isinstance(error, QueryError):
-            # A table in the view's place was there before, and is no view of ours to put back.
+            # A table with the view's name was there before, and is no view of ours to put back.
             if self.rolling_back and ((error.condition or "").split(".")[0] in IN_ITS_PLACE or skippable(view)):
                 return
             self._refused.add(view.name)
@@ -292,7 +293,7 @@ class _ViewSwap:
         return view.name in self._refused
 
     def _has_no_table(self, view: View) -> bool:
-        """True when the view's table is gone: nothing can show it, and the next plan finds it missing and builds it."""
+        """Return True if the view's table is gone: nothing can show it, and the next plan builds it again."""
         return self._is_gone(view.table)
 
     def _is_gone(self, table: str) -> bool:
@@ -304,7 +305,6 @@ class _ViewSwap:
 
 
 def _tables_of(promotion: Promotion) -> set[str]:
-    """The tables that the views of a promotion show before it or after it."""
     shown = promotion.old.views_by_name, promotion.new.views_by_name
     return {views[name].table for views in shown for name in promotion.changes.names if name in views}
 

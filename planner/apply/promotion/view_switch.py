@@ -2,7 +2,7 @@
 
 While the promotion lasts, each view that moves reads its old table or its new one, as the switch says. Spark looks a
 view up once for all places in which a query reads it, directly or through others: no query sees the switch in two
-positions. Its row is a constant, so that the optimizer leaves only the table that counts.
+positions. Its row is a constant, so that the optimizer reads only the table that counts.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ NOT_THERE = "TABLE_OR_VIEW_NOT_FOUND"
 
 
 def switch_of(promotion: Promotion) -> str:
-    """The name of a promotion's switch, beside the first table that it shows; '' when it has none.
+    """Return the name of a promotion's switch, in the schema of the first table that it shows; '' if it has none.
 
-    It has none where its views move one by one, and where a single view moves.
+    It has none if its views move one by one, and if a single view moves.
     """
     moved = find_moved_views(promotion)
     if promotion.swap.wait_seconds is None or not moved or len(promotion.changes.names) == 1:
@@ -33,9 +33,9 @@ def switch_of(promotion: Promotion) -> str:
 
 
 def find_moved_views(promotion: Promotion) -> Mapping[str, View]:
-    """The views of Spark's session catalog, as they will be, that show another table before the promotion.
+    """Return the views of Spark's session catalog, as they will be, that show another table before the promotion.
 
-    How another catalog finds a view, it decides.
+    Other catalogs resolve views in their own way, so the switch does not cover them.
     """
     old, new = promotion.old.views_by_name, promotion.new.views_by_name
     ours = (view for view in new.values() if not parts_of(view.name)[0] and not parts_of(view.table)[0])
@@ -43,12 +43,11 @@ def find_moved_views(promotion: Promotion) -> Mapping[str, View]:
 
 
 def position(*, shows_new: bool) -> str:
-    """The query of the switch."""
     return f"SELECT {str(shows_new).lower()} AS promoted"
 
 
 def is_promoted(engine: Engine, switch: str) -> bool | None:
-    """What the switch says; None when there is none."""
+    """Return the position of the switch; None if there is none."""
     try:
         return bool(engine.fetch(f"SELECT promoted FROM {quote_name(switch)}").rows[0][0])
     except QueryError as error:
@@ -58,10 +57,10 @@ def is_promoted(engine: Engine, switch: str) -> bool | None:
 
 
 def through_switch(switch: str, old: tuple[str, Sequence[Column]], new: tuple[str, Sequence[Column]]) -> str | None:
-    """The query of a view that reads one of two tables, as the switch says; None where their columns do not allow it.
+    """Return the query of a view that reads one of two tables, by the switch; None if their columns do not allow it.
 
-    They do when the new table has the columns of the old one, of the same types and in the same order: those that come
-    are NULL until the promotion. The new table stands first, since a union has the comments of its first columns.
+    They allow it if the new table has the columns of the old one, of the same types and in the same order: added ones
+    are NULL until the promotion. The new table comes first, since a union has the comments of its first columns.
     """
     had = [(column.name, column.type) for column in old[1]]
     has = [(column.name, column.type) for column in new[1]]

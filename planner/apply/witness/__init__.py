@@ -1,1 +1,1 @@
-"""Spark's own analyzer asked about what a plan keeps."""
+"""Spark's own analyzer as a check of what a plan keeps."""

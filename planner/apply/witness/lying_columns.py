@@ -1,4 +1,4 @@
-"""The columns of a table in the order in which Spark sees them: those that it is partitioned by may come last."""
+"""The columns of a table in the order in which Spark sees them: partition columns may come last."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mergeplan.planner.snapshot.snapshot import Snapshot
 
 
 def order_as_stored(snapshot: Snapshot, columns: tuple[Column, ...]) -> tuple[Column, ...]:
-    """The columns of a model's table, which its query returns in this order, as Spark sees them."""
+    """Return the columns of a model's table in Spark's order; its query returns them in the order of `columns`."""
     if not snapshot.kind.is_stored:
         return columns
     table = physical_table(snapshot, columns)
@@ -28,21 +28,21 @@ def order_as_stored(snapshot: Snapshot, columns: tuple[Column, ...]) -> tuple[Co
 
 
 def find_planned_columns(snapshot: Snapshot, query_columns: tuple[Column, ...]) -> tuple[Column, ...]:
-    """The columns of a table that is still to be created for a query with these; ProjectError."""
+    """Return the columns of a table that is still to be created for this query; raise ProjectError if they differ."""
     model = snapshot.model
     columns = apply_declared_columns(model, query_columns)
     return order_as_stored(snapshot, (*columns, *model.history_columns))
 
 
 def list_declared_columns(snapshot: Snapshot) -> tuple[Column, ...]:
-    """The columns of what has no query: a seed, or code."""
+    """Return the columns of a model without a query: a seed, or code."""
     model = snapshot.model
     columns = model.columns or tuple(Column(name, "string") for name in (model.seed.header if model.seed else ()))
     return order_as_stored(snapshot, (*columns, *model.history_columns)) if columns else ()
 
 
 def external_columns(engine: Engine, snapshots: Iterable[Snapshot]) -> dict[str, tuple[Column, ...]]:
-    """The columns of tables that others write, as Spark's catalog has them; where it has none, as they are declared."""
+    """Return the columns of external tables from Spark's catalog, or as declared if it has none."""
     columns: dict[str, tuple[Column, ...]] = {}
     for snapshot in snapshots:
         try:

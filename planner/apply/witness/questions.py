@@ -1,4 +1,4 @@
-"""A plan's claims put to Spark: in rounds, for the columns of a new table are known once its own query was analysed."""
+"""A plan's claims checked by Spark, in rounds, because a new table's columns are known only after its own query."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ NAMED_MAX = 5
 
 @dataclass
 class Questions:
-    """The claims of a plan, and what became of each."""
+    """The claims of a plan, and the result of each."""
 
     stand_ins: StandIns
     ask: Ask
     checks: dict[str, Check] = field(default_factory=dict)  # by model
 
     def check_claims(self, claims: Sequence[Claim], also: Collection[str] = ()) -> Mapping[str, Check]:
-        """Return the check of each claim, by model; the columns of the new tables of models in `also` are found too."""
+        """Return the check of each claim, by model; find the columns of new tables of models in `also` too."""
         waiting = {claim.model: claim for claim in claims}
         needed = dict.fromkeys(self._needs_columns([*waiting, *also], also))
         while waiting or needed:
@@ -50,7 +50,7 @@ class Questions:
         return self.checks
 
     def _needs_columns(self, claims: Collection[str], also: Collection[str]) -> Iterator[str]:
-        """The changed models whose new tables are read by what is to be checked, and hold columns nobody knows yet."""
+        """Return the changed ancestors whose new tables have unknown columns that the checks need."""
         above, waiting = set(also), list(claims)
         while waiting:
             for parent in self.stand_ins.plan.parents.get(waiting.pop(), ()):
@@ -69,7 +69,7 @@ class Questions:
         return False
 
     def _pairs(self, claims: Collection[Claim], needed: Collection[str]) -> Iterator[tuple[str, QueryPair]]:
-        """What can be asked by now: each claim, and else the queries whose columns are needed."""
+        """Yield the pairs that can be checked by now: each claim, and other queries whose columns are needed."""
         named = {claim.model: claim for claim in claims}
         for change in self.stand_ins.plan.changes:
             claim = named.get(change.name)
@@ -95,7 +95,7 @@ class Questions:
         return QueryPair(self.stand_ins.query(old, 0, same), second, claim.columns, ordered)
 
     def _answers(self, pairs: Mapping[str, QueryPair]) -> Sequence[PairResult]:
-        """Return what is said of each pair; one text over the same tables is not asked about."""
+        """Return the result of each pair; one text over the same tables is not checked."""
         asked = [pair for name, pair in pairs.items() if not self._is_settled(name, pair)]
         answers = iter(self.ask(self.stand_ins.analysis(asked)) if asked else ())
         return [PairResult(same=True) if self._is_settled(n, pair) else next(answers) for n, pair in pairs.items()]
@@ -114,11 +114,13 @@ class Questions:
             return
         try:
             self.stand_ins.planned[name] = find_planned_columns(new, result.second)
-        except ProjectError:  # of declared columns that are not the query's: the dry run says so
+        except ProjectError:  # declared columns are not the query's: the dry run reports it
             self.stand_ins.planned[name] = result.second
 
 
 def _judge(claim: Claim, pair: QueryPair, result: PairResult) -> Check:
+    if result.unknown:
+        return Check(CheckState.UNCHECKED, result.unknown)
     if result.error:
         return Check(CheckState.DISAGREES, f"Spark's analyzer refuses it over its own tables: {result.error}")
     if result.rules:
@@ -129,7 +131,6 @@ def _judge(claim: Claim, pair: QueryPair, result: PairResult) -> Check:
 
 
 def _difference(claim: Claim, pair: QueryPair, result: PairResult) -> str:
-    """One sentence: what Spark sees differently."""
     old, new = ({c.name: c.type for c in columns} for columns in (result.first, result.second))
     if pair.columns is None and list(old.items()) != list(new.items()):
         return _column_difference(old, new)

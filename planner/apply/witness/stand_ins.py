@@ -1,7 +1,7 @@
 """Empty tables in place of those that a plan's queries read: as they are now, and as they will be.
 
-What the rules say to be the same in both is one column of one empty table, which either side reads; what they say
-changed is a column for each side. So two queries are one plan only where they read nothing that changed.
+A column that the rules say is the same in both is one column of one empty table, which both sides read. A column that
+they say changed is one column for each side. So two queries have one plan only if they read nothing that changed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class ColumnsUnknown(Exception):
 
 @dataclass
 class StandIns:
-    """The stand-ins of a plan's tables; `lying` says how the columns of a table lie that is there.
+    """The stand-ins of a plan's tables; `lying` returns the columns of an existing table in Spark's order.
 
     `planned` gets the columns of new tables as they become known.
     """
@@ -58,8 +58,10 @@ class StandIns:
         self.sides: tuple[Mapping[str, Snapshot], ...] = ({**rest, **before}, self.plan.new.snapshots)
 
     def query(self, snapshot: Snapshot, side: int, same: Mapping[str, tuple[str, ...]]) -> str:
-        """The query of a model over the stand-ins of one side; ColumnsUnknown. Of the parents in `same` these columns
-        hold what they held."""
+        """Return the query of a model over the stand-ins of one side; raise ColumnsUnknown.
+
+        `same` maps parents to the columns that hold the same values as before.
+        """
         model = snapshot.model
         embedded = {name: one.model for name, one in self.sides[side].items() if one.kind.is_embedded}
         projected = reads_projections(model, embedded)
@@ -70,11 +72,10 @@ class StandIns:
         return render(model, tables, embedded, _interval_of(model), MOMENT)
 
     def analysis(self, pairs: Iterable[QueryPair]) -> Analysis:
-        """The pairs with all stand-ins so far."""
         return Analysis(tuple(self.tables.values()), tuple(self.views.values()), tuple(pairs))
 
     def _view_of(self, name: str, side: int, same: Mapping[str, tuple[str, ...]], projected: bool) -> str:
-        """Return the view under which one side reads a model's table, with just the judged columns if `projected`."""
+        """Return the view under which one side reads a model's table, with only the judged columns if `projected`."""
         snapshot, change = self.sides[side][name], self.changes.get(name)
         if change is None or change.old is None or change.new is None:
             columns = self._columns(snapshot, planned=change is not None and side == 1)
@@ -144,7 +145,6 @@ def _effect_columns(effect: Columns) -> frozenset[str]:
 
 
 def _names_read(model: Model, embedded: Mapping[str, Model], side: Mapping[str, Snapshot]) -> frozenset[str]:
-    """The models whose tables a query reads, through embedded ones."""
     names: set[str] = set()
     for parent in model.depends_on:
         if parent in embedded:
@@ -155,7 +155,7 @@ def _names_read(model: Model, embedded: Mapping[str, Model], side: Mapping[str, 
 
 
 def _interval_of(model: Model) -> Interval | None:
-    """The time for which a query is written: of a table that is written whole, up to the last unit of its own cron."""
+    """Return the time for which a query is written; for a table written whole, up to the last unit of its own cron."""
     if not model.kind.is_stored:
         return None
     if model.kind.is_incremental:

@@ -1,6 +1,6 @@
-"""What a change does to the rows of a model: its table in one environment and in another, over the time that both hold.
+"""Effects of a change on a model's rows: its tables in two environments, over the time that both hold.
 
-Each comparison is bounded: by the number of rows before it begins, by a deadline while Spark is at it.
+Each comparison is bounded: by the number of rows before it begins, and by a deadline while Spark runs it.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ class Nullability:
 
 @dataclass(frozen=True)
 class ModelDiff:
-    """How a model's rows differ; `rows` is None where they were not compared, and `note` says why.
+    """The difference of a model's rows; `rows` is None if they were not compared, and `note` says why.
 
-    `days` is the time that was compared, () when it was all rows. `counts` are known also of what is too large.
+    `days` is the time that was compared, () when it was all rows. `counts` are known even if the tables are too large.
     """
 
     model: str
@@ -52,14 +52,14 @@ class ModelDiff:
     left_out: Timeline = ()  # the time that only the first table holds
     samples: Samples = field(default_factory=Samples)
     note: str = ""
-    is_off: bool = False  # its rows are nobody's business
+    is_off: bool = False  # its rows must not be compared
     same_files: bool = False  # they were counted, and not read
     seconds: float = 0.0
 
 
 @dataclass(frozen=True)
 class Side:
-    """One of both tables: what it is, and the time in it that is looked at (None: all of it)."""
+    """One of the two tables, and the compared time in it (None: all of it)."""
 
     table: Table
     days: Timeline | None = None
@@ -72,7 +72,7 @@ class Side:
 
     @property
     def where(self) -> str:
-        """The condition that a row is of these days; '' when all are looked at."""
+        """The condition that a row is of these days; '' for all rows."""
         by = self.table.partitioning
         if self.days is None or by is None:
             return ""
@@ -84,24 +84,24 @@ class Side:
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked of one model: its tables before and after, and how they are compared."""
+    """The comparison of one model: its tables before and after, and how they are compared."""
 
     model: Model
     sides: tuple[Side, Side]
     names: tuple[str, str]  # of the environments
     equal_rows: int = 0  # of both, in the time that is known to be equal and is left out of `sides`
     is_equal: bool = False  # all of the time is
-    days: Timeline = ()  # the time that is told, what is known to be equal included
+    days: Timeline = ()  # the reported time, including what is known to be equal
     left_out: Timeline = ()  # the time that only the first table holds
     where: str = ""
     samples: int = 0
     shown: Collection[str] = ()  # columns whose values are shown as they are
     note: str = ""
-    by_files: bool = False  # nobody overwrites a file of either table
+    by_files: bool = False  # no process overwrites a file of either table
 
 
 class Budget:
-    """Seconds for all comparisons together and rows for each; what runs when the time is up is cancelled."""
+    """The seconds for all comparisons together and the rows for each; a query that runs out of time is cancelled."""
 
     def __init__(self, engine: Engine, seconds: float, rows: int, check: Callable[[], None]) -> None:
         self._engine, self._check = engine, check
@@ -110,7 +110,7 @@ class Budget:
 
     @property
     def sentence(self) -> str:
-        """What is said of a comparison that did not end in time."""
+        """The note for a comparison that did not end in time."""
         return f"not compared: the {self._seconds:g} seconds for comparing rows were over"
 
     @property
@@ -119,14 +119,17 @@ class Budget:
 
     @contextmanager
     def enforce(self) -> Iterator[None]:
-        """Around what Spark does; Cancelled when somebody ends the run, TimeoutError when the time is up."""
+        """Cancel Spark's work within when the time is up.
+
+        Raise TimeoutError then, and Cancelled if the run itself is cancelled.
+        """
         ended = threading.Event()
         watch = threading.Thread(target=self._end_in_time, args=(ended,), daemon=True)
         watch.start()
         try:
             yield
         except Cancelled:
-            self._check()  # somebody may want the run itself to end
+            self._check()  # the run itself may be cancelled
             if not self.is_spent:
                 raise
             raise TimeoutError from None
@@ -135,7 +138,7 @@ class Budget:
             watch.join()
 
     def _end_in_time(self, ended: threading.Event) -> None:
-        """Cancel when the time is up, and again until it has ended: between two statements nothing can be cancelled."""
+        """Cancel when the time is up, and repeat until it has ended: nothing can be cancelled between statements."""
         wait = max(0.0, self._until - time.monotonic())
         while not ended.wait(wait):
             self._engine.cancel()
@@ -143,7 +146,7 @@ class Budget:
 
 
 def data_diff(engine: Engine, question: Question, budget: Budget) -> ModelDiff:
-    """How the rows of one model differ, as far as the budget reaches; RequestError for a wrong condition."""
+    """Compare the rows of one model as far as the budget reaches; raise RequestError for a wrong condition."""
     first, second = question.sides
     schema = schema_diff(first.table.columns, second.table.columns)
     diff = ModelDiff(question.model.name, schema, days=question.days, left_out=question.left_out, note=question.note)
@@ -182,7 +185,7 @@ def data_diff(engine: Engine, question: Question, budget: Budget) -> ModelDiff:
 
 
 def _are_same_files(engine: Engine, question: Question, both: Collection[str]) -> bool:
-    """True if all rows of the time that is compared lie in the same files; they are not read."""
+    """Return True if all rows of the compared time are in the same files; they are not read."""
     first, second = question.sides
     if not (question.by_files and both) or question.where or first.where != second.where:
         return False
@@ -201,12 +204,11 @@ def _compare_rows(engine: Engine, question: Question, both: Collection[str], mod
 
 
 def join_notes(*notes: str) -> str:
-    """Several remarks as one."""
     return "; ".join(note for note in notes if note)
 
 
 def _count_rows(engine: Engine, question: Question) -> tuple[int, int]:
-    """How many rows either side has: of whole files the number stands in their footers."""
+    """Return the number of rows of each side; for whole files Spark reads it from their footers."""
     for side in question.sides:
         engine.tables.refresh(side.table.name)  # another process may have pointed it at other files since
     where = f" WHERE {question.where}" if question.where else ""
@@ -216,14 +218,16 @@ def _count_rows(engine: Engine, question: Question) -> tuple[int, int]:
 
 
 def _common(first: Collection[Column], second: Collection[Column]) -> dict[str, str]:
-    """The columns that both have with one type, name -> type."""
+    """Return the columns that both have with one type, name -> type."""
     old = {column.name: column.type for column in first}
     return {column.name: column.type for column in second if old.get(column.name) == column.type}
 
 
 def key_of(model: Model, columns: Collection[str]) -> tuple[tuple[str, ...], str]:
-    """The columns that tell a model's rows apart, and what is to be said where there are none: its grain, else its
-    unique key, where both tables have all of it."""
+    """Return the key columns of a model's rows, and a note if there are none.
+
+    The key is the grain, else the unique key, if both tables have all of it.
+    """
     names = () if model.delete_insert else model.unique_key  # there a key has several rows
     unique = [ColumnName.parse(key) for key in names]  # None for an expression, which is no column
     declared = [key for key in (model.grain, unique) if key]
@@ -234,9 +238,9 @@ def key_of(model: Model, columns: Collection[str]) -> tuple[tuple[str, ...], str
 
 
 def mask_samples(samples: Samples, key: Collection[str], shown_columns: Collection[str]) -> Samples:
-    """The samples with every value masked that is not in a column which may be shown.
+    """Return the samples with every value masked except in columns which may be shown.
 
-    Of changed rows the key comes first, then each column of both tables, as `s__name` and `t__name`.
+    Changed rows start with the key, then have each column of both tables, as `s__name` and `t__name`.
     """
 
     def mask_cells(rows: Rows, names: Sequence[str]) -> Rows:
@@ -250,7 +254,6 @@ def mask_samples(samples: Samples, key: Collection[str], shown_columns: Collecti
 
 
 def nullability(old: Model, new: Model) -> tuple[Nullability, ...]:
-    """The columns that the blocking audit `not_null` guards in one of both models only."""
     before, after = never_null(old), never_null(new)
     ceased = [Nullability(column, nullable=True) for column in before - after]
     return tuple(sorted([*ceased, *(Nullability(c, nullable=False) for c in after - before)], key=lambda n: n.column))

@@ -25,7 +25,7 @@ HASHED = EXACT | TEXTS | {"FLOAT", "DOUBLE"}  # equal values have equal hashes
 
 
 def within(buckets: Sequence[int]) -> str:
-    """The condition that a row is in one of the buckets, short also for thousands of them: a map of bits."""
+    """Return the condition that a row is in one of the buckets; for thousands of them it is a short bit map."""
     if len(buckets) <= LISTED:
         return f"b IN ({', '.join(map(str, buckets))})"
     words = [0] * (BUCKETS // WORD)
@@ -37,7 +37,7 @@ def within(buckets: Sequence[int]) -> str:
 
 @dataclass(frozen=True)
 class DiffOptions:
-    """What to compare, and how; `renamed` are (name in the first table, name in the second)."""
+    """The options of a comparison; `renamed` are (name in the first table, name in the second)."""
 
     on: tuple[str, ...] = ()  # the key; () means whole rows
     where: str = ""  # Spark SQL over the second table's names
@@ -77,7 +77,10 @@ class DiffQuery:
         return not self.options.where and all(column.first == column.second for column in (*self.key, *self.values))
 
     def rows(self, side: int, shown: Iterable[str]) -> str:
-        """One table's rows: `shown` is SQL over `k0...`, `v0...` (canonical), `b` (bucket), `kh` and `h` (hashes)."""
+        """Return one table's rows with the columns `shown`.
+
+        These are SQL over `k0...`, `v0...` (canonical values), `b` (bucket), `kh` and `h` (hashes).
+        """
         named = [(f"k{n}", column) for n, column in enumerate(self.key)] + [
             (f"v{n}", v) for n, v in enumerate(self.values)
         ]
@@ -90,24 +93,26 @@ class DiffQuery:
         return f"SELECT {', '.join(shown)} FROM ({hashed})"
 
     def both(self, shown: Iterable[str]) -> str:
-        """Both tables' rows in one, told apart by `side`."""
+        """Return both tables' rows in one query, with `side` as 0 or 1."""
         listed = list(shown)
         return " UNION ALL ".join(self.rows(side, [f"{side} AS side", *listed]) for side in (0, 1))
 
     def null_key(self, prefix: str = "") -> str:
-        """The condition that a part of the key is NULL; `prefix` is `a.` or `b.` in the join."""
+        """Return the condition that a part of the key is NULL; `prefix` is `a.` or `b.` in the join."""
         return " OR ".join(f"{prefix}k{n} IS NULL" for n in range(len(self.key)))
 
     @property
     def joins_by_hash(self) -> bool:
-        """True if equal keys have equal hashes for certain (no collation or nested value decides), and if that
-        is the faster join: keys of numbers and times alone often lie in their order, and are sorted sooner.
+        """True if equal keys certainly have equal hashes and joining by them is faster.
+
+        No collation or nested value may decide equality. Keys of numbers and times alone are often stored in their
+        order, and are sorted faster.
         """
         kinds = {_type(column.type).this.name for column in self.key}
         return not any(map(_has_collation, self.key)) and kinds <= HASHED and not kinds <= EXACT
 
     def join_clause(self, inside: str, numbered: bool, *, to_count: bool = False) -> str:
-        """FROM and JOIN of both tables as `a` and `b`; `numbered` pairs the rows of a key that has several.
+        """Return FROM and JOIN of both tables as `a` and `b`; `numbered` pairs the rows of a key that has several.
 
         `to_count` has texts among the values as their hashes (64 bits, as buckets are compared): less to sort.
         """
@@ -130,7 +135,7 @@ class DiffQuery:
         )
 
     def _canonical(self, column: ComparedColumn, side: int) -> str:
-        """The value that all values which count as equal share."""
+        """Return SQL for the common value of all values that count as equal."""
         name = f"t.{quote_column(column.second if side else column.first)}"
         kind = _type(column.type)
         if kind.this in (exp.DType.FLOAT, exp.DType.DOUBLE):
@@ -145,7 +150,7 @@ class DiffQuery:
         return name
 
     def _where(self, side: int) -> str:
-        """The condition is over the second table's names; the first one's rows get them where they are renamed."""
+        """Return the WHERE of one side; the condition has the second table's names, replaced for the first side."""
         if not self.options.where:
             return ""
         tree = spark_tree(self.options.where).copy()
@@ -157,7 +162,7 @@ class DiffQuery:
 
 
 def _is_text(column: ComparedColumn) -> bool:
-    """True for texts of which equal ones have equal hashes."""
+    """Return True for texts without a collation, whose equal values have equal hashes."""
     return _type(column.type).this.name in TEXTS and not _has_collation(column)
 
 
@@ -166,7 +171,7 @@ def _has_collation(column: ComparedColumn) -> bool:
 
 
 def _type(text: str) -> exp.DataType:
-    """A type as a tree; what is not understood is compared as text."""
+    """Return a type as a tree; UNKNOWN, which is compared as text, if it cannot be parsed."""
     try:
         built = exp.DataType.build(quote_fields(text), dialect="spark")
     except (ParseError, ValueError):
@@ -175,7 +180,7 @@ def _type(text: str) -> exp.DataType:
 
 
 def _parts(value: str, kind: exp.DataType, depth: int = 0) -> list[str]:
-    """What is hashed of a canonical value: Spark's hash skips NULLs and runs the elements of arrays together."""
+    """Return the hashed parts of a canonical value: Spark's hash skips NULLs and runs array elements together."""
     null, element = f"ISNULL({value})", f"x{depth}"
     inner = [part for part in kind.expressions if isinstance(part, exp.DataType)]
     match kind.this:

@@ -15,12 +15,15 @@ SHORT = 4  # letters; of a shorter string not even the first letter is shown
 
 
 def parse_samples(word: str | None) -> Samples | None:
-    """The given setting of `show_samples`; None if it is not given."""
+    """Return the given setting of `show_samples`; None if it is not given."""
     return next((mode for mode in get_args(Samples) if mode == word), None)
 
 
 def mask_rows(rows: Rows, samples: Samples, figures: Collection[str] = ()) -> Rows:
-    """The rows, masked as `samples` requires; `figures` are aggregates such as counts, which reveal no single row."""
+    """Return the rows, masked as `samples` requires.
+
+    `figures` are aggregates such as counts, which reveal no single row.
+    """
     if samples == "full":
         return rows
     if samples == "none":
@@ -33,8 +36,10 @@ def mask_rows(rows: Rows, samples: Samples, figures: Collection[str] = ()) -> Ro
 
 
 def mask(value: Value) -> Value:
-    """A value's shape: NULL stays NULL, an empty string stays empty, a string becomes its first letter and its
-    length."""
+    """Return a value's shape.
+
+    NULL stays NULL, an empty string stays empty, and a string becomes its first letter and its length.
+    """
     match value:
         case None:
             return None

@@ -1,6 +1,6 @@
 """The row condition that a user typed for a comparison: it may read rows and do nothing else.
 
-What it may be made of is listed: a function that is not here could read another table, a file or a secret.
+Its allowed parts are listed, because any other function could read another table, a file or a secret.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ VALUES = (
 
 
 def row_condition(text: str, columns: Collection[str]) -> str:
-    """The condition in Spark SQL; RequestError for what is no single condition over these columns."""
+    """Return the condition in Spark SQL; raise RequestError unless it is a single condition over these columns."""
     if len(text) > LONGEST:
         raise RequestError(f"The condition has {len(text):,} characters; {LONGEST:,} are the most.", hint=FORM)
     if ";" in text or "--" in text or "/*" in text:

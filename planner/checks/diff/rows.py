@@ -46,7 +46,7 @@ class RowDifference:
 def compare_rows(
     expected_rows: Rows, actual: Rows, types: Mapping[str, str], partial: bool
 ) -> tuple[RowDifference, ...]:
-    """How the rows differ, () if they do not; `partial` compares the expected columns only."""
+    """Return the differences of the rows, () if there are none; `partial` compares the expected columns only."""
     odd = [f"`{name}` is expected and does not exist" for name in expected_rows.columns if name not in actual.columns]
     if not partial:
         odd += [f"`{name}` is not expected" for name in actual.columns if name not in expected_rows.columns]
@@ -72,7 +72,7 @@ def _key(row: Sequence[Value], kinds: Sequence[str]) -> tuple[str, ...]:
 
 
 def canonical(value: Value, kind: str) -> str:
-    """A value as text, the same text for all equal values of a Spark type."""
+    """Return a value as text, the same text for all equal values of a Spark type."""
     if value is None:
         return "NULL"
     base = kind.partition("(")[0].partition("<")[0]
@@ -90,7 +90,7 @@ def canonical(value: Value, kind: str) -> str:
 
 
 def _float_text(value: Value) -> str:
-    """Nine digits: the rest depends on the order of additions."""
+    """Return nine digits, because the others depend on the order of additions."""
     try:
         return f"{float(str(value)) + 0.0:.9g}"
     except ValueError:
@@ -119,7 +119,7 @@ def _time_text(value: Value) -> str:
 
 
 def _plain(value: object) -> object:
-    """Nested values as lists and mappings; a Spark row knows its fields' names."""
+    """Return nested values as lists and mappings; a Spark row knows its fields' names."""
     if isinstance(value, dict):
         return {str(key): _plain(inner) for key, inner in value.items()}
     if isinstance(value, tuple):
@@ -144,7 +144,7 @@ def _pick_rows(rows: Sequence[Keyed], lonely: Counter[tuple[str, ...]]) -> list[
 
 
 def _pair_rows(columns: tuple[str, ...], missing: list[Keyed], unexpected_rows: list[Keyed]) -> list[RowDifference]:
-    """Each missing row with the most similar unexpected one, if at least one cell is the same."""
+    """Pair each missing row with the most similar unexpected one, if at least one cell is the same."""
     differences = []
     for key, row in missing:
         likeness = [sum(a == b for a, b in zip(key, other, strict=True)) for other, _ in unexpected_rows]

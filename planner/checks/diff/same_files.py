@@ -10,12 +10,12 @@ from mergeplan.planner.errors import QueryError
 
 
 def are_same_files(engine: Engine, tables: tuple[str, str], columns: Iterable[str], where: str = "") -> bool:
-    """True when two tables, or in both the partitions of a condition, are known to hold the same rows in these columns.
+    """Return True if two tables, or a condition's partitions in both, certainly hold the same rows in these columns.
 
-    No row is read. The caller knows that nobody overwrites the tables' files.
+    No row is read. The caller knows that no process overwrites the tables' files.
     """
     try:
         first = engine.tables.files(tables[0], where)
         return first is not None and same_rows(first, engine.tables.files(tables[1], where), columns)
-    except QueryError:  # what Spark does not say is not known: rows may still be read
+    except QueryError:  # unknown to Spark: rows may still be read
         return False

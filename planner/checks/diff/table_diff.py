@@ -1,10 +1,10 @@
-"""How two tables differ: their columns, and their rows by key; as the SQL to run and the data of its results.
+"""Differences between two tables: their columns, and their rows by key; as the SQL to run and the data of its results.
 
-A few rows of both show what is likely. Where none of them differs, Spark computes the number of rows and four hashes
-over all of them, each side read once: equal tables take no more. Otherwise the rows are grouped into buckets by their
-key, and each bucket is compared so. Only the rows of buckets that differ are joined, row by row, NULL equal to NULL.
-Where the tables seem to differ throughout, all rows are joined at once. Tables that are the same files hold the same
-rows, and none is read.
+A few rows of both show what is likely. If none of them differs, Spark computes the number of rows and four hashes over
+all of them and reads each side once: equal tables take no more. Otherwise the rows are grouped into buckets by their
+key, and each bucket is compared in the same way. Only the rows of buckets that differ are joined, row by row, NULL
+equal to NULL. If the tables seem to differ throughout, all rows are joined at once. Tables that are the same files hold
+the same rows, and none is read.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Samples:
 
 @dataclass(frozen=True)
 class TableDiff:
-    """How the second table differs from the first."""
+    """The difference of the second table from the first."""
 
     names: tuple[str, str]
     key: tuple[str, ...]  # () when whole rows were compared
@@ -103,9 +103,9 @@ def compare_tables(
     model: str = "",
     by_files: bool = False,
 ) -> TableDiff:
-    """How the second table differs from the first; RequestError for an unknown column, QueryError.
+    """Compare the second table with the first; raise RequestError for an unknown column, or QueryError.
 
-    `by_files` says that both are names of tables whose files are never overwritten: they are compared before any row.
+    `by_files` says that both are names of tables whose files are never overwritten: files are compared before any row.
     """
     first, second = (_columns(engine, table) for table in tables)
     renamed, common = _common(first, second, options)
@@ -136,7 +136,7 @@ def _rows(engine: Engine, question: DiffQuery) -> tuple[RowDiff, Samples]:
 
 
 def schema_diff(first: Sequence[Column], second: Sequence[Column]) -> SchemaDiff:
-    """The changes from the first table's columns to the second's; names in lower case, as in Spark."""
+    """Return the changes from the first table's columns to the second's; names in lower case, as in Spark."""
     old, new = ({column.name: column for column in columns} for columns in (first, second))
     return SchemaDiff(
         tuple((column.name, column.type) for name, column in new.items() if name not in old),
@@ -152,7 +152,7 @@ def _columns(engine: Engine, table: str) -> tuple[Column, ...]:
 def _common(
     first: Sequence[Column], second: Sequence[Column], options: DiffOptions
 ) -> tuple[tuple[Column, ...], tuple[ComparedColumn, ...]]:
-    """The first table's columns under the second's names, and those that can be compared: of one type in both."""
+    """Return the first table's columns under the second's names, and the comparable ones: of one type in both."""
     after, known = dict(options.renamed), {column.name for column in first}
     for old in after:
         if old not in known:
@@ -189,9 +189,12 @@ def _question(tables: tuple[str, str], common: Sequence[ComparedColumn], options
 
 @dataclass(frozen=True)
 class _Buckets:
-    """The results of the buckets: numbers of rows (`common` those of equal buckets), the WHERE of the differing ones,
-    how many rows these have in either table (None: nothing is counted yet), and whether keys seem to have several
-    rows."""
+    """The results of the buckets.
+
+    `rows` are numbers of rows (`common` those of equal buckets), and `inside` is the WHERE of the differing ones.
+    `held` is the number of rows that these have in either table (None: nothing is counted yet). `crowded` says whether
+    keys seem to have several rows.
+    """
 
     rows: RowDiff
     inside: str
@@ -203,7 +206,7 @@ UNCOUNTED = _Buckets(RowDiff(buckets=BUCKETS), "", None, crowded=False)  # all r
 
 
 def _find_buckets(engine: Engine, question: DiffQuery) -> _Buckets:
-    """The buckets that differ, in the way that the rows with which both tables begin let seem the shortest."""
+    """Return the buckets that differ, in the way that seems the fastest by the first rows of both tables."""
     if question.options.where:  # many rows may have to be read until a few are found
         return _equal_tables(engine, question) or _buckets(engine, question)
     sides = (engine.fetch(question.rows(side, ["kh", "h"]), SAMPLE).rows for side in (0, 1))
@@ -211,14 +214,14 @@ def _find_buckets(engine: Engine, question: DiffQuery) -> _Buckets:
     common = first.keys() & second.keys()
     differing = sum(first[key] != second[key] for key in common)
     if len(common) >= SAMPLE // 10 and differing > THROUGHOUT * len(common):
-        return UNCOUNTED  # hardly a bucket could be equal: to compare them would cost time and spare none
-    lacking = SAMPLE // 2 < len(common) < max(len(first), len(second))  # tables in one order, and a row is in one alone
+        return UNCOUNTED  # hardly a bucket could be equal: comparing them only costs time
+    lacking = SAMPLE // 2 < len(common) < max(len(first), len(second))  # tables in one order, and a row in only one
     equal = None if differing or lacking else _equal_tables(engine, question)
     return equal or _buckets(engine, question)
 
 
 def _equal_tables(engine: Engine, question: DiffQuery) -> _Buckets | None:
-    """The counts of two tables with the same rows, by hashes over all rows of each; None when they differ."""
+    """Return the counts of two tables with the same rows, by hashes over all rows of each; None if they differ."""
     shown = ["h", f"IF({question.null_key()}, 1, 0) AS nk"]
     sides = (f"SELECT {at}, SUM(nk), {HASHES} FROM ({question.rows(at, shown)})" for at in (0, 1))
     first, second = sorted(tuple(map(_whole, row)) for row in engine.fetch(" UNION ALL ".join(sides)).rows)
@@ -229,7 +232,7 @@ def _equal_tables(engine: Engine, question: DiffQuery) -> _Buckets | None:
 
 
 def _buckets(engine: Engine, question: DiffQuery) -> _Buckets:
-    """One pass over both tables; Spark compares the buckets, and one row comes of it."""
+    """Return the buckets of both tables from one pass: Spark compares them and returns one row."""
     # Each side is grouped by itself: Spark compiles reading, hashing and grouping into one loop only below a UNION.
     shown = ["b", "h", f"IF({question.null_key()}, 1, 0) AS nk"]
     summed = f"COUNT(*) AS c, BIT_XOR(h) AS x, SUM(h & {LOW}) AS s, SUM(nk) AS n"
@@ -255,13 +258,12 @@ def _buckets(engine: Engine, question: DiffQuery) -> _Buckets:
 
 
 def _dispersion(rows: int, squares: float) -> float:
-    """How unequal buckets are: about 1 where each key has one row, about n where each has n; so much a join grows."""
+    """Return how unequal buckets are: about n if each key has n rows, the factor by which a join multiplies rows."""
     mean = rows / BUCKETS
     return (squares / BUCKETS - mean**2) / mean if mean else 0.0
 
 
 def _duplicates(engine: Engine, question: DiffQuery, inside: str) -> tuple[int, int]:
-    """How many keys of each table have several rows."""
     counted = f"SELECT side, kh, COUNT(*) AS c FROM ({question.both(['b', 'kh'])}){inside} GROUP BY side, kh"
     several = f"SELECT side, COUNT(*) FROM ({counted}) WHERE c > 1 GROUP BY side"
     duplicates = {_whole(side): _whole(count) for side, count in engine.fetch(several).rows}
@@ -269,7 +271,7 @@ def _duplicates(engine: Engine, question: DiffQuery, inside: str) -> tuple[int, 
 
 
 def _compare_by_key(engine: Engine, question: DiffQuery, buckets: _Buckets, *, numbered: bool) -> tuple[RowDiff, bool]:
-    """Everything counted, the rows of the differing buckets joined by key; and whether a key joined several rows."""
+    """Return all counts after joining the rows of differing buckets by key, and whether a key joined several rows."""
     both = "a.rn IS NOT NULL AND b.rn IS NOT NULL"
     differs = [f"NOT (a.v{n} <=> b.v{n})" for n in range(len(question.values))]
     counts = ["b.rn IS NULL", "a.rn IS NULL", both, f"{both} AND ({' OR '.join(differs) or 'FALSE'})"]
@@ -297,7 +299,6 @@ def _compare_by_key(engine: Engine, question: DiffQuery, buckets: _Buckets, *, n
 
 
 def _samples(engine: Engine, question: DiffQuery, inside: str, numbered: bool) -> Samples:
-    """Rows of each sort, in the order of their keys."""
     joined, limit = question.join_clause(inside, numbered), question.options.samples
     order = ", ".join(str(n + 1) for n in range(len(question.key)))
     keys = [(f"k{n}", column.name) for n, column in enumerate(question.key)]
@@ -325,5 +326,5 @@ def _whole(cell: Value) -> int:
 
 
 def find_changed_models(first: Mapping[str, str], second: Mapping[str, str]) -> tuple[str, ...]:
-    """The models (name -> table) that both environments have, with another table each."""
+    """Return the models (name -> table) that both environments have, with another table each."""
     return tuple(sorted(name for name in first.keys() & second.keys() if first[name] != second[name]))

@@ -70,7 +70,7 @@ def audit(
 def _list_history(
     environment: str, root: Path, gateway: str | None, out: Output, options: AuditOptions, limit: int
 ) -> int:
-    """The recorded results, newest first."""
+    """Print the recorded results, newest first."""
     if options.start or options.end or options.samples or options.skip_unchanged:
         raise RequestError("`--history` runs no audit: of the other options it takes `--model` and `--limit` alone.")
     with open_workspace(root, gateway, on_event=showing(out), only_looks=True) as work:

@@ -1,4 +1,4 @@
-"""create_test: a unit test out of rows that tables hold now; the model itself says what it makes of them."""
+"""create_test: a unit test made of rows that tables hold now; the model itself computes the expected rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Written = dict[str, object]
 
 @dataclass(frozen=True)
 class NewTest:
-    """What the test is to hold, and where it is written."""
+    """The options of a new test: its content, and where it is written."""
 
     queries: tuple[tuple[str, str], ...]
     variables: tuple[tuple[str, str], ...]
@@ -78,7 +78,7 @@ def create_test(model: str, root: Path, gateway: str | None, **option_values: An
 
 
 def _body(work: Workspace, model: Model, title: str, file: Path, options: NewTest) -> Written:
-    """The test as it will stand in its file: read from there, it gives the outputs that it expects."""
+    """Return the test for its file; read from there, it gives the outputs that it expects."""
     catalog = work.project.catalogs.default
     named = ((_table(model, table, catalog), sql) for table, sql in options.queries)
     inputs = {name: _input(work, name, sql) for name, sql in named}
@@ -91,7 +91,6 @@ def _body(work: Workspace, model: Model, title: str, file: Path, options: NewTes
 
 
 def _outputs(work: Workspace, model: Model, test: UnitTest, *, ctes: bool) -> Written:
-    """What the model makes of the test's inputs."""
     if ctes:
         test = replace(test, ctes={cte: TestRows() for cte in cte_names(model)})
     rows_by_output = {output: _row_dicts(rows) for output, rows in model_rows(work.engine, work.project, test).items()}
@@ -111,7 +110,7 @@ def _text(title: str, body: Written) -> str:
 
 
 def _file(work: Workspace, path: str, overwrite: bool) -> Path:
-    """The file to write; RequestError when it lies elsewhere than in tests/, is no YAML, or is there already."""
+    """Return the file to write; raise RequestError if it is not in tests/, is no YAML, or exists already."""
     tests = (work.project.root / "tests").resolve()
     file = (tests / path.removeprefix("tests/")).resolve()
     if not file.is_relative_to(tests) or PurePosixPath(path).suffix not in (".yaml", ".yml"):
@@ -135,7 +134,7 @@ def _table(model: Model, table: str, catalog: str) -> str:
 
 
 def _input(work: Workspace, table: str, sql: str) -> Written | list[Written]:
-    """The rows that a query finds; with their types where nothing else tells them."""
+    """Return the rows that a query finds, with their types if nothing else defines them."""
     columns = {column.name: column.type for column in work.engine.schema(sql)}
     rows = _row_dicts(work.engine.fetch(sql))
     return rows if has_known_columns(work.engine, work.project, table) else {"columns": columns, "rows": rows}
@@ -147,7 +146,6 @@ def _row_dicts(rows: Rows) -> list[Written]:
 
 
 def _plain(value: object) -> object:
-    """A cell as YAML has it and as a test reads it again."""
     match value:
         case None | bool() | int() | float() | str():
             return value

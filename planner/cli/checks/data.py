@@ -71,7 +71,6 @@ def warm(root: Path, gateway: str | None) -> int:
 
 
 def table_text(rows: Rows) -> str:
-    """Rows as an aligned table with a row number."""
     if not rows.rows:
         return f"No rows; columns: {', '.join(rows.columns)}" if rows.columns else "No rows."
     cells = [

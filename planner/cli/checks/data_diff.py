@@ -1,4 +1,4 @@
-"""data_diff: what an environment's changes do to the rows of its models."""
+"""data_diff: the effect of an environment's changes on the rows of its models."""
 
 from __future__ import annotations
 
@@ -62,8 +62,10 @@ def data_diff(environment: str, root: Path, gateway: str | None, output: str, **
 def diff_plan_data(
     work: Workspace, out: Output, plan: Plan, options: DataDiffOptions | None
 ) -> Sequence[DataDifference] | None:
-    """What an applied plan did to rows; None when that was not asked for, and when it could not be told, with a
-    warning: the plan is carried out, and stays so."""
+    """Return what an applied plan did to rows; None if that is not requested or not known.
+
+    If the comparison fails, print a warning: the plan is carried out, and stays so.
+    """
     if options is None:
         return None
     differences, names = [], (plan.base, plan.environment)
@@ -80,7 +82,7 @@ def diff_plan_data(
 
 
 def show(out: Output, diff: ModelDiff, names: tuple[str, str]) -> None:
-    """One model's difference, for a person; a program gets all of them with the result."""
+    """Print one model's difference for a person; a program gets all of them with the result."""
     if not isinstance(out, Terminal):
         return
     if diff.rows is None:

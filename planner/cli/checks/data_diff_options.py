@@ -15,7 +15,7 @@ DEFAULT = DataDiffOptions()
 
 
 def data_diff_options(prefix: str = "") -> Callable[[C], C]:
-    """The options that say how much is compared and told; of `plan` they begin with `--data-diff`."""
+    """Return the options that limit what is compared and reported; those of `plan` begin with `--data-diff`."""
     said = (
         click.option(
             f"--{prefix or 'detail'}",
@@ -57,7 +57,6 @@ def data_diff_options(prefix: str = "") -> Callable[[C], C]:
 
 
 def options_of(option_values: dict[str, Any]) -> DataDiffOptions:
-    """What was asked, with the default for what was not."""
     return options_from(
         DataDiffOptions, {name: value for name, value in option_values.items() if name != "detail" or value}
     )

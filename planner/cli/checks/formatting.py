@@ -27,7 +27,7 @@ from mergeplan.planner.wording import count_noun
 
 @dataclass(frozen=True)
 class Result:
-    """A file, and what became of its text."""
+    """A file and its formatted text."""
 
     file: SqlFile
     now: Formatted
@@ -77,7 +77,7 @@ def format_files(names: tuple[str, ...], check: bool, diff: bool, root: Path, ou
 
 
 def _style(config: Style, option_values: dict[str, Any]) -> Style:
-    option_values.pop("gateway")  # every verb takes it; here there is nothing to run
+    option_values.pop("gateway")  # every verb has it, but formatting runs nothing
     rewrite = option_values.pop("rewrite_casts")
     if rewrite is not None:
         option_values["no_rewrite_casts"] = not rewrite
@@ -85,7 +85,7 @@ def _style(config: Style, option_values: dict[str, Any]) -> Style:
 
 
 def _select_files(root: Path, files: SqlFiles, names: Sequence[str]) -> Sequence[str]:
-    """The files of these names: models, or paths from here or from the project's folder; all without names."""
+    """Return the files of these names: models, or paths from here or from the project's folder; all without names."""
     if not names:
         return files.names
     models = files.find_models()
@@ -102,7 +102,7 @@ def _select_files(root: Path, files: SqlFiles, names: Sequence[str]) -> Sequence
 
 
 def _write(path: Path, text: str) -> None:
-    """The whole file or nothing of it."""
+    """Write the whole file or nothing of it."""
     handle, aside = tempfile.mkstemp(prefix=".mergeplan-", dir=path.parent)
     try:
         with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:

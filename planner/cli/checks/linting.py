@@ -1,4 +1,4 @@
-"""lint: the project's rules about how models are written; the same look that `plan` takes."""
+"""lint: the project's rules about how models are written, checked as `plan` checks them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,6 @@ def lint_models(
 
 
 def _summary(project: Project, report: LintReport) -> str:
-    """How many models open, what was found in them, and what to do if no rule was checked."""
     failed = sum(violation.blocking for violation in report.violations)
     totals = f"{count_noun(failed, 'error')}, {count_noun(len(report.violations) - failed, 'warning')}."
     sentences = [f"{count_noun(report.models, 'model')} opened.", totals if report.violations else "Nothing found."]

@@ -1,4 +1,4 @@
-"""What an applied plan does to physical plans: a line for each change, or rows for a program."""
+"""The effect of an applied plan on physical plans: a line for each change, or rows for a program."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ def physical_plan(environment: str, root: Path, gateway: str | None, output: str
 def physical_of_plan(
     work: Workspace, out: Output, plan: Plan, is_wanted: bool | None
 ) -> tuple[PhysicalPlanRow, ...] | None:
-    """What an applied plan does to the physical plans of edited queries; None when nobody asks, and when that is not
-    known, with a warning: the plan is carried out, and stays so.
+    """Return what an applied plan does to the physical plans of edited queries; None if that is not wanted or unknown.
 
-    Where `is_wanted` is None, it is shown of every environment but prod, if Spark runs anyway.
+    If the comparison fails, print a warning: the plan is carried out, and stays so. If `is_wanted` is None, compare for
+    every environment but prod, if Spark runs anyway.
     """
     if not (is_wanted if is_wanted is not None else plan.environment != PROD and work.has_engine):
         return None

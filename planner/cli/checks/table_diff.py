@@ -83,7 +83,7 @@ def table_diff(
 
 
 def _parse_renames(texts: Iterable[str]) -> dict[str, str]:
-    """OLD=NEW as old -> new; RequestError for what renames nothing."""
+    """Return OLD=NEW as old -> new; raise RequestError if a text renames nothing."""
     renames = {}
     for text in texts:
         old, _, new = (part.strip() for part in text.partition("="))

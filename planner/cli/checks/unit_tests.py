@@ -55,7 +55,7 @@ def test(verbose: bool, junit: Path | None, root: Path, gateway: str | None, out
 
 
 def junit_xml(results: Sequence[TestResult], seconds: float) -> str:
-    """The results as JUnit's XML: a failure is rows that differ, an error a test that could not be run."""
+    """Return the results as JUnit's XML: a failure is differing rows, an error a test that could not be run."""
     errors = sum(result.error is not None for result in results)
     failures = sum(not result.ok for result in results) - errors
     counts = {"tests": len(results), "failures": failures, "errors": errors, "time": f"{seconds:.3f}"}

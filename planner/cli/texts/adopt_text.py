@@ -10,7 +10,7 @@ from mergeplan.planner.wording import count_noun
 
 
 def survey_text(view: AdoptionView) -> Iterator[str]:
-    """A project looked over: what opens, what is refused, and which tables could be taken over."""
+    """Yield lines about a project: which models open, which are refused, and which tables could be adopted."""
     yield f"{count_noun(view.opened or 0, 'model')} can be opened."
     for file in view.refused or ():
         yield f"  {file.path}:{file.line}: {file.message}"
@@ -26,7 +26,7 @@ def survey_text(view: AdoptionView) -> Iterator[str]:
 
 
 def adoption_text(view: AdoptionView) -> Iterator[str]:
-    """Declared tables as they were checked, and what adopting them does."""
+    """Yield lines about declared tables: the results of their checks, and what adopting them does."""
     for table in view.tables:
         yield from _table(table)
     for name in view.replaced:

@@ -9,7 +9,7 @@ from mergeplan.planner.wording import count_noun, duration_text
 
 
 def closing_text(outcome: Outcome, computed_names: Collection[str], seconds: float) -> str:
-    """`Computed 3 models in 4 batches: 21 rows, 11 s.`, and how many models failed or were not computed."""
+    """Return a text such as `Computed 3 models in 4 batches: 21 rows, 11 s.`, with failed and missing models."""
     filled, took = outcome.filled, duration_text(seconds)
     missed = [f"{count_noun(len(failures), 'model')} failed"] if (failures := filled.failures) else []
     missed += [f"{count_noun(len(filled.skipped), 'model')} not computed"] if filled.skipped else []

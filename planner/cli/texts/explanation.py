@@ -17,7 +17,7 @@ from mergeplan.planner.snapshot.snapshot import Snapshot
 
 
 def explanation(plan: Plan) -> Group:
-    """The decision about each model, then what applying the plan would do in its three stages."""
+    """Return the decision about each model, then what applying the plan would do in its three stages."""
     return Group(*([_decisions(plan)] if plan.changes else []), _steps(plan))
 
 
@@ -32,7 +32,7 @@ def _decisions(plan: Plan) -> Tree:
 
 
 def _because(plan: Plan, change: Change) -> Iterator[str]:
-    """Why, which columns, whose table, and what is not decided yet."""
+    """Yield the reason, the columns, the table, and what is not decided yet."""
     yield change.reason
     if columns := _column_changes_text(change.columns):
         yield f"Columns: {columns}"
@@ -47,7 +47,7 @@ def _because(plan: Plan, change: Change) -> Iterator[str]:
 
 
 def _column_changes_text(columns: Columns) -> str:
-    """`adds a, alters b`, or that every row counts as changed."""
+    """Return a text such as `adds a, alters b`, or that every row counts as changed."""
     if columns.every:
         return "all, because rows change"
     verbs = (("adds", columns.added), ("alters", columns.altered), ("removes", columns.removed))
@@ -79,7 +79,7 @@ def _table(change: Change) -> str:
 
 
 def _waiting(questions: list[Comparison]) -> str:
-    """What may still spare a model its computation."""
+    """Return the condition under which a model need not be computed."""
     models = " and ".join(question.model for question in questions)
     looked_at = [f"in {', '.join(question.columns)}" if question.columns else "in number" for question in questions]
     if len(questions) == 1:

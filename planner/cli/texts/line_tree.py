@@ -1,4 +1,4 @@
-"""A tree whose labels are mostly lines: drawn as Rich draws it, which asks of each label anew how it is to be wrapped.
+"""A tree whose labels are mostly lines, drawn like Rich's, which computes the wrapping of each label again.
 
 A plan names every model downstream, and a line that fits is written as it is.
 """
@@ -16,14 +16,13 @@ GAP, LINE, FORK, END = Tree.TREE_GUIDES[0]
 
 
 class LineTree:
-    """A label, and those below it."""
+    """A label and the labels below it."""
 
     def __init__(self, label: Text) -> None:
         self.label = label
         self.children: list[LineTree] = []
 
     def add(self, label: Text) -> LineTree:
-        """One more label below this one."""
         child = LineTree(label)
         self.children.append(child)
         return child
@@ -43,7 +42,7 @@ class LineTree:
                 before = below
 
     def _lines(self) -> Iterator[tuple[str, str, Text]]:
-        """The guides before each label, those before what it wraps to, and the label."""
+        """Yield the guides before each label, those before its wrapped lines, and the label."""
         waiting = [("", "", self)]  # a tree may be deeper than a stack
         while waiting:
             before, below, tree = waiting.pop()

@@ -1,4 +1,4 @@
-"""A plan as a person reads it on the terminal: trees, coloured diffs, the days that will be computed."""
+"""A plan for a person on the terminal: trees, coloured diffs, the days that will be computed."""
 
 from __future__ import annotations
 
@@ -38,14 +38,13 @@ NARROW = 12  # columns that a name gets at least
 
 
 def due_text(plan: Plan, estimates: Mapping[str, Estimate]) -> RenderableType:
-    """What a run would compute."""
     if plan.is_empty:
         return Text(f"Nothing is due in `{plan.environment}`.", style="bold")
     return Group(Text(f"Due in the `{plan.environment}` environment:\n", style="bold"), *_costs(plan, estimates))
 
 
 def plan_text(plan: Plan, estimates: Mapping[str, Estimate], *, diffs: bool = True) -> RenderableType:
-    """The whole plan: what changed, why, what would be computed at what cost, what stands against it."""
+    """Return the whole plan: what changed, why, what would be computed at what cost, and what blocks it."""
     if plan.is_empty:
         warnings = [
             _note(f"Warning: {warning.place or ''} {warning.message}".replace("  ", " ")) for warning in plan.warnings
@@ -81,7 +80,7 @@ def _end_words(plan: Plan, override: Override) -> str:
 
 
 def difference_text(plan: Plan, what: str) -> RenderableType:
-    """How something differs from the plan's environment: its models and their diffs, and nothing of applying it."""
+    """Return the differences from the plan's environment: models and their diffs, without what applying would do."""
     if not plan.changes:
         return Text(f"{what[0].upper()}{what[1:]} matches the `{plan.environment}` environment.", style="bold")
     head = Text(f"Differences of {what} from the `{plan.environment}` environment:\n", style="bold")
@@ -89,7 +88,6 @@ def difference_text(plan: Plan, what: str) -> RenderableType:
 
 
 def _render_unopened(plan: Plan) -> Iterator[RenderableType]:
-    """What of the project is not planned, and why."""
     for file in plan.unopened.refused:
         names = f"{', '.join(file.models)}: " if file.models else ""
         stays = " It stays in prod as it is deployed." if file.stands else ""
@@ -100,13 +98,11 @@ def _render_unopened(plan: Plan) -> Iterator[RenderableType]:
 
 
 def _not_selected(plan: Plan) -> Iterator[RenderableType]:
-    """The changed models that the plan leaves alone, as was asked."""
     if plan.not_selected:
         yield _note(f"Not selected, so not planned: {', '.join(display_name(plan, n) for n in plan.not_selected)}.")
 
 
 def _checks(plan: Plan) -> Iterator[RenderableType]:
-    """What Spark's analyzer says of the models that keep rows."""
     states = [check.state for check in plan.checks.values()]
     agreed = len(states) - states.count(CheckState.UNCHECKED)
     if agreed:
@@ -120,7 +116,6 @@ def _checks(plan: Plan) -> Iterator[RenderableType]:
 
 
 def _exposures(plan: Plan) -> Iterator[RenderableType]:
-    """The uses outside of the project that the changes reach."""
     for hit in plan.exposures:
         about = ", ".join(filter(None, (hit.exposure.type, hit.exposure.owner)))
         names = ", ".join(display_name(plan, name) for name in hit.models)
@@ -135,7 +130,7 @@ def _costs(plan: Plan, estimates: Mapping[str, Estimate]) -> Iterator[Renderable
 
 
 def comparison_text(event: Compared) -> Text:
-    """What a comparison of two tables came to for a reader; of several it must be right about each."""
+    """Return the result of comparing two tables for a reader; the text must hold for each of several comparisons."""
     where = f" in {', '.join(event.columns)}" if event.columns else ""
     if event.spared:
         return Text(
@@ -145,7 +140,7 @@ def comparison_text(event: Compared) -> Text:
 
 
 def savings_text(plan: Plan, estimates: Mapping[str, Estimate]) -> Text | None:
-    """What was not computed because tables were compared, and what that saved."""
+    """Return what was not computed because tables were compared, and what that saved."""
     if not plan.spared:
         return None
     names = ", ".join(display_name(plan, name) for name in sorted(plan.spared))
@@ -154,7 +149,7 @@ def savings_text(plan: Plan, estimates: Mapping[str, Estimate]) -> Text | None:
 
 
 def batch_text(event: BatchDone, plan: Plan | None, most: int, columns: int) -> Text:
-    """A batch that is done, in columns; `most` is the greatest number of batches that a model has.
+    """Return a finished batch in columns; `most` is the greatest number of batches that a model has.
 
     A line that is longer than the `columns` of the terminal loses spaces first, and then the beginning of the name.
     """
@@ -177,7 +172,6 @@ def batch_text(event: BatchDone, plan: Plan | None, most: int, columns: int) -> 
 
 
 def leftover_batch_text(event: BatchAwaited | BatchRepeated, plan: Plan | None) -> Text:
-    """What becomes of a batch that an earlier run began on Spark."""
     snapshot = plan.new.snapshots.get(event.model) if plan else None
     which = f"the batch of {event.interval}" if snapshot and snapshot.kind.is_incremental else "the batch"
     name = display_name(plan, event.model) if plan else event.model
@@ -205,7 +199,7 @@ def _models(plan: Plan) -> LineTree:
 
 
 def _decisions(plan: Plan, *, diffs: bool) -> Iterator[RenderableType]:
-    """Each edited model: its diff, its category and why, and what that does to those that read it."""
+    """Yield each edited model: its diff, its category with the reason, and the effect on its readers."""
     indirect = [change for change in plan.changes if change.change is ChangeKind.INDIRECT]
     readers: dict[str, list[str]] = {}
     for name, parents in plan.parents.items():
@@ -241,7 +235,6 @@ def _children(plan: Plan, branch: LineTree, children: Iterable[Change]) -> None:
 
 
 def _descendants(readers: Mapping[str, list[str]], ancestor: str) -> set[str]:
-    """All that reads a model, directly or through others."""
     below: set[str] = set()
     waiting = list(readers.get(ancestor, ()))
     while waiting:
@@ -267,7 +260,6 @@ def _diff(diff: str) -> Iterator[Text]:
 
 
 def _existing_tables_tree(plan: Plan) -> Iterator[LineTree]:
-    """The changed models whose new tables somebody has computed already."""
     there = sorted((change for change in plan.changes if stands_already(change)), key=lambda change: change.name)
     if not there:
         return
@@ -278,7 +270,7 @@ def _existing_tables_tree(plan: Plan) -> Iterator[LineTree]:
 
 
 def stands_already(change: Change) -> bool:
-    """True when a change's new table is there, with all its rows, because an environment shows it."""
+    """Return True if a change's new table exists, with all its rows, because an environment shows it."""
     is_new = change.recomputed or (change.change is ChangeKind.ADDED and change.kind.is_stored)
     return is_new and change.shares is not None and not change.missing
 
@@ -293,7 +285,7 @@ def _backfills(plan: Plan, estimates: Mapping[str, Estimate]) -> LineTree:
 
 
 def _unless(plan: Plan, change: Change) -> str:
-    """What would make the computation needless."""
+    """Return the condition under which the computation is skipped, or ''."""
     models = [comparison.model for comparison in plan.comparisons if comparison.reader == change.name]
     if not models:
         return ""

@@ -1,4 +1,4 @@
-"""What takes seconds before there is anything to show, in a line on standard error as it begins."""
+"""Lines on standard error about work that takes seconds before there is a result to show."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from mergeplan.planner.wording import count_noun
 
 
 def show_progress(event: Event) -> None:
-    """A line for what begins, or has begun; also where the output is piped."""
     match event:
         case SparkStarting(again=True):
             click.echo("The warm Spark lacks a table format: it starts again when no other run uses it...", err=True)

@@ -1,4 +1,4 @@
-"""What a restatement leaves out and whom it touches, in words."""
+"""Texts about a restatement: what it leaves out and which environments it affects."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mergeplan.planner.wording import join_names
 
 
 def restatement_lines(plan: Plan) -> Iterator[Text]:
-    """Each model that is left out and why; each other environment that feels the restatement, and how."""
+    """Yield each model that is left out and why, and each other environment that is affected, and how."""
     if plan.restatement is None:
         return
     for exclusion in plan.restatement.left_out:
@@ -24,7 +24,6 @@ def restatement_lines(plan: Plan) -> Iterator[Text]:
 
 
 def restatement_effect_text(effect: Touched | EnvironmentTouched) -> str:
-    """What another environment feels of a restatement, in a sentence."""
     effects = []
     if effect.shared:
         effects.append(f"shows the same table of {join_names(effect.shared)}")

@@ -1,4 +1,4 @@
-"""What a rollback would do, in words."""
+"""Texts about what a rollback would do."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mergeplan.planner.wording import count_noun
 
 
 def rollback_text(plan: RollbackPlan) -> str:
-    """The revision, the views that would move, the tables that lack time, and what is taken back."""
+    """Return the revision, the views that would move, the tables that lack time, and what is taken back."""
     name, until = plan.old.name, f"{plan.until:%Y-%m-%d %H:%M:%S} UTC"
     lines = [
         f"`{name}` is at revision {plan.old.revision} and would show revision {plan.target.revision} again, "
@@ -31,7 +31,7 @@ def rollback_text(plan: RollbackPlan) -> str:
 
 
 def behind_text(environment: str, behind: Behind) -> str:
-    """What a table lacks, and what of it a run computes."""
+    """Return what a table lacks, and which part of it a run computes."""
     run = f"`mergeplan run {environment}`"
     if not behind.shown.kind.is_incremental:
         then = f"{run} computes it again" if behind.due else "no run is due"
@@ -50,7 +50,7 @@ def behind_text(environment: str, behind: Behind) -> str:
 
 def _as_of(behind: Behind) -> Iterator[str]:
     if not behind.held:
-        # not that it is empty: a restatement takes away what tables of earlier revisions count as loaded, and no row
+        # not empty: a restatement removes the loaded time of earlier revisions' tables, but no rows
         yield "has no rows that are up to date"
     elif behind.lacks:
         before, later = (timeline[-1].end - timedelta(seconds=1) for timeline in (behind.held, behind.lacks))

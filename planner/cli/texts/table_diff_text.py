@@ -1,4 +1,4 @@
-"""How two tables differ, for a person."""
+"""Differences between two tables, for a person."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from mergeplan.planner.session.notebook.listing import cell_text
 
 
 def show_diff(console: Console, diff: TableDiff) -> None:
-    """Schema, rows, columns, and the samples that were asked for."""
     first, second = diff.names
     of = f" for {diff.model}" if diff.model else ""
     console.print(Text(f"{first} and {second}{of}", style="bold"))
@@ -80,7 +79,7 @@ def _remarks(diff: TableDiff) -> list[str]:
 
 
 def _sample(title: str, rows: Rows, diff: TableDiff) -> Table:
-    """Rows as a table; of changed rows a column that differs in none of them is left out."""
+    """Return rows as a table; of changed rows, columns that are equal in all of them are left out."""
     names = [name.replace("s__", f"{diff.names[0]}: ", 1).replace("t__", f"{diff.names[1]}: ", 1)
              if title == "Rows that differ" and name not in diff.key else name for name in rows.columns]  # fmt: skip
     kept = [n for n, name in enumerate(rows.columns) if name in diff.key or not _alike(rows, n, diff)]
@@ -91,13 +90,13 @@ def _sample(title: str, rows: Rows, diff: TableDiff) -> Table:
 
 
 def _alike(rows: Rows, index: int, diff: TableDiff) -> bool:
-    """Whether a column of the changed rows is beside its twin, equal in every row."""
+    """Return True if a column of the changed rows equals its column of the other table in every row."""
     twin = index + (1 if rows.columns[index].startswith("s__") else -1)
     paired = rows is diff.samples.changed
     return paired and all(row[index] == row[twin] for row in rows.rows)
 
 
 def _percent(part: int, whole: int) -> str:
-    """With one decimal, and 100.0 only when it is all."""
+    """Return a percentage with one decimal, and 100.0 only if it is all."""
     share = 100 * part / whole if whole else 100.0
     return f"{min(share, 99.9) if part < whole else share:.1f}"

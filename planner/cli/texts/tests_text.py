@@ -1,4 +1,4 @@
-"""Unit tests for a person: how many passed, and of each that did not, what was expected beside what came."""
+"""Unit tests for a person: how many passed, and for each failed one the expected beside the actual rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST = 10  # rows of an output that are shown; all with -v
 
 
 def show_tests(console: Console, results: Sequence[TestResult], seconds: float, *, verbose: bool) -> None:
-    """The summary, and each failed test; with `verbose` each test's name and every differing row."""
+    """Print the summary, and each failed test; with `verbose` each test's name and every differing row."""
     failed = [result for result in results if not result.ok]
     for result in results if verbose else ():
         mark, style = ("ok", "green") if result.ok else ("FAIL", "red")
@@ -62,7 +62,7 @@ def _show_output(console: Console, output: OutputResult, most: int | None) -> No
 
 
 def _table(differences: Sequence[RowDifference]) -> Table:
-    """A line for what is expected and a line for what came; of two that nearly match, the cells that differ marked."""
+    """Return a table with a line for each expected and each actual row; differing cells of similar rows are marked."""
     table = Table("", *map(escape, differences[0].columns))
     for difference in differences:
         if difference.expected is not None:

@@ -1,4 +1,4 @@
-"""What a crash left half promoted, in sentences."""
+"""Sentences about promotions that a crash interrupted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from mergeplan.planner.session.events import Event, StateUnknown
 
 
 def pending_text(event: PromotionPending) -> str:
-    """The sentence for an unfinished promotion that is only looked at."""
     what = f"The promotion of `{event.environment}` to revision {event.revision}"
     if event.holder:
         return f"{what} is under way, by {event.holder}: its views may be of two revisions until it ends."
@@ -19,7 +18,7 @@ def pending_text(event: PromotionPending) -> str:
 
 
 def recovery_text(event: PromotionRecovered) -> str:
-    """The sentence for a promotion that was taken up again; '' when another event tells it."""
+    """Return the sentence for a resumed promotion; '' if another event reports it."""
     if event.ended is Recovery.FINISHED:
         moved = f"{len(event.views)} view{'' if len(event.views) == 1 else 's'}"
         return f"The interrupted promotion of `{event.environment}` to revision {event.revision} is finished: {moved}."
@@ -27,7 +26,7 @@ def recovery_text(event: PromotionRecovered) -> str:
 
 
 def print_to_stderr(event: Event) -> None:
-    """For verbs whose standard output is an answer and nothing else."""
+    """Print an event to standard error, for verbs whose standard output is an answer and nothing else."""
     if isinstance(event, PromotionPending):
         click.echo(f"Warning: {pending_text(event)}", err=True)
     elif isinstance(event, PromotionRecovered) and (text := recovery_text(event)):

@@ -42,8 +42,10 @@ from mergeplan.planner.session.workspace import Workspace
 @output_option
 @workspace
 def adopt(root: Path, gateway: str | None, output: str, **option_values: Any) -> int:
-    """Take tables over that are there already, as the first versions of models in prod. Nothing is computed, and no
-    table of yours is written or dropped. Without --table and --file the project is looked over.
+    """Take over tables that are there already, as the first versions of models in prod.
+
+    Nothing is computed, and no table of yours is written or dropped. Without --table and --file the project is looked
+    over.
 
     \b
     mergeplan adopt                             what opens, and which tables fit
@@ -72,7 +74,7 @@ def adopt(root: Path, gateway: str | None, output: str, **option_values: Any) ->
 
 
 def _collect_declarations(option_values: Mapping[str, Any]) -> tuple[Declared, ...] | None:
-    """The tables that options and a file name; None when neither was given."""
+    """Return the tables that options and a file name; None if neither was given."""
     start, end = option_values["start"], option_values["end"]
     named = tuple(parse_declaration(text, start, end, copy=option_values["copy"]) for text in option_values["tables"])
     if option_values["file"] is not None:
@@ -99,7 +101,7 @@ def _print_survey(work: Workspace, out: Output, schema: str, target: Path | None
 
 
 def _print_adoption(out: Output, preparation: Adopting) -> int | None:
-    """Show what was checked; the exit code when a table does not fit, None when all do."""
+    """Print the results of the checks; return the exit code if a table does not fit, None if all do."""
     view = adoption_view(preparation)
     if isinstance(out, Terminal):
         for line in adoption_text(view):
@@ -114,7 +116,7 @@ def _print_adoption(out: Output, preparation: Adopting) -> int | None:
 
 
 def _confirm_adoption(out: Output) -> bool:
-    """Ask the person; a program that did not say so at once has not agreed."""
+    """Ask the person; a program that did not confirm in its call has not agreed."""
     if isinstance(out, JsonLines):
         return False
     try:

@@ -1,4 +1,4 @@
-"""Apply a plan in the terminal and print how it ended; imported only when a plan is applied."""
+"""Applying a plan in the terminal and printing its result; imported only when a plan is applied."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def apply(plan_id: str, root: Path, gateway: str | None, output: str, note: str)
 
 
 def carry_on(work: Workspace, out: Output, new_plan: Plan, handling: Handling) -> int:
-    """What follows a plan that is empty, or blocked: the run, the comparisons, or the answer to a program."""
+    """Handle a plan that is empty or blocked: run what is due, compare, or answer a program."""
     if not new_plan.blockers and handling.then_run:
         return report_outcome(out, _run(work, out, new_plan))
     compared = {} if new_plan.blockers else _comparison_results(work, out, new_plan, handling)
@@ -65,9 +65,9 @@ def carry_on(work: Workspace, out: Output, new_plan: Plan, handling: Handling) -
 
 
 def _comparison_results(work: Workspace, out: Output, new_plan: Plan, handling: Handling) -> Mapping[str, object]:
-    """What a plan did to rows and to physical plans, as keys of the result; only what was asked for."""
+    """Return the requested comparisons of rows and of physical plans, as keys of the result."""
     if isinstance(out, Terminal):
-        out.finish()  # what follows stands below the last stage
+        out.finish()  # the comparisons follow the last stage
     rows = diff_plan_data(work, out, new_plan, handling.data_diff)
     plans = physical_of_plan(work, out, new_plan, handling.physical_plan)
     shown = {"data_diff": None if rows is None else tuple(rows), "physical_plan": plans}
@@ -75,7 +75,7 @@ def _comparison_results(work: Workspace, out: Output, new_plan: Plan, handling: 
 
 
 def carry_out(work: Workspace, out: Output, new_plan: Plan, options: PlanOptions, handling: Handling) -> int:
-    """Apply the plan, run what is due and compare what changed if that is wanted, and report how it ended."""
+    """Apply the plan, on request run what is due and compare what changed, and report the result."""
     started = time.monotonic()
     outcome = apply_plan(work, new_plan, options, handling.note)
     final = outcome.plan or new_plan
@@ -90,12 +90,10 @@ def carry_out(work: Workspace, out: Output, new_plan: Plan, options: PlanOptions
 
 
 def _run(work: Workspace, out: Output, new_plan: Plan) -> Outcome:
-    """What `plan --run` does when the plan is carried out."""
     if isinstance(out, Terminal):
         out.finish()
     return run_after_plan(work, new_plan.environment).outcome or Outcome((), Filled(), None)
 
 
 def _earlier_promotion_row(promotion: Promoted | None) -> PromotionRow | None:
-    """What an earlier call promoted under the same note; None when nothing."""
     return None if promotion is None else PromotionRow(views=view_counts(promotion), revision=promotion.revision)

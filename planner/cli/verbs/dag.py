@@ -72,7 +72,7 @@ def dag(
 
 
 def dag_text(models: Mapping[str, Model], parents: Mapping[str, Sequence[str]]) -> str:
-    """A line for each model, parents first."""
+    """Return a line for each model, parents first."""
     reads = {name: f"  <- {', '.join(parents[name])}" if parents[name] else "" for name in models}
     return "\n".join(f"{name} ({_kind_of(model)}){reads[name]}" for name, model in models.items())
 
@@ -82,7 +82,6 @@ def _kind_of(model: Model) -> str:
 
 
 def dag_json(models: Mapping[str, Model], parents: Mapping[str, Sequence[str]]) -> str:
-    """The graph as one JSON object (docs/reference/json.md)."""
     from mergeplan.planner.contract.result import GraphNode, ResultLine  # which no person reads
     from mergeplan.planner.contract.wire import serialize_line
 
@@ -92,7 +91,7 @@ def dag_json(models: Mapping[str, Model], parents: Mapping[str, Sequence[str]]) 
 
 
 def dag_mermaid(models: Mapping[str, Model], parents: Mapping[str, Sequence[str]]) -> str:
-    """The graph as Mermaid draws it; what comes from outside stands in a cylinder."""
+    """Return the graph as Mermaid's text; a model without a query is a cylinder."""
     ids = {name: f"m{number}" for number, name in enumerate(models)}
     lines = ["graph LR"]
     for name, model in models.items():
@@ -103,7 +102,7 @@ def dag_mermaid(models: Mapping[str, Model], parents: Mapping[str, Sequence[str]
 
 
 def dag_html(models: Mapping[str, Model], parents: Mapping[str, Sequence[str]]) -> str:
-    """The graph as a page that needs nothing else: each model right of all that it reads."""
+    """Return the graph as a self-contained page: each model right of all that it reads."""
     width = {name: max(LETTER * len(name), SMALL * len(model.kind)) + 24 for name, model in models.items()}
     places = _places(parents, width)
     paths, boxes = [], []
@@ -128,7 +127,7 @@ def dag_html(models: Mapping[str, Model], parents: Mapping[str, Sequence[str]]) 
 
 
 def _places(parents: Mapping[str, Sequence[str]], width: Mapping[str, int]) -> dict[str, tuple[int, int]]:
-    """Where each box's corner is: in columns by how far it is from the start, beside what it reads."""
+    """Return the corner of each box: in columns by the distance from the start, beside its parents."""
     depth: dict[str, int] = {}
     for name in parents:
         depth[name] = max((depth[parent] + 1 for parent in parents[name]), default=0)
@@ -143,5 +142,4 @@ def _places(parents: Mapping[str, Sequence[str]], width: Mapping[str, int]) -> d
 
 
 def quote_mermaid(text: str) -> str:
-    """Text in quotes as Mermaid reads it."""
     return re.sub(r'["#&<>\x00-\x1f]', lambda match: f"#{ord(match[0])};", text)

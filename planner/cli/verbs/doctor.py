@@ -15,7 +15,7 @@ MARKS = {True: "ok", False: "wrong", None: "-"}
 
 
 def doctor_command(more: Callable[[], Iterable[Finding]] = tuple) -> click.Command:
-    """The verb, with further findings at its end."""
+    """Return the verb, with further findings at its end."""
 
     @click.command("doctor")
     @click.option("--skip-connection", is_flag=True, help="Do not start Spark, and do not ask the state database.")
@@ -41,7 +41,7 @@ def doctor_command(more: Callable[[], Iterable[Finding]] = tuple) -> click.Comma
 
 
 def _say(finding: Finding) -> bool:
-    """Print it; True when it is wrong."""
+    """Print the finding; return True if it is wrong."""
     click.echo(f"{finding.what:<10} {MARKS[finding.ok]:<6} {finding.text}")
     return finding.ok is False
 

@@ -60,7 +60,6 @@ def history(environment: str, root: Path, gateway: str | None, output: str) -> i
 
 
 def _list(environment: str | None, root: Path, gateway: str | None, out: Output) -> int:
-    """The environments, or the revisions of one."""
     with open_workspace(root, gateway, on_event=showing(out), only_looks=True) as work:
         if environment is None:
             shown = tuple(environment_row(listed_environment) for listed_environment in work.store.environments.all())
@@ -145,8 +144,10 @@ def janitor(
     gateway: str | None,
     output: str,
 ) -> int:
-    """Drop the environments that have expired, and the tables that no environment, no recent history and no open plan
-    refers to; then versions of the rows of tables that were replaced long ago, if `table_history_ttl` is set.
+    """Drop the environments that have expired, and the tables that nothing refers to.
+
+    A table stays while an environment, recent history or an open plan refers to it. Then versions of the rows of
+    tables that were replaced long ago are dropped, if `table_history_ttl` is set.
 
     \b
     mergeplan janitor
@@ -210,7 +211,7 @@ def _say_old_versions(out: Terminal, sweep_result: Swept) -> None:
 
 
 def _render_table(rows: list[dict[str, object]]) -> str:
-    """Rows under their titles; a moment to the second."""
+    """Return rows under their titles; a moment is cut to the second."""
     cells = [[title.replace("_", " ") for title in rows[0]]]
     for row in rows:
         cells.append([_cell(key, value) for key, value in row.items()])
@@ -225,7 +226,7 @@ def _cell(title: str, value: object) -> str:
 
 
 def _print_rollback_plan(out: Output, plan: RollbackPlan) -> int:
-    """What a rollback would do; the exit code says whether it can be done."""
+    """Print what a rollback would do; return 0 if it can be done, else the refusal's exit code."""
     refusal = plan.refusal
     if isinstance(out, JsonLines):
         if refusal:
@@ -242,7 +243,6 @@ def _print_rollback_plan(out: Output, plan: RollbackPlan) -> int:
 
 
 def _print_rollback(out: Output, name: str, rollback_result: RolledBack) -> None:
-    """What a rollback did, and what its tables lack."""
     what = (
         f"The interrupted rollback of `{name}` is finished"
         if rollback_result.finished

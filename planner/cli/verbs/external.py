@@ -1,4 +1,4 @@
-"""create-external-models: the tables that are read and defined nowhere, written down as Spark's catalog knows them."""
+"""create-external-models: the tables that are read but not defined, written down as Spark's catalog has them."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def create_external_models(
 
 
 def _load_dbt_tables(manifest: Path) -> Mapping[str, DbtTable]:
-    """The tables of a dbt project, with the types of a catalog.json beside its manifest."""
+    """Return the tables of a dbt project, with the types of a catalog.json beside its manifest."""
     catalog = manifest.with_name("catalog.json")
     text = catalog.read_text(encoding="utf-8") if catalog.is_file() else None
     return dbt_tables(manifest.name, manifest.read_text(encoding="utf-8"), text)
@@ -73,7 +73,7 @@ def _load_dbt_tables(manifest: Path) -> Mapping[str, DbtTable]:
 def _look_up_columns(
     work: Workspace, built_tables: Mapping[str, DbtTable]
 ) -> tuple[Mapping[str, Sequence[Column]], list[str]]:
-    """The columns of each table that dbt or the catalog knows, and the tables that neither does."""
+    """Return the columns of each table that dbt or the catalog knows, and the tables that neither does."""
     columns_by_table: dict[str, Sequence[Column]] = {}
     missing = []
     for name in sorted(work.external_tables):
@@ -99,7 +99,6 @@ def _unknown(work: Workspace, name: str) -> ProjectError:
 
 
 def _dbt_properties(table: DbtTable) -> dict[str, object]:
-    """What dbt says of a table besides its columns."""
     said: dict[str, object] = {"description": table.description, "tags": list(table.tags), "dialect": table.dialect}
     if not table.columns:
         said.pop("dialect")  # the types are those of Spark's catalog
@@ -112,7 +111,7 @@ def _add(
     built_tables: Mapping[str, DbtTable],
     gateway: str | None,
 ) -> None:
-    """Put the tables below what the file says, in one step."""
+    """Append the tables to the file, in one step."""
     before = file.read_text(encoding="utf-8").rstrip("\n") if file.is_file() else ""
     items = []
     for name, columns in sorted(columns_by_table.items()):

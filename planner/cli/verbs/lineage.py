@@ -79,7 +79,7 @@ def _print_tree(console: Console, lineage_found: Lineage, models: Mapping[str, M
 
 
 def lineage_tree(lineage_found: Lineage, models: Mapping[str, Model]) -> LineTree:
-    """The lineage as a tree; what goes many ways is written in full where it comes first."""
+    """Return the lineage as a tree; a node that occurs several times is expanded only the first time."""
     words = DOWN if lineage_found.downstream else UP
     near = "source" if lineage_found.downstream else "target"
     edges: dict[Node, list[tuple[str, Node]]] = {}
@@ -112,7 +112,6 @@ def lineage_tree(lineage_found: Lineage, models: Mapping[str, Model]) -> LineTre
 
 
 def lineage_json(lineage_found: Lineage, models: Mapping[str, Model]) -> str:
-    """The lineage as one JSON object (docs/reference/json.md)."""
     from mergeplan.planner.contract.from_tables import lineage_result  # which no person reads
     from mergeplan.planner.contract.wire import serialize_line
 
@@ -126,7 +125,10 @@ def _lineage_page(lineage_found: Lineage, models: Mapping[str, Model]) -> str:
 
 
 def lineage_mermaid(lineage_found: Lineage) -> str:
-    """The lineage as a flowchart: a frame for each model; dotted arrows decide rows, thick ones are not followed."""
+    """Return the lineage as a flowchart with a frame for each model.
+
+    Dotted arrows decide rows, and thick ones are not followed.
+    """
     ids = {node: f"n{number}" for number, node in enumerate(lineage_found.nodes)}
     lines = ["flowchart LR"]
     for number, model in enumerate(dict.fromkeys(node.model for node in ids)):

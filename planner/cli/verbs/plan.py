@@ -127,7 +127,7 @@ def plan(environment: str | None, root: Path, gateway: str | None, output: str, 
         root, gateway, "backfill", asked.execution_time, on_event=showing(out), only_looks=looks
     ) as work:
         asked = check_options(work, asked)
-        if isinstance(out, Terminal):  # a program says itself what it wants
+        if isinstance(out, Terminal):  # a program gives its own options
             handling = _as_configured(work, handling)
             out.diffs = not handling.no_diff
         planned = _add_drift(work, prepare_plan(work, asked), asked)
@@ -153,7 +153,7 @@ def plan(environment: str | None, root: Path, gateway: str | None, output: str, 
 
 
 def _as_configured(work: Workspace, handling: Handling) -> Handling:
-    """What config.yaml says of plans, where no option says otherwise."""
+    """Return the handling with config.yaml's settings of plans, unless an option says otherwise."""
     config = work.project.config.plan
     return replace(
         handling,
@@ -172,7 +172,7 @@ def _explain_plan(work: Workspace, out: Output, new_plan: Plan) -> int:
 
 
 def _nothing_to_apply(work: Workspace, out: Output, new_plan: Plan, options: PlanOptions, handling: Handling) -> int:
-    """A plan that is empty, or blocked; of one that is empty, the categories are kept."""
+    """Handle a plan that is empty or blocked; the categories of an empty one are saved."""
     if not new_plan.blockers and handling.auto_apply:
         keep_categories(work, new_plan, options)
         renew(work, new_plan)
@@ -184,7 +184,7 @@ def _nothing_to_apply(work: Workspace, out: Output, new_plan: Plan, options: Pla
 
 
 def _add_drift(work: Workspace, new_plan: Plan, options: PlanOptions) -> Plan:
-    """The plan with what is not as the state says, where Spark is at hand or is to be asked."""
+    """Return the plan with warnings about drift, if Spark is running or must be started for `--refresh`."""
     if not (options.refresh or work.has_engine or work.is_warm):
         return new_plan
     from mergeplan.planner.session.use_cases.drift import add_drift_warnings

@@ -1,4 +1,4 @@
-"""run: what has come due since, computed."""
+"""run: computes what has become due."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def schedule(environment: str, path: Path | None, root: Path, gateway: str | Non
 
 
 def _replace_file(path: Path, text: str) -> None:
-    """Write a file that others read at any time: they find the text before or the whole new one."""
+    """Write a file that others read at any time: they find the old text or the whole new one."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         draft.write_text(text, encoding="utf-8")

@@ -25,7 +25,7 @@ DOCUMENTS: dict[str, Callable[[], dict[str, Any]]] = {
 
 
 def schema_command(config: Callable[[], dict[str, Any]]) -> click.Command:
-    """The verb; who knows more of config.yaml than the planner gives its own schema of it."""
+    """Return the verb; a caller that knows more of config.yaml than the planner passes its own schema of it."""
 
     schemas = {**DOCUMENTS, "config": config}
 

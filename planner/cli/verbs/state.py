@@ -1,4 +1,4 @@
-"""state export, state import: all that mergeplan remembers of a project, as one file."""
+"""state export, state import: the whole state of a project as one file."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from mergeplan.planner.wording import count_noun, join_names
 
 
 def print_unused_columns(work: Workspace, target: str | None, output: str, path: Path | None) -> int:
-    """Print or write the report; RequestError for a form that it does not have."""
+    """Print or write the report; raise RequestError for a form that it does not have."""
     if output not in ("text", "json"):
         raise RequestError(f"`--unused-columns` is not drawn as `{output}`.", hint="Use `-o text` or `-o json`.")
     columns = list_unused_columns(work)

@@ -1,4 +1,4 @@
-"""info, clean: whether everything answers, and taking away what is only kept for speed or for looking up."""
+"""info, clean: a check whether Spark and the state answer, and removal of caches and logs."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def clean(root: Path, gateway: str | None) -> int:
 
 
 def _ask(work: Workspace, facts: dict[str, object]) -> bool:
-    """Ask Spark and the state database; False when one of them does not answer."""
+    """Ask Spark and the state database; return False if one of them does not answer."""
     reached = True
     try:
         facts["environments"] = len(work.store.environments.all())

@@ -17,18 +17,18 @@ from mergeplan.planner.naming import quote_column
 
 
 class CommittedTables(ABC):
-    """Rows put in place of others; a subclass says how a commit of its format is written, and marked as ours."""
+    """The verbs that replace rows; a subclass defines how a commit of its format is written and marked as ours."""
 
     def __init__(self, sessions: Sessions, *, comments: bool) -> None:
         self._sessions, self._comments = sessions, comments
         self._run = sessions.run
 
     def replace_all(self, table: Table, frame: Frame, *, is_fresh: bool = False) -> Written:
-        """Put the rows in place of all, in one commit."""
+        """Replace all rows in one commit."""
         return self._replace(table, frame, ALL)
 
     def replace_interval(self, table: Table, frame: Frame, interval: Interval) -> Written:
-        """Put the rows in place of exactly the interval's; days without rows end empty."""
+        """Replace exactly the interval's rows; days without rows end empty."""
         by = table.partitioning
         assert by is not None
         values = f"collect_set(cast({quote_column(by.column)} as string))"
@@ -40,8 +40,11 @@ class CommittedTables(ABC):
     def replace_partitions(
         self, table: Table, frame: Frame, *, first: str | None = None, others: bool = False
     ) -> Written:
-        """Put the rows in place of exactly the partitions that they lie in; those that begin with `first`, in which
-        all rows are to lie, or all others, end empty."""
+        """Replace exactly the partitions that the rows belong to.
+
+        With `first`, to which all rows must belong, the other partitions that begin with it end empty. With `others`,
+        all others end empty.
+        """
         if others:
             return self._replace(table, frame, ALL)
         if first is None:
@@ -50,19 +53,21 @@ class CommittedTables(ABC):
         return self._replace(table, frame, f"{quote_column(by.column)} = cast({literal(first)} as {by.type})")
 
     def overwrite(self, table: Table, rows: Callable[[], Frame], batch_id: str) -> Written:
-        """Put rows that are read from the table in place of the partitions that they lie in, or of all, in one commit;
-        repeated, a batch starts from the version before it."""
+        """Replace the partitions of the rows, or all rows, with rows read from the table, in one commit.
+
+        A repeated batch starts from the version before it.
+        """
         self.unmerge(table, batch_id)
         where = None if table.partition_columns else ALL
         return self._replace(table, rows(), where, self._mark(table.name, batch_id))
 
     @abstractmethod
     def unmerge(self, table: Table, batch_id: str) -> None:
-        """Let the table hold what it held before the first batch whose id begins so: see `TableStore.unmerge`."""
+        """Restore the table to before the first batch with this id prefix: see `TableStore.unmerge`."""
 
     @abstractmethod
     def _mark(self, name: str, batch_id: str) -> str:
-        """What the commit of a batch says of itself: which one it is, and after which version of the table it comes."""
+        """Return the mark of a batch's commit: the batch, and the version of the table that it follows."""
 
     def _replace(self, table: Table, frame: Frame, where: str | None, mark: str = "") -> Written:
         frame, observed = self._sessions.current.observe(sort_frame(table, frame), rows="count(1)")
@@ -71,5 +76,7 @@ class CommittedTables(ABC):
 
     @abstractmethod
     def _overwrite(self, table: Table, frame: Frame, where: str | None, mark: str = "") -> None:
-        """One commit in which the rows take the place of those of a condition (Spark SQL), or of the partitions that
-        they lie in; without a mark it says no more than that it is ours."""
+        """Replace the rows of a condition (Spark SQL), or the partitions of the new rows, in one commit.
+
+        Without a mark, the commit only says that it is ours.
+        """

@@ -11,7 +11,7 @@ ALL = "true"
 
 
 def range_condition(partition: PartitionColumn, low: str, high: str) -> str:
-    """The rows of partitions from the first value up to, and without, the second one."""
+    """Return the condition for partitions from `low` up to, but not including, `high`."""
     column = quote_column(partition.column)
     return (
         f"{column} >= cast({literal(low)} as {partition.type}) AND {column} < cast({literal(high)} as {partition.type})"
@@ -19,7 +19,7 @@ def range_condition(partition: PartitionColumn, low: str, high: str) -> str:
 
 
 def within(table: Table, rows: Timeline) -> str:
-    """The rows of these intervals; of a table that is not partitioned by time, all."""
+    """Return the condition for the rows of these intervals; for all rows if the table is not partitioned by time."""
     by = table.partitioning
     if by is None:
         return ALL

@@ -22,8 +22,10 @@ def create_table(
     comments: bool,
     is_listed: bool = True,
 ) -> bool:
-    """Create the schema and the empty table, with its properties; existing ones stay as they are. True when the table
-    was not there. `is_listed` is as in `create_in_schema`."""
+    """Create the schema and the empty table, with its properties; return True if the table was missing.
+
+    Existing ones stay unchanged. `is_listed` is as in `create_in_schema`.
+    """
     sql = f"{quote_name(table.name)} {_definition(table, properties, comments=comments)}"
     try:
         create_in_schema(sessions, table.name, f"CREATE TABLE {sql}", is_listed=is_listed)
@@ -47,12 +49,12 @@ def _definition(table: Table, properties: Iterable[tuple[str, str]], *, comments
 
 
 def partition_names(table: Table) -> list[str]:
-    """The columns that a table is partitioned by."""
+    """Return the names of the columns that a table is partitioned by."""
     return [column.column for column in table.partition_columns]
 
 
 def sort_frame(table: Table, frame: Frame) -> Frame:
-    """A frame's rows in the order in which they are to lie in each file."""
+    """Sort the rows of a frame into the order that they have in each file."""
     if not table.sorted_by:
         return frame
     return frame.sortWithinPartitions(*map(quote_column, (*partition_names(table), *table.sorted_by)))

@@ -1,7 +1,7 @@
 """Delta tables: each verb is one commit of the table's log, so that readers see all of a batch or nothing of it.
 
-A merge tells in its commit which batch it is and at which version the table stood before it. By that a batch which is
-repeated starts from that version, and one that was not recorded is taken back to it.
+The commit of a merge names its batch and the version of the table before it. A repeated batch starts from that version,
+and a batch that was not recorded is rolled back to it.
 """
 
 from __future__ import annotations
@@ -29,19 +29,21 @@ from mergeplan.planner.engine.table_files import TableFiles
 from mergeplan.planner.intervals import Timeline
 from mergeplan.planner.naming import quote_column
 
-OURS = "mergeplan"  # what every commit of ours says of itself, a merge also which one it is
+OURS = "mergeplan"  # in the metadata of each of our commits; a merge adds its batch
 MARK = re.compile(rf"{OURS} batch ([0-9a-f]{{16}}) after version (\d+)")
-METADATA = "spark.databricks.delta.commitInfo.userMetadata"  # what the commit of a statement says of itself
+METADATA = "spark.databricks.delta.commitInfo.userMetadata"  # sets the metadata of a statement's commit
 RECENT = 20  # commits among which the last merge is looked for first
 READER = "delta.minReaderVersion"
 PLAIN = "1"  # a reader that knows files and the columns in them by their names, and nothing more
-OF_FILES = ("compression", "maxrecordsperfile")  # properties of a table that its writers are told
+OF_FILES = ("compression", "maxrecordsperfile")  # properties of a table that its writers get as options
 
 
 @dataclass(frozen=True)
 class LastMerge:
-    """The version at which a table stands, and the batch that was merged last with the version before it; of a table
-    without one the batch is ''."""
+    """The version of a table, and the batch that was merged last with the version before it.
+
+    `batch_id` is '' for a table without such a batch.
+    """
 
     version: int
     batch_id: str = ""
@@ -52,15 +54,15 @@ class Delta(CommittedTables):
     """The verbs of `FormatTables` for Delta."""
 
     def create(self, table: Table) -> bool:
-        """Create the schema and the empty table; existing ones stay as they are. True when the table was not there."""
+        """Create the schema and the empty table unless they exist; return True if the table was missing."""
         is_new = create_table(self._sessions, table, table.options, comments=self._comments)
         if is_new and table.partitioning and self._history(table.name, 1)[0]["version"]:
-            # A drop that was cut off left its files there, and Delta takes them for the table's.
+            # An interrupted drop left its files there, and Delta takes them for the table's.
             self._run(f"DELETE FROM {quote_name(table.name)}")
         return is_new
 
     def take_over(self, table: Table, old: str, rows: Timeline) -> None:
-        """Create the table as a clone without files of its own; where columns went or have another type, as a copy."""
+        """Create the table as a clone without files of its own, or as a copy if columns went or changed type."""
         theirs = self._types(old)
         ours = {column.name: column.type for column in table.columns}
         ours |= {
@@ -87,8 +89,10 @@ class Delta(CommittedTables):
     def merge(
         self, table: Table, merge_rows: Callable[[str], Frame], batch_id: str, native: NativeMerge | None = None
     ) -> Written:
-        """Put the rows of a merge in place of all; a batch that is merged again starts from the version that the table
-        had before it was merged the first time."""
+        """Replace all rows with those of a merge.
+
+        A batch that is merged again starts from the version that the table had before its first merge.
+        """
         last = self._last_merge(table.name)
         before = last.before if last.batch_id[:8] == batch_id[:8] else last.version
         mark = f"{OURS} batch {batch_id} after version {before}"
@@ -104,8 +108,7 @@ class Delta(CommittedTables):
             self._run(f"DROP VIEW IF EXISTS {view}")
 
     def unmerge(self, table: Table, batch_id: str) -> None:
-        """Put the table back to the version before the first batch whose id begins so; nothing when the last one does
-        not."""
+        """Restore the version before the first batch with this id prefix; do nothing if the last batch lacks it."""
         last = self._last_merge(table.name)
         if last.batch_id[:8] == batch_id[:8]:
             self._run(f"RESTORE TABLE {quote_name(table.name)} TO VERSION AS OF {last.before}")
@@ -114,8 +117,10 @@ class Delta(CommittedTables):
         return f"{OURS} batch {batch_id} after version {self._history(name, 1)[0]['version']}"
 
     def expire(self, name: str, keep: timedelta, now: datetime) -> Expiry:
-        """Remove the versions that were replaced longer ago than that with VACUUM, which takes no file that another
-        table brought into a clone. The version before the last merge stays."""
+        """Remove, by VACUUM, the versions that were replaced longer than `keep` ago.
+
+        VACUUM removes no file that a clone has from another table. The version before the last merge stays.
+        """
         properties = {row[0]: row[1] for row in self._run(f"SHOW TBLPROPERTIES {quote_name(name)}").collect()}
         policy = retention(properties, keep)
         if policy is None:
@@ -137,30 +142,31 @@ class Delta(CommittedTables):
         return Expiry(removed=True)
 
     def files(self, name: str, description: Described, where: str) -> TableFiles | None:
-        """The files of its version; of a table that needs a newer reader its log: deletion vectors, column mapping and
-        wider types decide how files are read. None for a cached table."""
+        """Return the files of the current version, or the log of a table that needs a newer reader.
+
+        Deletion vectors, column mapping and wider types decide how files are read. Return None for a cached table.
+        """
         files = input_files(self._sessions, name, where)
         columns = table_columns(self._sessions, name)
-        # Asked last: what needs a newer reader is in the log before a file is read by it.
+        # Read last: what needs a newer reader is in the log before a file is read by it.
         properties = {row[0]: row[1] for row in self._run(f"SHOW TBLPROPERTIES {quote_name(name)}").collect()}
         if properties.get(READER) != PLAIN:
             return TableFiles(("delta", "log"), columns, frozenset({description.details["Location"]}))
         return TableFiles(("delta", *partition_types(description, columns)), columns, files) if files else None
 
     def version(self, name: str, description: Described) -> str:
-        """Its last commit; '' where its log does not have that any more."""
+        """Return the last commit as text; '' if the log no longer has it."""
         asked = "version", "operation", "unix_millis(timestamp)", "to_json(operationParameters)"
         commits = self._run(f"DESCRIBE HISTORY {quote_name(name)} LIMIT 1").selectExpr(*asked).collect()
         location = description.details.get("Location", "")
         return repr((location, *map(tuple, commits))) if commits and location else ""
 
     def drop(self, name: str) -> None:
-        """Drop a table that exists, with its own files: those of a table that it is a clone of are not below it."""
+        """Drop an existing table with its own files; those of a table that it was cloned from are not below it."""
         self._run(f"DROP TABLE IF EXISTS {quote_name(name)}")
 
     def _overwrite(self, table: Table, frame: Frame, where: str | None, mark: str = "") -> None:
-        """One commit in which the rows take the place of those of a condition (Spark SQL), or of the partitions that
-        they lie in."""
+        """Replace the rows of a condition (Spark SQL), or the partitions of the new rows, in one commit."""
         self._sessions.check()
         mode = "dynamic" if where is None else "static"  # the session's own would win over a condition
         options = {key: value for key, value in table.options if key.lower() in OF_FILES}
@@ -178,7 +184,7 @@ class Delta(CommittedTables):
         return _merge_of(history)
 
     def _history(self, name: str, limit: int | None = None) -> list[Any]:
-        """The commits of a table, the newest first."""
+        """Return the commits of a table, newest first."""
         sql = f"DESCRIBE HISTORY {quote_name(name)}{f' LIMIT {limit}' if limit else ''}"
         columns = "version", "operation", "operationParameters", "userMetadata", "unix_millis(timestamp) AS at"
         return self._run(sql).selectExpr(*columns).collect()
@@ -189,15 +195,17 @@ class Delta(CommittedTables):
 
 
 def _merge_of(history: Sequence[Any]) -> LastMerge:
-    """What the commits of a table, the newest first, tell of its last merge."""
+    """Return the last merge that the commits of a table, newest first, record."""
     mark = _telling(history)
     match = MARK.fullmatch(mark["userMetadata"]) if mark else None
     return LastMerge(history[0]["version"], *((match[1], int(match[2])) if match else ()))
 
 
 def _telling(history: Iterable[Any]) -> Any:
-    """Of the commits of a table, the newest first, the one by which it holds what mergeplan put there; None when it is
-    not among them. Others' commits tell nothing: a batch is no less interrupted when somebody deleted a row after it.
+    """Return the commit by which a table holds what mergeplan wrote; None if it is not listed.
+
+    The commits are given newest first. Commits of others do not count: a batch is still interrupted if another process
+    deleted a row after it.
     """
     upto: int | None = None
     for commit in history:

@@ -16,7 +16,7 @@ RETENTION, LOG, OURS = "delta.deletedFileRetentionDuration", "delta.logRetention
 WEEK = timedelta(days=7)  # Delta's default, and the shortest that it calls safe
 LOG_DEFAULT = timedelta(days=30)
 LONGEST = timedelta(days=36_500)
-MARGIN = timedelta(days=1)  # between the clocks of those who write files, those who keep them and ours
+MARGIN = timedelta(days=1)  # between the clocks of writers, of the storage and ours
 HOUR = timedelta(hours=1)
 _UNITS = {"minute": timedelta(minutes=1), "hour": HOUR, "day": timedelta(days=1), "week": WEEK}
 _INTERVAL = re.compile(r"(?:interval\s+)?(\d{1,7})\s+(minute|hour|day|week)s?")
@@ -33,7 +33,7 @@ class Commit:
 
 @dataclass(frozen=True)
 class Retention:
-    """How long a table is to keep what its versions lost, and the properties that it lacks for that."""
+    """The time for which a table keeps what its versions lost, and the properties that it lacks for that."""
 
     keep: timedelta
     lacks: tuple[tuple[str, str], ...] = ()
@@ -44,8 +44,10 @@ class Retention:
 
 
 def retention(properties: Mapping[str, str], keep: timedelta) -> Retention | None:
-    """The longer of `keep` and what the table's properties say, unless we set them; None where they cannot be read, or
-    name less than a week: its log may have forgotten too much."""
+    """Return the longer of `keep` and the table's own retention; `keep` if we set the table's properties.
+
+    Return None if the properties cannot be read or name less than a week: the log may have forgotten too much.
+    """
     own, log = duration(properties.get(RETENTION), WEEK), duration(properties.get(LOG), LOG_DEFAULT)
     if own is None or log is None or own < WEEK:
         return None
@@ -58,7 +60,7 @@ def retention(properties: Mapping[str, str], keep: timedelta) -> Retention | Non
 
 
 def duration(text: str | None, default: timedelta) -> timedelta | None:
-    """`interval 7 days` as a duration, at most a hundred years; None for what is not one."""
+    """Return the duration of a text like `interval 7 days`, at most a hundred years; None for any other text."""
     if text is None:
         return default
     match = _INTERVAL.fullmatch(" ".join(text.lower().split()))
@@ -70,15 +72,17 @@ def _interval(length: timedelta) -> str:
 
 
 def is_pinned(history: Iterable[Commit], needed_version: int | None, now: datetime) -> bool:
-    """True when a version is needed that lost files longer ago than a VACUUM is sure to respect."""
+    """Return True if a needed version lost files longer ago than a VACUUM is sure to respect."""
     return needed_version is not None and any(
         commit.version > needed_version and commit.at <= now - WEEK + MARGIN for commit in history
     )
 
 
 def is_due(history: Iterable[Commit], keep: timedelta, now: datetime) -> bool:
-    """True when a version has been replaced for longer than `keep` and no VACUUM has come since, or when one may have
-    gone by other properties."""
+    """Return True if a version was replaced longer than `keep` ago and no VACUUM has run since.
+
+    A VACUUM that may have run with other properties does not count.
+    """
     history = tuple(history)
     written = [commit for commit in history if not commit.operation.startswith("VACUUM")]
     ended = max((commit.at for commit in history if commit.operation == "VACUUM END"), default=None)

@@ -10,7 +10,7 @@ from mergeplan.planner.engine.table_files import schema_columns
 
 
 def input_files(sessions: Sessions, name: str, where: str) -> frozenset[str]:
-    """The files that Spark would read; none also where it cannot say, as for a table that is cached."""
+    """Return the files that Spark would read; none if Spark cannot tell, as for a cached table."""
     frame = sessions.run(f"SELECT * FROM {quote_name(name)}{f' WHERE {where}' if where else ''}")
     with listing_here(sessions.current.spark):
         return frozenset(frame.inputFiles())
@@ -21,5 +21,5 @@ def table_columns(sessions: Sessions, name: str) -> tuple[tuple[str, str], ...]:
 
 
 def partition_types(description: Described, columns: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
-    """What a table is partitioned by: names and types."""
+    """Return the name and the type of each column that a table is partitioned by."""
     return tuple(f"{name} {dict(columns).get(name)}" for name in description.partitions)

@@ -39,54 +39,60 @@ from mergeplan.planner.intervals import Interval, Timeline
 class FormatTables(Protocol):
     """The verbs of the tables of one format on one Spark.
 
-    Whoever calls them has begun a statement (`Sessions.statement`): Spark's errors are translated there. A frame holds
-    the batch's rows in the table's types, with all columns that the table is partitioned by.
+    The caller has begun a statement (`Sessions.statement`), which translates Spark's errors. A frame holds the batch's
+    rows in the table's types, with all columns that the table is partitioned by.
     """
 
     def create(self, table: Table) -> bool:
-        """Create the schema and the empty table; existing ones stay as they are. True when the table was not there."""
+        """Create the schema and the empty table unless they exist; return True if the table was missing."""
 
     def take_over(self, table: Table, old: str, rows: Timeline) -> None:
-        """Create the table with the rows of another one, partitioned alike: of these intervals, or all of them when it
-        is not partitioned by time. A column that it lacks is NULL."""
+        """Create the table with the rows of another table that is partitioned alike.
+
+        Take the rows of these intervals, or all rows if the table is not partitioned by time. A column that the other
+        table lacks is NULL.
+        """
 
     def replace_all(self, table: Table, frame: Frame, *, is_fresh: bool = False) -> Written:
-        """Put the rows in place of all; `is_fresh` is as in `TableStore.replace`."""
+        """Replace all rows; `is_fresh` is as in `TableStore.replace`."""
 
     def replace_interval(self, table: Table, frame: Frame, interval: Interval) -> Written:
-        """Put the rows (all of the interval) in place of exactly the interval's; days without rows end empty."""
+        """Replace exactly the interval's rows with these rows, all of the interval; days without rows end empty."""
 
     def replace_partitions(
         self, table: Table, frame: Frame, *, first: str | None = None, others: bool = False
     ) -> Written:
-        """Put the rows in place of exactly the partitions that they lie in.
+        """Replace exactly the partitions that the rows belong to.
 
-        Other partitions of which `first` is the first value end empty; with `others` all of them do.
+        Other partitions whose first value is `first` end empty; with `others`, all of them do.
         """
 
     def overwrite(self, table: Table, rows: Callable[[], Frame], batch_id: str) -> Written:
-        """Put rows that are read from the table in place of exactly the partitions that they lie in, or of all: see
-        `TableStore.overwrite`."""
+        """Replace the partitions of the rows, or all, with rows read from the table: see `TableStore.overwrite`."""
 
     def merge(
         self, table: Table, merge_rows: Callable[[str], Frame], batch_id: str, native: NativeMerge | None = None
     ) -> Written:
-        """Put the rows that are merged with those of a table or view (what the table held before the batch) in place
-        of all, or do what comes to the same: see `TableStore.merge`."""
+        """Replace all rows with those of a merge, or do the equivalent: see `TableStore.merge`.
+
+        `merge_rows` takes the name of a table or view with what the table held before the batch.
+        """
 
     def unmerge(self, table: Table, batch_id: str) -> None:
-        """Let the table hold what it held before the first batch whose id begins so: see `TableStore.unmerge`."""
+        """Restore the table to before the first batch with this id prefix: see `TableStore.unmerge`."""
 
     def expire(self, name: str, keep: timedelta, now: datetime) -> Expiry:
-        """Remove the versions of a table that exists which were replaced longer ago than that: see
-        `TableStore.expire`."""
+        """Remove an existing table's versions replaced longer than `keep` ago: see `TableStore.expire`."""
 
     def files(self, name: str, description: Described, where: str) -> TableFiles | None:
-        """The files of a table's rows, or at least those with the rows of a condition (Spark SQL) on what it is
-        partitioned by; None where they are not known. No row is read, and no file is opened."""
+        """Return the files of a table's rows; None if they are not known.
+
+        With a condition (Spark SQL) on the columns that the table is partitioned by, return at least the files of its
+        rows. No row is read, and no file is opened.
+        """
 
     def version(self, name: str, description: Described) -> str:
-        """What tells what the table holds now from whatever else it held or will hold: see `TableStore.version`."""
+        """Return a text that identifies what the table holds now: see `TableStore.version`."""
 
     def drop(self, name: str) -> None:
-        """Drop a table that exists, with its files and without those of a table that it took over."""
+        """Drop an existing table with its files, but without those of a table that it took over."""

@@ -1,8 +1,8 @@
 """Parquet and ORC tables of a Hive catalog: no file is ever overwritten.
 
-A batch is written aside, into a folder of its own, and then the table (or exactly the partitions that it replaces) is
-pointed there. Old files wait for the table to be dropped. The first rows of a table that nobody reads yet go right to
-its own place: were that cut off, the next attempt would write aside, and what it left would be such old files.
+A batch is written aside, into a folder of its own. Then the table, or exactly the partitions that it replaces, is
+pointed there. Old files stay until the table is dropped. The first rows of a table without readers are written directly
+to its own location. If that is interrupted, the next attempt writes aside, and the rest counts as old files.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ class HiveFiles:
         self._run = sessions.run
 
     def create(self, table: Table) -> bool:
-        """Create the schema and the empty table; existing ones stay as they are. True when the table was not there."""
+        """Create the schema and the empty table unless they exist; return True if the table was missing."""
         listed = _is_listed(table) or not table.partition_columns
         return create_table(self._sessions, table, table.options, comments=self._comments, is_listed=listed)
 
     def take_over(self, table: Table, old: str, rows: Timeline) -> None:
-        """Create the table over the files that another one points at, of these intervals or of all."""
+        """Create the table over the files of another table, for these intervals or for all."""
         self.create(table)
         own, theirs = describe(self._sessions, table.name), describe(self._sessions, old)
         if own is None or theirs is None:
@@ -73,13 +73,13 @@ class HiveFiles:
             self._run(f"ALTER TABLE {name} SET LOCATION {literal(HiveLocation(theirs).location)}")
 
     def replace_all(self, table: Table, frame: Frame, *, is_fresh: bool = False) -> Written:
-        """Put the rows in place of all, with the location of the table."""
+        """Replace all rows by changing the location of the table."""
         if is_fresh and not table.partition_columns and (place := self._first_place(table.name)):
             return self._append(table, frame, place)
         return self._replace_all(table, frame, _batch_below(self._find_location(table.name), self._sessions.attempt))
 
     def replace_interval(self, table: Table, frame: Frame, interval: Interval) -> Written:
-        """Put the rows in place of exactly the interval's partitions; days without rows end empty."""
+        """Replace exactly the interval's partitions; days without rows end empty."""
         assert table.partitioning is not None
         low, high = table.partitioning.bounds(interval)
         rows, written = self._replace_listed(table, frame, lambda spec: low <= (spec[0] or "") < high)
@@ -88,16 +88,15 @@ class HiveFiles:
     def replace_partitions(
         self, table: Table, frame: Frame, *, first: str | None = None, others: bool = False
     ) -> Written:
-        """Put the rows in place of exactly the partitions that they lie in; others that begin with `first`, or all
-        others, end empty."""
+        """Replace exactly the partitions of the rows; empty others that begin with `first`, or all `others`."""
         rows, _ = self._replace_listed(table, frame, lambda spec: others or (first is not None and spec[0] == first))
         return Written(rows)
 
     def overwrite(self, table: Table, rows: Callable[[], Frame], batch_id: str) -> Written:
-        """Put rows that are read from the table in place of exactly the partitions that they lie in, or of all.
+        """Replace exactly the partitions of the rows, or all rows, with rows read from the table.
 
-        They are all written aside, and with them where these partitions point, before one is pointed elsewhere:
-        repeated, a batch starts from what the table held before it.
+        All rows are written aside, together with the previous locations of these partitions, before any partition is
+        repointed. A repeated batch starts from what the table held before it.
         """
         self.unmerge(table, batch_id)
         if not _is_listed(table):
@@ -122,8 +121,10 @@ class HiveFiles:
     def merge(
         self, table: Table, merge_rows: Callable[[str], Frame], batch_id: str, native: NativeMerge | None = None
     ) -> Written:
-        """Put the rows of a merge in place of all; a batch that is merged again starts from what the table held before
-        it was merged the first time."""
+        """Replace all rows with those of a merge.
+
+        A batch that is merged again starts from what the table held before its first merge.
+        """
         known = self._find_location(table.name)
         if known.batch_id[:8] != batch_id[:8]:
             before = literal(known.as_property)
@@ -139,8 +140,7 @@ class HiveFiles:
             self._run(f"DROP VIEW IF EXISTS {view}")
 
     def unmerge(self, table: Table, batch_id: str) -> None:
-        """Point the table at what it held before the first batch whose id begins as this one; nothing when it bears no
-        such id."""
+        """Point the table to what it held before the first batch with this id prefix; do nothing without one."""
         known = self._find_location(table.name)
         if known.lists_partitions:
             self._point_back(table, known, batch_id)
@@ -149,12 +149,14 @@ class HiveFiles:
             self._run(f"ALTER TABLE {quote_name(table.name)} SET LOCATION {before}")
 
     def expire(self, name: str, keep: timedelta, now: datetime) -> Expiry:
-        """Nothing: other tables, and readers, may stand on files that this one is not pointed at any more."""
+        """Remove nothing: other tables and readers may use files that this table no longer points to."""
         return Expiry()
 
     def files(self, name: str, description: Described, where: str) -> TableFiles | None:
-        """The place of the table; of listed partitions those in our folders, whose names say which values the catalog
-        has for them, and None with other folders."""
+        """Return the location of the table, or the files of its listed partitions in our folders.
+
+        The names of these folders give the catalog's values. Return None if a file is in any other folder.
+        """
         options = description.details.get("Storage Properties", "")
         if HIDDEN in options or "Location" not in description.details:
             return None
@@ -171,11 +173,11 @@ class HiveFiles:
         return TableFiles(read_as, columns, files)
 
     def version(self, name: str, description: Described) -> str:
-        """None is known: whoever writes such a table may put other rows into its folder."""
+        """Return '': the version is not known, since other writers may put rows into the folder of such a table."""
         return ""
 
     def drop(self, name: str) -> None:
-        """Drop a table that exists, with its files and without those of a table that it took over."""
+        """Drop an existing table with its files, but without those of a table that it took over."""
         known = self._find_location(name)
         if known.has_others_files and known.lists_partitions:
             let_go(self._run, name, known.base)
@@ -190,19 +192,19 @@ class HiveFiles:
         return HiveLocation(known)
 
     def _first_place(self, name: str) -> str | None:
-        """Where a table lies to which nothing was written yet; None when it points at a batch already."""
+        """Return the location of a table without any write; None if it already points to a batch."""
         if place := self._sessions.current.location(name, PLACE):  # in a tenth of the time of a statement
             return None if is_batch(place) else place
         known = self._find_location(name)
         return known.base if known.location == known.base else None
 
     def _previous_location(self, location: HiveLocation, name: str) -> str:
-        """Where a table's rows lay before the batch whose id it bears."""
+        """Return the location of the table's rows before the batch whose id it has."""
         rows = self._run(f"SHOW TBLPROPERTIES {quote_name(name)} ('{BEFORE}')").collect()
         return location.resolve_property(rows[0][1])
 
     def _read_location(self, table: Table, place: str) -> Frame:
-        """The rows of a table as they lie in a place where it pointed before."""
+        """Read the rows of a table from a location that it pointed to before."""
         hidden = [
             f"{quote_column(partition_column.column)} {partition_column.type}"
             for partition_column in table.partition_columns
@@ -212,10 +214,10 @@ class HiveFiles:
         return self._sessions.current.spark.read.format(table.format).schema(ddl).load(place)
 
     def _append(self, table: Table, frame: Frame, place: str) -> Written:
-        """Write the first rows of a table right to where it was created.
+        """Write the first rows of a table directly to where it was created.
 
-        To the place and not to the table: whoever is late, after another process has pointed the table elsewhere,
-        leaves files that nothing reads.
+        The rows go to the location and not to the table: a late process, after another one has repointed the table,
+        only leaves files that nothing reads.
         """
         frame, observed = self._sessions.current.observe(frame, rows="count(1)")
         self._sessions.check()
@@ -231,8 +233,10 @@ class HiveFiles:
         return Written(observed().get("rows", 0))
 
     def _replace_listed(self, table: Table, frame: Frame, takes: Callable[[Spec], bool]) -> tuple[int, frozenset[Spec]]:
-        """Write rows aside, a folder per partition, and point the partitions there; others that the batch `takes` the
-        place of end empty. How many rows there were, and in which partitions."""
+        """Write rows aside, a folder per partition, and point the partitions there.
+
+        Other partitions that the batch `takes` end empty. Return the number of rows and their partitions.
+        """
         known = self._find_location(table.name)
         batch = _batch_below(known, self._sessions.attempt)
         rows, written, existing = self._write_aside(table, frame, batch)
@@ -245,8 +249,7 @@ class HiveFiles:
         return rows, written
 
     def _write_aside(self, table: Table, frame: Frame, batch: str) -> tuple[int, frozenset[Spec], frozenset[Spec]]:
-        """Write rows into a folder, below it a folder per partition: how many they are, in which partitions, and which
-        partitions the catalog has."""
+        """Write rows into a folder per partition; return their number, their partitions and the catalog's."""
         self._sessions.check()
         observing = {"rows": "count(1)", "parts": specs_seen(table.partition_columns)}
         frame, observed = self._sessions.current.observe(frame, **observing)
@@ -257,12 +260,12 @@ class HiveFiles:
         return seen.get("rows", 0), written, catalog_partitions(self._run, table)
 
     def _write_nothing(self, table: Table, folder: str) -> None:
-        """A folder without rows, for partitions that end empty."""
+        """Write a folder without rows, for partitions that end empty."""
         nothing = self._run(f"SELECT * FROM {quote_name(table.name)} WHERE false").drop(*partition_names(table))
         _writer(table, nothing).save(folder)
 
     def _point_back(self, table: Table, known: HiveLocation, batch_id: str) -> None:
-        """Point the partitions of the batch whose id begins so at where they pointed before it."""
+        """Point the partitions of the batch with this id prefix to where they pointed before it."""
         folder = known.overwrite
         if folder.removeprefix("mergeplan-")[:8] != batch_id[:8]:
             return
@@ -272,22 +275,21 @@ class HiveFiles:
 
 
 def _is_ours(file: str, partitions: tuple[str, ...]) -> bool:
-    """True for a file in a partition as we lay them out: its folders say which values the catalog has for it."""
+    """Return True for a file in a partition folder of our layout, whose names give the catalog's values."""
     batch, *folders = unquote(file).split("/")[-len(partitions) - 2 : -1]
     names = tuple(unquote(folder.partition("=")[0]).lower() for folder in folders)
     return BATCH.fullmatch(batch) is not None and names == partitions
 
 
 def _batch_below(location: HiveLocation, name: str) -> str:
-    """A folder for a batch of a table, by a name of 32 hex digits, in the place where the table was created."""
+    """Return a folder for a batch (a name of 32 hex digits) in the location where the table was created."""
     return f"{location.base}/mergeplan-{name}"
 
 
 def _is_listed(table: Table) -> bool:
-    """True when the catalog lists the table's partitions, so that each can be pointed elsewhere alone."""
+    """Return True if the catalog lists the table's partitions, so that each can be repointed alone."""
     return bool(table.partition_columns) and (table.partitioning is not None or table.listed)
 
 
 def _writer(table: Table, frame: Frame) -> Any:
-    """The writer of a frame's rows as the table's files are written."""
     return frame.write.format(table.format).options(**dict(table.options))

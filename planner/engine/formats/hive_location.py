@@ -1,4 +1,4 @@
-"""Where the rows of a parquet or ORC table lie, by what the catalog says of it."""
+"""The location of the rows of a parquet or ORC table, from the catalog's description of it."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ ELSEWHERE = re.compile(r"at:[0-9a-f]+")
 
 
 def is_batch(place: str) -> bool:
-    """True for the folder of a batch: not the place where a table was created."""
+    """Return True for the folder of a batch, and False for the location where a table was created."""
     return BATCH.search(place) is not None
 
 
 @dataclass(frozen=True)
 class HiveLocation:
-    """The location of a table, and what can be read off it."""
+    """The location of a table, and what follows from it."""
 
     known: Described
 
     @property
     def location(self) -> str:
-        """Where the table points now."""
+        """The location that the table points to now."""
         return self.known.details["Location"]
 
     @property
     def base(self) -> str:
-        """The place where the table was created, below which its batches lie.
+        """The location where the table was created, below which its batches are stored.
 
-        A table property could say so more plainly, but Spark blacks out the value of any in which it finds
-        a word like `url` or `token`, and a path may well hold one.
+        A table property could state it more plainly, but Spark redacts the value of any in which it finds a word like
+        `url` or `token`, and a path may well contain one.
         """
         place = OWN_PLACE.search(self.known.details.get("Table Properties", ""))
         return bytes.fromhex(place[1]).decode() if place else BATCH.sub("", self.location)
 
     @property
     def has_others_files(self) -> bool:
-        """True when it points at files of the table whose rows it took over."""
+        """True if the table points to files of the table whose rows it took over."""
         return OWN_PLACE.search(self.known.details.get("Table Properties", "")) is not None
 
     @property
@@ -53,25 +53,25 @@ class HiveLocation:
 
     @property
     def batch_id(self) -> str:
-        """Of the batch that was merged last; what stands there otherwise is no id."""
+        """The id of the batch that was merged last, or ''; after any other write, digits that are no id."""
         own = BATCH.search(self.location) and self.location.startswith(f"{self.base}/")
         return self.location[-32:-16] if own else ""
 
     @property
     def overwrite(self) -> str:
-        """The folder, below the base, of the last batch whose query read the table; '' where none says so."""
+        """The folder, below the base, of the last batch whose query read the table; '' if none is recorded."""
         batch = OWN_OVERWRITE.search(self.known.details.get("Table Properties", ""))
         return batch[1] if batch else ""
 
     @property
     def as_property(self) -> str:
-        """The location as a property keeps it: relative to the base, or in hexadecimal digits outside of that."""
+        """The location as a property stores it: relative to the base, or in hexadecimal digits if outside of it."""
         if self.location == self.base or self.location.startswith(f"{self.base}/"):
             return self.location.removeprefix(self.base).lstrip("/")
         return f"at:{self.location.encode().hex()}"
 
     def resolve_property(self, text: str) -> str:
-        """The location that was kept so."""
+        """Return the location that `as_property` stored."""
         if ELSEWHERE.fullmatch(text):
             return bytes.fromhex(text.removeprefix("at:")).decode()
         return f"{self.base}/{text}".rstrip("/")

@@ -1,7 +1,7 @@
 """Iceberg tables: each verb is one snapshot, so that readers see all of a batch or nothing of it.
 
-A merge tells in its snapshot which batch it is and which snapshot was the table's before it. By that a batch which is
-repeated starts from that snapshot, and one that was not recorded is taken back to it.
+The snapshot of a merge names its batch and the table's snapshot before it. A repeated batch starts from that snapshot,
+and a batch that was not recorded is rolled back to it.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from mergeplan.planner.errors import QueryError
 from mergeplan.planner.intervals import Timeline
 from mergeplan.planner.naming import field_names, parts_of, quote_column
 
-KEY = "mergeplan"  # what every snapshot of ours says of itself, a merge also which one it is
+KEY = "mergeplan"  # in the summary of each of our snapshots; a merge adds its batch
 OURS = "written"
 MARK = re.compile(r"batch ([0-9a-f]{16}) after (\d+)")
-METADATA = f"spark.sql.iceberg.snapshot-property.{KEY}"  # what the snapshot of a statement says of itself
+METADATA = f"spark.sql.iceberg.snapshot-property.{KEY}"  # sets the summary of a statement's snapshot
 MAX_AGE = "history.expire.max-snapshot-age-ms"
 FOR_EVER = 3_155_760_000_000  # milliseconds: a hundred years
 IN_HIVE = re.compile(r"[\w .$]+")  # the names of fields that Hive's metastore reads in the text of a type
@@ -41,8 +41,10 @@ NONE = 0  # the snapshot of a table that has none yet
 
 @dataclass(frozen=True)
 class LastMerge:
-    """The snapshot of a table, and the batch that was merged last with the snapshot before it; of a table without one
-    the batch is ''."""
+    """The snapshot of a table, and the batch that was merged last with the snapshot before it.
+
+    `batch_id` is '' for a table without such a batch.
+    """
 
     snapshot: int
     batch_id: str = ""
@@ -53,7 +55,7 @@ class Iceberg(CommittedTables):
     """The verbs of `FormatTables` for Iceberg."""
 
     def create(self, table: Table) -> bool:
-        """Create the schema and the empty table; existing ones stay as they are. True when the table was not there."""
+        """Create the schema and the empty table unless they exist; return True if the table was missing."""
         self._run(f"CREATE SCHEMA IF NOT EXISTS {quote_name(table.name.rpartition('.')[0])}")
         try:
             return create_table(self._sessions, table, _properties(table), comments=self._comments)
@@ -85,8 +87,10 @@ class Iceberg(CommittedTables):
     def merge(
         self, table: Table, merge_rows: Callable[[str], Frame], batch_id: str, native: NativeMerge | None = None
     ) -> Written:
-        """Put the rows of a merge in place of all; a batch that is merged again starts from the snapshot that the table
-        had before it was merged the first time."""
+        """Replace all rows with those of a merge.
+
+        A batch that is merged again starts from the snapshot that the table had before its first merge.
+        """
         last = self._last_merge(table.name)
         before = last.before if last.batch_id[:8] == batch_id[:8] else last.snapshot
         mark = f"batch {batch_id} after {before}"
@@ -103,8 +107,7 @@ class Iceberg(CommittedTables):
             self._run(f"DROP VIEW IF EXISTS {view}")
 
     def unmerge(self, table: Table, batch_id: str) -> None:
-        """Put the table back to the snapshot before the first batch whose id begins so; nothing when the last one does
-        not."""
+        """Restore the snapshot before the first batch with this id prefix; do nothing if the last batch lacks it."""
         last = self._last_merge(table.name)
         if last.batch_id[:8] != batch_id[:8]:
             return
@@ -118,8 +121,10 @@ class Iceberg(CommittedTables):
         return f"batch {batch_id} after {self._last_merge(name).snapshot}"
 
     def expire(self, name: str, keep: timedelta, now: datetime) -> Expiry:
-        """Remove the snapshots that are older than that with expire_snapshots: not the one before the last merge, nor
-        any after it, nor what a branch or a tag names."""
+        """Remove, by expire_snapshots, the snapshots that are older than `keep`.
+
+        The snapshot before the last merge, any after it, and those that a branch or a tag names stay.
+        """
         properties = {row[0]: row[1] for row in self._run(f"SHOW TBLPROPERTIES {quote_name(name)}").collect()}
         own = properties.get(MAX_AGE, "0")
         if not own.isdecimal():
@@ -136,7 +141,7 @@ class Iceberg(CommittedTables):
         return Expiry(removed=any(map(any, counts)))  # none where branches and tags name all of them
 
     def files(self, name: str, description: Described, where: str) -> TableFiles | None:
-        """Its metadata files, which name all others and how they are read; None in a catalog without them."""
+        """Return the metadata files, which name all others and how to read them; None in a catalog without them."""
         # All that a table had, the current one among them: no two metadata files name each other as earlier ones.
         rows = self._run(f"SELECT file FROM {quote_name(name)}.metadata_log_entries").collect()
         files = frozenset(row[0] for row in rows)
@@ -144,17 +149,16 @@ class Iceberg(CommittedTables):
         return TableFiles(("iceberg",), columns, files) if files and None not in files else None
 
     def version(self, name: str, description: Described) -> str:
-        """Its metadata files, of which each commit adds one."""
+        """Return the metadata files as text; each commit adds one."""
         files = self.files(name, description, "")
         return repr(sorted(files.files)) if files else ""
 
     def drop(self, name: str) -> None:
-        """Drop a table that exists, with its files."""
+        """Drop an existing table with its files."""
         self._run(f"DROP TABLE IF EXISTS {quote_name(name)} PURGE")
 
     def _overwrite(self, table: Table, frame: Frame, where: str | None, mark: str = "") -> None:
-        """One snapshot in which the rows take the place of those of a condition (Spark SQL), or of the partitions that
-        they lie in."""
+        """Replace the rows of a condition (Spark SQL), or the partitions of the new rows, in one snapshot."""
         self._sessions.check()
         writer = frame.writeTo(quote_name(table.name)).option(f"snapshot-property.{KEY}", mark or OURS)
         if where is None:
@@ -166,7 +170,7 @@ class Iceberg(CommittedTables):
         return _last_merge(*self._snapshots(name))
 
     def _snapshots(self, name: str) -> tuple[int, list[Any]]:
-        """The snapshot of a table, and all that it has: id, parent, what it says of itself, when it was made (ms)."""
+        """Return the current snapshot, and all snapshots as id, parent, mark and commit time (ms)."""
         refs = self._run(f"SELECT snapshot_id FROM {quote_name(name)}.refs WHERE name = 'main'").collect()
         columns = f"snapshot_id, parent_id, summary['{KEY}'], unix_millis(committed_at)"
         snapshots = self._run(f"SELECT {columns} FROM {quote_name(name)}.snapshots").collect()
@@ -178,9 +182,9 @@ class Iceberg(CommittedTables):
 
 
 def _oldest_needed(current: int, snapshots: Iterable[Any], before: int) -> int:
-    """The time (ms) from which on snapshots are kept: `before`, or earlier where the last merge needs earlier ones.
+    """Return the time (ms) from which on snapshots stay: `before`, or earlier if the last merge needs it.
 
-    Needed are the snapshot before the last merge, and all by which it is found from the table's own.
+    The last merge needs the snapshot before it, and all through which it is found from the current one.
     """
     known = {snapshot: (parent, mark, at) for snapshot, parent, mark, at in snapshots}
     last = _last_merge(current, snapshots)
@@ -197,8 +201,10 @@ def _oldest_needed(current: int, snapshots: Iterable[Any], before: int) -> int:
 
 
 def _last_merge(current: int, snapshots: Iterable[Any]) -> LastMerge:
-    """What the snapshots of a table, from its own back, tell of its last merge. Others' snapshots tell nothing: a batch
-    is no less interrupted when somebody deleted a row after it."""
+    """Return the last merge that the snapshots record, from the current one back.
+
+    Snapshots of others do not count: a batch is still interrupted if another process deleted a row after it.
+    """
     known = {snapshot: (parent, mark) for snapshot, parent, mark, _ in snapshots}
     at: int | None = current
     while at in known:
@@ -210,7 +216,7 @@ def _last_merge(current: int, snapshots: Iterable[Any]) -> LastMerge:
 
 
 def _properties(table: Table) -> list[tuple[str, str]]:
-    """The properties of the table: how its files are written, and what the model says itself."""
+    """Return the properties of the table: how its files are written, and those of the model."""
     options = {"write.format.default": table.files}
     if table.sorted_by:  # its writers would sort the rows by partition, and by nothing else
         options |= {"write.distribution-mode": "none", "write.spark.fanout.enabled": "true"}

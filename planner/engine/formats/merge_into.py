@@ -16,16 +16,16 @@ from mergeplan.planner.naming import quote_column
 
 @dataclass(frozen=True)
 class NativeMerge:
-    """A `MergeInto` whose rows become a frame in the table's types, in the session in which it is merged."""
+    """A `MergeInto` whose rows become a frame in the table's types, in the session of the merge."""
 
     into: MergeInto
     rows: Callable[[], Frame]
 
     def run(self, sessions: Sessions, table: Table, settings: Mapping[str, str]) -> Written:
-        """Merge the rows in one commit, in a session with these settings; the rows of the batch are counted.
+        """Merge the rows in one commit, in a session with these settings, and count the rows of the batch.
 
-        They are computed once and put aside: a merge goes through them twice, Iceberg's takes no query with `uuid()`,
-        and none of which Spark sees that it is empty.
+        The rows are computed once and stored first. A merge reads them twice. Iceberg's merge accepts no query with
+        `uuid()`, and none that Spark recognises as empty.
         """
         view = f"mergeplan_{uuid4().hex}"
         with sessions.having(settings), sessions.statement():
@@ -41,7 +41,7 @@ class NativeMerge:
 
 
 def statement(table: str, rows: str, columns: Sequence[str], merge_into: MergeInto) -> str:
-    """MERGE INTO as Spark SQL; without WHENs of its own a row that is met takes all values of the batch's."""
+    """Return MERGE INTO as Spark SQL; without WHENs a matched row takes all values of the batch's row."""
     names = [quote_column(name) for name in columns if name != merge_into.mark]
     values = [f"source.{name}" for name in names]
     updated = ", ".join(f"{name} = {value}" for name, value in zip(names, values, strict=True))

@@ -20,24 +20,24 @@ ESCAPED = re.compile(r"""[\x00-\x1f"#%'*/:=?\\\x7f{}\[\]^]""")  # as Spark write
 
 
 def specs_seen(columns: tuple[PartitionColumn, ...]) -> str:
-    """An aggregate (Spark SQL) that gathers the partitions of the rows that pass."""
+    """Return an aggregate (Spark SQL) that collects the partitions of the rows that pass."""
     values = ", ".join(f"cast({quote_column(part.column)} as string)" for part in columns)
     return f"collect_set(to_json(array({values})))"
 
 
 def specs_of(texts: Iterable[str]) -> frozenset[Spec]:
-    """What that aggregate gathered."""
+    """Return the partitions that the aggregate of `specs_seen` collected."""
     return frozenset(tuple(json.loads(text)) for text in texts)
 
 
 def catalog_partitions(run: Run, table: Table) -> frozenset[Spec]:
-    """The partitions that the catalog has."""
+    """Return the partitions that the catalog lists."""
     lines = (row[0].split("/") for row in run(f"SHOW PARTITIONS {quote_name(table.name)}").collect())
     return frozenset(tuple(_value(piece.partition("=")[2]) for piece in line) for line in lines)
 
 
 def point(run: Run, table: Table, batch: str, batch_specs: frozenset[Spec], existing: frozenset[Spec]) -> None:
-    """Point the partitions of a batch at it: new ones in one statement, then the existing, one by one."""
+    """Point the partitions of a batch to it: new ones in one statement, then the existing ones one by one."""
     name = quote_name(table.name)
     if new := _sort_specs(batch_specs - existing):
         parts = " ".join(f"{_partition(table, spec)} {_place(table, batch, spec)}" for spec in new)
@@ -47,7 +47,7 @@ def point(run: Run, table: Table, batch: str, batch_specs: frozenset[Spec], exis
 
 
 def places(run: Run, table: Table, specs: Iterable[Spec]) -> list[tuple[str, str]]:
-    """Where partitions that exist point, each as the text of its values and the location."""
+    """Return where existing partitions point, each as the text of its values and the location."""
     pairs = []
     for spec in _sort_specs(specs):
         lines = run(f"DESCRIBE TABLE EXTENDED {quote_name(table.name)} {_partition(table, spec)}").collect()
@@ -56,7 +56,7 @@ def places(run: Run, table: Table, specs: Iterable[Spec]) -> list[tuple[str, str
 
 
 def point_back(run: Run, table: Table, pairs: Iterable[tuple[str, str]]) -> None:
-    """Point partitions, each the text of its values, at these locations; those that were never added are left out."""
+    """Point partitions, each the text of its values, to these locations; skip those that were never added."""
     existing = catalog_partitions(run, table)
     for text, location in pairs:
         if (spec := tuple(json.loads(text))) in existing:
@@ -64,7 +64,7 @@ def point_back(run: Run, table: Table, pairs: Iterable[tuple[str, str]]) -> None
 
 
 def empty(run: Run, table: Table, folder: str, specs: Iterable[Spec]) -> None:
-    """Point partitions at an empty folder; they are not dropped: a reader that has planned its query would fail."""
+    """Point partitions to an empty folder: a drop would fail a reader that has planned its query."""
     for spec in _sort_specs(specs):
         run(f"ALTER TABLE {quote_name(table.name)} {_partition(table, spec)} SET LOCATION {literal(folder)}")
 

@@ -1,4 +1,4 @@
-"""A table over another one's files: partitions pointed where the other's point, and let go before a drop."""
+"""A table over another table's files: its partitions point to the same files, and are repointed before a drop."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ ADDED_AT_ONCE = 500  # partitions in one statement
 
 
 def share(run: Run, table: Table, old: str, rows: Timeline) -> None:
-    """Point the new table's partitions at the files of another one's: all, or of a table that is partitioned by time
-    those that lie in these intervals."""
+    """Point the new table's partitions to the files of another table's.
+
+    A table that is partitioned by time takes those of these intervals, any other table takes all.
+    """
     run(f"REFRESH TABLE {quote_name(old)}")  # another process may have pointed it at other files since
     folders = {unquote(path).rpartition("/")[0] for path in run(f"SELECT * FROM {quote_name(old)}").inputFiles()}
     parts = [part for folder in sorted(folders) if (part := _part(table, folder, rows))]
@@ -25,13 +27,13 @@ def share(run: Run, table: Table, old: str, rows: Timeline) -> None:
 
 
 def let_go(run: Run, name: str, place: str) -> None:
-    """Point each partition away from other tables' files: a drop removes whatever a table points at."""
+    """Point each partition away from other tables' files: a drop removes whatever a table points to."""
     for row in run(f"SHOW PARTITIONS {quote_name(name)}").collect():
         run(f"ALTER TABLE {quote_name(name)} {_spec(row[0].split('/'))} SET LOCATION {literal(place)}")
 
 
 def _part(table: Table, folder: str, rows: Timeline) -> str:
-    """`PARTITION (..) LOCATION ..` for a folder with files; '' for one that is none of the table's partitions."""
+    """Return `PARTITION (..) LOCATION ..` for a folder with files; '' if it is no partition of the table."""
     pieces = folder.split("/")[-len(table.partition_columns) :]
     if [unquote(piece.partition("=")[0]) for piece in pieces] != [part.column for part in table.partition_columns]:
         return ""
@@ -45,7 +47,7 @@ def _within(partitioning: Partitioning, value: str, rows: Timeline) -> bool:
 
 
 def _spec(pieces: Iterable[str]) -> str:
-    """`day=2026-01-01` -> `PARTITION (`day` = '2026-01-01')`."""
+    """Return `PARTITION (`day` = '2026-01-01')` for `day=2026-01-01`."""
     pairs = (piece.partition("=")[::2] for piece in pieces)
     values = (
         f"{quote_column(unquote(column))} = {'NULL' if text == NULL else literal(unquote(text))}"

@@ -1,7 +1,7 @@
-"""The release of a table format for a session's Spark: the tested one, and refused is one that is known to break.
+"""The release of a table format for a session's Spark: the tested one; a pair that is known to break is refused.
 
-A session of a project with such tables needs the format's jars, its SQL extension and its catalog; a project with
-parquet or ORC alone needs nothing of this.
+A session of a project with such tables needs the format's jars, its SQL extension and its catalog. A project with only
+parquet or ORC needs none of this.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ _LINE = re.compile(r"[-_](\d+\.\d+)_\d+\.\d+$")  # of an artifact's name: the Sp
 def settings_for(
     formats: Iterable[str], conf: Conf, spark: str, folder: str | None, separate_formats: Iterable[str] = ()
 ) -> dict[str, str]:
-    """What a session with these formats is started with besides its own `conf`: jars, extensions and catalogs; with
-    `separate_formats`, whose catalogs `conf` configures, only jars and extensions.
+    """Return the settings of a session with these formats besides its own `conf`: jars, extensions and catalogs.
 
-    The jars are those of the `folder`, if one is given; else what `conf` brings itself; else the tested release.
-    RequestError for a pair that is known to break, and where there is no tested one and nothing is brought.
+    For `separate_formats`, whose catalogs `conf` configures, only jars and extensions are returned.
+
+    The jars are those of `folder` if one is given, else those that `conf` names, else the tested release. Raise
+    RequestError for a pair that is known to break, and if no pair was tested and no jars are given.
     """
     wanted, others = sorted(set(formats)), set(separate_formats)
     if not wanted and not others:
@@ -56,13 +57,13 @@ def settings_for(
 
 
 def sign_of(format: str) -> tuple[str, str]:
-    """The setting, and the class in it, by which a session that knows a format is recognised."""
+    """Return the setting, and the class in it, by which a session that knows a format is recognised."""
     release = FORMATS[format].releases[0]
     return (EXTENSIONS, release.extension) if release.extension else (CATALOG, release.catalog)
 
 
 def how_to_bring(packages: str) -> str:
-    """What to do where jars cannot be had: a hint."""
+    """Return a hint for jars that cannot be fetched."""
     return (
         f"Copy {packages} and what it depends on into a folder and name it as `jars_dir` of the connection; or say how "
         "your registry is reached: `spark.jars.repositories` or `spark.jars.ivySettings` in its `config`, a proxy as "
@@ -71,7 +72,10 @@ def how_to_bring(packages: str) -> str:
 
 
 def _release(form: TableFormat, spark: str, artifacts: Iterable[tuple[str, str]], folder: str | None) -> Release:
-    """The release for this Spark; where none was tested, the newest stands for the settings of what is brought."""
+    """Return the release for this Spark; if none was tested, the newest, for the settings of the given jars.
+
+    Raise RequestError if `folder` holds no jar of the format, or if no release was tested and none is given.
+    """
     newest = form.releases[-1]
     brought = _is_among(newest, artifacts)
     if folder and not brought:
@@ -87,7 +91,7 @@ def _release(form: TableFormat, spark: str, artifacts: Iterable[tuple[str, str]]
 
 
 def _is_among(release: Release, releases: Iterable[tuple[str, str]]) -> bool:
-    """True when one of these is a release of the same format."""
+    """Return True if one of these is a release of the same format."""
     return any(artifact.startswith(release.stem) for artifact, _ in releases)
 
 
@@ -109,7 +113,7 @@ def _refuse_broken(form: TableFormat, release: Release, spark: str, artifacts: I
 
 
 def _releases(packages: Iterable[str], jars: Iterable[str]) -> list[tuple[str, str]]:
-    """The name and the version of each package (`group:artifact:version`) and of each jar."""
+    """Return the name and the version of each package (`group:artifact:version`) and of each jar."""
     parts = (package.split(":") for package in packages)
     named = [(fields[1], fields[2]) for fields in parts if len(fields) > 2]
     matches = filter(None, (_JAR.fullmatch(Path(jar).name) for jar in jars))
@@ -117,7 +121,7 @@ def _releases(packages: Iterable[str], jars: Iterable[str]) -> list[tuple[str, s
 
 
 def _artifact(name: str) -> str:
-    """The name of a jar without the group, which stands before it in the folder where Spark keeps what it fetched."""
+    """Return the name of a jar without the group, which precedes it in Spark's folder of fetched jars."""
     stems = (release.stem for form in FORMATS.values() for release in form.releases)
     stem = next((stem for stem in stems if f"_{stem}" in name), "")
     return name[name.index(stem) :]

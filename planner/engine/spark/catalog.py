@@ -1,7 +1,7 @@
 """The embedded catalog: one folder with tables and metastore, held by one process, which may serve it to others.
 
-Hive's embedded metastore admits a single process and says so in ten thousand lines, so we lock the folder before any
-Java starts. Beside the lock lies `owner.json`: who holds it, and where its warm Spark listens if it is one.
+Hive's embedded metastore admits a single process and reports that in ten thousand lines, so we lock the folder before
+any Java starts. `owner.json` beside the lock names its holder, and where that listens if it is a warm Spark.
 """
 
 from __future__ import annotations
@@ -54,17 +54,17 @@ class Owner:
 
     @property
     def starting(self) -> bool:
-        """True while a warm Spark is on its way."""
+        """True while a warm Spark is starting."""
         return self.warm and not self.port and self.is_alive
 
     @property
     def serves(self) -> bool:
-        """True when a warm Spark answers there now."""
+        """True if a warm Spark answers on its port now."""
         return self.port > 0 and self.is_alive and _answers(self.port)
 
 
 def write_private(path: Path, text: str) -> None:
-    """Write a file at once, readable by this user only."""
+    """Write a file atomically, readable by this user only."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
         file.write(text)
@@ -72,22 +72,22 @@ def write_private(path: Path, text: str) -> None:
 
 
 def spark_folder(home: Path) -> Path:
-    """Where the embedded catalog of a home folder lives, with its log and its lock."""
+    """Return the folder of a home's embedded catalog, with its log and its lock."""
     return home.resolve() / "spark"
 
 
 def is_embedded(connection: Connection) -> bool:
-    """True when the tables lie in our own catalog: the connection names no server and no metastore."""
+    """Return True if the tables are in our own catalog: the connection names no server and no metastore."""
     return not (connection.remote or connection.config_dir or connection.catalog) and not any(
         key in FOREIGN for key, _ in connection.conf
     )
 
 
 class CatalogLock:
-    """The right to open the embedded catalog: an flock on a file, kept by this process and by the JVM it starts.
+    """The right to open the embedded catalog: an flock on a file, held by this process and by the JVM it starts.
 
-    The JVM inherits `descriptor`. When this process is killed, the JVM needs a moment to end, and the lock
-    stays taken until it has.
+    The JVM inherits `descriptor`. When this process is killed, the JVM needs a moment to end, and the lock stays taken
+    until then.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -100,9 +100,9 @@ class CatalogLock:
         return self.folder / "owner.json"
 
     def acquire(self, wait: float = WAIT, stop: Callable[[], bool] = lambda: False) -> bool:
-        """Take the lock, waiting for it; False when `stop()` says not to; CatalogBusy when the time is over.
+        """Take the lock within `wait` seconds, else raise CatalogBusy; return False as soon as `stop()` is True.
 
-        A warm Spark that is starting is waited for beyond that time: it is there to be shared.
+        A warm Spark that is starting is waited for beyond that time, since it can be shared.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         self.descriptor = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -123,18 +123,18 @@ class CatalogLock:
         return True
 
     def publish(self, owner: Owner) -> None:
-        """Write who holds the lock, readable by this user only: a warm Spark's token is in it."""
+        """Write who holds the lock, readable by this user only: it includes a warm Spark's token."""
         write_private(self.owner_path, json.dumps(asdict(owner)))
 
     def owner(self) -> Owner | None:
-        """Who holds the lock, as far as can be known."""
+        """Return the holder of the lock, as far as it is known."""
         try:
             return Owner(**json.loads(self.owner_path.read_text(encoding="utf-8")))
         except (OSError, ValueError, TypeError):
             return None
 
     def release(self) -> None:
-        """Give the lock back."""
+        """Release the lock."""
         if self.descriptor < 0:
             return
         if self._held:
@@ -163,7 +163,7 @@ class CatalogLock:
 
 
 def session_conf(connection: Connection) -> dict[str, str]:
-    """The settings of every session of ours, on any Spark."""
+    """Return the settings of every session of ours, on any Spark."""
     return {
         "spark.sql.sources.partitionOverwriteMode": "dynamic",
         "spark.sql.adaptive.enabled": "true",
@@ -175,7 +175,7 @@ def session_conf(connection: Connection) -> dict[str, str]:
 
 
 def driver_conf(connection: Connection, home: Path) -> dict[str, str]:
-    """The settings a Spark of our own starts with; the connection's win over ours."""
+    """Return the settings that our own Spark starts with; the connection's take precedence over ours."""
     master = connection.master or dict(connection.conf).get("spark.master", "local[*]")
     local = master.startswith("local")
     return {
@@ -202,13 +202,13 @@ def _derby_conf(folder: Path) -> Mapping[str, str]:
     return {
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={folder / 'metastore'};create=true",
-        # An interrupted catalog call loses its connection for good, and a pool of eight of them is soon empty: whoever
-        # asks next waits for ever. Derby is in this process, so that a connection for each call costs nothing.
+        # An interrupted catalog call loses its connection for good, and a pool of eight of them is soon empty: the
+        # next call waits for ever. Derby is in this process, so that a connection for each call costs nothing.
         "spark.hadoop.datanucleus.connectionPoolingType": "NONE",
         # Two processes that change and read partitions at once may lock each other out for a moment: the one that Derby
         # turns away asks for all partitions instead, and goes on.
         "spark.sql.hive.metastorePartitionPruningFallbackOnException": "true",
-        # One attempt: with none Hive does not even try, with its ten a broken catalog takes half a minute to say so.
+        # One attempt: with none Hive does not even try, with its ten a broken catalog takes half a minute to fail.
         "spark.hadoop.hive.hmshandler.retry.attempts": "1",
         "spark.hadoop.hive.metastore.failure.retries": "0",
         # Else Hive gives every new folder the rights of the one above it: on a local disk that starts three processes
@@ -218,7 +218,6 @@ def _derby_conf(folder: Path) -> Mapping[str, str]:
 
 
 def _defaults(config_dir: str | None) -> dict[str, str]:
-    """The settings in a configuration folder's spark-defaults.conf."""
     path = Path(config_dir) / "spark-defaults.conf" if config_dir else None
     if path is None or not path.exists():
         return {}
@@ -227,7 +226,7 @@ def _defaults(config_dir: str | None) -> dict[str, str]:
 
 
 def command() -> str:
-    """What this process was started as, short enough to be shown."""
+    """Return the command line of this process, short enough to be shown."""
     name = Path(sys.argv[0]).name if sys.argv and sys.argv[0] else "python"
     return shlex.join([name, *sys.argv[1:]])[:200]
 

@@ -135,11 +135,11 @@ class ClassicSession:
         classic: Any = frame
         return str(classic._jdf.queryExecution().logical().treeString())
 
-    def compare_queries(self, analysis: Analysis) -> tuple[PairResult, ...]:
-        """Return what Spark says of pairs of queries over empty tables, in a session of its own."""
+    def compare_queries(self, analysis: Analysis, *, may_start: bool = True) -> tuple[PairResult, ...]:
+        """Return Spark's verdict on pairs of queries over empty tables, in a separate session."""
         with self._comparing:
-            if self._plans is None:
-                self._plans = PlanComparing(self.new_session().spark)
+            if self._plans is None or self._plans.settings != analysis.settings:
+                self._plans = PlanComparing(self.new_session().spark, analysis.settings)
             return self._plans.compare(analysis)
 
     def location(self, table: str, unless: str) -> str | None:
@@ -147,7 +147,7 @@ class ClassicSession:
         session: Any = self.spark
         if (catalog or session.catalog.currentCatalog()) != SESSION_CATALOG:
             return None
-        with suppress(Exception):  # of a table that is not there: the statement that is run then says so
+        with suppress(Exception):  # of a missing table: the statement that is run then reports it
             of_spark = session._jvm.org.apache.spark.sql.catalyst
             identifier = of_spark.TableIdentifier(name, session._jvm.scala.Some(schema))
             known = session._jsparkSession.sessionState().catalog().getTableMetadata(identifier)
@@ -193,7 +193,7 @@ class ClassicSession:
         self.make_archive()
 
     def make_archive(self) -> None:
-        """Where this Java has no class data archive yet, have one made in the background."""
+        """Make the class data archive of this Java in the background if it is missing."""
         archive = self.jvm.archive
         if archive is not None and archive.is_missing() and not os.environ.get("CI"):  # there no later start needs it
             archive.make_later(java_environment())

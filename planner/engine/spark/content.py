@@ -1,8 +1,8 @@
-"""The SELECT that hashes what a table holds, for several column sets in one pass, and how its answer is read.
+"""The SELECT that hashes what a table holds, for several column sets in one pass, and the parsing of its result.
 
-Each row is hashed twice, to 64 bits from two different beginnings, and the hashes are summed. Spark's `xxhash64` is
-blind in places, so that it is also given: which values are NULL (it skips them), how long an array is (it runs the
-elements together), which zero is negative, and a text as bytes (a collation would take other bytes for the same).
+Each row is hashed twice, to 64 bits from two different seeds, and the hashes are summed. Spark's `xxhash64` ignores
+some differences, so it is also given: which values are NULL (it skips them), how long an array is (it runs the elements
+together), which zero is negative, and a text as bytes (a collation would take other bytes for the same).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PLAIN = frozenset("boolean byte short integer long decimal date timestamp timest
 
 @dataclass(frozen=True)
 class ContentQuery:
-    """What is asked of a table; `types` are Spark's own of its columns, `sets` those that can be hashed."""
+    """The content to hash in a table; `types` are Spark's types of its columns, `sets` those that can be hashed."""
 
     table: Table
     types: Mapping[str, Any]
@@ -47,7 +47,10 @@ class ContentQuery:
         return f"SELECT max(period), count(1), {', '.join(sums)} FROM ({rows}){group}"
 
     def answer(self, rows: Iterable[Sequence[Any]]) -> Found:
-        """Column set -> period -> content; every period of the interval is there, with or without rows."""
+        """Return column set -> period -> content; include every period of the interval, with or without rows.
+
+        Raise QueryError for rows in a partition that is no period of the interval.
+        """
         rows_by_period = {str(row[0]): row for row in rows if row[1]}
         by = self.table.partitioning
         periods = by.periods(self.interval) if by and self.interval else (WHOLE,)
@@ -59,7 +62,7 @@ class ContentQuery:
         }
 
     def _periods(self) -> tuple[str, str, str]:
-        """The period of a row, and which rows are meant."""
+        """Return the SQL of a row's period, of the filter of the rows, and of their grouping."""
         if self.interval is None:
             return literal(WHOLE), "", ""
         by = self.table.partitioning
@@ -83,14 +86,14 @@ class ContentQuery:
 
 
 def question(table: Table, fields: Iterable[Any], sets: Iterable[ColumnSet], interval: Interval | None) -> ContentQuery:
-    """What to ask for these column sets; those with a column that is not there or cannot be hashed are left out."""
+    """Return the query for these column sets, without those that have a missing or unhashable column."""
     types = {field.name.lower(): field.dataType for field in fields}
     can = {name for name, kind in types.items() if _can(kind)}
     return ContentQuery(table, types, tuple(names for names in dict.fromkeys(sets) if can.issuperset(names)), interval)
 
 
 def _thirds(name: str) -> tuple[str, ...]:
-    """A 64-bit hash in parts, the lowest bits first."""
+    """Split a 64-bit hash into parts, the lowest bits first."""
     mask = 2**BITS - 1
     return f"{name} & {mask}", f"shiftrightunsigned({name}, {BITS}) & {mask}", f"shiftrightunsigned({name}, {2 * BITS})"
 
@@ -100,7 +103,7 @@ def _sum(parts: Iterable[int]) -> int:
 
 
 def _can(kind: Any) -> bool:
-    """Whether rows of this type are known by their hash: no variants, no intervals, nothing unknown."""
+    """Return True if a hash identifies values of this type: no variants, no intervals, nothing unknown."""
     match kind.typeName():
         case "array":
             return _can(kind.elementType)
@@ -113,7 +116,7 @@ def _can(kind: Any) -> bool:
 
 
 def _parts(value: str, kind: Any, depth: int = 0) -> list[str]:
-    """What `xxhash64` is given for a value, so that different values of the type are different lists."""
+    """Return the arguments of `xxhash64` for a value, so that different values of the type are different lists."""
     null, element = f"isnull({value})", f"x{depth}"
     match kind.typeName():
         case "string":

@@ -1,4 +1,4 @@
-"""What the catalog says of a table or view."""
+"""The catalog's description of a table or view."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from mergeplan.planner.engine.spark.quoting import quote_name
 from mergeplan.planner.engine.spark.sessions import Sessions
 from mergeplan.planner.model.table_format import FILE_FORMATS
 
-# How a catalog of its own describes a view, and how everything else is described.
+# The heading of everything but a view of another catalog, and that of such a view.
 DETAILED = ("# Detailed Table Information", "# Detailed View Information")
 NO_OBJECT = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
 
 
 @dataclass(frozen=True)
 class Described:
-    """What the catalog says about a table or view."""
+    """The catalog's description of a table or view."""
 
     details: dict[str, str]
     comments: dict[str, str]  # of the columns
     partitions: tuple[str, ...] = ()  # the columns that it is partitioned by
     is_view: bool = False
-    has_policy: bool = False  # who reads it sees other rows or values than it holds, by functions of the catalog
+    has_policy: bool = False  # functions of the catalog show its readers other rows or values than it holds
 
     @property
     def properties(self) -> str:
@@ -42,7 +42,7 @@ class Described:
 
 
 def describe(sessions: Sessions, name: str) -> Described | None:
-    """What the catalog says about an object; None when there is none of that name."""
+    """Return the catalog's description of an object; None if there is none of that name."""
     try:
         lines = sessions.run(f"DESCRIBE TABLE EXTENDED {quote_name(name)}").collect()
     except Exception as error:
@@ -59,13 +59,12 @@ def describe(sessions: Sessions, name: str) -> Described | None:
 
 
 def _names_policy(title: str) -> bool:
-    """True for the heading of row filters or column masks, however a catalog spells it."""
+    """Return True for the heading of row filters or column masks, however a catalog spells it."""
     words = title.lower().removeprefix("#").split()
     return words[:1] in (["row"], ["column"]) and words[1:2] in (["filter"], ["filters"], ["mask"], ["masks"])
 
 
 def _partitions(titles: list[str]) -> tuple[str, ...]:
-    """The columns that stand below the title of the partitions."""
     if "# Partition Information" not in titles:
         return ()
     below = titles[titles.index("# Partition Information") + 1 :]
@@ -75,9 +74,9 @@ def _partitions(titles: list[str]) -> tuple[str, ...]:
 
 
 def create_in_schema(sessions: Sessions, name: str, sql: str, *, is_listed: bool = True) -> None:
-    """Run a statement that creates an object, and create its schema first when it is missing.
+    """Run a statement that creates an object; create its schema first if that is missing.
 
-    `is_listed` is False for a table of which Spark reads the partitions from its folders.
+    `is_listed` is False for a table whose partitions Spark reads from its folders.
     """
     run, schema = (sessions.run if is_listed else sessions.current.run_unlisted), name.rpartition(".")[0]
     with sessions.new_schemas.turn(schema) as is_first:  # or every thread would make the schema
@@ -93,7 +92,7 @@ def create_in_schema(sessions: Sessions, name: str, sql: str, *, is_listed: bool
 
 
 def _try_to_create(sessions: Sessions, schema: str) -> None:
-    """Create a schema where that is allowed; elsewhere it may be there, for those to use who cannot see it."""
+    """Create a schema; ignore a refusal, since the schema may exist for users who cannot see it."""
     try:
         _create_schema(sessions, schema)
     except Exception as error:
@@ -106,10 +105,10 @@ def _create_schema(sessions: Sessions, schema: str) -> None:
 
 
 def has_schema(sessions: Sessions, schema: str) -> bool:
-    """False when Spark does not know the schema, in 1 ms; a statement's error takes 60 ms, to bring Java's trace."""
+    """Return False if Spark does not know the schema, in 1 ms; a failed statement takes 60 ms, for Java's trace."""
     try:
         return bool(sessions.current.spark.catalog.databaseExists(quote_name(schema)))
     except Exception as error:
         if not is_spark(error):
             raise
-        return True  # the statement says what is wrong
+        return True  # the statement reports the error

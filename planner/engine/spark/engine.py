@@ -25,7 +25,7 @@ from mergeplan.planner.model.model import Column
 
 
 def open_engine(connection: Connection, home: Path, profile: str = "metadata", wait: float = WAIT) -> SparkEngine:
-    """An engine on the Spark that the connection names; `wait` is for the embedded catalog."""
+    """Return an engine on the Spark that the connection names; `wait` is for the embedded catalog."""
     session = open_session(connection, home, profile_of(profile), wait)
     return SparkEngine(session, comments=connection.comments, functions=frozenset(connection.functions))
 
@@ -42,21 +42,21 @@ class SparkEngine:
         self.catalog = SparkCatalog(self._sessions, comments=comments)
 
     def engine_for(self, gateway: str) -> Engine:
-        """Every gateway is this one Spark."""
+        """Return this engine: every gateway is this one Spark."""
         return self
 
     def separate_session(self, before: Sequence[str], after: Sequence[str]) -> AbstractContextManager[None]:
-        """A context in which this thread has a session of its own, with statements at its begin and at its end."""
+        """Return a context in which this thread has its own session, with statements at its begin and its end."""
         return self._sessions.separate_session(before, after)
 
     @property
     def outlasts(self) -> bool:
-        """True for a Spark that goes on with a write when its planner has gone: a Spark Connect server."""
+        """True for a Spark that continues a write when its planner has gone: a Spark Connect server."""
         return self._shared.operations is not None
 
     @property
     def goes_on(self) -> bool:
-        """True while a write is under way that goes on when this process ends."""
+        """True while a write runs that continues when this process ends."""
         return self._sessions.operations > 0
 
     @property
@@ -65,35 +65,37 @@ class SparkEngine:
         return self._sessions.is_lost or self._shared.has_ended
 
     def reattaching(self, operations: Operations) -> AbstractContextManager[None]:
-        """A context in which this thread's writes, where Spark goes on with them without us, are written down, and
-        those that an earlier run left are waited for in place of being begun again."""
+        """Return a context in which this thread's writes are recorded, if Spark continues them without us.
+
+        Writes that an earlier run left are waited for instead of being begun again.
+        """
         return self._sessions.reattaching(operations)
 
     def end_operation(self, operation: Operation) -> None:
-        """End an operation for which nobody waits any more; where its server does not answer, it is left."""
+        """End an operation that no process waits for any more; leave it if its server does not answer."""
         if server := self._shared.operations:
             server.end(operation)
 
     def schema(self, sql: str) -> tuple[Column, ...]:
-        """The columns a query would return; nothing is run."""
+        """Return the columns that a query would return; run nothing."""
         with self._sessions.statement(sql):
             return _columns(self._sessions.query(sql))
 
     def reads(self, sql: str) -> frozenset[str] | None:
-        """The names that Spark's own parser finds a query to read from; None where they are not all there yet."""
+        """Return the names that Spark's own parser finds a query to read from; None if not all of them exist yet."""
         with self._sessions.statement(sql):
             plan = self._sessions.current.parse_tree(wrap_query(sql))
             return None if plan is None else relations(plan)
 
     def dry_run(self, sql: str) -> tuple[tuple[Column, ...], frozenset[str]]:
-        """What `schema` and `reads` say of a query that Spark can analyse, which it does once for both."""
+        """Return what `schema` and `reads` return for a query that Spark can analyse, which it does once for both."""
         with self._sessions.statement(sql):
             frame = self._sessions.query(sql)
             columns = _columns(frame)
             return columns, relations(self._sessions.current.frame_tree(frame, wrap_query(sql)))
 
     def fetch(self, sql: str, limit: int | None = None) -> Rows:
-        """Run a query and bring its rows here; a TIMESTAMP comes as an aware datetime in UTC."""
+        """Run a query and return its rows; a TIMESTAMP is returned as an aware datetime in UTC."""
         with self._sessions.statement(sql):
             frame = self._sessions.run(sql.rstrip().rstrip(";"))
             if limit is not None:
@@ -101,8 +103,10 @@ class SparkEngine:
             return Rows(tuple(frame.columns), fetch_rows(frame))
 
     def scan_bytes(self, sql: str) -> int | None:
-        """How many bytes of files a query would read, only the partitions it needs; None when Spark cannot tell (or
-        refuses the query). Nothing is run."""
+        """Return how many bytes of files a query would read, of only the partitions that it needs.
+
+        Return None if Spark cannot tell (or refuses the query). Nothing is run.
+        """
         try:
             with self._sessions.statement(sql):
                 return self._sessions.current.scan_bytes(wrap_query(sql))
@@ -110,7 +114,7 @@ class SparkEngine:
             return None
 
     def explain(self, sql: str) -> str:
-        """The physical plan of a query, as Spark's EXPLAIN FORMATTED shows it; no row of the query is computed."""
+        """Return the physical plan of a query, as EXPLAIN FORMATTED shows it; compute no row of the query."""
         with self._sessions.statement(sql):
             rows = self._sessions.run(f"EXPLAIN FORMATTED {wrap_query(sql)}").collect()
         text = "\n".join(str(line) for (line,) in rows)
@@ -118,22 +122,28 @@ class SparkEngine:
             raise QueryError("Spark does not explain this query.")
         return text
 
-    def compare_queries(self, analysis: Analysis) -> tuple[PairResult, ...] | None:
-        """Return what Spark's analyzer says of pairs of queries over empty tables; None where it does not show its
-        plans."""
-        for pair in analysis.pairs:
-            self._sessions.judge(f"{pair.first}\n{pair.second}")
+    def compare_queries(self, analysis: Analysis, *, may_start: bool = True) -> tuple[PairResult, ...] | None:
+        """Return the verdict of Spark's analyzer on pairs of queries over empty tables; None if no plan is shown.
+
+        A Spark Connect server shows none: with `may_start`, a local Spark starts beside it. Raise RequestError for a
+        text with a closed function, because the optimizer evaluates constants.
+        """
+        texts = (text for pair in analysis.pairs for text in (pair.first, pair.second))
+        for text in (*texts, *(view.sql for view in analysis.views)):
+            self._sessions.judge(text)
         with self._sessions.statement():
-            return self._shared.compare_queries(analysis)
+            return self._shared.compare_queries(analysis, may_start=may_start)
 
     def connect_project(self, path: Path, *, python: bool) -> ProjectConnection:
-        """A connection of project code to this Spark, at a socket file that is made for it; with `python` its functions
-        may run in Spark's workers even where these are not isolated. RequestError when this Spark lets nobody else
-        in."""
+        """Return a connection of project code to this Spark, at a socket file that is created for it.
+
+        With `python`, its functions may run in Spark's workers even if these are not isolated. Raise RequestError if
+        this Spark admits no other process.
+        """
         return ProjectProxy(self._sessions.current.server(), path, python=python, functions=self._sessions.functions)
 
     def jobs(self) -> int:
-        """How many Spark jobs this session has started so far, counted by Spark itself."""
+        """Return how many Spark jobs this session has started so far, as Spark itself counts them."""
         try:
             return self._shared.jobs()
         except Exception as error:
@@ -142,15 +152,17 @@ class SparkEngine:
             raise translate_error(error, "") from None
 
     def cancel(self) -> None:
-        """End what runs now; the verbs under way raise Cancelled. It never blocks: a signal handler may call it."""
+        """End what runs now; the running verbs raise Cancelled.
+
+        It never blocks: a signal handler may call it.
+        """
         self._sessions.cancel()
 
     def close(self) -> None:
-        """Let go of the session and of the embedded catalog."""
+        """Close the session and release the embedded catalog."""
         self._shared.close()
 
 
 def _columns(frame: Frame) -> tuple[Column, ...]:
-    """The columns of a frame, with their comments."""
     fields = ((field, field.metadata or {}) for field in frame.schema.fields)
     return tuple(Column(f.name.lower(), type_text(f.dataType), words.get("comment", "")) for f, words in fields)

@@ -9,7 +9,7 @@ from typing import Any
 from mergeplan.planner.errors import Cancelled, MergeplanError, QueryError, SparkUnavailable
 
 CANCELLED = ("OPERATION_CANCELED", "OPERATION_CANCELLED", "SPARK_JOB_CANCELLED")
-WRAPPER = "SELECT * FROM (\n"  # what stands before a query that must not be a command: a line of its own
+WRAPPER = "SELECT * FROM (\n"  # precedes a query that must not be a command: a separate line
 # How Java reports a class that is nowhere on its path: by the name of the error, or by the class's path alone.
 _CLASS_LACKED = re.compile(
     r"(?:NoClassDefFoundError:|ClassNotFoundException:|details = \"|^)\s*(?:Could not initialize class )?"
@@ -17,7 +17,7 @@ _CLASS_LACKED = re.compile(
 )
 LACKS = "Spark has no class"
 DEPTH = 30  # causes of causes
-# After these a JVM may fail anywhere: what follows is not about the query. Java's own words, with whoever wraps them.
+# After these a JVM may fail anywhere: later errors are not about the query. Java's own messages, also when wrapped.
 # `Unable to acquire ... bytes of memory` is not one of them: Spark refuses one task, and goes on.
 EXHAUSTED = re.compile(
     r"java\.lang\.OutOfMemoryError|Out of space in CodeCache|bootstrap method initialization exception"
@@ -41,7 +41,7 @@ class SparkMessage:
 
 
 def translate_error(error: BaseException, sql: str) -> MergeplanError:
-    """The error that a person reads in place of Spark's, with its line and column when they are in this query."""
+    """Return the error to show instead of Spark's, with its line and column if they are in this query."""
     spark_message = _message_of(error)
     if spark_message.condition in CANCELLED or any(f"[{name}" in spark_message.text for name in CANCELLED):
         return Cancelled("the query was cancelled.")
@@ -59,44 +59,47 @@ def translate_error(error: BaseException, sql: str) -> MergeplanError:
 
 
 def is_spark(error: BaseException) -> bool:
-    """True when an error comes from Spark, or from the way to it."""
+    """Return True if an error comes from Spark, or from the connection to it."""
     return _has_ended(error) or any(
         kind.__module__.split(".")[0] in ("pyspark", "py4j", "grpc") for kind in type(error).__mro__
     )
 
 
 def replaces_views(error: BaseException) -> bool:
-    """True when Spark says that views of a catalog cannot be altered, and can be replaced at once."""
+    """Return True if Spark says that views of a catalog cannot be altered, but can be replaced."""
     return is_spark(error) and condition(error) is None and "Use CREATE OR REPLACE VIEW" in str(error)
 
 
 def _has_ended(error: BaseException) -> bool:
-    """True when the JVM of a Spark of our own is gone: the socket to it breaks, or nobody listens any more."""
+    """Return True if the JVM of our own Spark is gone: the socket to it breaks, or nothing listens any more."""
     return isinstance(error, ConnectionError) or type(error).__name__ == "Py4JNetworkError"
 
 
 def _is_away(error: BaseException) -> bool:
-    """True when the way to Spark broke: it ended, or ends. What Spark itself says comes with more than gRPC's code."""
+    """Return True if the connection to Spark broke: it ended, or ends.
+
+    An error of Spark itself has more than gRPC's code.
+    """
     kind, code = type(error).__name__, getattr(_call_method(error, "getGrpcStatusCode"), "name", "")
     broken = kind == "SparkConnectGrpcException" and condition(error) is None and code in ("UNKNOWN", "CANCELLED")
     return broken or code == "UNAVAILABLE" or condition(error) == "RETRIES_EXCEEDED"
 
 
 def condition(error: BaseException) -> str | None:
-    """The error class that Spark gave an error, without its subclass."""
+    """Return the error class that Spark gave an error, without its subclass."""
     name = _call_method(error, "getCondition")
     return name.split(".")[0] if isinstance(name, str) else None
 
 
 def sentences(text: str) -> tuple[str, str]:
-    """Spark's message as its first sentence and the rest, without error class, state, plan and stack trace."""
+    """Return Spark's message as its first sentence and the rest, without error class, state, plan and trace."""
     if lacked := _CLASS_LACKED.search(text):
         hint = (
             "A jar is missing where Spark starts, or is of another version than Spark: add it with `spark.jars` or "
             "`spark.jars.packages`, or leave out the setting that asks for it, and start Spark again."
         )
         return f"{LACKS} `{lacked[1].replace('/', '.')}` among its jars.", hint
-    if unreachable := re.search(r'details = "([^"]+)"', text):  # how gRPC tells of a server that is not there
+    if unreachable := re.search(r'details = "([^"]+)"', text):  # gRPC's message for an unreachable server
         text = f"Spark does not answer: {unreachable[1]}."
     text = re.sub(r"^\s*(\([\w.$]+\)\s*)?(\[[A-Z][A-Z0-9_.]+\]\s*)?", "", text)
     text = re.sub(r"^((\w+\.)+[A-Z]\w+: )+|MetaException\(message:(?=.*\))", "", text)  # Java's names of its errors
@@ -128,7 +131,7 @@ def _message_of(error: BaseException) -> SparkMessage:
 
 
 def _call_method(error: BaseException, method: str) -> Any:
-    """What an error's method answers; None when it has none or cannot."""
+    """Return the result of an error's method; None if it has none or the call fails."""
     try:
         return getattr(error, method)()
     except Exception:
@@ -136,7 +139,7 @@ def _call_method(error: BaseException, method: str) -> Any:
 
 
 def _parse_java_error(java: Any) -> SparkMessage:
-    """The first cause that has an error class: a job's failure wraps what really went wrong."""
+    """Return the first cause that has an error class: the failure of a job wraps the actual error."""
     text = str(java.getMessage() or java.getClass().getSimpleName())
     for _ in range(DEPTH):
         condition = _call_method(java, "getCondition")
@@ -157,15 +160,15 @@ def _parse_java_error(java: Any) -> SparkMessage:
 
 
 def _innermost(text: str, condition: str | None) -> tuple[str, str | None]:
-    """The last error class in a text that quotes a chain of failures, and its message."""
+    """Return the message and the class of the first error class in a text that quotes a chain of failures."""
     matches = [m for m in re.finditer(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\] ", text) if m[1] != "TASK_WRITE_FAILED"]
     return (text[matches[0].start() :], matches[0][1]) if matches else (text, condition)
 
 
 def _position(message: SparkMessage, sql: str) -> tuple[int, int]:
-    """The 1-based line and column in the query, (0, 0) when Spark speaks about another text.
+    """Return the 1-based line and column in the query; (0, 0) if Spark refers to another text.
 
-    Spark may have been given the query in its wrapper; the fragment that it quotes tells.
+    Spark may have been given the query in its wrapper; the fragment that it quotes decides.
     """
     if message.context:
         start, stop, fragment = message.context

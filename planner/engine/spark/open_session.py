@@ -18,14 +18,14 @@ from mergeplan.planner.errors import RequestError
 
 
 def is_running(connection: Connection, home: Path) -> bool:
-    """True for a Spark that runs already: a server, or a warm one; no process is started for it."""
+    """Return True if a connection's Spark runs already (a server, or a warm one), so that no process is started."""
     if connection.remote or not is_embedded(connection):
         return bool(connection.remote)
     return _warm_owner(home) is not None
 
 
 def starts_again(connection: Connection, home: Path) -> bool:
-    """True for a warm Spark that has to start again before it can serve this connection: it lacks a table format."""
+    """Return True if a warm Spark has to restart before it can serve this connection: it lacks a table format."""
     owner = None if connection.remote or not is_embedded(connection) else _warm_owner(home)
     return owner is not None and lacks(owner, connection)
 
@@ -36,7 +36,7 @@ def _warm_owner(home: Path) -> Owner | None:
 
 
 def open_session(connection: Connection, home: Path, profile: Profile, wait: float = WAIT) -> EngineSession:
-    """The Spark that a connection names; for the embedded catalog a warm one if it runs, else one of our own."""
+    """Open the Spark that a connection names; for the embedded catalog a warm one if it runs, else our own."""
     silence()
     if connection.remote:
         return _connect_session(connection, connection.remote)
@@ -59,7 +59,7 @@ def _is_served(lock: CatalogLock, owners: list[Owner]) -> bool:
 
 
 def _warm(connection: Connection, lock: CatalogLock, owner: Owner) -> EngineSession | None:
-    """A session on the warm Spark, which may have to start again for it; None when it has done so or is about to."""
+    """Return a session on the warm Spark; None if that has restarted for the connection or is about to."""
     visit: Visit | None = Visit(lock.folder)
     try:
         if lock.owner() != owner:
@@ -78,7 +78,7 @@ def _warm(connection: Connection, lock: CatalogLock, owner: Owner) -> EngineSess
 
 
 def _connect_session(connection: Connection, remote: str) -> EngineSession:
-    """A session on a Spark Connect server; RequestError when it lacks a format that the tables need."""
+    """Open a session on a Spark Connect server; raise RequestError if it lacks a format that the tables need."""
     session = ConnectSession(Server(remote, tuple(session_conf(connection).items()), connection.catalog))
     if connection.formats:
         try:

@@ -1,4 +1,4 @@
-"""Names and texts as they stand in Spark SQL."""
+"""Names and texts as Spark SQL writes them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ __all__ = ["literal", "quote_name"]
 
 
 def literal(text: str) -> str:
-    """A text as a literal."""
+    """Return a text as a literal."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n")
     return f"'{escaped}'"

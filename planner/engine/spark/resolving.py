@@ -1,4 +1,4 @@
-"""Jars that Spark fetches when it starts: how long that may take, and what is said when they cannot be had."""
+"""Jars that Spark fetches when it starts: how long that may take, and the error if they cannot be fetched."""
 
 from __future__ import annotations
 
@@ -9,18 +9,20 @@ from pathlib import Path
 from mergeplan.planner.engine.formats.tested_pairs import PACKAGES, how_to_bring
 from mergeplan.planner.errors import RequestError
 
-FETCHING = 600.0  # seconds for the first start; afterwards they lie in the folder that Spark keeps them in
+FETCHING = 600.0  # seconds for the first start; afterwards they are in Spark's folder of fetched jars
 UNRESOLVED = re.compile(r"unresolved dependency: ([\w.-]+)#([\w.-]+);([\w.-]+)")
 
 
 def start_timeout(conf: Mapping[str, str], usual: float) -> float:
-    """How many seconds Spark may take to start."""
+    """Return how many seconds Spark may take to start."""
     return FETCHING if conf.get(PACKAGES) else usual
 
 
 def resolution_error(conf: Mapping[str, str], log: Path, began: int) -> RequestError | None:
-    """The error of jars that could not be fetched, by what Spark wrote into its log since then; None if that was not
-    what kept it from starting."""
+    """Return the error of jars that could not be fetched, from Spark's log since `began`.
+
+    Return None if that was not what kept Spark from starting.
+    """
     if not conf.get(PACKAGES):
         return None
     with log.open("rb") as file:

@@ -1,6 +1,6 @@
-"""How many bytes a query would read, by the leaves of its optimized plan; partitions it does not need are out.
+"""The bytes that a query would read, by the leaves of its optimized plan; partitions it does not need are out.
 
-What Spark does not know it calls 2^63-1 bytes; leaves that are no files (a row of constants, a range) read nothing.
+Spark reports 2^63-1 bytes for an unknown size; leaves that are no files (a row of constants, a range) read nothing.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ UNITS = {unit: 1024**power for power, unit in enumerate(("B", "KiB", "MiB", "GiB
 
 
 def plan_bytes(plan: Any) -> int | None:
-    """The bytes of a plan of Spark's own (a Java object), and of its subqueries; None when one leaf is not known."""
+    """Return the bytes of a Spark plan (a Java object) and of its subqueries; None if one leaf is not known."""
     subqueries = _items(plan.subqueriesAll())
     leaves = [leaf for tree in (plan, *subqueries) for leaf in _items(tree.collectLeaves())]
     return _total(int(str(leaf.stats().sizeInBytes())) for leaf in leaves if _reads_files(leaf))
 
 
 def parse_plan_bytes(text: str) -> int | None:
-    """The bytes of a plan as `EXPLAIN COST` tells it, rounded as there."""
+    """Return the bytes of a plan as `EXPLAIN COST` prints them, rounded as there."""
     _, begun, optimized = text.partition("== Optimized Logical Plan ==")
     if not begun:
         return None
@@ -32,7 +32,7 @@ def parse_plan_bytes(text: str) -> int | None:
 
 
 def relations(plan: str) -> frozenset[str]:
-    """The names that a parsed plan reads from, as they are written, in lower case, parts joined by dots."""
+    """Return the names that a parsed plan reads from, as written, in lower case, parts joined by dots."""
     return frozenset(match.lower().replace(", ", ".") for match in RELATION.findall(plan))
 
 

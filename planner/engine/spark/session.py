@@ -1,4 +1,4 @@
-"""What a Spark session is to us, classic or Connect: opened, cancelled, counted, closed."""
+"""The interface of a Spark session, classic or Connect: opened, cancelled, counted, closed."""
 
 from __future__ import annotations
 
@@ -24,91 +24,97 @@ _listing_lock = threading.Lock()
 
 
 class ServerOperations(Protocol):
-    """The writes that a Spark goes on with when their client has gone."""
+    """The writes that a Spark continues when their client has gone."""
 
     server: str
 
     def new(self) -> Operation:
-        """A name for this session's next write."""
+        """Return an operation for this session's next write."""
 
     def writing(self, operation: Operation) -> AbstractContextManager[None]:
-        """A context in which this thread's next write is this operation."""
+        """Return a context in which this thread's next write is this operation."""
 
     def attach(self, operation: Operation) -> EngineSession:
-        """The session of an operation that another process began."""
+        """Return the session of an operation that another process began."""
 
     def end(self, operation: Operation) -> None:
         """End an operation that another process began."""
 
 
 class EngineSession(Protocol):
-    """What differs between a classic session and a Spark Connect one."""
+    """The verbs that differ between a classic session and a Spark Connect session."""
 
     spark: SparkSession
 
     @property
     def operations(self) -> ServerOperations | None:
-        """The writes that this Spark goes on with without us; None where it ends with us."""
+        """The writes that this Spark continues without us; None if it ends with us."""
 
     @property
     def has_ended(self) -> bool:
         """True when the process of this Spark is gone; False where that cannot be seen from here. It never blocks."""
 
     def sql(self, text: str) -> Frame:
-        """What Spark makes of a statement."""
+        """Return the frame of a statement."""
 
     def observe(self, frame: Frame, **aggregates: str) -> tuple[Frame, Callable[[], dict[str, Any]]]:
-        """The frame with aggregates (Spark SQL) that are computed on the way, and a function that tells them."""
+        """Return the frame with aggregates (Spark SQL) computed on the way, and a function for their values."""
 
     def condition(self, sql: str) -> Any:
-        """A condition on rows (Spark SQL) as the writers of frames take it."""
+        """Return a condition on rows (Spark SQL) as the writers of frames take it."""
 
     def run_unlisted(self, sql: str) -> Frame:
-        """Run a statement that creates a table of which Spark reads the partitions from its folders, so that they all
-        move with it."""
+        """Run a statement that creates a table whose partitions Spark reads from its folders.
+
+        All partitions of such a table move with it.
+        """
 
     def enter(self, tag: str) -> None:
-        """Say that what this thread runs from now on goes by this tag."""
+        """Tag what this thread runs from now on."""
 
     def interrupt(self, tag: str) -> None:
-        """End everything that goes by this tag."""
+        """End everything that has this tag."""
 
     def scan_bytes(self, sql: str) -> int | None:
-        """How many bytes of files a query would read; None when Spark does not know. No job is started."""
+        """Return how many bytes of files a query would read, without a job; None if Spark does not know."""
 
     def parse_tree(self, sql: str) -> str | None:
-        """The plan that Spark's parser makes of a query, before any name in it is looked up; None where this Spark
-        shows it only when all of them are known."""
+        """Return the parser's plan of a query, before any name in it is looked up.
+
+        Return None if this Spark shows it only when all names are known.
+        """
 
     def frame_tree(self, frame: Frame, sql: str) -> str:
-        """The same plan of a query that was analysed already, as this frame."""
+        """Return the same plan for a query that was analysed already, as this frame."""
 
-    def compare_queries(self, analysis: Analysis) -> tuple[PairResult, ...] | None:
-        """Return what Spark says of pairs of queries over empty tables; None where it does not show its plans."""
+    def compare_queries(self, analysis: Analysis, *, may_start: bool = True) -> tuple[PairResult, ...] | None:
+        """Return Spark's verdict on pairs of queries over empty tables; None if no Spark shows its plans."""
 
     def location(self, table: str, unless: str) -> str | None:
-        """Where a table of Spark's own catalog lies, without a statement; None where it has the property `unless`, or
-        only a statement says so."""
+        """Return the location of a table of Spark's own catalog, without a statement.
+
+        Return None if the table has the property `unless`, or if only a statement tells.
+        """
 
     def jobs(self) -> int:
-        """How many Spark jobs this session has started."""
+        """Return how many Spark jobs this session has started."""
 
     def new_session(self) -> EngineSession:
-        """Another session of the same Spark: with settings, temporary views and functions of its own."""
+        """Return another session of the same Spark, with its own settings, temporary views and functions."""
 
     def let_go(self) -> None:
-        """End a session that was set apart."""
+        """End a separate session."""
 
     def server(self) -> Server:
-        """How another process reaches this Spark; RequestError when none can."""
+        """Return how another process reaches this Spark; raise RequestError if none can."""
 
     def close(self) -> None:
-        """Let go of the Spark."""
+        """Release the Spark."""
 
 
 @contextmanager
 def listing_here(spark: SparkSession) -> Iterator[None]:
-    """While it lasts the driver lists files by itself, however many folders there are."""
+    """Let the driver list files by itself within the context, however many folders there are."""
     with _listing_lock:
         before = spark.conf.get(LISTING)
         spark.conf.set(LISTING, str(2**31 - 1))
@@ -119,8 +125,10 @@ def listing_here(spark: SparkSession) -> Iterator[None]:
 
 
 def silence() -> None:
-    """pyspark logs every failed query as a line of JSON, py4j every broken call, and gRPC speaks up about forks; our
-    errors say it all."""
+    """Silence pyspark, py4j and gRPC: our errors say it all.
+
+    pyspark logs every failed query as a line of JSON, py4j every broken call, and gRPC warns about forks.
+    """
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "pyspark.sql.connect.logging", "py4j"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     logging.getLogger().addFilter(_is_not_py4js)
@@ -129,5 +137,5 @@ def silence() -> None:
 
 
 def _is_not_py4js(record: logging.LogRecord) -> bool:
-    """False for what py4j logs by no logger of its own: the stack trace of a call whose JVM ended under it."""
+    """Return False for what py4j logs by no logger of its own: the stack trace of a call whose JVM ended."""
     return "/py4j/" not in record.pathname

@@ -1,4 +1,4 @@
-"""Which session each thread works in, and what runs in them: statements of several threads, cancelled all at once."""
+"""The session that each thread works in, and the statements of all threads, which are cancelled at once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class Sessions:
-    """The session that all threads share, and those that some have for themselves inside of `beside`."""
+    """The session that all threads share, and those that single threads have within `separate_session`."""
 
     def __init__(self, session: EngineSession, functions: frozenset[str] = frozenset()) -> None:
         self.shared = session
@@ -30,7 +30,7 @@ class Sessions:
         self._lock = threading.RLock()  # a signal's handler may come in on top of a statement
         self._era = 0  # counts the calls of cancel()
         self._under_way: dict[int, int] = {}
-        self.operations = 0  # writes under way that go on without us
+        self.operations = 0  # running writes that continue without us
         self.new_schemas = FirstAlone()  # by name: in which something is created
         self.is_lost = False  # Spark ended, ran out of memory or stopped answering
 
@@ -42,7 +42,7 @@ class Sessions:
 
     @contextmanager
     def separate_session(self, before: Sequence[str], after: Sequence[str]) -> Iterator[None]:
-        """A context in which this thread has a session of its own, with statements at its begin and at its end."""
+        """Give this thread its own session within the context, with statements at its begin and its end."""
         if not before and not after:
             yield
             return
@@ -53,7 +53,7 @@ class Sessions:
 
     @contextmanager
     def reattaching(self, operations: Operations) -> Iterator[None]:
-        """A context in which what this thread hands to `written` may outlast this process, and is written down."""
+        """Record what this thread writes by `write_once` within the context; it may outlast this process."""
         self._thread.operations = operations
         try:
             yield
@@ -67,10 +67,10 @@ class Sessions:
         return (operation.id if operation else str(uuid4())).replace("-", "")
 
     def write_once(self, inputs: Sequence[object], write: Callable[[], T]) -> T:
-        """What `write` returns, which does all that these `inputs` describe.
+        """Return the result of `write`, which does all that these `inputs` describe.
 
-        Where Spark goes on with a write without us, it is one that an earlier run began for the same, if there is one.
-        Whatever becomes of that: a write that fails is done anew.
+        If Spark continues writes without us, a write that an earlier run began for the same inputs is taken up. If that
+        one fails, the write is done again.
         """
         operations, server = self._outlasting()
         if operations is None or server is None:
@@ -88,11 +88,14 @@ class Sessions:
 
     @property
     def outlasts(self) -> bool:
-        """True where what this thread writes goes on without us."""
+        """True if what this thread writes continues without us."""
         return self._outlasting()[1] is not None
 
     def _outlasting(self) -> tuple[Operations | None, ServerOperations | None]:
-        """What is written down by whom; nothing inside of `beside`, whose statements make the session what it is."""
+        """Return the record of operations, and the server that continues them if there is one.
+
+        There is no server in a separate session, which depends on its statements.
+        """
         operations: Operations | None = getattr(self._thread, "operations", None)
         return operations, (self.shared.operations if operations and self.current is self.shared else None)
 
@@ -117,7 +120,7 @@ class Sessions:
 
     @contextmanager
     def _within(self, open_session: Callable[[], EngineSession]) -> Iterator[None]:
-        """A context in which this thread has that session for its own."""
+        """Give this thread that session within the context."""
         with self.statement():
             session = open_session()
         self._thread.session = session
@@ -133,7 +136,7 @@ class Sessions:
 
     @contextmanager
     def having(self, settings: Mapping[str, str]) -> Iterator[None]:
-        """A context in which this thread has a session of its own with these settings of Spark, or its own has them."""
+        """Give this thread's own session these settings within the context; open one if the thread has none."""
         if self.current is self.shared:
             with self._use_new_session(), self.having(settings):
                 yield
@@ -145,7 +148,7 @@ class Sessions:
                     conf.set(key, value)
             yield
         finally:
-            with suppress(Exception):  # of a Spark that is gone: what it ended with is told
+            with suppress(Exception):  # of a Spark that is gone: its last error is reported
                 for key in settings:
                     conf.unset(key)
 
@@ -156,9 +159,9 @@ class Sessions:
 
     @contextmanager
     def statement(self, sql: str = "") -> Iterator[None]:
-        """Around whatever is asked of Spark: its jobs go by the era's tag, and Spark's errors come out as ours.
+        """Wrap a request to Spark: its jobs get the era's tag, and Spark's errors are translated to ours.
 
-        RequestError for a text with a closed function, wherever it comes from.
+        Raise RequestError for a text with a closed function, wherever it comes from.
         """
         self.judge(sql)
         with self._lock:
@@ -185,26 +188,26 @@ class Sessions:
                     del self._under_way[era]
 
     def check(self) -> None:
-        """Cancelled when this thread's statement was; asked before each step that cannot be taken back."""
+        """Raise Cancelled if this thread's statement was cancelled; call it before each step that cannot be undone."""
         if self._thread.era != self._era:
             raise Cancelled("the query was cancelled.")
 
     def run(self, sql: str) -> Frame:
-        """What Spark makes of a statement; RequestError for one with a closed function."""
+        """Return the frame of a statement; raise RequestError for one with a closed function."""
         self.judge(sql)
         return self.current.sql(sql)
 
     def judge(self, sql: str) -> None:
-        """RequestError for a text with a closed function."""
+        """Raise RequestError for a text with a closed function."""
         if refused := find_closed_call(sql, self.functions):
             raise RequestError(refused.message, hint=refused.hint)
 
     def query(self, sql: str) -> Frame:
-        """What Spark makes of a query; a text that is a command is refused and not run."""
+        """Return the frame of a query; a text that is a command is refused and not run."""
         return self.run(wrap_query(sql))
 
     def cancel(self) -> None:
-        """End what runs now; it never blocks: a signal handler may call it."""
+        """End what runs now; never block, as a signal handler may call it."""
         with self._lock:
             era, self._era = self._era, self._era + 1
             if self._under_way.get(era):
@@ -225,5 +228,5 @@ class Sessions:
 
 
 def wrap_query(sql: str) -> str:
-    """The query inside another, so that a text which is a command is refused and not run."""
+    """Return the query inside another, so that a text that is a command is refused and not run."""
     return f"{WRAPPER}{sql.rstrip().rstrip(';')}\n)"

@@ -1,4 +1,4 @@
-"""The schemas and views of one Spark: made, moved and commented without a moment in which a reader finds none."""
+"""The schemas and views of one Spark, changed so that a reader finds a view at every moment."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ class SparkCatalog:
     def __init__(self, sessions: Sessions, *, comments: bool) -> None:
         self._sessions, self._comments = sessions, comments
         self._replacing: set[str] = set()  # catalogs whose views are replaced, and not altered
-        self._default = ""  # the default catalog, once it was asked for
+        self._default = ""  # the default catalog, once it was queried
 
     def objects(self, schema: str) -> frozenset[str]:
-        """Names of the tables and views in a schema; empty when there is no such schema."""
+        """Return the names of the tables and views in a schema; none if there is no such schema."""
         with self._sessions.statement():
             return self._objects(schema)
 
     def standing(self, name: str) -> Standing | None:
-        """What stands under a name; None when nothing does."""
+        """Return the table or view of a name; None if there is none."""
         with self._sessions.statement():
             known = describe(self._sessions, name)
             if known is None:
@@ -53,17 +53,17 @@ class SparkCatalog:
             return ()
 
     def rename_table(self, old: str, new: str) -> None:
-        """Give a table another name in its schema."""
+        """Rename a table within its schema."""
         with self._sessions.statement():
             self._run(f"ALTER TABLE {quote_name(old)} RENAME TO {quote_name(new)}")
 
     def swap_view(self, view: ViewText) -> bool:
-        """Point the view at its query, creating it and its schema if need be; False when it already was so."""
+        """Set the query of the view, creating it and its schema if needed; return False if nothing changed."""
         with self._sessions.statement(view.sql):
             return self._try_swap(view) or self._swap_described(view)
 
     def _try_swap(self, view: ViewText) -> bool:
-        """Swap a view of which is known what stands in its place; False when that is not known, or is not so."""
+        """Replace the view if it still has the expected definition; return False otherwise."""
         try:
             if view.stands is Stands.NOTHING:
                 self._create_view(view)
@@ -83,7 +83,6 @@ class SparkCatalog:
         return view.comment if self._comments else ""
 
     def _columns(self, view: ViewText) -> dict[str, str]:
-        """The comments of a view's columns, by name."""
         return {column.name: column.comment for column in view.columns} if self._comments else {}
 
     def _swap_described(self, view: ViewText) -> bool:
@@ -112,7 +111,7 @@ class SparkCatalog:
         return self._set_properties(name, known, dict(view.properties)) or moved or reworded
 
     def _change_query(self, view: ViewText) -> None:
-        """Another query for a view that stands; its grants, its comment and its properties stay.
+        """Change the query of an existing view; keep its grants, its comment and its properties.
 
         Spark's own catalog alters it: there CREATE OR REPLACE loses them, and drops the view under its readers. Where
         views cannot be altered, as in Iceberg's catalogs, they are replaced, which loses nothing there.
@@ -130,14 +129,13 @@ class SparkCatalog:
         self._run(creation(view.name, text, *clauses, replace=True))
 
     def _text(self, name: str, description: Described) -> str:
-        """The query of a view."""
         if "View Text" in description.details:
             return description.details["View Text"]
         shown: str = self._sessions.run(f"SHOW CREATE TABLE {quote_name(name)}").collect()[0][0]
         return shown.partition("\nAS\n")[2].strip()
 
     def comment_columns(self, table: str, columns: Sequence[Column]) -> None:
-        """Make the comments of a table's columns be these."""
+        """Set the comments of a table's columns to these."""
         with self._sessions.statement():
             fields = self._sessions.run(f"SELECT * FROM {quote_name(table)}").schema.fields if self._comments else ()
             present = {field.name.lower(): (field.metadata or {}).get("comment", "") for field in fields}
@@ -148,14 +146,14 @@ class SparkCatalog:
                     self._run(f"ALTER TABLE {quote_name(table)} CHANGE COLUMN {changed}")
 
     def drop_view(self, name: str, reads: str = "") -> None:
-        """Drop the view if it exists; with `reads`, only one that reads a table of which the name begins so."""
+        """Drop the view if it exists; with `reads`, only one that reads a table whose name begins with it."""
         with self._sessions.statement():
             if reads and (known := describe(self._sessions, name)) and reads not in self._text(name, known):
                 return
             self._run(f"DROP VIEW IF EXISTS {quote_name(name)}")
 
     def drop_schema_if_empty(self, name: str) -> None:
-        """Drop a schema that holds nothing any more."""
+        """Drop a schema that is empty."""
         with self._sessions.statement():
             if self._objects(name):
                 return
@@ -180,8 +178,10 @@ class SparkCatalog:
         return frozenset(row["tableName"] for row in rows if not row["isTemporary"])
 
     def _objects_apart(self, catalog: str, schema: str) -> frozenset[str]:
-        """The names in a schema of another catalog than Spark's own: each has errors of its own for a schema that is
-        not there, and lists views apart."""
+        """Return the names in a schema of another catalog than Spark's own.
+
+        Each of these has its own errors for a missing schema, and lists views separately.
+        """
         name = f"{quote_name(catalog)}.{quote_name(schema.rpartition('.')[2])}"
         try:
             self._run(f"DESCRIBE SCHEMA {name}")
@@ -199,7 +199,7 @@ class SparkCatalog:
         return self._default
 
     def _set_properties(self, name: str, description: Described, properties: dict[str, str]) -> bool:
-        """Set a view's properties, and take away those that were set here before; False when they were so already."""
+        """Set a view's properties, and remove earlier ones of ours; return False if nothing changed."""
         if not properties and OURS not in description.properties:
             return False
         listed = self._sessions.run(f"SHOW TBLPROPERTIES {quote_name(name)}").collect()

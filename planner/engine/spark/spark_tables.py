@@ -32,7 +32,7 @@ from mergeplan.planner.snapshot.content_hash import ColumnSet, Found
 
 
 class FormatStore(Protocol):
-    """How the tables of a format are opened on a Spark."""
+    """A function that opens the tables of a format on a Spark."""
 
     def __call__(self, sessions: Sessions, *, comments: bool) -> FormatTables: ...
 
@@ -48,17 +48,17 @@ class SparkTables:
         self._formats = {name: store(sessions, comments=comments) for name, store in STORES.items()}
 
     def create(self, table: Table) -> bool:
-        """Create the schema and the empty table; existing ones stay as they are. True when the table was not there."""
+        """Create the schema and the empty table unless they exist; return True if the table was missing."""
         with self._sessions.statement():
             return self._format(table.format).create(table)
 
     def take_over(self, table: Table, old: str, rows: Timeline) -> None:
-        """Create the table over the files that another one points at, of these intervals or of all."""
+        """Create the table over the files of another table, for these intervals or for all."""
         with self._sessions.statement():
             self._format(table.format).take_over(table, old, rows)
 
     def replace(self, table: Table, sql: str, *, is_fresh: bool = False) -> Written:
-        """Put the query's rows in place of all rows of a table that is not partitioned by time."""
+        """Replace all rows of a table that is not partitioned by time with the query's rows."""
         # Of a run and the one that waits for its write, only the first saw the table untouched: both write aside.
         right_there = is_fresh and not self._sessions.outlasts
 
@@ -70,7 +70,7 @@ class SparkTables:
         return self._sessions.write_once(("replace", table, sql), write)
 
     def replace_interval(self, table: Table, sql: str, interval: Interval) -> Written:
-        """Put the query's rows in place of exactly the interval's partitions; days without rows end empty."""
+        """Replace exactly the interval's partitions with the query's rows; days without rows end empty."""
         by = table.partitioning
         if by is None:
             raise ValueError(f"{table.name} is not partitioned by time")
@@ -85,8 +85,10 @@ class SparkTables:
         return self._sessions.write_once(("replace_interval", table, sql, interval), write)
 
     def replace_partitions(self, table: Table, sql: str, *, first: str | None = None, others: bool = False) -> Written:
-        """Put the query's rows in place of exactly the partitions that it returns rows for; others that begin with
-        `first`, or all others, end empty."""
+        """Replace exactly the partitions that the query returns rows for.
+
+        Others that begin with `first`, or with `others` all others, end empty.
+        """
 
         def write() -> Written:
             with self._sessions.statement(sql):
@@ -96,8 +98,10 @@ class SparkTables:
         return self._sessions.write_once(("replace_partitions", table, sql, first, others), write)
 
     def overwrite(self, table: Table, sql: str, batch_id: str) -> Written:
-        """Put the rows of a query of the table itself in place of the partitions that they lie in, or of all rows;
-        repeated, a batch starts from what there was before it."""
+        """Replace the partitions of the rows, or all rows, with the rows of a query of the table itself.
+
+        A repeated batch starts from what the table held before it.
+        """
 
         def rows() -> Frame:
             return cast_frame(table, self._sessions.query(sql))
@@ -106,7 +110,7 @@ class SparkTables:
             return self._format(table.format).overwrite(table, rows, batch_id)
 
     def merge(self, table: Table, merge: Merge, batch_id: str, merge_into: MergeInto | None = None) -> Written:
-        """Put the rows of a merge in place of all rows; repeated, a batch starts from what there was before it."""
+        """Replace all rows with those of a merge; a repeated batch starts from what the table held before it."""
 
         def rows(sql: str, mark: str = "") -> Frame:
             marks = (Column(mark, "string"),) if mark else ()
@@ -121,14 +125,16 @@ class SparkTables:
             return self._format(table.format).merge(table, lambda base: rows(merge(base)), batch_id, native)
 
     def unmerge(self, table: Table, batch_id: str) -> None:
-        """Let the table hold what it held before the first batch whose id begins as this one. Its format is that which
-        the catalog says: a model may have another one by now."""
+        """Restore the table to before the first batch with this id prefix.
+
+        The format is that of the catalog: a model may have another one by now.
+        """
         with self._sessions.statement():
             known = describe(self._sessions, table.name)
             self._format(known.format if known else table.format).unmerge(table, batch_id)
 
     def load(self, table: Table, rows: Sequence[Sequence[str | None]], *, is_fresh: bool = False) -> Written:
-        """Put rows of text (a seed) in place of all rows, cast to the columns' types; a bad cell is a QueryError."""
+        """Replace all rows with rows of text (a seed), cast to the columns' types; raise QueryError for a bad cell."""
         names = [column.name for column in table.columns]
         with self._sessions.statement():
             numbered = [(number, *row) for number, row in enumerate(rows, start=1)]
@@ -142,8 +148,10 @@ class SparkTables:
                 raise bad or error from None
 
     def contents(self, table: Table, column_sets: Sequence[ColumnSet], interval: Interval | None = None) -> Found:
-        """What the table holds of each column set, by period; without an interval as a whole. Sets that cannot be
-        compared are left out."""
+        """Return what the table holds of each column set, by period; as a whole without an interval.
+
+        Sets that cannot be compared are left out.
+        """
         with self._sessions.statement():
             name = quote_name(table.name)
             self._sessions.run(f"REFRESH TABLE {name}")  # another process may have pointed it at other files since
@@ -152,7 +160,7 @@ class SparkTables:
             return asked.answer(self._sessions.run(asked.sql).collect() if asked.sets else ())
 
     def files(self, name: str, where: str = "") -> TableFiles | None:
-        """The files of a table's rows, or of those of a condition; None where they are not known."""
+        """Return the files of a table's rows, or of those of a condition; None if they are not known."""
         with self._sessions.statement():
             known = describe(self._sessions, name)
             if known is None or known.is_view or known.format not in self._formats:
@@ -161,7 +169,7 @@ class SparkTables:
             return self._formats[known.format].files(name, known, where)
 
     def version(self, name: str) -> str:
-        """What tells what a table holds now from whatever else it held or will hold; '' where that is not known."""
+        """Return a text that identifies what a table holds now; '' if that is not known."""
         with self._sessions.statement():
             known = describe(self._sessions, name)
             if known is None or known.is_view or known.has_policy or known.format not in TABLE_FORMATS:
@@ -170,16 +178,16 @@ class SparkTables:
             version = self._format(known.format).version(name, known)
             if not version:
                 return ""
-            # All that the catalog says counts: not every change of what is read is a commit of the table.
+            # The whole description in the catalog counts: not every change of what is read is a commit of the table.
             return digest(version, repr(sorted(known.details.items())), repr(table_columns(self._sessions, name)))
 
     def refresh(self, name: str) -> None:
-        """Forget what is remembered of a table's files: another Spark has written it."""
+        """Forget the remembered files of a table: another Spark has written it."""
         with self._sessions.statement():
             self._sessions.run(f"REFRESH TABLE {quote_name(name)}")
 
     def expire(self, name: str, keep: timedelta, now: datetime) -> Expiry:
-        """Remove the versions of a table that were replaced longer ago than that."""
+        """Remove the versions of a table that were replaced longer than `keep` ago."""
         with self._sessions.statement():
             known = describe(self._sessions, name)
             if known is None or known.is_view:
@@ -198,10 +206,10 @@ class SparkTables:
             self._format(known.format).drop(name)
 
     def _format(self, name: str) -> FormatTables:
-        """The tables of that format; files of any other one are pointed at as parquet's are."""
+        """Return the tables of that format; files of any other one are repointed like parquet's."""
         return self._formats.get(name) or self._formats["parquet"]
 
 
 def _is_whole(table: Table, merge_into: MergeInto) -> bool:
-    """True when a merge sets all columns: WHENs of a model say nothing of one that only its table has."""
+    """Return True if a merge sets all columns: the WHENs of a model omit a column that only its table has."""
     return not merge_into.matched or not any(column.hidden for column in table.partition_columns)

@@ -9,6 +9,6 @@ TRACEPARENT = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
 
 
 def trace_id(environ: Mapping[str, str]) -> str:
-    """The id in W3C's TRACEPARENT; '' where there is none, or what is none."""
+    """Return the trace id in W3C's TRACEPARENT; '' if it is missing or malformed."""
     match = TRACEPARENT.fullmatch(environ.get("TRACEPARENT", ""))
     return match[1] if match else ""

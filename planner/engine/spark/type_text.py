@@ -8,7 +8,7 @@ from mergeplan.planner.naming import quote_field
 
 
 def type_text(kind: Any) -> str:
-    """Return a type of pyspark as text, as `simpleString` does, with odd names of fields in back-ticks."""
+    """Return a type of pyspark as text, like `simpleString`, with odd names of fields in back-ticks."""
     match kind.typeName():
         case "struct":
             fields = (f"{quote_field(field.name)}:{type_text(field.dataType)}" for field in kind.fields)

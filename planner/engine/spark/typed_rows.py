@@ -17,7 +17,7 @@ _IN_UTC = "timestampadd(MICROSECOND, unix_micros({0}), timestamp_ntz '1970-01-01
 
 
 def cast_frame(table: Table, frame: Frame) -> Frame:
-    """A frame's rows in the table's types, with all columns that the table is partitioned by."""
+    """Return a frame's rows in the table's types, with all columns that the table is partitioned by."""
     casts = _cast(table, frame)
     if not _fits(table, frame):
         frame = frame.selectExpr(*casts)
@@ -32,14 +32,14 @@ def cast_frame(table: Table, frame: Frame) -> Frame:
 
 
 def bad_cell(table: Table, frame: Frame) -> QueryError | None:
-    """The first cell that cannot be read as its column's type; the frame's column `#` numbers its rows."""
+    """Return the error of the first cell that is no value of its column's type; column `#` numbers the frame's rows."""
     cases = " ".join(
         f"WHEN {quote_column(c.name)} IS NOT NULL AND try_cast({quote_column(c.name)} as {c.type}) IS NULL THEN {index}"
         for index, c in enumerate(table.columns)
     )
     try:
         bad = frame.selectExpr("*", f"CASE {cases} END `#bad`").where("`#bad` IS NOT NULL").orderBy("`#`").first()
-    except Exception:  # there is no such cast at all, and the first error says so
+    except Exception:  # there is no such cast at all, as the first error states
         return None
     if bad is None:
         return None
@@ -49,10 +49,10 @@ def bad_cell(table: Table, frame: Frame) -> QueryError | None:
 
 
 def fetch_rows(frame: Frame) -> tuple[tuple[object, ...], ...]:
-    """A frame's rows; instants come as aware datetimes in UTC, whatever the time zone of the machine.
+    """Return a frame's rows, with instants as aware datetimes in UTC, whatever the machine's time zone.
 
-    pyspark gives instants as naive local times, which do not even tell the two hours of an autumn night apart, and has
-    no value for an interval of months, which comes as text.
+    pyspark gives instants as naive local times, which do not even tell the two hours of an autumn night apart. It has
+    no value for an interval of months, which is returned as text.
     """
     types = [field.dataType for field in frame.schema.fields]
     instants = [n for n, kind in enumerate(types) if kind.typeName() == "timestamp"]
@@ -71,8 +71,10 @@ def _aware(value: object) -> object:
 
 
 def _fits(table: Table, frame: Frame) -> bool:
-    """True when a frame has just the table's columns: casts would say nothing. What a type leaves out (the length of a
-    CHAR, a comment) is in a column's metadata."""
+    """Return True if a frame has just the table's columns, so that casts would change nothing.
+
+    What a type leaves out (the length of a CHAR, a comment) is in a column's metadata.
+    """
     fields = frame.schema.fields
     return [(field.name, type_text(field.dataType)) for field in fields] == [
         (column.name, column.type) for column in table.columns
@@ -80,7 +82,7 @@ def _fits(table: Table, frame: Frame) -> bool:
 
 
 def _cast(table: Table, frame: Frame) -> list[str]:
-    """The table's columns out of a frame's, by name, in the table's order and types."""
+    """Return the table's columns cast from a frame's, by name; raise QueryError if the names differ."""
     wanted = [column.name.lower() for column in table.columns]
     frame_columns = [name.lower() for name in frame.columns]
     for names, others, verb in ((wanted, frame_columns, "lacks"), (frame_columns, wanted, "has an unexpected")):

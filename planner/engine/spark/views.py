@@ -1,4 +1,4 @@
-"""The SQL of views: what they are created with, and which of their properties are ours."""
+"""The SQL of views: the clauses of their creation, and the list of the properties that are ours."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def creation(
     *,
     replace: bool = False,
 ) -> str:
-    """The statement that creates a view, or takes the place of one; `columns` are their comments, by name."""
+    """Return the statement that creates or replaces a view; `columns` are their comments, by name."""
     listed = ", ".join(f"{quote_column(column)}{comment_clause(words)}" for column, words in columns.items())
     property_clause = properties_clause({**properties, **listing_ours(properties)})
     clauses = f"{f' ({listed})' if listed else ''}{comment_clause(comment)}{property_clause}"
@@ -28,16 +28,16 @@ def creation(
 
 
 def comment_clause(text: str) -> str:
-    """` COMMENT 'text'`, or nothing."""
+    """Return ` COMMENT 'text'`, or nothing."""
     return f" COMMENT {literal(text)}" if text else ""
 
 
 def properties_clause(properties: Mapping[str, str]) -> str:
-    """` TBLPROPERTIES (...)`, or nothing."""
+    """Return ` TBLPROPERTIES (...)`, or nothing."""
     pairs = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in properties.items())
     return f" TBLPROPERTIES ({pairs})" if pairs else ""
 
 
 def listing_ours(properties: Mapping[str, str]) -> dict[str, str]:
-    """The property that says which of a view's properties are ours."""
+    """Return the property that lists which of a view's properties are ours."""
     return {OURS: ",".join(sorted(properties))} if properties else {}

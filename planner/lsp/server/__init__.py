@@ -1,1 +1,1 @@
-"""The language server: the protocol's types and threads around `planner/lsp`. The one door to pygls and lsprotocol."""
+"""The language server: the protocol's types and threads around `planner/lsp`. Only it imports pygls and lsprotocol."""

@@ -1,4 +1,4 @@
-"""What lenses and the client's own messages start: rendering, unit tests, formatting."""
+"""The commands of lenses and of the client's own messages: rendering, unit tests, formatting."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mergeplan.planner.lsp.texts import Span
 
 
 def add_commands(server: Server) -> None:
-    """Formatting, and what lenses start."""
+    """Add formatting, and the commands of lenses."""
 
     @server.feature(lsp.TEXT_DOCUMENT_FORMATTING)
     async def formatting(params: lsp.DocumentFormattingParams) -> list[lsp.TextEdit] | None:
@@ -57,12 +57,15 @@ def add_commands(server: Server) -> None:
 
 
 async def render_model(server: Server, uri: str, model: str) -> dict[str, str] | None:
-    """A model's query as Spark runs it."""
+    """Return a model's query as Spark runs it."""
     return await server.ask(uri, lambda document, _: {"model": model, "sql": document.editor.render(model)})
 
 
 async def list_unit_tests(server: Server, uri: str) -> list[dict[str, Any]]:
-    """The unit tests of a project's folder, as its files and open texts have them; JsonRpcException for no project."""
+    """Return the unit tests of a project's folder, by its files and open texts.
+
+    Raise JsonRpcException if it is no project.
+    """
     folder = Path(to_fs_path(uri) or "").resolve()
     if not is_project(folder):
         raise JsonRpcException(f"`{folder}` is no project.", REFUSED)

@@ -32,12 +32,12 @@ TOKENS = ("class", "variable", "property", "macro")
 
 
 def make_range(lines: Lines, span: Span) -> lsp.Range:
-    """A span as lines and columns."""
+    """Return a span as lines and columns."""
     return lsp.Range(lsp.Position(*lines.position(span.start)), lsp.Position(*lines.position(span.end)))
 
 
 def make_diagnostic(lines: Lines, diagnostic: Diagnostic) -> lsp.Diagnostic:
-    """A diagnostic, whose code is the rule."""
+    """Return a diagnostic in the protocol's type; its code is the rule."""
     severity = lsp.DiagnosticSeverity.Error if diagnostic.severity == "error" else lsp.DiagnosticSeverity.Warning
     return lsp.Diagnostic(
         make_range(lines, diagnostic.span),
@@ -49,7 +49,7 @@ def make_diagnostic(lines: Lines, diagnostic: Diagnostic) -> lsp.Diagnostic:
 
 
 def make_item(lines: Lines, item: Item) -> lsp.CompletionItem:
-    """A suggestion."""
+    """Return a suggestion in the protocol's type."""
     return lsp.CompletionItem(
         item.label,
         kind=KINDS[item.kind],
@@ -61,13 +61,16 @@ def make_item(lines: Lines, item: Item) -> lsp.CompletionItem:
 
 
 def make_symbol(lines: Lines, symbol: Symbol) -> lsp.DocumentSymbol:
-    """A symbol of a file."""
+    """Return a symbol of a file in the protocol's type."""
     place = make_range(lines, symbol.span)
     return lsp.DocumentSymbol(symbol.name, SYMBOLS[symbol.kind], place, place, detail=symbol.detail or None)
 
 
 def make_workspace_edit(root: Path, edits: Iterable[Edit], texts: dict[str, str]) -> lsp.WorkspaceEdit:
-    """Edits by file; `texts` are those that the edits were made of. A file that is not there is created."""
+    """Return edits by file; `texts` are those that the edits were made of.
+
+    A missing file is created.
+    """
     by_path: dict[str, list[Edit]] = {}
     for edit in edits:
         by_path.setdefault(edit.path, []).append(edit)
@@ -85,7 +88,7 @@ def make_workspace_edit(root: Path, edits: Iterable[Edit], texts: dict[str, str]
 
 
 def make_semantic_tokens(lines: Lines, tokens: Iterable[tuple[Span, str]]) -> lsp.SemanticTokens:
-    """Tokens as differences of lines and columns; one that spans lines is left out."""
+    """Return tokens as differences of lines and columns; one that spans lines is left out."""
     data: list[int] = []
     line_before = column_before = 0
     for span, kind in tokens:

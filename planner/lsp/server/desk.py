@@ -1,4 +1,4 @@
-"""Which project a document belongs to, its newest text, and the threads on which it is judged and planned."""
+"""The documents of an editor: their projects, their newest texts, and the threads that judge and plan them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ threading.stack_size(STACK)
 
 @dataclass
 class OpenDocument:
-    """A file that is open: its newest text, and what was worked out for it."""
+    """A file that is open: its newest text, and the results for it."""
 
     uri: str
     path: str  # from its project's folder
@@ -50,13 +50,13 @@ class OpenDocument:
 
     @property
     def view(self) -> ProjectView | None:
-        """Its project as it was last read."""
+        """The document's project as it was last read."""
         return self.editor.view
 
 
 @dataclass
 class Desk:
-    """All documents that are open, with the projects that they are of."""
+    """All open documents, with their projects."""
 
     settings: SessionSettings
     trusted: bool = False
@@ -68,7 +68,7 @@ class Desk:
     waiting: int = 0  # pieces of work that read
 
     def open(self, uri: str, text: str) -> OpenDocument | None:
-        """A document that a client opened; None for one of no project."""
+        """Add a document that a client opened; return None for one of no project."""
         file = Path(to_fs_path(uri) or "").resolve()
         root = find_project(file)
         if root is None:
@@ -82,29 +82,29 @@ class Desk:
         return document
 
     def editor(self, root: Path) -> Editor:
-        """The editor of a project's folder, which is opened once."""
+        """Return the editor of a project's folder, which is opened once."""
         if root not in self.editors:
             self.editors[root] = Editor(replace(self.settings, root=root), self.trusted)
         return self.editors[root]
 
     def change(self, uri: str, text: str) -> OpenDocument | None:
-        """The newest text of a document."""
+        """Set the newest text of a document."""
         document = self.documents.get(uri)
         if document is not None:
             document.text, document.mark, document.number = _plain(text), _marks(text), document.number + 1
         return document
 
     def editors_of(self, files: Iterable[Path]) -> list[Editor]:
-        """The projects in whose folders any of these files is."""
+        """Return the projects whose folders contain any of these files."""
         folders = {folder for file in files for folder in file.parents}
         return [editor for root, editor in self.editors.items() if root in folders]
 
     def documents_of(self, editor: Editor) -> list[OpenDocument]:
-        """The open documents of a project."""
+        """Return the open documents of a project."""
         return [document for document in self.documents.values() if document.editor is editor]
 
     async def read(self, work: Callable[[], T]) -> T:
-        """Work that reads or changes projects, in turn."""
+        """Run work that reads or changes projects, one at a time."""
         self.waiting += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self.reading, work)
@@ -117,7 +117,7 @@ class Desk:
             await asyncio.sleep(PAUSE)
 
     async def judge(self, document: OpenDocument, *, saved: bool = False) -> bool:
-        """Judge the newest text of a document; False when a newer one came meanwhile, which is judged then."""
+        """Judge the newest text of a document; return False if a newer one came meanwhile, which is judged then."""
         number = document.number
 
         def work() -> tuple[Diagnostic, ...] | None:
@@ -135,7 +135,7 @@ class Desk:
         return True
 
     async def plan(self, document: OpenDocument) -> tuple[Effect, ...]:
-        """What the edits of a document do; those of an older text while a newer one is on its way."""
+        """Return the effects of a document's edits; those of an older text while a newer one is being judged."""
         if document.judged != document.number and not await self.judge(document):
             return document.effects
         number, view = document.number, document.view
@@ -159,7 +159,7 @@ class Desk:
         return document.effects
 
     def close(self) -> None:
-        """End the threads and what runs, and let go of caches."""
+        """End the threads and the running children, and close the caches."""
         for child in tuple(self.children):
             child.terminate()
         self.reading.shutdown(wait=False, cancel_futures=True)
@@ -169,7 +169,7 @@ class Desk:
 
 
 def _plain(text: str) -> str:
-    """A client's text as files are read: lines end in a newline, and no byte order mark stands before them."""
+    """Return a client's text as files are read: with newlines as line ends, and without a byte order mark."""
     return text.removeprefix("\ufeff").replace("\r\n", "\n")
 
 

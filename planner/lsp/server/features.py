@@ -1,4 +1,4 @@
-"""The features of the language server: what each of a client's messages asks of the desk's projects."""
+"""The features of the language server: the questions of a client's messages to the projects."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from mergeplan.planner.lsp.texts import FileSpan, Lines, Span
 
 
 def add_documents(server: Server) -> None:
-    """What the client says of documents, and trust."""
+    """Add the client's messages about documents, and about trust."""
 
     @server.feature(lsp.INITIALIZE)
     def initialize(params: lsp.InitializeParams) -> None:
@@ -73,7 +73,7 @@ def add_documents(server: Server) -> None:
 
 
 def add_lenses(server: Server) -> None:
-    """The lenses above models and unit tests."""
+    """Add the lenses above models and unit tests."""
 
     @server.feature(lsp.TEXT_DOCUMENT_CODE_LENS)
     async def code_lens(params: lsp.CodeLensParams) -> list[lsp.CodeLens]:
@@ -92,7 +92,7 @@ def add_lenses(server: Server) -> None:
 
 
 async def unit_test_lenses(server: Server, document: OpenDocument) -> list[lsp.CodeLens]:
-    """A lens above each unit test of a file."""
+    """Return a lens above each unit test of a file."""
     view = document.view
     if view is None:
         return []
@@ -106,7 +106,7 @@ async def unit_test_lenses(server: Server, document: OpenDocument) -> list[lsp.C
 
 
 def add_writing(server: Server) -> None:
-    """Completion and signatures."""
+    """Add completion and signatures."""
 
     @server.feature(lsp.TEXT_DOCUMENT_COMPLETION, lsp.CompletionOptions(trigger_characters=[".", "@", " ", "("]))
     async def completion(params: lsp.CompletionParams) -> lsp.CompletionList | None:
@@ -132,7 +132,7 @@ def add_writing(server: Server) -> None:
 
 
 def add_navigation(server: Server) -> None:
-    """Hover, definitions and references."""
+    """Add hover, definitions and references."""
 
     @server.feature(lsp.TEXT_DOCUMENT_HOVER)
     async def hover(params: lsp.HoverParams) -> lsp.Hover | None:
@@ -161,7 +161,7 @@ def add_navigation(server: Server) -> None:
 
 
 def add_edits(server: Server) -> None:
-    """Renames and code actions."""
+    """Add renames and code actions."""
 
     @server.feature(lsp.TEXT_DOCUMENT_RENAME, lsp.RenameOptions(prepare_provider=True))
     async def rename(params: lsp.RenameParams) -> lsp.WorkspaceEdit | None:
@@ -206,7 +206,7 @@ def add_edits(server: Server) -> None:
 
 
 def add_outline(server: Server) -> None:
-    """Symbols, folding, types and colours."""
+    """Add symbols, folding, types and colours."""
 
     @server.feature(lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
     async def document_symbol(params: lsp.DocumentSymbolParams) -> list[lsp.DocumentSymbol] | None:
@@ -260,12 +260,12 @@ def add_outline(server: Server) -> None:
 
 
 def at(document: OpenDocument, position: lsp.Position) -> tuple[Editor, str, str, int]:
-    """The place that a client asks about, as our questions take it."""
+    """Return the place of a client's question, as our functions take it."""
     return document.editor, document.path, document.text, document.lines.offset(position.line, position.character)
 
 
 def locations(editor: Editor, places: tuple[FileSpan, ...]) -> list[lsp.Location]:
-    """Places in files as the protocol has them."""
+    """Return places in files as the protocol has them."""
     texts = texts_of(editor, {place.path for place in places})
     return [
         lsp.Location((editor.root / place.path).as_uri(), to.make_range(Lines(texts[place.path]), place.span))
@@ -274,7 +274,7 @@ def locations(editor: Editor, places: tuple[FileSpan, ...]) -> list[lsp.Location
 
 
 def texts_of(editor: Editor, paths: set[str]) -> dict[str, str]:
-    """The texts of files: as they are open, were read, or lie on the disk; '' for one that is not there."""
+    """Return the texts of files: as they are open, were read, or are on the disk; '' for a missing one."""
     texts = {}
     for path in paths:
         text = editor.view.text(path) if editor.view is not None else editor.live.texts.get(path)

@@ -6,7 +6,7 @@ import gc
 
 
 def settle() -> None:
-    """Let go of what an earlier project left, and keep all that is there out of later collections."""
+    """Free what an earlier project left, and exclude everything that exists from later collections."""
     gc.unfreeze()
     gc.collect()
     gc.freeze()

@@ -1,4 +1,4 @@
-"""The language server: its documents are judged and planned off the event loop, the newest text alone."""
+"""The language server: its documents are judged and planned off the event loop, only with their newest text."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from mergeplan.planner.versions import mergeplan_version
 
 T = TypeVar("T")
 REFUSED = -32803  # RequestFailed
-DELAY = 0.15  # seconds after a keystroke, before the plan is asked for
+DELAY = 0.15  # seconds after a keystroke, before the plan is requested
 
 
 class Protocol(LanguageServerProtocol):
-    """The protocol with columns in UTF-16, which every client has to know: ours are counted in nothing else."""
+    """The protocol with columns in UTF-16, which every client has to support: our columns are counted only so."""
 
     @lsp_method(lsp.INITIALIZE)
     def lsp_initialize(self, params: lsp.InitializeParams) -> Generator[Any, Any, lsp.InitializeResult]:
-        """Shake hands, whatever other encodings the client likes better."""
+        """Initialize the connection, whatever other encodings the client prefers."""
         if params.capabilities.general is not None:
             params.capabilities.general.position_encodings = [lsp.PositionEncodingKind.Utf16]
         return (yield from super().lsp_initialize(params))
@@ -43,19 +43,19 @@ class Server(LanguageServer):
         self.background: set[asyncio.Task[None]] = set()
 
     def document(self, uri: str) -> OpenDocument | None:
-        """A document of a project."""
+        """Return an open document of a project."""
         return self.desk.documents.get(uri)
 
     def start(self, work: Any) -> None:
-        """Do something beside the answers."""
+        """Run a task in the background."""
         task = asyncio.get_running_loop().create_task(work)
         self.background.add(task)
         task.add_done_callback(self.background.discard)
 
     async def ask(self, uri: str, question: Callable[[OpenDocument, ProjectView], T]) -> T | None:
-        """The answer to a question about a document's newest text; None where there is no project.
+        """Return the answer to a question about a document's newest text; None if there is no project.
 
-        MergeplanError becomes the answer's error.
+        A MergeplanError becomes the answer's error.
         """
 
         def about(document: OpenDocument) -> T | None:
@@ -65,7 +65,7 @@ class Server(LanguageServer):
         return await self.ask_file(uri, about)
 
     async def ask_file(self, uri: str, question: Callable[[OpenDocument], T]) -> T | None:
-        """As `ask`, also while the project is not open."""
+        """Return the answer like `ask`, also while the project is not open."""
         document = self.document(uri)
         if document is None:
             return None
@@ -77,7 +77,7 @@ class Server(LanguageServer):
             raise JsonRpcException(f"{error.message} {error.hint}".strip(), REFUSED) from None
 
     async def judge(self, document: OpenDocument, *, saved: bool = False) -> None:
-        """Publish what is wrong with a document, and then what its edit does."""
+        """Publish the diagnostics of a document, and then the effect of its edit."""
         if not await self.desk.judge(document, saved=saved):
             return
         lines = document.lines

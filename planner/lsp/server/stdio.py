@@ -12,7 +12,7 @@ from mergeplan.planner.session.settings import SessionSettings
 
 
 def make_server(settings: SessionSettings) -> Server:
-    """The server with its features."""
+    """Return the server with its features."""
     server = Server(settings)
     for add in (
         features.add_documents,
@@ -28,7 +28,7 @@ def make_server(settings: SessionSettings) -> Server:
 
 
 def serve_stdio(settings: SessionSettings) -> None:
-    """Answer on standard input and output until the client is gone; what else is printed goes to standard error."""
+    """Answer on standard input and output until the client is gone; other output goes to standard error."""
     answers: BinaryIO = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     server = make_server(settings)

@@ -1,4 +1,4 @@
-"""One unit test, run by a process of its own: it starts Spark."""
+"""One unit test, run by a separate process, since it starts Spark."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ Children = MutableSet["subprocess.Popen[str]"]
 
 
 def run_unit_test(root: Path, path: str, name: str, children: Children) -> dict[str, Any]:
-    """Whether the test of a file passes, and what it says; the file is read as it is on the disk. The process is among
-    `children` while it runs."""
-    # `-P`: no module of the folder that the editor stands in takes the place of one of ours
+    """Return whether the test of a file passes, and its output.
+
+    The file is read as it is on the disk. The process is among `children` while it runs.
+    """
+    # `-P`: no module of the editor's working folder replaces one of ours
     command = [sys.executable, "-P", "-m", "mergeplan", "test", f"{path}::{name}", "-p", str(root)]
     environ = {VARIABLE: REQUIRED, **os.environ}
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}

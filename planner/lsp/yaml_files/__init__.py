@@ -1,1 +1,1 @@
-"""The project's YAML in the editor: where a place stands in it, and what its schema says of that place."""
+"""The project's YAML in the editor: the path of a place in it, and the schema of that place."""

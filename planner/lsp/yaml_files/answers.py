@@ -17,7 +17,7 @@ from mergeplan.planner.parsing.sql.names import without_default
 
 
 def complete_yaml(view: ProjectView, path: str, text: str, offset: int) -> tuple[Item, ...]:
-    """What may be written at an offset of a YAML file: keys, values, models and their columns."""
+    """Return suggestions at an offset of a YAML file: keys, values, models and their columns."""
     schema, place = schema_of(path), place_at(text, offset)
     if place is None:
         return ()
@@ -31,7 +31,7 @@ def complete_yaml(view: ProjectView, path: str, text: str, offset: int) -> tuple
 
 
 def describe_yaml(path: str, text: str, offset: int) -> tuple[str, Span] | None:
-    """What the schema says of the key at an offset, as Markdown."""
+    """Return the schema's description of the key at an offset, as Markdown."""
     schema, place = schema_of(path), place_at(text, offset)
     if schema is None or place is None or place.word.start == place.word.end:
         return None
@@ -44,7 +44,7 @@ def describe_yaml(path: str, text: str, offset: int) -> tuple[str, Span] | None:
 
 
 def yaml_target(view: ProjectView, path: str, text: str, offset: int) -> tuple[Target, Span] | None:
-    """The model that is named at an offset, or the column of one in a row of a unit test."""
+    """Return the model that is named at an offset, or its column in a row of a unit test."""
     place = place_at(text, offset)
     if place is None or place.word.start == place.word.end:
         return None
@@ -59,7 +59,7 @@ def yaml_target(view: ProjectView, path: str, text: str, offset: int) -> tuple[T
 
 
 def _about(nodes: Iterable[Schema]) -> str:
-    """Its type, its values and its default."""
+    """Return the type, the values and the default of a key."""
     nodes = list(nodes)
     types = dict.fromkeys(name for node in nodes for name in _types(node) if name != "null")
     values = dict.fromkeys(f"`{value}`" for node in nodes for value in _choices(node))
@@ -100,7 +100,7 @@ def _values(nodes: Iterable[Schema], span: Span) -> Iterator[Item]:
 
 
 def _named_items(view: ProjectView, path: str, text: str, place: YamlPlace, span: Span) -> Iterator[Item]:
-    """Models, tables and columns, where one is to be named."""
+    """Yield models, tables and columns, in the places where one has to be named."""
     folder, steps = path.partition("/")[0], place.path
     if folder == "tests":
         if len(steps) == 2 and steps[1] == "model" and place.key:
@@ -127,7 +127,7 @@ def _models(view: ProjectView, names: Iterable[str], span: Span) -> Iterator[Ite
 
 
 def _row_table(view: ProjectView, path: str, text: str, place: YamlPlace) -> str:
-    """The table whose row is written at a place of a unit test; '' at any other place."""
+    """Return the table whose row is written at a place of a unit test; '' at any other place."""
     if path.partition("/")[0] != "tests" or len(place.path) < 3:
         return ""
     test, part, name, *rest = place.path
@@ -140,7 +140,6 @@ def _row_table(view: ProjectView, path: str, text: str, place: YamlPlace) -> str
 
 
 def _model_of_test(view: ProjectView, text: str, test: str) -> str:
-    """The model of a test, as the text has it."""
     key: tuple[Step, ...] = (test, "model")
     span = find_place(text, key)
     if span is None:

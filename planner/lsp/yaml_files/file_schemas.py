@@ -90,7 +90,7 @@ _EXPOSURE = {
 
 
 def unit_tests_schema() -> dict[str, Any]:
-    """The schema of a file of `tests/`: a mapping of tests by name."""
+    """Return the schema of a file of `tests/`: a mapping of tests by name."""
     test = {**_object(_TEST, "model", "outputs"), "description": "A unit test."}
     relation = {"type": "object", "properties": _RELATION, "additionalProperties": False}
     return {
@@ -103,12 +103,12 @@ def unit_tests_schema() -> dict[str, Any]:
 
 
 def external_models_schema() -> dict[str, Any]:
-    """The schema of external_models.yaml: a list of tables."""
+    """Return the schema of external_models.yaml: a list of tables."""
     return _list("external_models.yaml of a mergeplan project", _object(_EXTERNAL_MODEL, "name"))
 
 
 def exposures_schema() -> dict[str, Any]:
-    """The schema of exposures.yaml: a list of uses outside of the project."""
+    """Return the schema of exposures.yaml: a list of uses outside of the project."""
     return _list("exposures.yaml of a mergeplan project", _object(_EXPOSURE, "name", "models"))
 
 

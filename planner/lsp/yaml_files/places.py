@@ -1,4 +1,4 @@
-"""Where an offset stands in a YAML text: the keys around it, by indentation, since a text that is typed does not parse.
+"""The path of an offset in a YAML text: the keys around it, by indentation, since an unfinished text does not parse.
 
 Mappings and lists in brackets are read as the value of their key.
 """
@@ -19,9 +19,9 @@ _WORD = re.compile(r"[\w.$-]*")
 
 @dataclass(frozen=True)
 class YamlPlace:
-    """The path to the mapping, list or value around an offset; the word there, and what is written beside it.
+    """The path to the mapping, list or value around an offset; the word there, and the keys beside it.
 
-    In a mapping `key` is None; of a value it is its key.
+    In a mapping `key` is None; for a value it is its key.
     """
 
     path: tuple[Step, ...]
@@ -32,7 +32,7 @@ class YamlPlace:
 
 @dataclass(frozen=True)
 class _Level:
-    """An item's dash or a key, with the column in which it stands."""
+    """An item's dash or a key, with its column."""
 
     column: int
     step: Step
@@ -41,7 +41,7 @@ class _Level:
 
 
 def place_at(text: str, offset: int) -> YamlPlace | None:
-    """The place at an offset; None in a comment."""
+    """Return the place at an offset; None in a comment."""
     begin = text.rfind("\n", 0, offset) + 1
     end = text.find("\n", offset)
     line = text[begin : end if end >= 0 else len(text)]
@@ -65,7 +65,7 @@ def place_at(text: str, offset: int) -> YamlPlace | None:
 
 
 def find_place(text: str, path: tuple[Step, ...]) -> Span | None:
-    """Where the last key of a path of keys stands; list items are not counted."""
+    """Return the span of the last key of a path of keys; list items are not counted."""
     wanted = [step for step in path if step != ITEM]
     start = 0
     for line in text.split("\n"):
@@ -80,7 +80,7 @@ def find_place(text: str, path: tuple[Step, ...]) -> Span | None:
 
 
 def _levels(line: str) -> Iterator[_Level]:
-    """The dashes and the key with which a line begins."""
+    """Yield the dashes and the key with which a line begins."""
     at = len(line) - len(line.lstrip(" "))
     while line.startswith("- ", at) or line[at:] == "-":
         yield _Level(at, ITEM, at, at + 1)
@@ -92,7 +92,7 @@ def _levels(line: str) -> Iterator[_Level]:
 
 
 def _path(text: str, begin: int, column: int, *, is_key: bool) -> tuple[Step, ...]:
-    """The steps around what stands in a column of the line that begins there."""
+    """Return the steps around the content of a column in the line that begins at `begin`."""
     steps: list[Step] = []
     for line in _lines_above(text, begin):
         for level in reversed(list(_levels(line))):
@@ -106,7 +106,7 @@ def _path(text: str, begin: int, column: int, *, is_key: bool) -> tuple[Step, ..
 
 
 def _siblings(text: str, begin: int, column: int) -> tuple[str, ...]:
-    """The other keys of the mapping whose keys stand in a column."""
+    """Return the other keys of the mapping whose keys begin in a column."""
     end = text.find("\n", begin)
     above = _keys_in(_lines_above(text, begin), column, is_above=True)
     below = _keys_in(iter(text[end + 1 :].split("\n")) if end >= 0 else iter(()), column, is_above=False)

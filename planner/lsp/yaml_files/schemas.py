@@ -1,4 +1,4 @@
-"""The schema of each of the project's YAML files, and what it says of a place."""
+"""The schema of each of the project's YAML files, and its parts for a place."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Schema = dict[str, Any]
 
 
 def schema_of(path: str) -> Schema | None:
-    """The schema of a file of the project, by its path from there; None for one without."""
+    """Return the schema of a file of the project, by its path from there; None for one without."""
     folder, _, name = path.rpartition("/")
     stem, _, suffix = name.rpartition(".")
     if suffix not in ("yaml", "yml"):
@@ -37,7 +37,7 @@ def _named(name: str) -> Schema | None:
 
 
 def schemas_at(schema: Schema, path: tuple[Step, ...]) -> tuple[Schema, ...]:
-    """What a schema says of a place: several where it allows alternatives, none where it knows nothing of it."""
+    """Return the schemas of a place: several for alternatives, none for an unknown place."""
     nodes = list(_alternatives(schema, schema))
     for step in path:
         nodes = [inner for node in nodes for child in _children(node, step) for inner in _alternatives(schema, child)]
@@ -56,7 +56,7 @@ def _children(node: Schema, step: Step) -> Iterator[Schema]:
 
 
 def _alternatives(schema: Schema, node: Schema) -> Iterator[Schema]:
-    """The node itself, and what it refers to."""
+    """Yield the node itself, and the nodes that it refers to."""
     yield node
     if reference := node.get("$ref"):
         yield from _alternatives(schema, schema["$defs"][str(reference).rpartition("/")[2]])

@@ -1,4 +1,4 @@
-"""Unit tests that name a model or its columns: the edits that a rename makes in their YAML."""
+"""Unit tests that name a model or its columns: the edits of a rename in their YAML."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from mergeplan.planner.parsing.sql.names import without_default
 def unit_test_edits(
     view: ProjectView, table: str, *, model_name: str = "", column: tuple[str, str] | None = None
 ) -> Iterator[Edit]:
-    """The edits of every test that is of a model or reads it; RequestError for rows that are not written as YAML.
+    """Yield the edits of every test of a model or with the model as input.
 
-    `model_name` is the model's new name, `column` an old and a new name.
+    Raise RequestError for rows that are not written as YAML. `model_name` is the model's new name, `column` an old and
+    a new name.
     """
     catalog = view.project.catalogs.default
     paths = {test.path for test in view.project.tests if table in (test.model, *test.inputs)}
@@ -43,7 +44,7 @@ def unit_test_edits(
 
 
 def _row_edits(path: str, test: str, node: yaml.Node | None, column: tuple[str, str]) -> Iterator[Edit]:
-    """The keys of rows, and of the columns' types, that are the column."""
+    """Yield the keys of rows, and of the columns' types, that are the column."""
     if node is None:
         return
     fields = {key.value: value for key, value in _pairs(node)}
@@ -74,7 +75,6 @@ def _edit(path: str, node: yaml.Node, text: str) -> Edit:
 
 
 def _text(view: ProjectView, path: str) -> str:
-    """The test's file, as it is open or on the disk."""
     if path in view.texts:
         return view.texts[path]
     try:

@@ -1,5 +1,4 @@
-"""The layout of a MODEL or AUDIT block: one property per line, long lists one item per line, comments in their
-places."""
+"""Lay out a MODEL or AUDIT block: one property per line, long lists one item per line, comments in their places."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ NESTED = ("kind", "columns")
 
 
 def comment_texts(text: str) -> list[str]:
-    """The texts of the comments in SQL, in order, without the marks at the beginning and end."""
+    """Return the texts of the comments in SQL, in order, without the marks at the beginning and end."""
     comments = (match["comment"] for match in COMMENT.finditer(text) if match["comment"])
     return [
         _comment_text(comment) for comment in comments if not comment.startswith("/*+")
@@ -25,7 +24,7 @@ def comment_texts(text: str) -> list[str]:
 
 
 def header_text(source: SourceText, tokens: Tokens, indent: int, width: int) -> str:
-    """`MODEL (...)` in the standard layout; the tokens and the comments do not change."""
+    """Return `MODEL (...)` in the standard layout; the tokens and the comments do not change."""
     end = closing(tokens, 1)
     before = source.text[: tokens[0].start].strip()
     if end is None or end + 1 < len(tokens):
@@ -39,7 +38,7 @@ def header_text(source: SourceText, tokens: Tokens, indent: int, width: int) -> 
 
 
 def _words(tokens: Tokens) -> list[str]:
-    """The texts of the tokens, without a comma before a closing bracket."""
+    """Return the texts of the tokens in lower case, without a comma before a closing bracket."""
     texts = [token.text for token in tokens]
     return [
         text.lower() for text, after in zip(texts, [*texts[1:], ""], strict=True) if not (text == "," and after == ")")
@@ -48,7 +47,7 @@ def _words(tokens: Tokens) -> list[str]:
 
 @dataclass(frozen=True)
 class _Layout:
-    """The text of a file, and how its blocks are laid out."""
+    """The text of a file, and the layout of its blocks."""
 
     source: SourceText
     indent: int
@@ -56,7 +55,6 @@ class _Layout:
 
 
 def _items(layout: _Layout, tokens: Tokens, begin: int, finish: int, depth: int, *, angles: bool = False) -> str:
-    """The items of a bracket, each on its line; comments are above an item or after it."""
     parts = [part for part in split(tokens, angles=angles) if part]
     lines: list[str] = []
     source, space = layout.source, " " * layout.indent * depth
@@ -74,7 +72,7 @@ def _items(layout: _Layout, tokens: Tokens, begin: int, finish: int, depth: int,
 
 
 def _item(layout: _Layout, part: Tokens, depth: int) -> str:
-    """`key value` in one line, or its list one item a line."""
+    """Return `key value` in one line, or its list with one item per line."""
     source, indent = layout.source, layout.indent
     raw = source.text[part[0].start : part[-1].end + 1]
     key = part[0].text.lower() if depth == 1 else source.slice(part[:1])
@@ -95,7 +93,7 @@ def _item(layout: _Layout, part: Tokens, depth: int) -> str:
 
 
 def _line(source: SourceText, part: Tokens) -> str:
-    """The tokens as they are written, with one space where there was any, none inside brackets."""
+    """Return the tokens as written, with one space where there was any, but none inside brackets."""
     text = source.text[part[0].start : part[0].end + 1]
     for before, token in pairwise(part):
         apart = token.start > before.end + 1
@@ -108,7 +106,7 @@ def _line(source: SourceText, part: Tokens) -> str:
 
 
 def _behind(gap: str) -> tuple[str, list[str]]:
-    """The comment after an item on its line, and those on the following lines."""
+    """Return the comment after an item on its line, and those on the following lines."""
     line, newline, rest = gap.partition("\n")
     behind = _comments(line)
     if any(not comment.startswith("--") and line.count("/*") > line.count("*/") for comment in behind) or "/*" in line:

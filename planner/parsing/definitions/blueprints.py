@@ -1,4 +1,4 @@
-"""Blueprints: one file, several models, each with names of its own."""
+"""Blueprints: one file that defines several models, each with its own names."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HELD = ("blueprints", "session_properties", "pre_statements", "post_statements",
 
 
 def split_header(source: SourceText, header: Tokens) -> tuple[list[Token], dict[str, Property]]:
-    """A MODEL block without the properties in which macros have another meaning, and these properties."""
+    """Return a MODEL block without the properties in which macros have another meaning, and these properties."""
     if not any(token.text.lower() in HELD for token in header):
         return list(header), {}
     properties = block(source, header)
@@ -28,7 +28,7 @@ def split_header(source: SourceText, header: Tokens) -> tuple[list[Token], dict[
 
 
 def blueprints(source: SourceText, prop: Property | None, scope: MacroScope) -> tuple[Blueprint, ...]:
-    """The blueprints that a file lists; one without names when it lists none. ProjectError when the list is broken."""
+    """Return the blueprints of a file, or one without names if it lists none; raise ProjectError for a broken list."""
     if prop is None:
         return ({},)
     items = expander(source, scope).items(list(prop.value))

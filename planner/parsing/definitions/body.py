@@ -41,7 +41,7 @@ class StatementTokens:
 
 @dataclass(frozen=True)
 class Body:
-    """The query, its macros replaced, and the statements around it; `reads` are the tables that these read."""
+    """The query with its macros replaced, and the statements around it; `reads` are the tables that these read."""
 
     query: StatementTokens | None
     pre_statements: tuple[Statement, ...]
@@ -67,7 +67,7 @@ class Around:
 def read_body(
     source: SourceText, tokens: Tokens, scope: MacroScope, macros: Macros, around: Around, first_token: Token
 ) -> Body:
-    """The body of a model; ProjectError for two queries, or for a statement that is not allowed."""
+    """Return the body of a model; raise ProjectError for two queries or a statement that is not allowed."""
     reader = _Reader(source, scope, macros)
     for part in around.before:
         reader.add_statement(part, views=False)
@@ -84,7 +84,7 @@ def read_body(
 
 
 def read_around(source: SourceText, scope: MacroScope, around: Around) -> Body:
-    """The statements around a model's code, which has no query; ProjectError for one that is not allowed."""
+    """Return the statements around a model's code, which has no query; raise ProjectError for a forbidden one."""
     reader = _Reader(source, scope, ())
     for part in around.before:
         reader.add_statement(part, views=False)
@@ -115,7 +115,6 @@ class _Reader:
         self.functions: frozenset[str] = frozenset()  # temporary ones, made so far
 
     def add_statement(self, part: StatementTokens, *, views: bool) -> None:
-        """Add one statement: a `@DEF`, the query, or a statement before or after it."""
         if self.scope.kind == "SEED" and "".join(token.text for token in part.tokens[:2]).upper() == SEED_ROWS:
             self.after_query = True
             return
@@ -133,7 +132,6 @@ class _Reader:
                 self._add(StatementTokens(part.source, piece), views, when)
 
     def no_query(self, first_token: Token) -> ProjectError:
-        """The error for a model without a query."""
         return self.source.error(first_token, "The model has no query.", "Write a SELECT below MODEL (...);.")
 
     def _add(self, part: StatementTokens, views: bool, stages: tuple[str, ...]) -> None:
@@ -146,14 +144,14 @@ class _Reader:
         statement, reads = read_statement(self._calling(part.source), part.tokens, self.scope.model, temporary)
         if function := temporary_function(part.tokens):
             name, makes = function
-            # one that is made in one stage only may be another function in the other
+            # a function made in one stage only may be a different one in the other stage
             self.functions = self.functions | {name} if makes and not stages else self.functions - {name}
         statement = replace(statement, stages=stages or statement.stages)
         (self.after if self.after_query else self.before).append(statement)
         self.reads |= reads
 
     def _calling(self, source: SourceText) -> SourceText:
-        """The source with the functions that its text may call at this place."""
+        """Return the source with the functions that its text may call at this place."""
         return replace(source, functions=(self.source.functions or frozenset()) | self.functions)
 
 
@@ -167,7 +165,7 @@ def _run(room: Expander, part: StatementTokens) -> list[list[Token]]:
 def _parts(
     source: SourceText, tokens: Tokens, scope: MacroScope, macros: Macros
 ) -> Iterator[tuple[StatementTokens, bool]]:
-    """The statements, those of Jinja rendered, each with whether it is one for views."""
+    """Yield each statement and whether it is one for views; the statements of Jinja are rendered."""
     views: Token | None = None
     index = 0
     while index < len(tokens):
@@ -200,8 +198,7 @@ def _parts(
 
 
 def outside_jinja(source: SourceText) -> SourceText:
-    """The file with spaces in place of the text between `JINJA_..._BEGIN;` and `JINJA_END;`, whose quotes are not
-    SQL's."""
+    """Return the file with spaces between `JINJA_..._BEGIN;` and `JINJA_END;`, where quotes are not SQL's."""
 
     def blank(match: re.Match[str]) -> str:
         return match[1] + re.sub(r"[^\n]", " ", match[2]) + match[3]
@@ -210,7 +207,7 @@ def outside_jinja(source: SourceText) -> SourceText:
 
 
 def is_jinja(tokens: Tokens) -> bool:
-    """True if it contains `{{` or `{%`."""
+    """Return True if the tokens contain `{{` or `{%`."""
     for index, token in enumerate(tokens):
         doubled = token.text == "{" and index + 1 < len(tokens) and tokens[index + 1].text == "{"
         if token.token_type is TokenType.BLOCK_START or (doubled and tokens[index + 1].start == token.end + 1):
@@ -219,7 +216,6 @@ def is_jinja(tokens: Tokens) -> bool:
 
 
 def _jinja(source: SourceText, start: int, end: int, scope: MacroScope, macros: Macros) -> Iterator[StatementTokens]:
-    """A part of the file as the statements that it renders to."""
     text = source.text[start:end]
     begins = start + len(text) - len(text.lstrip())
     at = source.place_at(begins)

@@ -1,4 +1,4 @@
-"""What MODEL and AUDIT files have in common: statements, dates, tables, and a query as Spark SQL."""
+"""The parts that MODEL and AUDIT files share: statements, dates, tables, and a query as Spark SQL."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """`kind CUSTOM (materialization 'name', ...)`: the kind that does what the materialization's `insert` does.
 
-The code is never run: rows that something else writes are not recorded, and nobody could say after a crash, a rollback
-or a promotion what a table holds.
+The code is never run. Rows that other code writes are not recorded: after a crash, a rollback or a promotion, the
+content of the table would be unknown.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ HELP = (
 
 @dataclass(frozen=True)
 class Custom:
-    """What a model of kind CUSTOM comes to: its materialization, the kind that does the same, and its settings."""
+    """A model of kind CUSTOM as read: its materialization, the kind that does the same, and its settings."""
 
     materialization: str
     kind: Kind
@@ -48,7 +48,7 @@ class Custom:
 
 
 def custom(kind_prop: Property, rest: Tokens, materializations: Materializations) -> Custom:
-    """What `kind CUSTOM (settings)` comes to; ProjectError for a materialization that is not understood."""
+    """Return `kind CUSTOM (settings)` as read; raise ProjectError for a materialization that is not understood."""
     own_settings = settings(properties(kind_prop.source, rest), KEYS, (), "the kind CUSTOM")
     if "materialization" not in own_settings:
         raise kind_prop.error("CUSTOM needs a `materialization`.", "Write `kind CUSTOM (materialization 'name')`.")
@@ -63,7 +63,7 @@ def custom(kind_prop: Property, rest: Tokens, materializations: Materializations
 
 
 def check_interval(model: Model, reads: bool) -> None:
-    """ProjectError for a model whose materialization replaces all rows by those of one interval."""
+    """Raise ProjectError for a model whose materialization replaces all rows by those of one interval."""
     if model.materialization and model.kind.fill is Fill.WHOLE and reads:
         message = (
             f"The materialization `{model.materialization}` of `{model.name}` replaces the table by the rows of the "
@@ -74,7 +74,6 @@ def check_interval(model: Model, reads: bool) -> None:
 
 
 def _settings_for_write(kind_prop: Property, write: Write) -> tuple[Property, ...]:
-    """The settings that a write needs, as a model of that kind has them."""
     if not write.columns:
         return ()
     columns = ", ".join(map(quote_column, write.columns))
@@ -85,7 +84,7 @@ def _settings_for_write(kind_prop: Property, write: Write) -> tuple[Property, ..
 
 
 def _values(parent: Property | None) -> dict[str, Value]:
-    """`('a' = 'b', c = (d, e))` as the values that SQLMesh gives the code."""
+    """Return `('a' = 'b', c = (d, e))` as the values that SQLMesh gives the code."""
     if parent is None:
         return {}
     return {prop.at.text: _value(prop) for prop in properties(parent.source, inside(parent), allow_quotes=True)}

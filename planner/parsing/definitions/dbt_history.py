@@ -19,7 +19,7 @@ CALLS: dict[type[exp.Expr], str] = {exp.TsOrDsToDate: "date", exp.Date: "date", 
 
 
 def dbt_history(prop: Property, history: History) -> History:
-    """The history with what dbt adds to it; ProjectError for two columns of one name."""
+    """Return the history with the columns that dbt adds; raise ProjectError for two columns of one name."""
     options = settings(properties(prop.source, inside(prop)), (*NAMES, "valid_to_current"), (), "dbt_snapshot")
     current = options.get("valid_to_current")
     dbt = DbtVersions(history.updated_at, valid_to_current=_moment(current, history.type) if current else "")
@@ -32,7 +32,7 @@ def dbt_history(prop: Property, history: History) -> History:
 
 
 def _moment(prop: Property, type_: str) -> str:
-    """A constant time, as Spark SQL; ProjectError for one that would give dbt's column another type."""
+    """Return a constant time as Spark SQL; raise ProjectError for one that would give dbt's column another type."""
     source = SourceText(prop.source.path, prop.text, "spark")
     tree = parse_tokens(source, list(tokenize(source)), "`valid_to_current`")
     kind = _time_type(tree)

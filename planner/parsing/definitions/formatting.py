@@ -1,4 +1,4 @@
-"""Formats SQL files: the MODEL and AUDIT blocks, and their queries. Pure: text in, text out.
+"""Format SQL files: the MODEL and AUDIT blocks, and their queries. Pure: text in, text out.
 
 The meaning of a file never changes. Macros are kept as they are. A file that cannot be formatted so that it parses to
 the same tree with the same comments is left as it is, and the reason is reported.
@@ -44,7 +44,7 @@ _MODEL = re.compile(r"\s*MODEL\b", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Style:
-    """How SQL is laid out: `format` in config.yaml."""
+    """The layout of SQL: `format` in config.yaml."""
 
     normalize: bool = False
     pad: int = 2
@@ -59,7 +59,7 @@ class Style:
 
 @dataclass(frozen=True)
 class Formatted:
-    """A file's text as it should be, and why it was left as it is, if it was."""
+    """The text of a file after formatting, and the reason if it was left unchanged."""
 
     text: str
     left: str = ""
@@ -70,7 +70,7 @@ class _Left(Exception):  # no error: a reason to leave a file alone
 
 
 def format_file(path: str, text: str, dialect: str, style: Style) -> Formatted:
-    """A file of models/ or audits/ in its layout; ProjectError where its SQL cannot be read at all."""
+    """Return a file of models/ or audits/ in its layout; raise ProjectError if its SQL cannot be read."""
     if _JINJA.search(text):
         return Formatted(text, "it holds Jinja")
     plain = COMMENT.sub(" ", text)
@@ -90,7 +90,7 @@ def format_file(path: str, text: str, dialect: str, style: Style) -> Formatted:
 
 
 def pretty(tree: exp.Expr, dialect: str) -> str:
-    """A tree laid out in its own dialect, without comments."""
+    """Return a tree laid out in its own dialect, without comments."""
     return generate_in_place(_generator(dialect, {"comments": False}, rewrite=False), tree)
 
 
@@ -114,7 +114,7 @@ def _format_once(path: str, text: str, dialect: str, style: Style) -> str:
 
 
 def _join_statements(parts: list[str]) -> str:
-    """The statements, with semicolons between them; a comment behind the last one needs none before it."""
+    """Return the statements with semicolons between them, and one after a block that is alone."""
     kept = [part for part in parts if part]
     if len(kept) > 1 and not COMMENT.sub("", kept[-1]).strip():
         return ";\n\n".join(kept[:-1]) + f";\n\n{kept[-1]}"
@@ -123,7 +123,7 @@ def _join_statements(parts: list[str]) -> str:
 
 
 def _regions(source: SourceText) -> Iterable[tuple[str, Tokens]]:
-    """The text between semicolons, comments included, with its tokens."""
+    """Yield the text between semicolons, comments included, with its tokens."""
     tokens, start, first = tokenize(source), 0, 0
     for index, token in enumerate(tokens):
         if token.token_type is TokenType.SEMICOLON:
@@ -177,13 +177,15 @@ def _generate_sql(tree: exp.Expr, dialect: str, style: Style) -> str:
 
 
 def _generator(dialect: str, options: Mapping[str, Any], *, rewrite: bool) -> Generator:
-    """The dialect's own, which leaves QUALIFY and the like as they are and may write `x::INT` for `CAST(x AS INT)`."""
+    """Return the dialect's generator, which preserves QUALIFY and the like.
+
+    It may write `x::INT` for `CAST(x AS INT)`.
+    """
     known = Dialect.get_or_raise(dialect)
     generator = known.generator(pretty=True, **options)
     loose = not known.parser().STRICT_CAST  # `CAST` is then another node than `DATE '2026-01-01'`
 
     def anonymous(_: Generator, expression: exp.Anonymous) -> str:
-        """An unknown function keeps its name as written."""
         return generator.func(generator.sql(expression, "this"), *expression.expressions, normalize=False)
 
     def cast(_: Generator, expression: exp.Cast) -> str:
@@ -207,7 +209,7 @@ def _generator(dialect: str, options: Mapping[str, Any], *, rewrite: bool) -> Ge
 
 
 def _short(cast: exp.Cast) -> bool:
-    """True for a cast that may be written with `::`."""
+    """Return True for a cast that may be written with `::`."""
     odd = any(cast.args.get(key) for key in ("format", "action", "default"))
     return not odd and not isinstance(cast.this, (exp.Binary, exp.Unary, exp.Interval, exp.Connector))
 
@@ -221,7 +223,7 @@ def _read_again(text: str, source: SourceText) -> exp.Expr | None:
 
 
 def _nodes(tree: exp.Expr, style: Style) -> str:
-    """The tree as text, without comments; if names are normalized, their case is ignored."""
+    """Return the tree as text, without comments; ignore the case of names if they are normalized."""
     bare = tree.copy()
     for node in bare.walk():
         node.comments = None
@@ -231,13 +233,13 @@ def _nodes(tree: exp.Expr, style: Style) -> str:
 
 
 def _output_comments(tree: exp.Expr) -> list[tuple[str, list[str]]]:
-    """The comments next to each output: such a comment describes the column."""
+    """Return the comments next to each output, because such a comment describes the column."""
     outputs = tree.selects if isinstance(tree, exp.Query) else []
     return [(output.alias_or_name.lower(), [text.strip() for text in output.comments or ()]) for output in outputs]
 
 
 def _mask_macros(source: SourceText) -> tuple[str, list[tuple[str, str]]]:
-    """The text with a placeholder for each macro, and (placeholder, macro) pairs in order."""
+    """Return the text with a placeholder for each macro, and (placeholder, macro) pairs in order."""
     tokens = tokenize(source)
     placeholders: list[tuple[str, str]] = []
     out, at, index = "", 0, 0
@@ -263,7 +265,10 @@ def _mask_macros(source: SourceText) -> tuple[str, list[tuple[str, str]]]:
 
 
 def _macro_end(tokens: Tokens, index: int) -> int | None:
-    """The last token of the macro that begins here: `@name`, `@NAME(...)`, `@{name}`, with what touches it."""
+    """Return the last token of the macro that begins here, or None; raise _Left if the macro is never closed.
+
+    A macro is `@name`, `@NAME(...)` or `@{name}`, with the tokens that touch it.
+    """
     token = tokens[index]
     if token.token_type is not TokenType.PARAMETER and token.text != "@":
         return None

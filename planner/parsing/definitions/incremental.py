@@ -51,8 +51,11 @@ _SIDES = {
 
 
 def reading_itself(model: Model, place: Located) -> Model:
-    """A model whose query reads its own table: a batch is one unit of time by default, and batches
-    run one by one. ProjectError for a kind whose batch, when repeated, would read its own rows."""
+    """Return the model as one whose query reads its own table; raise ProjectError if its kind does not allow that.
+
+    A batch is one unit of time by default, and batches run one by one. A kind does not allow it if a repeated batch
+    would read its own rows.
+    """
     if not model.kind.traits.may_read_itself:
         message = f"`{model.name}` reads itself: that is not supported for kind {model.kind}."
         *most, last = (candidate for candidate in Kind if candidate.traits.may_read_itself)
@@ -62,7 +65,7 @@ def reading_itself(model: Model, place: Located) -> Model:
 
 
 def apply_settings(model: Model, kind_prop: Property, options: dict[str, Property]) -> Model:
-    """The model with the settings of its kind; ProjectError for wrong, missing or contradictory settings."""
+    """Return the model with the settings of its kind; raise ProjectError for wrong, missing or contradictory ones."""
     if model.kind.traits.always_forward_only and not model.forward_only:
         raise options["forward_only"].error(f"{model.kind} is always forward-only.", "Remove `forward_only`.")
     if model.kind.fill not in (Fill.KEY, Fill.HISTORY):
@@ -82,7 +85,7 @@ def apply_settings(model: Model, kind_prop: Property, options: dict[str, Propert
 
 
 def remove_when_commas(tokens: Tokens) -> Tokens:
-    """The tokens of a kind's settings without the commas that SQLMesh allows between two WHENs."""
+    """Return the tokens of a kind's settings without the commas that SQLMesh allows between two WHENs."""
     return [
         token
         for index, token in enumerate(tokens)
@@ -135,7 +138,7 @@ def _merge_filter(prop: Property) -> str:
 
 
 def _when_matched(prop: Property) -> str:
-    """`WHEN MATCHED [AND ...] THEN UPDATE SET ... | DELETE`, any number of them, in brackets or not."""
+    """Return `WHEN MATCHED [AND ...] THEN UPDATE SET ... | DELETE`, any number of them, in brackets or not."""
     tokens = prop.value
     if tokens[0].token_type is TokenType.L_PAREN and closing(tokens, 0) == len(tokens) - 1:
         tokens = tokens[1:-1]
@@ -169,7 +172,7 @@ def _check_when(when: exp.Expr, prop: Property) -> None:
 
 
 def _qualify_columns(tree: exp.Expr, prop: Property) -> exp.Expr:
-    """The tree with each column named as of `source` or of `target`; ProjectError for another."""
+    """Return the tree with each column qualified by `source` or `target`; raise ProjectError for another."""
     for column in tree.find_all(exp.Column):
         if column.name.startswith("@"):
             continue
@@ -187,7 +190,7 @@ def _qualify_columns(tree: exp.Expr, prop: Property) -> exp.Expr:
 
 
 def _is_set(column: exp.Column) -> bool:
-    """True for the column on the left of `SET x = ...`."""
+    """Return True for the column on the left of `SET x = ...`."""
     parent = column.parent
     return isinstance(parent, exp.EQ) and column.arg_key == "this" and isinstance(parent.parent, exp.Update)
 

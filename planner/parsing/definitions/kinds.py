@@ -44,7 +44,7 @@ _CSV_LATER = ("doublequote", "escapechar", "skipinitialspace", "lineterminator")
 
 
 def kind_named(text: str, place: Place) -> Kind:
-    """The kind of that name; ProjectError if it is unknown or not supported yet."""
+    """Return the kind of that name; raise ProjectError if it is unknown or not supported yet."""
     if text.upper() in Kind.__members__:
         return Kind[text.upper()]
     if text.upper() in ALIASES:
@@ -57,9 +57,9 @@ def kind_named(text: str, place: Place) -> Kind:
 
 
 def apply_kind(model: Model, kind_prop: Property, find_materializations: Callable[[], Materializations]) -> Model:
-    """The model with what `kind NAME (settings)` decides; ProjectError for settings that are wrong or missing.
+    """Return the model with its `kind NAME (settings)`; raise ProjectError for wrong or missing settings.
 
-    `find_materializations` returns those of the project, which the kind CUSTOM asks for.
+    `find_materializations` returns those of the project, for the kind CUSTOM.
     """
     rest = kind_prop.value[1:]
     if rest and (rest[0].token_type is not TokenType.L_PAREN or closing(rest, 0) != len(rest) - 1):
@@ -108,7 +108,7 @@ def _time_range(model: Model, kind_prop: Property, options: dict[str, Property])
 
 
 def _time_column(prop: Property) -> tuple[str, str]:
-    """`event_date` or `(event_date, '%Y-%m-%d')`: the column, and its format as a Spark pattern."""
+    """Return the column of `event_date` or `(event_date, '%Y-%m-%d')`, and its format as a Spark pattern."""
     if prop.value[0].token_type is not TokenType.L_PAREN:
         return word(prop).lower(), ""
     parts = split(prop.value[1:-1])
@@ -119,7 +119,7 @@ def _time_column(prop: Property) -> tuple[str, str]:
 
 
 def spark_pattern(text: str, dialect: str) -> str:
-    """A time format as a Spark pattern: `%Y-%m-%d` in any dialect, otherwise the dialect's own way of writing it."""
+    """Return a time format as a Spark pattern: `%Y-%m-%d` is read in any dialect, others in the file's dialect."""
     spark = Dialect.get_or_raise("spark")
     python = text
     if "%" not in text:
@@ -131,7 +131,7 @@ def spark_pattern(text: str, dialect: str) -> str:
 
 
 def _seed(model: Model, kind_prop: Property, options: dict[str, Property]) -> Model:
-    """The model with its seed without content, which is read later: this stage does no I/O."""
+    """Return the model with its seed without the content, which is read later: this stage does no I/O."""
     if "path" not in options:
         raise kind_prop.error("SEED needs a `path`.", "Write `kind SEED (path '../seeds/data.csv')`.")
     csv = options.get("csv_settings")
@@ -161,7 +161,10 @@ def _nulls(options: dict[str, Property]) -> tuple[str, ...]:
 
 
 def _seed_path(prop: Property, source: SourceText) -> str:
-    """Relative to the model's file, or to the project's root after `$root/`; ProjectError outside the project."""
+    """Return the path of a seed in the project; raise ProjectError outside the project.
+
+    The text is relative to the model's file, or to the project's root after `$root/`.
+    """
     text = word(prop).replace("\\", "/")
     folder = posixpath.dirname(source.path)
     path = posixpath.normpath(

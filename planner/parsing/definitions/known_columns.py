@@ -14,12 +14,12 @@ from mergeplan.planner.semantics.types import COLLATED, certain_types
 
 
 class NotRead(Exception):
-    """The table's model may still be read, and its file must wait for that."""
+    """Raised if the table's model may be in a file that is not read yet, so that the calling file must wait."""
 
 
 @dataclass
 class KnownColumns:
-    """What is known of tables by the models read so far; `complete` when no more will be read."""
+    """The columns of tables by the models read so far; `complete` if no more will be read."""
 
     models: Mapping[str, Model]
     complete: bool = False
@@ -27,9 +27,9 @@ class KnownColumns:
     _stated: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by table: columns that its query types
 
     def find_columns(self, table: str) -> ColumnTypes | None:
-        """The columns of `schema.table` with their types ('' where not known); None when they cannot be known.
+        """Return the columns of `schema.table` with their types ('' if unknown), or None if they cannot be known.
 
-        NotRead while the model may be in a file that waits.
+        Raise NotRead while the model may be in a file that waits.
         """
         model = self.models.get(table)
         if model is None:
@@ -48,7 +48,7 @@ class KnownColumns:
 
     def _infer_columns(self, model: Model, above: tuple[str, ...]) -> ColumnTypes | None:
         if model.columns and (not model.kind.is_view or not model.sql):
-            # whoever fills an external table may have declared its types wrongly
+            # the declared types of an external table may be wrong
             self._stated[model.name] = tuple(c.name for c in model.columns) if model.kind.is_seed else ()
             return {column.name: column.type for column in model.columns}
         if model.seed:

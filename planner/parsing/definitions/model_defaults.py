@@ -25,7 +25,7 @@ _PLAIN = re.compile(r"[A-Za-z_][\w.]*|\d+")
 
 
 def default_properties(section: Mapping[str, Any], document: Document) -> tuple[Property, ...]:
-    """The defaults, parsed as if they were in each model's block; ProjectError for a kind without a name."""
+    """Return the defaults parsed as if in each model's block; raise ProjectError for a kind without a name."""
     properties = []
     for key in AS_PROPERTIES:
         value = section.get(key)
@@ -39,7 +39,7 @@ def default_properties(section: Mapping[str, Any], document: Document) -> tuple[
 
 
 def default_statements(section: Mapping[str, Any], document: Document, dialect: str, catalog: str) -> Around:
-    """The statements that run around every model's query, in the dialect of the defaults."""
+    """Return the statements that run around every model's query, in the dialect of the defaults."""
 
     before, after, views = (
         statement_parts(section.get(key) or (), document, (AT, key), dialect, catalog) for key in AROUND
@@ -50,7 +50,7 @@ def default_statements(section: Mapping[str, Any], document: Document, dialect: 
 def statement_parts(
     texts: Iterable[str] | str, document: Document, key_path: Path, dialect: str, catalog: str
 ) -> tuple[StatementTokens, ...]:
-    """A list of strings as statements, each at its line."""
+    """Return a list of strings as statements, each at its line."""
     parts = []
     for index, text in enumerate([texts] if isinstance(texts, str) else texts):
         source = SourceText(document.path, text, dialect, document.place((*key_path, index)), catalog)
@@ -59,13 +59,13 @@ def statement_parts(
 
 
 def applying(defaults: Iterable[Property], own: Iterable[str]) -> tuple[Property, ...]:
-    """The defaults that a model with these keys does not set itself."""
+    """Return the defaults that a model with these keys does not set itself."""
     keys = set(own)
     return tuple(prop for prop in defaults if prop.key not in keys)
 
 
 def merge_properties(model: Model, general: Model) -> Model:
-    """The model with what the defaults (as read into `general`) add to its own properties of files and views."""
+    """Return the model with the properties of tables and views that the defaults, read into `general`, add to it."""
     return replace(
         model,
         physical_properties=_both(general.physical_properties, model.physical_properties),
@@ -78,7 +78,7 @@ def _both(general: tuple[tuple[str, str], ...], own: tuple[tuple[str, str], ...]
 
 
 def _kind(value: dict[str, Any], document: Document) -> str:
-    """`{name: X, setting: y}` as `X (setting y)`."""
+    """Return `{name: X, setting: y}` as `X (setting y)`."""
     name, settings = value.get("name"), {key: setting for key, setting in value.items() if key != "name"}
     if not isinstance(name, str):
         raise document.error((AT, "kind"), "The `kind` of `model_defaults` has no `name`.")
@@ -113,7 +113,7 @@ def _scalar(value: Any) -> str:
 
 
 def _literal(value: Any) -> str:
-    """A value of the kind that it is: a number, true or false, a string, or a list of these."""
+    """Return a value as a literal of its type: a number, true or false, a string, or a list of these."""
     if isinstance(value, list):
         return f"({', '.join(map(_literal, value))})"
     return str(value).lower() if isinstance(value, bool | int | float) else _quote(value)

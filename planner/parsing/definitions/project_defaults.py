@@ -20,9 +20,9 @@ from mergeplan.planner.parsing.sql.user_macros import MacroCall, NoMacros, UserM
 
 @dataclass
 class Noted:
-    """What the reading of one file asked for that stands neither in the file nor in the defaults.
+    """The facts that the reading of one file used and that are in neither the file nor the defaults.
 
-    `dates` are those that move with the clock: (text, whether it is an end, what it came to).
+    `dates` are those that move with the clock: (text, whether it is an end, the resolved moment).
     """
 
     columns: dict[str, ColumnTypes | None] = field(default_factory=dict)
@@ -71,23 +71,23 @@ class Defaults:
 
     @property
     def functions(self) -> frozenset[str]:
-        """The functions beside Spark's own that SQL on the gateway may call."""
+        """The functions besides Spark's own that SQL on the gateway may call."""
         return self.allowed.get(self.gateway, frozenset())
 
     def resolve_date(self, text: str, *, end: bool = False) -> datetime:
-        """The moment that a text names, as seen from now; ValueError if it names none."""
+        """Return the moment that a text names, relative to now; raise ValueError if it names none."""
         moment = end_instant(text, self.now) if end else instant(text, self.now)
         if moves(text):
             self.noted.dates.append((text, end, moment.isoformat()))
         return moment
 
     def custom(self) -> Materializations:
-        """The project's materializations, for a model of kind CUSTOM."""
+        """Return the project's materializations, for a model of kind CUSTOM."""
         self.noted.materializations = True
         return self.materializations
 
     def noting(self) -> Defaults:
-        """These defaults, with what the reading of a file asks for noted apart."""
+        """Return these defaults with an empty record of what the reading of a file uses."""
         noted = Noted()
 
         def columns(table: str) -> ColumnTypes | None:

@@ -1,4 +1,4 @@
-"""The `key value, key value` list of a MODEL or AUDIT block, and typed ways to read one value."""
+"""The `key value, key value` list of a MODEL or AUDIT block, and typed readers of one value."""
 
 from __future__ import annotations
 
@@ -49,12 +49,15 @@ class Property:
         return self.value[0].text if len(self.value) == 1 else self.source.slice(self.value)
 
     def error(self, message: str, hint: str = "", token: Token | None = None) -> ProjectError:
-        """An error at the value, or at the key when there is no value."""
+        """Return an error at the value, or at the key if there is no value."""
         return self.source.error(token or (self.value[0] if self.value else self.at), message, hint)
 
 
 def block(source: SourceText, tokens: Tokens) -> list[Property]:
-    """The properties of `MODEL (...)`: tokens[0] is the word, tokens[1] the bracket; ProjectError when it is broken."""
+    """Return the properties of `MODEL (...)`; raise ProjectError if it is broken.
+
+    tokens[0] is the word, tokens[1] the bracket.
+    """
     word = tokens[0].text.upper()
     end = closing(tokens, 1)
     if end is None:
@@ -65,9 +68,10 @@ def block(source: SourceText, tokens: Tokens) -> list[Property]:
 
 
 def properties(source: SourceText, tokens: Tokens, *, allow_quotes: bool = False) -> list[Property]:
-    """`key value, key value` as properties; ProjectError for a key without a name, without a value, or given twice.
+    """Return `key value, key value` as properties.
 
-    With `allow_quotes`, keys may be quoted, and hold anything then.
+    Raise ProjectError for a key without a name, without a value, or given twice. With `allow_quotes`, keys may be
+    quoted and then contain any text.
     """
     block_properties: dict[str, Property] = {}
     for part in split(tokens):
@@ -87,7 +91,7 @@ def properties(source: SourceText, tokens: Tokens, *, allow_quotes: bool = False
 
 
 def word(prop: Property) -> str:
-    """A single word or quoted string."""
+    """Return a single word or quoted string; raise ProjectError for more."""
     if len(prop.value) > 1 and not all(token.token_type is TokenType.STRING for token in prop.value):
         raise prop.error(
             f"`{prop.value[1].text}` is not expected in the value of `{prop.key}`.",
@@ -98,12 +102,12 @@ def word(prop: Property) -> str:
 
 
 def name(prop: Property) -> str:
-    """A dotted name in lower case: `schema.table`."""
+    """Return a dotted name in lower case: `schema.table`."""
     return _parse_dotted_name(prop, prop.value)
 
 
 def names(prop: Property) -> tuple[str, ...]:
-    """`a`, `a.b`, `(a, b)` or `['a', 'b']` as names in lower case."""
+    """Return `a`, `a.b`, `(a, b)` or `['a', 'b']` as names in lower case."""
     return tuple(_parse_dotted_name(prop, part) for part in _items(prop))
 
 
@@ -119,7 +123,7 @@ def _column_name(prop: Property, part: Tokens) -> ColumnName:
 
 
 def grains(prop: Property) -> tuple[str, ...]:
-    """`(a)`, `((a, b), c)` or `(a AS b)`: all columns of all grains, because together they identify rows too."""
+    """Return all columns of all grains in `(a)`, `((a, b), c)` or `(a AS b)`; together they identify rows too."""
     grain_columns: dict[str, None] = {}
     for part in _items(prop):
         inner = split(part[1:-1]) if part and part[0].token_type is TokenType.L_PAREN else [part]
@@ -138,12 +142,12 @@ def _is_as(token: Token) -> bool:
 
 
 def items(prop: Property) -> list[list[Token]]:
-    """The items of a list in brackets, each as its tokens, or the value as the only item."""
+    """Return the items of a list in brackets, each as its tokens, or the value as the only item."""
     return _items(prop)
 
 
 def words(prop: Property) -> tuple[str, ...]:
-    """`a`, `(a, 'B c')` or `[a]` as strings, as written."""
+    """Return `a`, `(a, 'B c')` or `[a]` as strings, as written."""
     parts = _items(prop)
     if any(len(part) != 1 for part in parts):
         raise prop.error(f"`{prop.key}` takes names or quoted strings, separated by commas.")
@@ -151,19 +155,19 @@ def words(prop: Property) -> tuple[str, ...]:
 
 
 def rule_name(text: str) -> str:
-    """The canonical name of a linter rule: `NoSelectStar`, `no_select_star` and `noselectstar` are one."""
+    """Return the canonical name of a linter rule: `NoSelectStar`, `no_select_star` and `noselectstar` are one."""
     return text.strip().lower().replace("_", "").replace("-", "")
 
 
 def integer(prop: Property, least: int) -> int:
-    """A whole number of at least `least`."""
+    """Return a whole number of at least `least`; raise ProjectError for anything else."""
     if len(prop.value) == 1 and prop.value[0].text.isdecimal() and int(prop.value[0].text) >= least:
         return int(prop.value[0].text)
     raise prop.error(f"`{prop.key}` must be a whole number of at least {least}, not `{prop.text}`.")
 
 
 def boolean(prop: Property) -> bool:
-    """`true` or `false`."""
+    """Return the value of `true` or `false`; raise ProjectError for anything else."""
     if prop.text.lower() in ("true", "false"):
         return prop.text.lower() == "true"
     raise prop.error(f"`{prop.key}` must be true or false, not `{prop.text}`.")
@@ -184,7 +188,7 @@ def read_value(prop: Property, default: object) -> Any:  # of the field's type, 
 
 
 def columns(prop: Property) -> tuple[Column, ...]:
-    """`(id INT, price DECIMAL(10, 2))` as columns with Spark types; ProjectError at an unknown type."""
+    """Return `(id INT, price DECIMAL(10, 2))` as columns with Spark types; raise ProjectError for an unknown type."""
     columns_by_name: dict[str, Column] = {}
     for part in _bracket_items(prop, angles=True):
         column = part[0].text.lower()
@@ -198,22 +202,22 @@ def columns(prop: Property) -> tuple[Column, ...]:
 
 
 def descriptions(parent: Property) -> tuple[tuple[str, str], ...]:
-    """`(id = 'the key', name = 'a word')` as (column, text) pairs."""
+    """Return `(id = 'the key', name = 'a word')` as (column, text) pairs."""
     return tuple((prop.key, prop.text) for prop in properties(parent.source, inside(parent), allow_quotes=True))
 
 
 def audit_calls(prop: Property) -> tuple[AuditCall, ...]:
-    """`(a, b(x := 1))` as calls with their arguments in Spark SQL."""
+    """Return `(a, b(x := 1))` as calls with their arguments in Spark SQL."""
     return tuple(_audit_call(prop, part) for part in _items(prop))
 
 
 def pairs(parent: Property) -> tuple[tuple[str, str], ...]:
-    """`(x = 1, y = (a, b))` as (name, Spark SQL) pairs."""
+    """Return `(x = 1, y = (a, b))` as (name, Spark SQL) pairs."""
     return tuple((prop.key, _value(prop)) for prop in properties(parent.source, inside(parent)))
 
 
 def literals(parent: Property) -> tuple[tuple[str, str], ...]:
-    """`(x = 'a', y = 1)` as (name, text) pairs, sorted; ProjectError for a value that is not a literal."""
+    """Return `(x = 'a', y = 1)` as sorted (name, text) pairs; raise ProjectError for a value that is no literal."""
     entries = []
     for prop in properties(parent.source, inside(parent)):
         if len(prop.value) != 1:
@@ -223,12 +227,12 @@ def literals(parent: Property) -> tuple[tuple[str, str], ...]:
 
 
 def expressions(prop: Property) -> tuple[str, ...]:
-    """`a`, `(a, days(ts))` or `[a, 'b']` as Spark SQL, plain columns in lower case."""
+    """Return `a`, `(a, days(ts))` or `[a, 'b']` as Spark SQL, plain columns in lower case."""
     return tuple(_expression(prop, part) for part in _items(prop))
 
 
 def _expression(prop: Property, part: Tokens) -> str:
-    """Return a column as its `key`, or an expression: how it is written decides which of the two it is.
+    """Return a column as its `key`, or an expression; the spelling decides between the two.
 
     The name of a function and its arguments stay as they are written.
     """
@@ -247,7 +251,7 @@ def _expression(prop: Property, part: Tokens) -> str:
 
 
 def table_properties(parent: Property) -> tuple[tuple[str, str], ...]:
-    """The properties of a model's table; ProjectError for locations and for Spark's own properties."""
+    """Return the properties of a model's table; raise ProjectError for locations and for Spark's own properties."""
     for prop in properties(parent.source, inside(parent)):
         key = prop.key.lower()
         if key in ("path", "location", "external", "provider", "owner") or key.startswith(("spark.sql.", "mergeplan.")):
@@ -256,7 +260,7 @@ def table_properties(parent: Property) -> tuple[tuple[str, str], ...]:
 
 
 def view_properties(parent: Property) -> tuple[tuple[str, str], ...]:
-    """The properties of a model's views; ProjectError for those that Spark or mergeplan sets itself."""
+    """Return the properties of a model's views; raise ProjectError for those that Spark or mergeplan sets itself."""
     entries = literals(parent)
     for prop in properties(parent.source, inside(parent)):
         if prop.key in ("comment", "creatable_type") or prop.key.startswith(("view.", "mergeplan.")):
@@ -265,12 +269,12 @@ def view_properties(parent: Property) -> tuple[tuple[str, str], ...]:
 
 
 def spark_sql(source: SourceText, tokens: Tokens) -> str:
-    """A SQL expression in the file's dialect as Spark SQL."""
+    """Return a SQL expression in the file's dialect as Spark SQL."""
     return parse_tokens(source, tokens, "The value").sql("spark", comments=False)
 
 
 def spark_type(text: str, dialect: str, place: Place) -> str:
-    """A column type of any dialect as Spark writes it: `decimal(10,2)`; ProjectError when there is no such type."""
+    """Return a column type as Spark writes it, like `decimal(10,2)`; raise ProjectError for an unknown type."""
     type_text = _spark_type(text, dialect)
     if type_text is None:
         raise ProjectError(f"`{text}` is not a type of {dialect or 'SQL'}.", place=place)
@@ -289,7 +293,7 @@ def _spark_type(text: str, dialect: str) -> str | None:
 
 
 def check_key(prop: Property, known_keys: Collection[str], later: Collection[str], block: str) -> Property:
-    """The property itself when its key is known; ProjectError when it is not supported yet, or unknown."""
+    """Return the property if its key is known; raise ProjectError if it is unknown or not supported yet."""
     if prop.key in later:
         raise prop.source.error(prop.at, f"`{prop.key}` in {block} is not supported yet.")
     if prop.key not in known_keys:
@@ -301,7 +305,7 @@ def check_key(prop: Property, known_keys: Collection[str], later: Collection[str
 def settings(
     props: list[Property], known_keys: Collection[str], later: Collection[str], block: str
 ) -> dict[str, Property]:
-    """Key -> property, each `checked`."""
+    """Return the properties by key; raise ProjectError as `check_key` does."""
     return {prop.key: check_key(prop, known_keys, later, block) for prop in props}
 
 
@@ -333,7 +337,7 @@ def _audit_call(prop: Property, part: Tokens) -> AuditCall:
 
 
 def _value(prop: Property) -> str:
-    """A value in Spark SQL; the name of a table, which an audit may read, without the default catalog."""
+    """Return a value in Spark SQL; the name of a table, which an audit may read, loses the default catalog."""
     value, kinds = prop.value, [token.token_type for token in prop.value]
     dotted = len(value) == 5 and kinds[1] == kinds[3] == TokenType.DOT
     if dotted and value[0].text.lower() == prop.source.catalog:
@@ -342,7 +346,7 @@ def _value(prop: Property) -> str:
 
 
 def _items(prop: Property) -> list[list[Token]]:
-    """The items of a list in brackets, with ARRAY before it or not, or the value as the only item."""
+    """Return the items of a list in brackets, after ARRAY or not, or the value as the only item."""
     value = prop.value[1:] if len(prop.value) > 1 and prop.value[0].text.upper() == "ARRAY" else prop.value
     first = value[0].token_type
     if first in (TokenType.L_PAREN, TokenType.L_BRACKET) and closing(value, 0) == len(value) - 1:
@@ -351,7 +355,7 @@ def _items(prop: Property) -> list[list[Token]]:
 
 
 def inside(prop: Property) -> Tokens:
-    """The tokens between the brackets that must enclose the whole value."""
+    """Return the tokens between the brackets that must enclose the whole value."""
     if prop.value[0].token_type is not TokenType.L_PAREN or closing(prop.value, 0) != len(prop.value) - 1:
         raise prop.error(f"`{prop.key}` needs a value in brackets: `{prop.key} (...)`.")
     return prop.value[1:-1]
@@ -365,7 +369,7 @@ def _bracket_items(prop: Property, angles: bool) -> list[list[Token]]:
 
 
 def _parse_dotted_name(prop: Property, part: Tokens) -> str:
-    """One name of identifiers and dots; a quoted string may contain the whole name."""
+    """Return one name of identifiers and dots; a quoted string may contain the whole name."""
     dots, identifiers = part[1::2], part[::2]
     proper = len(part) % 2 == 1 and all(token.token_type is TokenType.DOT for token in dots)
     if not proper or not all(re.fullmatch(r"[\w.]+", token.text) for token in identifiers):

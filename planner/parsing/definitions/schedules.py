@@ -1,4 +1,4 @@
-"""When a model is due, from its MODEL block: the time zone of its cron, and the unit of its intervals."""
+"""The schedule of a model in its MODEL block: the time zone of its cron, and the unit of its intervals."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mergeplan.planner.parsing.sql.tokens import did_you_mean
 
 
 def cron(prop: Property) -> Cron:
-    """A cron; ProjectError for an invalid expression."""
+    """Return the cron of a property; raise ProjectError for an invalid expression."""
     if why := cron_error(prop.text):
         hint = "Use five fields like `0 6 * * *`, or @hourly, @daily, @weekly, @monthly."
         raise prop.error(f"`{prop.text}` is not a cron expression ({why.rstrip('.')}).", hint)
@@ -18,7 +18,7 @@ def cron(prop: Property) -> Cron:
 
 
 def zone(prop: Property) -> str:
-    """`cron_tz`: the name of a time zone, '' for UTC; ProjectError if it is unknown."""
+    """Return the time zone of `cron_tz`, '' for UTC; raise ProjectError if it is unknown."""
     name = prop.text.strip()
     if name.lower() in ("utc", "etc/utc"):
         return ""
@@ -28,7 +28,7 @@ def zone(prop: Property) -> str:
 
 
 def unit(prop: Property) -> str:
-    """`interval_unit`; ProjectError if it is not a unit."""
+    """Return the unit of `interval_unit`; raise ProjectError if it is not a unit."""
     text = word(prop).lower()
     if text not in UNITS:
         raise prop.error(f"`{prop.text}` is not an interval unit.", did_you_mean(text, [*UNITS], most=len(UNITS)))
@@ -36,7 +36,7 @@ def unit(prop: Property) -> str:
 
 
 def unit_error(cron: Cron) -> str | None:
-    """Why the given unit does not fit the cron: its ticks are closer together than a unit. None if it fits."""
+    """Return why the given unit does not fit the cron, or None: its ticks are closer together than a unit."""
     own = replace(cron, given_unit="").unit
     if cron.given_unit and UNITS[cron.given_unit] > UNITS[own]:
         return f"`interval_unit {cron.given_unit}` is longer than the time between two ticks of the cron (one {own})."

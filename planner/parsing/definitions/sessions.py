@@ -15,7 +15,10 @@ _EQUALS = ("=", ":=")
 
 
 def session_statements(prop: Property) -> tuple[StatementTokens, ...]:
-    """`('spark.sql.shuffle.partitions' = 8)` as statements before the query; ProjectError for a broken list."""
+    """Return `('spark.sql.shuffle.partitions' = 8)` as statements; raise ProjectError for a broken list.
+
+    The statements run before the query.
+    """
     statements = []
     for part in split(inside(prop)):
         at = next((index for index, token in enumerate(part) if token.text in _EQUALS), 0)
@@ -30,7 +33,7 @@ def session_statements(prop: Property) -> tuple[StatementTokens, ...]:
 
 
 def default_session(section: Mapping[str, object], document: Document) -> tuple[StatementTokens, ...]:
-    """Those of `model_defaults`, each at its line."""
+    """Return the statements for the settings of `model_defaults`, each at its line."""
     statements: list[StatementTokens] = []
     for key, value in section.items():
         text = str(value).lower() if isinstance(value, bool) else str(value)
@@ -40,8 +43,10 @@ def default_session(section: Mapping[str, object], document: Document) -> tuple[
 
 
 def _statements(source: SourceText, pairs: Iterable[tuple[str, str]]) -> Iterable[StatementTokens]:
-    """`SET key = value` for each setting of Spark's SQL; others are of other engines, or hold for a whole Spark and
-    are not of a session."""
+    """Return `SET key = value` for each setting of Spark's SQL.
+
+    Other settings belong to other engines, or hold for a whole Spark and not for a session.
+    """
     for key, value in pairs:
         if _SETTING.fullmatch(key):
             own = SourceText(source.path, f"SET {key} = {value}", source.dialect, source.at)

@@ -1,4 +1,4 @@
-"""`signals (name(argument := value))` of a MODEL block: what a model waits for before its intervals are computed."""
+"""`signals (name(argument := value))` of a MODEL block: the signals that a model's intervals wait for."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mergeplan.planner.parsing.sql.tokens import Tokens, closing, parse_tokens
 
 
 def signal_calls(prop: Property) -> tuple[SignalCall, ...]:
-    """`(a, b(x := 1))` as calls with their arguments as JSON; ProjectError for a value that is not a literal."""
+    """Return `(a, b(x := 1))` as calls with arguments as JSON; raise ProjectError for a value that is no literal."""
     return tuple(_call(prop, part) for part in items(prop) if part)
 
 

@@ -1,7 +1,7 @@
 """Statements before and after a model's query: which are allowed, and what they contain.
 
 They come from pull requests. A statement may prepare the session of the query, and set properties of the model's own
-table; any statement that writes another table is rejected.
+table. Any statement that writes another table is rejected.
 """
 
 from __future__ import annotations
@@ -106,15 +106,17 @@ _VIEW_HINT = "Allowed for a view: GRANT, REVOKE, COMMENT ON and ALTER VIEW @this
 
 
 def is_needless(source: SourceText, tokens: Tokens) -> bool:
-    """True for `CREATE SCHEMA IF NOT EXISTS x`, which is accepted and not run."""
+    """Return True for `CREATE SCHEMA IF NOT EXISTS x`, which is accepted and not run."""
     return _NEEDLESS.fullmatch(text_of(source, tokens)) is not None
 
 
 def read_statement(
     source: SourceText, tokens: Tokens, model: str, temporary: frozenset[str]
 ) -> tuple[Statement, set[str]]:
-    """A statement before or after the query of `model`, and the tables that it reads; ProjectError if it
-    is not allowed. `temporary` are the temporary views made before it."""
+    """Return a statement before or after the query of `model` and the tables it reads; raise ProjectError if forbidden.
+
+    `temporary` are the temporary views made before it.
+    """
     text, tokens = _text(source, tokens)
     for form in _BESIDE:
         match = form.pattern.match(text) if form.query else form.pattern.fullmatch(text)
@@ -132,7 +134,10 @@ def read_statement(
 
 
 def read_view_statement(source: SourceText, tokens: Tokens, model: str) -> Statement:
-    """A statement that runs when an environment's view of `model` is created or swapped; ProjectError for any other."""
+    """Return a statement that runs with an environment's view of `model`; raise ProjectError for any other.
+
+    It runs when the view is created or swapped.
+    """
     text, tokens = _text(source, tokens)
     for form in _AT_VIEWS:
         if match := form.pattern.fullmatch(text):
@@ -142,7 +147,7 @@ def read_view_statement(source: SourceText, tokens: Tokens, model: str) -> State
 
 
 def _text(source: SourceText, tokens: Tokens) -> tuple[str, Tokens]:
-    """The statement as Spark writes it."""
+    """Return the statement in Spark's dialect, and its tokens."""
     if source.dialect in SPARK:
         return text_of(source, tokens), tokens
     tree = parse_tokens(source, tokens, "The statement")
@@ -152,7 +157,7 @@ def _text(source: SourceText, tokens: Tokens) -> tuple[str, Tokens]:
 
 
 def _query_tokens(tokens: Tokens) -> Tokens:
-    """The query inside a statement: all that follows the name of what is made, OPTIONS (...) and AS."""
+    """Return the query inside a statement: all that follows the name of the object, OPTIONS (...) and AS."""
     words = [token.text.upper() for token in tokens]
     index = next((at for at, word in enumerate(words) if word in ("VIEW", "TABLE")), len(words)) + 2
     if words[index : index + 2] == ["OPTIONS", "("]:
@@ -192,8 +197,10 @@ def _check(source: SourceText, tokens: Tokens, match: re.Match[str], model: str,
 
 
 def temporary_function(tokens: Tokens) -> tuple[str, bool] | None:
-    """The name (in lower case) of a temporary function, and whether the statement makes it or drops it; None for any
-    other statement."""
+    """Return the name of a temporary function in lower case, and whether the statement makes it or drops it.
+
+    Return None for any other statement.
+    """
     words = [token.text.lower() for token in tokens[:7]]
     if "function" not in words[:5] or words[0] not in ("create", "drop"):
         return None
@@ -202,7 +209,7 @@ def temporary_function(tokens: Tokens) -> tuple[str, bool] | None:
 
 
 def _check_expression(source: SourceText, tokens: Tokens) -> None:
-    """ProjectError for a function or a variable that reads anything but its arguments, or runs another language."""
+    """Raise ProjectError for a function or variable that reads more than its arguments or runs another language."""
     words = [token.text.upper() for token in tokens]
     for index, (before, token) in enumerate(pairwise(tokens), 1):
         word = words[index]
@@ -220,7 +227,7 @@ def _check_expression(source: SourceText, tokens: Tokens) -> None:
 
 
 def _own(text: str, match: re.Match[str], model: str, catalog: str) -> str:
-    """The statement with the model's own name as `@this_model`."""
+    """Return the statement with the model's own name as `@this_model`."""
     table = match.groupdict().get("table")
     if table and without_default(table.replace("`", "").lower(), catalog) == model:
         return text[: match.start("table")] + THIS + text[match.end("table") :]

@@ -17,7 +17,10 @@ _NUMBER = re.compile(r"[+-]?(0|[1-9]\d*)\.\d+([eE][+-]?\d+)?")
 
 
 def csv_rows(document: Document, key_path: Path, text: str, settings: Mapping[str, object]) -> list[dict[str, object]]:
-    """The rows of a CSV text with a header, NULL where pandas has it, and numbers. ProjectError at `key_path`."""
+    """Return the rows of a CSV text with a header; raise ProjectError at `key_path`.
+
+    Cells are NULL where pandas reads NULL, and numbers where they are written as such.
+    """
     for key in settings:
         if key not in SETTINGS:
             raise document.error((*key_path, "csv_settings", key), f"`{key}` in `csv_settings` is not supported.")
@@ -39,7 +42,7 @@ def csv_rows(document: Document, key_path: Path, text: str, settings: Mapping[st
 
 
 def yaml_rows(document: Document, key_path: Path, path: str, text: str) -> object:
-    """The content of a YAML file of rows; an error is reported at the test that names it."""
+    """Return the content of a YAML file of rows; report an error at the test that names the file."""
     try:
         return read_document(path, text).value
     except ProjectError as error:

@@ -26,7 +26,7 @@ ReadFile = Callable[[str, str], str]  # a path as a test names it, and the test'
 
 @dataclass(frozen=True)
 class TestRows:
-    """Rows of a table: as they are, or as a query gives them; `types` are the declared Spark types by column."""
+    """Rows of a table, given or from a query; `types` are the declared Spark types by column."""
 
     rows: tuple[Row, ...] = ()
     query: str = ""
@@ -67,9 +67,9 @@ def _raise_error(error: ProjectError) -> None:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What a test may refer to: each model's SQL dialect, gateways, files, and the current time.
+    """The objects that a test may refer to: each model's SQL dialect, gateways, files, and the current time.
 
-    `unknown` is called for each test whose model does not exist; the others of its file are read.
+    `unknown` is called for each test whose model does not exist. The other tests of its file are read.
     """
 
     dialects: Mapping[str, str]
@@ -81,7 +81,7 @@ class Surroundings:
 
 
 def read_tests(document: Document, around: Surroundings) -> tuple[UnitTest, ...]:
-    """The tests of one file; ProjectError at what is wrong."""
+    """Return the tests of one file; raise ProjectError for an error in it."""
     if document.value is None:
         return ()
     tests = []
@@ -133,7 +133,7 @@ def _test(document: Document, name: str, body: object, around: Surroundings) -> 
 
 
 def _catalog(document: Document, key_path: Path, test_fields: Mapping[str, object], around: Surroundings) -> str:
-    """The default catalog of the names in a test: that of the project."""
+    """Return the default catalog of a test's names; raise ProjectError if it is not that of the project."""
     catalog = test_fields.get("default_catalog")
     if catalog and str(catalog).lower() != around.catalog:
         message = f"`default_catalog` of a test is that of the project: `{around.catalog}`."
@@ -142,7 +142,10 @@ def _catalog(document: Document, key_path: Path, test_fields: Mapping[str, objec
 
 
 def _check_place(document: Document, key_path: Path, test_fields: Mapping[str, object], around: Surroundings) -> None:
-    """A test creates no tables, so these settings have no effect, but an unknown name is an error."""
+    """Raise ProjectError for a gateway that does not exist.
+
+    A test creates no tables, so the setting has no effect otherwise.
+    """
     gateway = test_fields.get("gateway")
     if gateway is not None and gateway not in around.gateways:
         hint = did_you_mean(str(gateway), around.gateways)
@@ -176,7 +179,7 @@ def _outputs(
 def _relation(
     document: Document, key_path: Path, value: object, dialect: str, read: ReadFile, partial: bool = False
 ) -> TestRows:
-    """`[rows]` or `{rows | query | path, columns, partial, format, csv_settings}`."""
+    """Return `[rows]` or `{rows | query | path, columns, partial, format, csv_settings}` as rows."""
     line = document.place(key_path).line
     if value is None or isinstance(value, list):
         return TestRows(_rows(document, key_path, value or []), partial=partial, line=line)
@@ -198,7 +201,6 @@ def _relation(
 
 
 def _read_rows(document: Document, key_path: Path, fields: Mapping[str, object], read: ReadFile) -> object:
-    """The rows as data, from any of their formats."""
     path, form = fields.get("path"), str(fields.get("format") or "yaml").lower()
     if form not in ("yaml", "csv"):
         raise document.error((*key_path, "format"), f"`{form}` is not a format of rows.", "Known: csv, yaml.")
@@ -231,7 +233,7 @@ def _rows(document: Document, key_path: Path, value: object) -> tuple[Row, ...]:
 def _vars(
     document: Document, key_path: Path, value: object, now: datetime
 ) -> tuple[dict[str, datetime], tuple[tuple[str, Scalar], ...]]:
-    """`start`, `end` and `execution_time` as moments (the end exclusive), everything else as variables."""
+    """Return `start`, `end` (exclusive) and `execution_time` as moments, and all others as variables."""
     times: dict[str, datetime] = {}
     variables: list[tuple[str, Scalar]] = []
     for key, variable in _mapping(document, key_path, value).items():

@@ -10,7 +10,7 @@ from mergeplan.planner.parsing.files.section import Section
 
 
 class Decision(StrEnum):
-    """What happens to a call of a tool; each is stricter than those before it."""
+    """The verdict on a call of a tool; each is stricter than those before it."""
 
     ALLOW = "allow"
     ASK = "ask"

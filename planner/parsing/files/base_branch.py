@@ -1,7 +1,7 @@
 """The sections of a configuration that are taken from the base branch, and the variables closed to a pull request.
 
-A variable that the base branch reads for its gateways only, a password above all, would be a text like another where a
-pull request's `variables` read it.
+A variable that the base branch reads for its gateways only, such as a password, would be an ordinary text if a pull
+request's `variables` read it.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ _STAND_IN = "1"  # a text, a number and true
 def restrict_environment(
     source: Configuration, ruling: Configuration, environment: Mapping[str, str]
 ) -> Mapping[str, str]:
-    """The environment that a configuration may read where another's `RULED` sections hold.
+    """Return the environment that a configuration may read if another's `RULED` sections apply.
 
-    ProjectError at the line outside of these that reads a variable which the other reads in them only, or which its
-    code mentions and did not come to read. Where it has sections of its own, a stand-in is given for those.
+    Raise ProjectError at a line outside of these sections that reads a reserved variable. A variable is reserved if the
+    other configuration reads it in them only, or mentions it in its code without reading it. If the configuration has
+    `RULED` sections that differ, reserved variables have a stand-in as their value.
     """
     theirs, ours = mark_variables(ruling), mark_variables(source)
     closed = (_names(theirs, under_rules=True) | ruling.mentioned) - _names(theirs, under_rules=False)
@@ -44,7 +45,7 @@ def _names(document: Document, *, under_rules: bool) -> frozenset[str]:
 
 
 def _read(document: Document) -> Iterator[tuple[Path, str]]:
-    """Where each variable is read, below a key of the whole."""
+    """Yield each variable with the place where it is read, for a configuration that is a mapping."""
     if isinstance(document.value, dict):
         for key, value in document.value.items():
             yield from _within((str(key),), key)

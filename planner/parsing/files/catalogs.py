@@ -1,6 +1,6 @@
-"""The catalogs that a gateway's Spark has: which one names without a catalog mean, and what each can hold.
+"""The catalogs of a gateway's Spark: the default one of names without a catalog, and what each can contain.
 
-Spark loads a catalog when a name first asks for it, so that only its settings tell beforehand that there is one.
+Spark loads a catalog when a name first uses it, so only its settings show beforehand that it exists.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _FORMAT_OF_CLASS = {catalog: name for name, form in FORMATS.items() for catalog 
 
 @dataclass(frozen=True)
 class Catalog:
-    """What is known of a catalog: the format of its tables ('': not known), and whether it holds views."""
+    """The properties of a catalog: the format of its tables ('': unknown), and whether it can contain views."""
 
     table_format: str = ""
     has_views: bool = True
@@ -31,27 +31,27 @@ class Catalog:
 
 @dataclass(frozen=True)
 class Catalogs:
-    """The catalogs of a gateway by name, and the default one: as the project's files call it, and as Spark does.
+    """The catalogs of a gateway by name, and the default one under its names in the project's files and in Spark.
 
-    Where these are two names, files know only the first: a table has one name.
+    If these names differ, files know only the first: a table has one name.
     """
 
     gateway: str = ""
     default: str = SESSION_CATALOG
     in_spark: str = SESSION_CATALOG
     known: Mapping[str, Catalog] = field(default_factory=lambda: {SESSION_CATALOG: Catalog()})
-    spelled: frozenset[str] = frozenset()  # those with capitals, which no name can mean
+    spelled: frozenset[str] = frozenset()  # with capitals: no name can refer to them
 
     def catalog_of(self, name: str) -> Catalog | None:
-        """The catalog in which a table or view of that name lies; None when the gateway has none."""
+        """Return the catalog of the table or view of that name, or None if the gateway does not have it."""
         return self.known.get(parts_of(name)[0] or self.default)
 
     def is_session(self, name: str) -> bool:
-        """True for a name in the catalog that every Spark has."""
+        """Return True for a name in the catalog that every Spark has."""
         return (parts_of(name)[0] or self.in_spark) == SESSION_CATALOG
 
     def unknown(self, name: str, catalog: str, place: Located) -> ProjectError:
-        """The error for a name in a catalog that the gateway does not have."""
+        """Return the error for a name in a catalog that the gateway does not have."""
         hint = (
             f"In `gateways.{self.gateway}.connection` of config.yaml, set `default_catalog: {catalog}` if that is what "
             f"these files call the default catalog; or `catalogs: [{catalog}]` if the server has it; or add "
@@ -65,7 +65,7 @@ class Catalogs:
 
 
 def catalogs_of(gateway: str, connection: ConnectionConfig, file: str = "") -> Catalogs:
-    """The catalogs of a connection: those of its `config`, of its `spark-defaults.conf` (text), and those it names."""
+    """Return the catalogs of a connection: of its `config`, of its `spark-defaults.conf` (text), and listed ones."""
     own = {key: value for key, (value, _) in properties(file).items()} if not connection.remote else {}
     conf = own | conf_of(connection)
     in_spark = (connection.catalog or conf.get("spark.sql.defaultCatalog") or SESSION_CATALOG).lower()
@@ -87,9 +87,9 @@ def _catalog(name: str, conf: Mapping[str, str]) -> Catalog:
 
 
 def apply_catalog(model: Model, catalogs: Catalogs, naming: Naming) -> Model:
-    """The model with the table format of the catalog that its table lies in.
+    """Return the model with the table format of its table's catalog.
 
-    ProjectError when the gateway does not have that catalog, or when its table or its view in prod cannot lie there.
+    Raise ProjectError if the gateway does not have that catalog, or if its table or its view in prod cannot be in it.
     """
     if model.kind.is_external or not model.kind.has_view:
         return model
@@ -127,7 +127,7 @@ def _without_views(view: str, catalog: str, table_format: str, place: Located) -
 
 
 def check_views(views: Iterable[str], catalogs: Catalogs, place: Located) -> None:
-    """ProjectError when one of these views would lie in a catalog that is not there, or holds none."""
+    """Raise ProjectError if one of these views would be in a catalog that does not exist or cannot contain views."""
     for view in views:
         name = parts_of(view)[0] or catalogs.default
         there = catalogs.catalog_of(view)
@@ -138,7 +138,7 @@ def check_views(views: Iterable[str], catalogs: Catalogs, place: Located) -> Non
 
 
 def check_reads(model: Model, catalogs: Catalogs) -> None:
-    """ProjectError at the line of a table that lies in a catalog which the gateway does not have."""
+    """Raise ProjectError at the line of a table in a catalog that the gateway does not have."""
     for name in model.depends_on:
         if catalogs.catalog_of(name) is None:
             raise catalogs.unknown(name, parts_of(name)[0], model.locate(name))

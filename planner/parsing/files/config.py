@@ -1,4 +1,4 @@
-"""Reads and checks config.yaml: every wrong key is reported with its line. Also the defaults that models inherit."""
+"""Read and check config.yaml; report every wrong key with its line. Also read the defaults that models inherit."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LATER = frozenset(
     """loader loader_kwargs dbt physical_schema_override variables_file model_defaults
     partitioned_by clustered_by python_env batch_concurrency""".split()
 )
-# what to write in place of a value that would change results if it were ignored
+# the fix for a value that would change results if it were ignored
 INSTEAD = {
     "env_vars": "Project code sees no environment variables: write the values under `variables`.",
     "time_column_format": "Write the format in each model: `time_column (day, '%Y%m%d')`.",
@@ -43,7 +43,7 @@ INSTEAD = {
 
 
 def read_config(document: Document) -> Config:
-    """config.yaml as a Config; ProjectErrors with the line of each key that is unknown, missing or wrong."""
+    """Return config.yaml as a Config; raise ProjectErrors at each key that is unknown, missing or wrong."""
     if document.value is None:
         raise document.error((), "The file is empty.", "Run `mergeplan init` for an example.")
     config = validate_section(Config, document, document.value)
@@ -58,7 +58,7 @@ def read_config(document: Document) -> Config:
 def read_defaults(
     config: Config, gateway: str, document: Document, now: datetime, catalog: str = SESSION_CATALOG
 ) -> Defaults:
-    """What every file of the project inherits; ProjectError at the line of a wrong default."""
+    """Return the defaults that every file of the project inherits; raise ProjectError at the line of a wrong one."""
     model_defaults, at = config.model_defaults, ("model_defaults",)
     dialect = parse_dialect(model_defaults.dialect, document.place((*at, "dialect")))
     if why := cron_error(model_defaults.cron):
@@ -96,14 +96,14 @@ def read_defaults(
 
 
 def _around(section: ModelDefaults, document: Document, dialect: str, catalog: str) -> Around:
-    """The statements around every model's query, the settings of its session first."""
+    """Return the statements around every model's query, beginning with the settings of its session."""
     stated = default_statements(section.model_dump(), document, dialect, catalog)
     session = default_session(section.session_properties or {}, document)
     return replace(stated, before=(*session, *stated.before))
 
 
 def validate_section(kind: type[M], document: Document, value: object, key_path: tuple[str | int, ...] = ()) -> M:
-    """A part of a document as a pydantic model; ProjectErrors with a line for each thing that is wrong."""
+    """Return a part of a document as a pydantic model; raise ProjectErrors with a line for each error."""
     if not isinstance(value, dict):
         raise document.error(key_path, "Expected a mapping of `key: value` lines here.")
     try:
@@ -120,7 +120,7 @@ def validate_section(kind: type[M], document: Document, value: object, key_path:
 
 
 def _without_followers(error: ValidationError) -> list[Mapping[str, Any]]:
-    """The errors, without those of a connection's other keys where its `type` is that of another engine."""
+    """Return the errors, without those of a connection's other keys if its `type` is that of another engine."""
     errors: list[Mapping[str, Any]] = [*error.errors(include_url=False)]
     others = [tuple(e["loc"][:-1]) for e in errors if e["type"] == "literal_error" and e["loc"][-1:] == ("type",)]
     followers = [
@@ -132,7 +132,6 @@ def _without_followers(error: ValidationError) -> list[Mapping[str, Any]]:
 def _sentence(
     document: Document, key_path: tuple[str | int, ...], kind: type[BaseModel], error: Mapping[str, Any]
 ) -> tuple[tuple[str | int, ...], str, str]:
-    """Place, message and hint of one pydantic error."""
     own = tuple(error["loc"])
     path = (*key_path, *(part if isinstance(part, int) else str(part) for part in own))
     key = str(own[-1]) if own else ""
@@ -157,14 +156,13 @@ def _sentence(
 
 
 def _display_value(value: object) -> str:
-    """A value of YAML in a sentence; of a mapping only that it is one."""
+    """Return a value of YAML as text for a message, `{...}` for a mapping."""
     if isinstance(value, dict):
         return "{...}"
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _keys(kind: type[BaseModel], path: tuple[str | int, ...]) -> list[str]:
-    """The keys that are known at a path below a section."""
     section: Any = kind
     for part in path:
         fields = getattr(section, "model_fields", {})
@@ -173,13 +171,13 @@ def _keys(kind: type[BaseModel], path: tuple[str | int, ...]) -> list[str]:
 
 
 def _belongs(kind: type[BaseModel], key: str) -> str:
-    """A hint: the sections in which a key is known, which is not known where it stands."""
+    """Return a hint with the sections that know a key, or '' if there are none or too many."""
     sections = [".".join(path) for path, section in _sections(kind) if key in section.model_fields]
     return f"It belongs in {' or '.join(f'`{path}`' for path in sections)}." if 0 < len(sections) < 3 else ""
 
 
 def _sections(kind: type[BaseModel], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], type[BaseModel]]]:
-    """The sections below one, each with its path in the file."""
+    """Yield the sections below one, each with its path in the file."""
     for name, field in kind.model_fields.items():
         if section := _section_of(field.annotation):
             below = (*path, name, "NAME") if get_origin(field.annotation) is dict else (*path, name)
@@ -188,7 +186,7 @@ def _sections(kind: type[BaseModel], path: tuple[str, ...] = ()) -> Iterator[tup
 
 
 def _section_of(annotation: Any) -> Any:
-    """The Section inside `Section | None` or `dict[str, Section]`."""
+    """Return the Section inside `Section | None` or `dict[str, Section]`."""
     if isinstance(annotation, type) and issubclass(annotation, Section):
         return annotation
     return next(
@@ -197,7 +195,7 @@ def _section_of(annotation: Any) -> Any:
 
 
 def _default_kind(section: str | dict[str, Any] | None, place: Place) -> Kind:
-    """The kind where `model_defaults` names it alone; one with settings is read like a model's own."""
+    """Return the kind that `model_defaults` names; a kind with settings is read like a model's own."""
     if section is None or isinstance(section, dict):
         return Kind.VIEW
     kind = kind_named(section, place)

@@ -14,12 +14,12 @@ from mergeplan.planner.parsing.sql.yaml_documents import Document, Path, read_do
 from mergeplan.planner.parsing.sql.yaml_variables import Replacement, Variable
 
 CONFIGS = ("config.yaml", "config.yml", "config.py")
-NAME = "config.yaml"  # what a project has that has nothing else
+NAME = "config.yaml"  # the default
 _IMPORTS = re.compile(r"^[ \t]*(?:from|import)\b.*\bsqlmesh\b", re.MULTILINE)
-START, END = "\ue002", "\ue003"  # around the name of a variable in the place of its value
+START, END = "\ue002", "\ue003"  # around the name of a variable in place of its value
 MARK = re.compile("\ue010(\\d+):\\w+\ue011")  # a variable in the texts of a config.py, by its number
-_UNSET = "\ue012"  # in the place of a default that is no text
-# Keys that `Config` accepts without effect: whatever they hold.
+_UNSET = "\ue012"  # in place of a default that is no text
+# Keys that `Config` accepts without effect, with any value.
 NO_EFFECT = frozenset(
     """cache_dir default_test_connection disable_anonymized_analytics infer_python_dependencies janitor log_limit
     migration notification_targets run ui username users""".split()
@@ -30,16 +30,16 @@ class Configuration(Protocol):
     """A configuration, which may read environment variables."""
 
     def document(self, replacement: Replacement) -> Document:
-        """The configuration with each use of a variable replaced; ProjectError."""
+        """Return the configuration with each use of a variable replaced; raise ProjectError."""
 
     @property
     def mentioned(self) -> frozenset[str]:
-        """Names that code of the configuration mentions, whether or not it came to read them."""
+        """The names of variables that code of the configuration mentions, even if it did not read them."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """The file with a configuration: its name, which says in what language it is, and its text."""
+    """The file with a configuration: its name, which shows its language, and its text."""
 
     name: str
     text: str
@@ -52,16 +52,16 @@ class Source:
 
     @property
     def is_configuration(self) -> bool:
-        """False for a config.py that imports nothing of SQLMesh: it is something else of the project."""
+        """False for a config.py that does not import SQLMesh, because it is another file of the project."""
         return not self.is_code or _IMPORTS.search(self.text) is not None
 
     @property
     def path(self) -> str:
-        """What errors call the file."""
+        """The name of the file in errors."""
         return "config.py" if self.is_code else NAME
 
     def document(self, replacement: Replacement) -> Document:
-        """The text, which is YAML, with each use of a variable replaced; ProjectError."""
+        """Return the text, which is YAML, with each use of a variable replaced; raise ProjectError."""
         return read_document(self.path, self.text, replacement)
 
 
@@ -76,9 +76,9 @@ class CodeVariable:
 
 @dataclass(frozen=True)
 class CodeConfiguration:
-    """What a config.py came to: plain values, in which marks stand for `variables`, and the lines of its keys.
+    """The result of a config.py: plain values with marks for `variables`, and the lines of its keys.
 
-    `unclear` says of paths why they have no value.
+    `unclear` has the reasons of paths without a value.
     """
 
     path: str
@@ -88,10 +88,10 @@ class CodeConfiguration:
     unclear: tuple[tuple[Path, str], ...] = ()
     root: str = ""
     mentioned: frozenset[str] = frozenset()
-    files: tuple[str, ...] = ()  # of the project: those that it read, its own among them
+    files: tuple[str, ...] = ()  # files of the project that it read, including itself
 
     def document(self, replacement: Replacement, section: str | None = None) -> Document:
-        """The configuration, or one `section` of it, with each use of a variable replaced; ProjectError."""
+        """Return the configuration, or one `section`, with each use of a variable replaced; raise ProjectError."""
         dropped = {str(at[0]) for at, _ in self.unclear if at and at[0] in NO_EFFECT}
         kept = {key: value for key, value in self.value.items() if key not in dropped and section in (None, key)}
         document = Document(self.path, kept, self.lines)
@@ -101,11 +101,11 @@ class CodeConfiguration:
         return Document(self.path, self._filled(document, kept, (), replacement), self.lines)
 
     def moved(self, root: str) -> CodeConfiguration:
-        """The same with paths in another folder."""
+        """Return the configuration with paths in another folder."""
         return replace(self, value=_moved(self.value, self.root, root), root=root)
 
     def _is_of_another_engine(self, key_path: Path) -> bool:
-        """True within a connection that is refused for its engine, whatever else it has."""
+        """Return True for a path in a connection that is refused because of its engine."""
         if key_path[0] != "gateways" or len(key_path) < 4 or key_path[2] != "connection":
             return False
         section: Any = self.value
@@ -115,7 +115,7 @@ class CodeConfiguration:
 
     @cached_property
     def _folders(self) -> tuple[str, ...]:
-        """The project's folder and those above it, except what many machines have alike."""
+        """The project's folder and those above it, except folders that many machines have in common."""
         root = PurePosixPath(self.root)
         return tuple(str(folder) for folder in (root, *root.parents) if len(folder.parts) > 2 or folder == root)
 
@@ -166,7 +166,7 @@ def _text(default: str | int | float | bool | None) -> str | None:
 
 
 def instead(keys: Iterable[str]) -> str:
-    """What to write in place of a config.py, with the keys that it has."""
+    """Return a hint for a replacement of config.py that lists its keys."""
     names = ", ".join(f"`{key}`" for key in keys)
     named = f" with the keys that it gives: {names}" if names else ""
     return (
@@ -176,7 +176,7 @@ def instead(keys: Iterable[str]) -> str:
 
 
 def the_one(candidates: Iterable[Source]) -> Source | None:
-    """The configuration among the files of a folder, None when there is none; ProjectError for two, as in SQLMesh."""
+    """Return the only configuration in a folder, or None; raise ProjectError for two, as SQLMesh does."""
     sources = [source for source in candidates if source.is_configuration]
     if len(sources) > 1:
         names = " and ".join(f"`{source.name}`" for source in sources)
@@ -186,10 +186,10 @@ def the_one(candidates: Iterable[Source]) -> Source | None:
 
 
 def read_source(source: Configuration, environment: Mapping[str, str]) -> Document:
-    """The configuration with its environment variables filled in. ProjectError."""
+    """Return the configuration with its environment variables filled in; raise ProjectError."""
     return source.document(lambda variable, place: variable.value(environment, place))
 
 
 def mark_variables(source: Configuration) -> Document:
-    """The configuration with the names of variables, between `START` and `END`, in the place of their values."""
+    """Return the configuration with variables as their names between `START` and `END`, in place of their values."""
     return source.document(lambda variable, _: f"{START}{variable.name}{END}")

@@ -1,6 +1,6 @@
-"""dbt's `manifest.json`: the tables that a dbt project builds or reads, as external tables of ours. Pure.
+"""dbt's `manifest.json`: the tables that a dbt project builds or reads, as external tables of mergeplan. Pure.
 
-Only what stands in it is taken: a column without a type gets the one that `catalog.json`, beside it, has for it.
+A column without a type in the manifest gets its type from `catalog.json`, beside it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ class DbtTable:
 
 
 def dbt_tables(path: str, text: str, catalog: str | None = None) -> Mapping[str, DbtTable]:
-    """The tables by name; ProjectError for what is no manifest. `catalog` is the text of catalog.json."""
+    """Return the tables by name; raise ProjectError if the text is no manifest.
+
+    `catalog` is the text of catalog.json.
+    """
     manifest = read_json(TablesFile, path, text, hint="dbt writes it to `target/manifest.json`: run `dbt parse`.")
     types = read_json(CatalogFile, "catalog.json", catalog).types() if catalog else {}
     adapter = manifest.metadata.adapter_type
@@ -52,13 +55,13 @@ class TableColumn(JsonPart):
 
 
 class TableConfig(JsonPart):
-    """How dbt keeps rows."""
+    """The materialization of a node in dbt."""
 
     materialized: Text = ""
 
 
 class TablePart(JsonPart):
-    """A node or a source, as far as it is a table."""
+    """A node or a source, limited to the properties of a table."""
 
     resource_type: Text = ""
     config: Annotated[TableConfig, absent(TableConfig())] = TableConfig()
@@ -80,7 +83,7 @@ class TablesFile(JsonPart):
 
 
 def _nodes(manifest: TablesFile) -> Iterator[tuple[str, TablePart]]:
-    """What is a table in the warehouse: sources too, which others load."""
+    """Yield the parts that are tables in the warehouse, including sources, which other tools load."""
     for id, node in manifest.nodes.items():
         if node.resource_type in BUILT and node.config.materialized not in NO_TABLE:
             yield id, node
@@ -101,7 +104,7 @@ def _table(path: str, node: TablePart, column_types: Mapping[str, str], dialect:
 
 
 def _name(path: str, node: TablePart) -> str | None:
-    """`schema.table` as Spark sees it; None for a name that no table of ours can have."""
+    """Return `schema.table` as Spark sees it, or None for a name that no table of mergeplan can have."""
     parts = (node.db_schema, node.identifier or node.alias or node.name)
     if not all(parts):
         return None

@@ -26,7 +26,7 @@ SHORTEST_TABLE_HISTORY = timedelta(days=7)  # Delta's own default, below which i
 
 
 def ttl(text: str) -> timedelta:
-    """`in 1 week` as a duration: a month has 30 days, a year 365. ValueError for any other text."""
+    """Return `in 1 week` as a duration: a month has 30 days, a year 365. Raise ValueError for any other text."""
     match = _TTL.fullmatch(" ".join(text.lower().split()))
     length = None if match is None or len(match[1]) > 6 else int(match[1]) * _UNITS[match[2]]
     if length is None or length > _LONGEST:
@@ -35,7 +35,7 @@ def ttl(text: str) -> timedelta:
 
 
 def environment_ttl(config: Config, environment: str) -> timedelta | None:
-    """How long an environment is kept after a plan was applied to it; None: until it is dropped by hand."""
+    """Return how long an environment is kept after a plan was applied to it; None: until it is dropped by hand."""
     pinned = {name.lower() for name in config.pinned_environments}
     if environment == PROD or environment in pinned or config.environment_ttl is None:
         return None
@@ -43,18 +43,20 @@ def environment_ttl(config: Config, environment: str) -> timedelta | None:
 
 
 def seconds_of_promotion(config: Config, environment: str) -> float | None:
-    """How long an atomic promotion of the environment waits for its readers; None: its views move one by one."""
+    """Return how many seconds an atomic promotion waits for readers, or None if views move one by one."""
     return config.promotion.wait_seconds if config.promotion.atomic and environment == PROD else None
 
 
 def replaces_views(config: Config, environment: str) -> bool:
-    """Whether views of others that have the names of the environment's are replaced: never outside prod, where the
-    configuration may be that of a pull request."""
+    """Return True if foreign views with the names of the environment's views are replaced.
+
+    This is never so outside prod, where the configuration may be that of a pull request.
+    """
     return config.promotion.replaces_views and environment == PROD
 
 
 def naming_of(config: Config, default: str = SESSION_CATALOG) -> Naming:
-    """The names of tables and views with this default catalog; the configuration has been checked."""
+    """Return the names of tables and views with this default catalog, for a checked configuration."""
     return Naming(
         suffix=Suffix(config.environment_suffix_target),
         catalogs=tuple((pattern, name.lower()) for pattern, name in config.environment_catalog_mapping.items()),
@@ -65,7 +67,7 @@ def naming_of(config: Config, default: str = SESSION_CATALOG) -> Naming:
 
 
 def check_environments(config: Config, document: Document) -> None:
-    """ProjectError at the line of a duration, a pattern or a name that cannot be used."""
+    """Raise ProjectError at the line of a duration, a pattern or a name that cannot be used."""
     for key in ("environment_ttl", "snapshot_ttl", "history_ttl", "table_history_ttl"):
         try:
             ttl(getattr(config, key) or "in 1 day")
@@ -88,7 +90,10 @@ def check_environments(config: Config, document: Document) -> None:
 
 
 def _check_atomic(config: Config, document: Document) -> None:
-    """ProjectError where prod's views are not in Spark's session catalog: how another one finds a view, it decides."""
+    """Raise ProjectError if prod's views are outside Spark's session catalog.
+
+    Another catalog decides itself how it finds a view.
+    """
     mapped = (name.lower() for pattern, name in config.environment_catalog_mapping.items() if re.match(pattern, PROD))
     catalogs = {next(mapped, SESSION_CATALOG)}
     for gateway in config.gateways.values():

@@ -1,4 +1,4 @@
-"""exposures.yaml: who uses models outside of the project."""
+"""exposures.yaml: the users of models outside of the project."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _SCHEMES = ("https://", "http://")
 
 
 def read_exposures(document: Document, catalog: str, models: Collection[str] | None) -> Iterator[Exposure]:
-    """The exposures of one file; ProjectError at what is wrong, such as a name that is none of `models`.
+    """Yield the exposures of one file; raise ProjectError for an error, such as a name that is none of `models`.
 
-    `models` is None where not every model's name is known: then each name is taken.
+    `models` is None if not every model's name is known. Then each name is accepted.
     """
     if document.value is None:
         return

@@ -26,20 +26,20 @@ _KEYS = """name description columns column_descriptions owner tags grain grains 
 def external_models(
     document: Document, text: str, defaults: Defaults, gateways: Collection[str] = ()
 ) -> Iterator[Model]:
-    """The EXTERNAL models of one file that are there on the project's gateway; ProjectError at what is wrong.
+    """Yield the EXTERNAL models of one file for the project's gateway; raise ProjectError for an error.
 
-    An item for the gateway overrides one of the same name without a gateway; one for another gateway is ignored.
+    An item for the gateway overrides one of the same name without a gateway. One for another gateway is ignored.
     """
     if document.value is None:
         return
     if not isinstance(document.value, list):
         raise document.error((), "Expected a list of tables here, each with `- name: schema.table`.")
-    named: set[str] = set()  # tables with an item for this very gateway
+    named: set[str] = set()  # tables with an item for this gateway
     chosen: list[tuple[int, str]] = []
     for index, entry in enumerate(document.value):
         _check_keys(document, index, entry)
         if entry.get("gateway") not in (None, *gateways):
-            continue  # of a gateway that config.yaml does not have: nobody can ask it for this table
+            continue  # its gateway is not in config.yaml, so that no model can read this table
         name = parse_name(entry["name"], document.place((index, "name")), defaults.catalog)
         gateway = entry.get("gateway")
         if gateway in (None, defaults.gateway):
@@ -92,14 +92,16 @@ def _model(document: Document, text: str, defaults: Defaults, index: int, name: 
 
 
 def _is_partial(document: Document, index: int, value: object) -> bool:
-    """True where the table may have other columns than the listed ones."""
     if value not in (None, True, False):
         raise document.error((index, "partial_columns"), "`partial_columns` must be true or false.")
     return bool(value)
 
 
 def _audits(document: Document, key_path: Path, entries: object) -> tuple[AuditCall, ...]:
-    """`- not_null(columns := id)`, or `- name: not_null` with one key per argument, its value SQL."""
+    """Return the audits of `- not_null(columns := id)`, or of `- name: not_null` with one key per argument.
+
+    The value of such a key is SQL.
+    """
     if entries is not None and not isinstance(entries, list):
         raise document.error(key_path, f"`{key_path[-1]}` must be a list.")
     calls = []
@@ -121,7 +123,7 @@ def _sql(value: object) -> str:
 
 
 def _start(document: Document, index: int, value: object, defaults: Defaults) -> datetime | None:
-    """The first moment that the table has rows for: downstream models without a `start` begin there."""
+    """Return the first moment of the table's rows: downstream models without a `start` begin there."""
     if value is None:
         return None
     try:
@@ -137,14 +139,13 @@ def _descriptions(document: Document, index: int, value: object) -> tuple[tuple[
 
 
 def _grains(grain_texts: tuple[str, ...]) -> tuple[str, ...]:
-    """`a`, `a AS b` and `(a, b)` as the columns in them."""
+    """Return the columns in `a`, `a AS b` and `(a, b)`."""
     parts = (" ".join(part.split()) for text in grain_texts for part in text.strip().strip("()").split(","))
     names = (re.split(" as ", part, flags=re.IGNORECASE)[0].lower() for part in parts)
     return tuple(dict.fromkeys(map(_unquote, names)))
 
 
 def _unquote(text: str) -> str:
-    """Return a column's name without its back-ticks."""
     return ColumnName.parse(text) or text if text.startswith("`") else text
 
 
@@ -166,7 +167,7 @@ def _texts(document: Document, key_path: Path, value: object) -> tuple[str, ...]
 
 
 def _item(text: str, document: Document, index: int, count: int) -> str:
-    """The lines of one item of the file, so that a change of another item is no change of this one."""
+    """Return the lines of one item of the file, so that a change of another item is no change of this one."""
     lines = text.split("\n")
     start = document.place((index,)).line - 1
     end = document.place((index + 1,)).line - 1 if index + 1 < count else len(lines)

@@ -1,4 +1,4 @@
-"""A query that another tool wrote, as a text of ours: what of it would be taken for a macro."""
+"""Queries that another tool wrote, read by mergeplan: find the parts that it would take for a macro."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _LONGEST = 20
 
 
 def find_macro(text: str) -> str:
-    """What of a query would be taken for a macro, with what follows on its line; '' where nothing would.
+    """Return the text in a query that mergeplan would take for a macro, with the rest of its line, or ''.
 
-    Constants and comments hold no macros: `'a@example.org'` is a constant.
+    Constants and comments contain no macros: `'a@example.org'` is a constant.
     """
     bare = _without_constants(text) if "@" in text else ""
     match = _MACRO.search(bare)
@@ -26,18 +26,18 @@ def find_macro(text: str) -> str:
 
 
 def find_files(text: str) -> str:
-    """The path of files that a query reads in place of a table: parquet.`s3://bucket/items`; '' where it reads none."""
+    """Return the path of files that a query reads in place of a table: parquet.`s3://bucket/items`, or ''."""
     match = _FILES.search(_without_constants(text)) if "`" in text and "/" in text else None
     return match[1] if match else ""
 
 
 def is_blank(text: str) -> bool:
-    """True for a text without a query: nothing stands in it but comments."""
+    """Return True for a text without a query: it contains only comments."""
     return not _without_constants(text).strip(" \n;")
 
 
 def _without_constants(text: str) -> str:
-    """A text with `'` for each string, and without its comments; one that cannot be read is left as it is."""
+    """Return a text with `'` for each string and without comments; return an unreadable text unchanged."""
     try:
         tokens = Dialect.get_or_raise("spark").tokenize(text)
     except SqlglotError:

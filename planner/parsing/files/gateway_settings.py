@@ -47,9 +47,9 @@ class GatewaySettings:
 def gateway_settings(
     name: str, connection: ConnectionConfig, document: Document, file: tuple[str, str] | None
 ) -> GatewaySettings:
-    """The settings of a gateway: those of its `spark-defaults.conf` (path and text), and over them those of `config`.
+    """Return the settings of a gateway: its `config` overrides its `spark-defaults.conf` (path and text).
 
-    ProjectError at the line of a setting under which Spark would parse queries differently.
+    Raise ProjectError at the line of a setting under which Spark would parse queries differently.
     """
     conf: dict[str, str] = {}
     places: dict[str, Place] = {}
@@ -66,13 +66,16 @@ def gateway_settings(
 
 
 def conf_of(connection: ConnectionConfig) -> dict[str, str]:
-    """The `config` of a connection as Spark takes it, sorted."""
+    """Return the `config` of a connection as Spark takes it, sorted."""
     return {key: _text(value) for key, value in sorted(connection.config.items())}
 
 
 def apply_gateway_settings(model: Model, gateway: GatewaySettings) -> Model:
-    """The model with the settings that change its results; ProjectError at a model that no session of another time zone
-    than UTC can compute: its intervals are days, or hours, of UTC."""
+    """Return the model with the settings that change its results.
+
+    Raise ProjectError for a model whose intervals are days or hours of UTC if its session has another time zone: no
+    such session can compute it.
+    """
     if model.kind.is_external:
         return model
     settings = gateway.shaping
@@ -90,7 +93,7 @@ def apply_gateway_settings(model: Model, gateway: GatewaySettings) -> Model:
 
 
 def _zone_statement(model: Model) -> str:
-    """The statement beside the query that sets another time zone than UTC; '' for none."""
+    """Return the statement beside the query that sets another time zone than UTC, or ''."""
     heads = (statement.head for statement in (*model.pre_statements, *model.post_statements))
     zones = ((match[0], match[1]) for head in heads if (match := _ZONE.fullmatch(head.strip())))
     return next((text for text, zone in zones if not is_utc(zone.strip("'\"` "))), "")

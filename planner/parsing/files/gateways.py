@@ -1,4 +1,4 @@
-"""Which gateways a model may name: those that see the same tables as the project's own."""
+"""The gateways that a model may name: those that see the same tables as the project's own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mergeplan.planner.parsing.sql.user_macros import Variable
 
 
 def gateway_variables(config: Config) -> dict[str, dict[str, Variable]]:
-    """Gateway -> variable (lower case) -> value; a gateway's own override the project's."""
+    """Return the variables of each gateway by name in lower case; a gateway's own override the project's."""
     return {
         name: {key.lower(): _frozen(value) for key, value in {**config.variables, **gateway.variables}.items()}
         for name, gateway in config.gateways.items()
@@ -18,7 +18,7 @@ def gateway_variables(config: Config) -> dict[str, dict[str, Variable]]:
 
 
 def gateways_apart(config: Config, own: str) -> Mapping[str, str]:
-    """Gateway -> why models must not name it while `own` is the project's."""
+    """Return the gateways that models must not name while `own` is the project's, and why."""
     mine = config.gateways[own].connection
     why = {name: _separation_reason(gateway.connection, mine, own) for name, gateway in config.gateways.items()}
     for name, gateway in config.gateways.items():
@@ -28,7 +28,7 @@ def gateways_apart(config: Config, own: str) -> Mapping[str, str]:
 
 
 def apply_gateway_defaults(config: Config, own: str) -> Config:
-    """Return the configuration with the defaults of the project's gateway, which hide the project's own."""
+    """Return the configuration with the defaults of the project's gateway, which override the project's own."""
     general, special = config.model_defaults, config.gateways[own].model_defaults
     if special is not None:
         changes = {key: getattr(special, key) for key in special.model_fields_set}
@@ -37,7 +37,7 @@ def apply_gateway_defaults(config: Config, own: str) -> Config:
 
 
 def _apply_table_format(config: Config, own: str) -> Config:
-    """The configuration with the table format of the project's gateway as the models' default, unless they have one."""
+    """Return the configuration with the gateway's table format as the models' default, unless they have one."""
     table_format, defaults = config.gateways[own].connection.table_format, config.model_defaults
     if table_format is None or defaults.table_format is not None:
         return config
@@ -56,7 +56,7 @@ def _separation_reason(other: ConnectionConfig, mine: ConnectionConfig, own: str
 
 
 def _frozen(value: Any) -> Variable:
-    """A value of YAML, its lists as tuples."""
+    """Return a value of YAML with its lists as tuples."""
     if isinstance(value, list):
         return tuple(_frozen(element) for element in value)
     return {str(key): _frozen(element) for key, element in value.items()} if isinstance(value, dict) else value

@@ -1,4 +1,4 @@
-"""Which linter rules apply to a project: `linter` in config.yaml, `ignored_rules` of a model, names in any case."""
+"""The linter rules of a project: `linter` in config.yaml, `ignored_rules` of a model, names in any case."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BY_NAME = {
     "nomissingowner": "A model has an owner.",
 }
 REFUSED = "refusedmodel"
-# These also hold where nothing names them, and where the linter is not enabled.
+# These apply even if nothing names them, and if the linter is not enabled.
 ALWAYS = {
     "misspelledtable": "No table that nobody defines is called almost like a model.",
     REFUSED: "Every model can be opened.",
@@ -49,8 +49,10 @@ class OwnRule:
 
 @dataclass(frozen=True)
 class Chosen:
-    """The names of the rules that stop a plan, and of those that only warn; `own` are the custom rules, `ignored` what
-    config.yaml does not want to be checked."""
+    """The names of the rules that stop a plan, and of those that only warn.
+
+    `own` are the custom rules. `ignored` are the rules that config.yaml excludes.
+    """
 
     errors: frozenset[str] = frozenset()
     warnings: frozenset[str] = frozenset()
@@ -66,8 +68,10 @@ NONE = Chosen()
 
 
 def own_rules(path: str, text: str) -> tuple[OwnRule, ...]:
-    """The rules in a Python file, found without running it: classes that derive from `Rule`, or from one that does so
-    above them; ProjectError."""
+    """Return the rules in a Python file, found without running it; raise ProjectError.
+
+    A rule is a class that derives from `Rule`, or from such a class above it.
+    """
     try:
         tree = ast.parse(text)
     except SyntaxError as error:
@@ -81,10 +85,10 @@ def own_rules(path: str, text: str) -> tuple[OwnRule, ...]:
 
 
 def select_rules(config: LinterConfig, document: Document, own: Mapping[str, OwnRule]) -> Chosen:
-    """The rules that config.yaml selects, none if the linter is not `enabled`.
+    """Return the rules that config.yaml selects, none if the linter is not `enabled`.
 
-    ALL means all of `RULES` and the project's own; those of `BY_NAME` must be named. ProjectError for an
-    unknown rule, and for one that is in both lists.
+    ALL means all of `RULES` and the project's own; those of `BY_NAME` must be named. Raise ProjectError for an unknown
+    rule, and for one that is in both lists.
     """
     if not config.enabled:
         return NONE
@@ -101,7 +105,7 @@ def select_rules(config: LinterConfig, document: Document, own: Mapping[str, Own
 
 
 def check_ignored(model: Model, own: Collection[str]) -> None:
-    """ProjectError if a model ignores an unknown rule."""
+    """Raise ProjectError if a model ignores an unknown rule."""
     for name in model.ignored_rules:
         if name != ALL and name not in {*BUILT_IN, *own}:
             place = model.locate("ignored_rules", in_block=True)
@@ -111,7 +115,6 @@ def check_ignored(model: Model, own: Collection[str]) -> None:
 
 
 def applicable(rules: Chosen, model: Model) -> Chosen:
-    """The rules that apply to a model."""
     ignored = frozenset(model.ignored_rules)
     if ALL in ignored:
         return Chosen(ignored=frozenset(ALWAYS))

@@ -1,4 +1,4 @@
-"""From the text of a file to Models and the audits below them; every error has the file, the line and the column.
+"""Read the text of a file as Models and the audits below them; every error has the file, the line and the column.
 
 Accepted in MODEL because they have no effect here: `enabled`, `formatting`, `optimize_query`, `references`,
 `validate_query`.
@@ -84,19 +84,24 @@ _INTERVAL = re.compile(r"@(start|end)_", re.IGNORECASE)
 
 
 def property_names() -> tuple[str, ...]:
-    """The keys of a MODEL block."""
+    """Return the keys of a MODEL block."""
     return tuple(sorted({*_READERS, "kind", "session_properties", "blueprints"}))
 
 
 def parse_model(text: str, path: str, defaults: Defaults) -> tuple[Model | None, tuple[Audit, ...]]:
-    """The one model of a file and the audits written below it; None with `enabled false`; ProjectError(s)."""
+    """Return the one model of a file and the audits below it; raise ProjectError(s).
+
+    The model is None with `enabled false`.
+    """
     models, audits = parse_models(text, path, defaults)
     return (models[0] if models else None), audits
 
 
 def parse_models(text: str, path: str, defaults: Defaults) -> tuple[tuple[Model, ...], tuple[Audit, ...]]:
-    """The models of a file, one for each of its blueprints, and the audits written below; without those with
-    `enabled false`; ProjectError(s)."""
+    """Return the models of a file, one for each blueprint, and the audits below; raise ProjectError(s).
+
+    Models with `enabled false` are left out.
+    """
     source = create_source(path, text, defaults.dialect, defaults.catalog)
     tokens = tokenize(outside_jinja(source))
     first, *rest = block_statements(source, tokens, "MODEL")
@@ -122,7 +127,7 @@ def parse_models(text: str, path: str, defaults: Defaults) -> tuple[tuple[Model,
 
 
 def _reads_interval(model: Model) -> bool:
-    """True when a query or a statement reads when its interval starts or ends; in doubt too."""
+    """Return True if a query or a statement reads the start or end of its interval; in doubt too."""
     around = (
         text
         for statement in (*model.pre_statements, *model.post_statements)
@@ -132,13 +137,11 @@ def _reads_interval(model: Model) -> bool:
 
 
 def _tokens_between(tokens: Tokens, first: Token, last: Token | None) -> Tokens:
-    """The tokens after the MODEL block, up to the first audit."""
     behind = (t for t in tokens if t.start > first.end)
     return [t for t in behind if last is None or t.end < last.start][1:]
 
 
 def _apply_body(model: Model, body: Body, source: SourceText, first_token: Token) -> Model:
-    """The model with its query and the statements around it."""
     if body.query is not None and not model.kind.has_query:
         raise source.error(body.query.tokens[0], f"A {model.kind} model has no query.")
     model = replace(
@@ -161,7 +164,7 @@ def _apply_body(model: Model, body: Body, source: SourceText, first_token: Token
 
 
 def _around(kind: Kind, source: SourceText, props: Mapping[str, Property], general: Around) -> Around:
-    """The statements of the project's defaults, and those in MODEL; none for a kind that runs no statements."""
+    """Return the statements of the project's defaults and of MODEL; none for a kind that runs no statements."""
     if kind.is_external or kind.is_embedded:
         return Around()
 
@@ -180,9 +183,9 @@ def _around(kind: Kind, source: SourceText, props: Mapping[str, Property], gener
 
 
 def parse_block(text: str, path: str, defaults: Defaults) -> Model | None:
-    """The model of a MODEL block alone, with the statements around its code; None with `enabled false`.
+    """Return the model of a MODEL block alone, with the statements around its code; raise ProjectError(s).
 
-    ProjectError(s) for what is wrong in it.
+    Return None with `enabled false`.
     """
     source = create_source(path, text, defaults.dialect, defaults.catalog, defaults.functions)
     first = block_statements(source, tokenize(source), "MODEL")[0]
@@ -208,12 +211,12 @@ def parse_block(text: str, path: str, defaults: Defaults) -> Model | None:
 
 
 def _is_of_tables(statement: Statement) -> bool:
-    """False for a setting, a temporary view or function: they hold in a session, and code has one of its own."""
+    """Return False for a setting or a temporary object: they belong to a session, and code has its own."""
     return statement.head.split()[0].upper() in ("ALTER", "ANALYZE", "REFRESH")
 
 
 def _apply_gateway(header: Tokens, defaults: Defaults) -> Defaults:
-    """The defaults with the variables of the gateway that the block names: they may stand in the block itself."""
+    """Return the defaults with the variables of the gateway that the block names, which the block itself may use."""
     words = [token.text.lower() for token in header]
     at = next((n for n in range(1, len(words) - 1) if words[n] == "gateway" and words[n - 1] in ("(", ",")), None)
     general = next((prop.text for prop in defaults.properties if prop.key == "gateway"), "")
@@ -233,7 +236,7 @@ def _gateway(model: Model, prop: Property, defaults: Defaults) -> Model:
 
 
 def _model(source: SourceText, header: Tokens, defaults: Defaults, scope: MacroScope) -> Model | None:
-    """The MODEL block; all its errors are reported at once."""
+    """Return the model of a MODEL block; raise all its errors at once."""
     place = source.place(header[0])
     model = Model(
         name="",
@@ -282,8 +285,10 @@ def _read_model_name(prop: Property) -> str:
 
 
 def _infer_name(path: str, defaults: Defaults, place: Place) -> str:
-    """The name of a model after its path, `shop.orders` of `models/shop/orders.sql`; ProjectError where config.yaml
-    does not say that names are inferred."""
+    """Return the name of a model by its path: `shop.orders` of `models/shop/orders.sql`.
+
+    Raise ProjectError unless config.yaml sets `infer_names`.
+    """
     if not defaults.infer_names:
         raise ProjectError("The model has no name.", place=place, hint="Add `name schema.table` to MODEL.")
     folders = PurePosixPath(path).with_suffix("").parts[1:]
@@ -291,7 +296,7 @@ def _infer_name(path: str, defaults: Defaults, place: Place) -> str:
 
 
 def _check_together(model: Model, keys: Mapping[str, Property]) -> None:
-    """ProjectError for properties that contradict each other."""
+    """Raise ProjectError for properties that contradict each other."""
     if model.kind.fill is Fill.PARTITION and not model.partitioned_by:
         raise keys["kind"].error(f"{model.kind} needs `partitioned_by`.", "Write `partitioned_by (region)` in MODEL.")
     form = FORMATS.get(model.table_format)
@@ -309,7 +314,7 @@ def _check_together(model: Model, keys: Mapping[str, Property]) -> None:
 
 
 def _apply_query(model: Model, part: StatementTokens, body: Body) -> Model:
-    """The model with its query; ProjectError also for one at which the parser itself fails."""
+    """Return the model with its query; raise ProjectError also if the parser itself fails."""
     try:
         return _without_kept(_reading(model, part, body))
     except FAILURES as error:
@@ -346,7 +351,7 @@ def _reading(model: Model, part: StatementTokens, body: Body) -> Model:
 
 
 def _check_temporary(model: Model, tree: exp.Expr, body: Body, source: SourceText, tokens: Tokens) -> None:
-    """ProjectError for a view over a temporary view, which is gone when the view is read."""
+    """Raise ProjectError for a view over a temporary view, which no longer exists when the view is read."""
     read = {table.name.lower() for table in tree.find_all(exp.Table) if not table.db} & body.temporary
     if read and not model.kind.is_stored:
         at = next((token for token in tokens if token.text.lower() in read), tokens[0])
@@ -354,7 +359,10 @@ def _check_temporary(model: Model, tree: exp.Expr, body: Body, source: SourceTex
 
 
 def _without_kept(model: Model) -> Model:
-    """The model without declarations of the columns that its kind adds; ProjectError when its query returns one."""
+    """Return the model without declarations of columns that its kind adds.
+
+    Raise ProjectError if its query returns one.
+    """
     kept = {column.name for column in model.history_columns}
     if not kept:
         return model
@@ -368,7 +376,7 @@ def _without_kept(model: Model) -> Model:
 
 
 def _inline_comments(tree: exp.Query) -> tuple[tuple[str, str], ...]:
-    """Like SQLMesh: a comment beside a column of the outermost SELECT describes that column."""
+    """Return the comments beside columns of the outermost SELECT as their descriptions, like SQLMesh."""
     return tuple(
         (output.alias_or_name.lower(), "\n".join(comment.strip() for comment in output.comments))
         for output in tree.selects
@@ -387,12 +395,12 @@ def _read_field(model: Model, prop: Property, _: Defaults) -> Model:
 
 
 def _harmless(model: Model, prop: Property, _: Defaults) -> Model:
-    """A key that is accepted without effect: see the module's docstring."""
+    """Return the model unchanged for a key that is accepted without effect: see the module's docstring."""
     return model
 
 
 def _session(model: Model, prop: Property, _: Defaults) -> Model:
-    """Those of a Python model: its code has a session of its own, and may set its settings there."""
+    """Raise ProjectError for session properties of a Python model: its code sets those of its own session."""
     if session_statements(prop):
         message = "`session_properties` has no effect on a Python model: its code has a session of its own."
         raise prop.error(message, "Set it in the code: `context.spark.conf.set(...)`.")

@@ -106,13 +106,13 @@ class ConnectionConfig(Section):
 
     @property
     def extra_functions(self) -> frozenset[str]:
-        """`functions` as SQL is judged by them."""
+        """`functions` in lower case."""
         return frozenset(name.lower() for name in self.functions)
 
     @model_validator(mode="before")
     @classmethod
     def _of_databricks(cls, section: Any) -> Any:
-        """A cluster of Databricks is a Spark Connect server with an address of its own, and its tables are Delta's."""
+        """Return the section of a Databricks cluster as a Spark Connect server whose tables are in Delta."""
         if not isinstance(section, dict):
             return section
         if section.get("type") != "databricks":
@@ -287,7 +287,7 @@ class OpenLineageConfig(Section):
 
     @property
     def address(self) -> str:
-        """Where events are posted."""
+        """The address that receives events."""
         return f"{(self.url or '').rstrip('/')}/{self.endpoint.lstrip('/')}"
 
 
@@ -467,7 +467,10 @@ class Config(Section):
     @model_validator(mode="before")
     @classmethod
     def _connected(cls, section: Any) -> Any:
-        """`default_connection` is that of gateways without one of their own; of `default`, where there are none."""
+        """Return the section with `default_connection` for gateways that have no connection of their own.
+
+        If there are no gateways, it is the connection of `default`.
+        """
         default = section.get("default_connection") if isinstance(section, dict) else None
         gateways = (section.get("gateways") or {"default": {}}) if default else None
         if not isinstance(gateways, dict):

@@ -1,4 +1,4 @@
-"""JSON that others wrote, read once by types: what is not of its form is one sentence with the file and the key."""
+"""JSON of other tools, read once by types; an error is one sentence with the file and the key."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SHOWN = 120  # characters of a key in a sentence
 
 
 def absent(empty: Any) -> BeforeValidator:
-    """A null is what is left out: tools write it for what they do not know."""
+    """Return a validator that reads null as a missing value, because tools write null for unknown values."""
     return BeforeValidator(lambda value: empty if value is None else value)
 
 
@@ -22,13 +22,13 @@ FilePath = Annotated[str, Field(min_length=1, max_length=1000, pattern=r"^[^\x00
 
 
 class JsonPart(BaseModel):
-    """A part of such a file. Keys that it does not name are skipped: a later version of the tool may have more."""
+    """A part of such a file. Unknown keys are skipped, because a later version of the tool may have more."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
 
 def read_json(kind: type[T], path: str, text: str, hint: str = "") -> T:
-    """The content of a file; ProjectError with the key that is wrong, and the thing that has it."""
+    """Return the content of a file; raise ProjectError with the wrong key and the object that has it."""
     try:
         return kind.model_validate_json(text)
     except ValidationError as error:
@@ -43,7 +43,7 @@ def read_json(kind: type[T], path: str, text: str, hint: str = "") -> T:
 
 
 def describe_place(loc: tuple[int | str, ...]) -> str:
-    """A place in a file as a phrase: `columns.a.name` of `model.shop.total`."""
+    """Return a location in a file as a phrase: `columns.a.name` of `model.shop.total`."""
     collection, *keys = (str(part)[:SHOWN] for part in loc)
     if len(keys) < 2:
         return f"`{'.'.join((collection, *keys))}`"

@@ -1,1 +1,1 @@
-"""Macros and Jinja: expands the text of a file to SQL."""
+"""Expand macros and Jinja: the text of a file becomes SQL."""

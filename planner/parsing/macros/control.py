@@ -57,7 +57,7 @@ def gateway(room: Expander, call: Invocation) -> list[Piece]:
 
 
 def _items_and_function(room: Expander, call: Invocation) -> tuple[list[Piece], Piece]:
-    """The items and the function of `@EACH([a, b], x -> ...)` or `@EACH(a, b, x -> ...)`."""
+    """Return the items and the function of `@EACH([a, b], x -> ...)` or `@EACH(a, b, x -> ...)`."""
     if len(call.arguments) < 2:
         raise room.source.error(call.at, f"`@{call.name}` takes a list and a function, `@{call.name}([a, b], x -> x)`.")
     *arguments, function = call.arguments

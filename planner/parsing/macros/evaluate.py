@@ -45,7 +45,7 @@ _OF_ONE: dict[type[exp.Expr], Callable[[Any], Value]] = {
 
 
 def value_of(tree: exp.Expr) -> Value:
-    """The value of a SQL expression of literals, None for NULL; Unknowable names what is none."""
+    """Return the value of a SQL expression of literals, None for NULL; raise Unknowable for any other."""
     match tree:
         case exp.Paren():
             return value_of(tree.this)
@@ -95,7 +95,7 @@ def _number(text: str) -> Value:
 
 
 def _alike(left: Value, right: Value) -> tuple[Value, Value]:
-    """Two values that can be compared: a string that is compared with a number is converted to one, as in Spark."""
+    """Return two values that can be compared; a string compared with a number is converted to one, as in Spark."""
     if isinstance(left, str) != isinstance(right, str) and not isinstance(left, bool) and not isinstance(right, bool):
         try:
             return Decimal(str(left)), Decimal(str(right))
@@ -133,7 +133,10 @@ def _membership(tree: exp.Expr) -> Value:
 
 
 def _is_like(text: str, pattern: str, flags: int) -> bool:
-    """True when the text fits a pattern of LIKE; what stands between two `%` is looked for once, from the left."""
+    """Return True if the text fits a pattern of LIKE.
+
+    The text between two `%` is searched only once, from the left.
+    """
     pieces = ["".join("." if letter == "_" else re.escape(letter) for letter in part) for part in pattern.split("%")]
     first, *rest = (re.compile(piece, flags | re.DOTALL) for piece in pieces)
     if not rest:

@@ -1,7 +1,7 @@
 """The meaning of `@...` in SQL: macros, dates, variables, and the parameters of an audit.
 
 A macro is recognised among the tokens, never inside a string or a comment. It is replaced before the SQL is parsed.
-Dates and the names of an audit become one identifier, `@start_ds`, that any dialect reads and writes unchanged;
+Dates and the names of an audit become one identifier, `@start_ds`, that any dialect reads and writes unchanged.
 `render.py` fills them in when the dates are known.
 """
 
@@ -27,17 +27,17 @@ BUILT_IN = {**CONTROL, **VALUES, **RELATIONS}
 
 
 def expander(source: SourceText, scope: MacroScope) -> Expander:
-    """The expansion of a file; what `@DEF` names in one of its statements holds for those that follow."""
+    """Return the expander of a file; names that `@DEF` defines in a statement are known in those that follow."""
     return Expander(source, scope, BUILT_IN)
 
 
 def expand(source: SourceText, tokens: Tokens, scope: MacroScope) -> list[Token]:
-    """The tokens with macros expanded and each date macro as one name; ProjectError at an unknown one."""
+    """Return the tokens with macros expanded and each date macro as one name; raise ProjectError at an unknown one."""
     return expander(source, scope).run(tokens) if "@" in source.text else list(tokens)
 
 
 def expand_block(source: SourceText, tokens: Tokens, scope: MacroScope) -> list[Token]:
-    """The tokens of a MODEL or AUDIT block: as `expand`, and `@daily` and the like are kept."""
+    """Return the tokens of a MODEL or AUDIT block as `expand` does, but with `@daily` and the like unchanged."""
     room = expander(source, replace(scope, any_name=True))
     expanded = room.run(tokens) if "@" in source.text else list(tokens)
     for token in expanded:
@@ -48,7 +48,7 @@ def expand_block(source: SourceText, tokens: Tokens, scope: MacroScope) -> list[
 
 
 def is_a_name(node: exp.Identifier) -> bool:
-    """True for an audit's `@parameter` that stands for a table, or for a column behind a table's name."""
+    """Return True for an audit's `@parameter` in place of a table, or of a column after a table's name."""
     if not node.name.startswith("@") or node.quoted or node.name[1:] in DATES | {"this_model"}:
         return False
     of_column = isinstance(node.parent, exp.Column) and len(node.parent.parts) > 1 and node.parent.this is node
@@ -56,9 +56,9 @@ def is_a_name(node: exp.Identifier) -> bool:
 
 
 def check_places(tree: exp.Expr, source: SourceText, tokens: Tokens, *, names: bool = False) -> None:
-    """ProjectError for a macro in a place where no value is allowed, and for `@@x` and `${x}`, which are not macros.
+    """Raise ProjectError for a macro where no value is allowed, and for `@@x` and `${x}`, which are not macros.
 
-    With `names` a parameter may also stand for a table or a column.
+    With `names`, a parameter may also replace a table or a column.
     """
     for node in tree.find_all(exp.Identifier, exp.Parameter, exp.SessionParameter):
         if isinstance(node, exp.Identifier):
@@ -74,14 +74,18 @@ def check_places(tree: exp.Expr, source: SourceText, tokens: Tokens, *, names: b
 
 @lru_cache(maxsize=4096)
 def spark_tree(sql: str) -> exp.Expr:
-    """Generated Spark SQL as a tree, with `@start_ds` and the like as plain names; copy it before you change it."""
+    """Return generated Spark SQL as a tree, with `@start_ds` and the like as plain names; copy it before a change."""
     source = SourceText("", sql, "spark", functions=None)
     tokens = tokenize(source)
     return parse_tokens(source, expand(source, tokens, MacroScope(any_name=True)))
 
 
 def dates(interval: Interval | None, execution: datetime) -> dict[str, exp.Expr]:
-    """Date macro -> Spark literal; an end is the last microsecond inside; no interval means the first day of 1970."""
+    """Return the Spark literal of each date macro.
+
+    An end is the last microsecond inside the interval. Without an interval, the dates are those of the first day of
+    1970.
+    """
     covered = interval or Interval(_EPOCH, _EPOCH + timedelta(days=1))
     moments = {"start": covered.start, "end": covered.end - timedelta(microseconds=1), "execution": execution}
     return {

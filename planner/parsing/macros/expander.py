@@ -1,6 +1,6 @@
-"""Walks over a file's tokens and replaces each macro by its expansion.
+"""Walk over a file's tokens and replace each macro by its expansion.
 
-A macro gets its arguments as tokens, or as trees if it needs them, and returns pieces: none, one, or several that are
+A macro gets its arguments as tokens, or as trees if it needs them. It returns pieces: none, one, or several that are
 joined by commas. Its result may contain macros again.
 """
 
@@ -72,7 +72,7 @@ BuiltIn = Callable[["Expander", Invocation], list[Piece]]
 
 @dataclass
 class Expander:
-    """The expansion of one file: `names` are those that `@DEF` gave; built-in macros by name in lower case."""
+    """The expansion of one file: `names` are defined by `@DEF`; built-in macros by name in lower case."""
 
     source: SourceText
     scope: MacroScope
@@ -83,7 +83,7 @@ class Expander:
     spent: list[int] = field(default_factory=lambda: [0])  # calls so far
 
     def run(self, tokens: Tokens) -> Piece:
-        """The tokens with every macro replaced."""
+        """Return the tokens with every macro replaced."""
         source_tokens = fuse_macros(tokens)
         out: Piece = []
         index = 0
@@ -102,7 +102,7 @@ class Expander:
         return out
 
     def statements(self, tokens: Tokens) -> list[Piece]:
-        """The expansion of a statement: a macro that is the whole statement may return none, or several."""
+        """Return the expansion of a statement; a macro that is the whole statement may return none, or several."""
         source_tokens = fuse_macros(tokens)
         if source_tokens and source_tokens[0].token_type is TokenType.VAR and source_tokens[0].text.startswith("@"):
             pieces, end = self._one(source_tokens, 0, [])
@@ -112,7 +112,10 @@ class Expander:
         return [expansion] if expansion else []
 
     def _one(self, tokens: Piece, index: int, out: Piece) -> tuple[list[Piece] | None, int]:
-        """The expansion of the token at `index` (and its arguments), None for itself; and where it ends."""
+        """Return the expansion of the token at `index` with its arguments, and the index after it.
+
+        The expansion is None if the token stays as it is.
+        """
         token = tokens[index]
         called = index + 1 < len(tokens) and tokens[index + 1].token_type is TokenType.L_PAREN
         if token.token_type is TokenType.PARAMETER and token.text.startswith("@'"):
@@ -141,7 +144,7 @@ class Expander:
         return [self._as_name(value, out)], index + 1
 
     def _as_name(self, value: Piece, out: Piece) -> Piece:
-        """A lambda's value; a string in the place of an alias is a name."""
+        """Return a lambda's value; a string in place of an alias becomes a name."""
         if out and out[-1].token_type is TokenType.ALIAS and len(value) == 1 and value[0].token_type in _TEXTUAL:
             return [make_token(TokenType.VAR, value[0].text, value[0], value[0])]
         return value
@@ -153,7 +156,7 @@ class Expander:
         return end
 
     def _put(self, out: Piece, pieces: list[Piece], tokens: Piece, index: int, end: int) -> int:
-        """Put pieces at the end of `out`; if there are none, the adjacent comma, AND or WHERE is removed too."""
+        """Append pieces to `out`; if there are none, remove the adjacent comma, AND or WHERE too."""
         after = tokens[end] if end < len(tokens) else None
         pieces = [piece for piece in pieces if piece]
         if pieces:
@@ -185,7 +188,7 @@ class Expander:
         raise self.unknown(token, token.text[1:])
 
     def lookup_name(self, key: str, token: Token) -> Piece | None:
-        """The tokens of a name in lower case; None if it has no value."""
+        """Return the tokens of a name in lower case, or None if it has no value."""
         if key in self.bound:
             return self.bound[key]
         local = self.names.get(key)
@@ -201,7 +204,7 @@ class Expander:
             return None
 
     def unknown(self, token: Token, name: str) -> ProjectError:
-        """The error for an unknown name."""
+        """Return the error for an unknown name."""
         if name.lower() in LATER:
             return self.source.error(token, f"The macro `@{name}` is not supported.")
         own = {f"@{candidate}" for candidate in (*self.scope.variables, *self.scope.blueprint, *self.names)}
@@ -220,7 +223,7 @@ class Expander:
         )
 
     def fill_template(self, text: str, token: Token, pattern: re.Pattern[str] = _TEMPLATE) -> str:
-        """A text with each `@{name}` replaced; ProjectError for a name without a known value."""
+        """Return a text with each `@{name}` replaced; raise ProjectError for a name without a known value."""
 
         def value(match: re.Match[str]) -> str:
             name = next(group for group in match.groups() if group)
@@ -236,7 +239,7 @@ class Expander:
         return pattern.sub(value, text)
 
     def _fill_name(self, text: str, token: Token) -> str:
-        """A quoted name with each `@name` replaced that has a value: any other may be how a column is called."""
+        """Return a quoted name with each known `@name` replaced; any other may be part of a column's name."""
 
         def value(match: re.Match[str]) -> str:
             tokens = self.lookup_name(_key(match[1]), token)
@@ -262,7 +265,7 @@ class Expander:
         return self.call(Invocation(tokens[index].text[1:], tokens[index], tokens[end], tuple(arguments), keywords))
 
     def call(self, call: Invocation) -> list[Piece]:
-        """The expansion of a call; ProjectError for an unknown macro or a wrong call."""
+        """Return the expansion of a call; raise ProjectError for an unknown macro or a wrong call."""
         key = call.name.lower()
         if self.depth >= DEEPEST:
             raise self.source.error(call.at, f"`@{call.name}` is nested {DEEPEST} macros deep: does it call itself?")
@@ -285,7 +288,6 @@ class Expander:
         raise self.unknown(call.at, call.name)
 
     def _users(self, call: Invocation) -> list[Piece]:
-        """The result of one of the project's own macros."""
         texts = tuple(text_of(self.source, self.run(argument)) for argument in call.arguments)
         keywords = tuple((key, text_of(self.source, self.run(argument))) for key, argument in call.keywords.items())
         own = {**self.scope.blueprint, **self.names}
@@ -306,7 +308,7 @@ class Expander:
         return [self.run(self.cut(text, call.at, call.last)) for text in results]
 
     def _call_with_columns(self, call: MacroCall) -> tuple[str, ...]:
-        """The result of a call, which is made again with the columns of each table that the macro asks for."""
+        """Return the result of a call; repeat it with the columns of each table that the macro requests."""
         while True:
             try:
                 return self.scope.macros.call(call)
@@ -317,7 +319,7 @@ class Expander:
                 call = replace(call, columns={**call.columns, wanted.table: tuple(columns.items())})
 
     def _columns_by_table(self, texts: tuple[str, ...]) -> dict[str, tuple[tuple[str, str], ...]]:
-        """Table -> columns and types, for arguments that name a table whose columns are known."""
+        """Return the columns and types of each argument that names a table whose columns are known."""
         columns_by_table = {}
         for text in texts:
             name = text.strip("'\"`").lower()
@@ -326,14 +328,14 @@ class Expander:
         return columns_by_table
 
     def cut(self, text: str, first: Token, last: Token) -> Piece:
-        """SQL that a macro returned, as tokens; ProjectError at the macro if it cannot be tokenized."""
+        """Return SQL from a macro as tokens; raise ProjectError at the macro if it cannot be tokenized."""
         try:
             return tokens_of(text, self.source.dialect, first, last)
         except ValueError as error:
             raise self.source.error(first, f"The macro's result is not SQL: {error}") from None
 
     def apply_lambda(self, function: Lambda, call: Invocation, values: list[Piece]) -> Piece:
-        """The body of a lambda with values for its names."""
+        """Return the body of a lambda with values for its names."""
         if len(values) != len(function.names):
             wanted = ", ".join(function.names)
             raise self.source.error(call.at, f"`@{call.name}` gives {len(values)} values to a function of ({wanted}).")
@@ -348,7 +350,7 @@ class Expander:
     # Helpers for macros
 
     def items(self, argument: Piece) -> list[Piece]:
-        """The items of an argument: of a list in brackets, of a macro that returns several, or the argument itself."""
+        """Return the items of a list in brackets, of a macro that returns several, or the argument as the only one."""
         source_tokens = fuse_macros(argument)
         if source_tokens and source_tokens[0].text.startswith("@") and source_tokens[0].token_type is TokenType.VAR:
             pieces, end = self._one(source_tokens, 0, [])
@@ -363,7 +365,7 @@ class Expander:
         return [self.run(element) for element in listed]
 
     def function(self, call: Invocation, argument: Piece, names: int) -> Lambda:
-        """An argument as a function of so many names, or as a macro's name; ProjectError otherwise."""
+        """Return an argument as a function of so many names; raise ProjectError for any other."""
         function = function_of(argument)
         if function is not None and len(function.names) == names:
             return function
@@ -371,14 +373,14 @@ class Expander:
         raise self.source.error(argument[0] if argument else call.at, f"`@{call.name}` needs `{shape}` here.")
 
     def tree(self, argument: Piece, call: Invocation) -> exp.Expr:
-        """An argument as an expression, its macros replaced."""
+        """Return an argument as an expression with its macros replaced; raise ProjectError for an empty one."""
         tokens = self.run(argument)
         if not tokens:
             raise self.source.error(call.at, f"`@{call.name}` has an argument that expands to nothing.")
         return parse_tokens(self.source, tokens, f"An argument of `@{call.name}`")
 
     def value(self, argument: Piece, call: Invocation) -> Value:
-        """The value of an argument; ProjectError if it is not known while the file is loaded."""
+        """Return the value of an argument; raise ProjectError if it is not known while the file is loaded."""
         tree = self.tree(argument, call)
         try:
             return value_of(tree)
@@ -391,7 +393,7 @@ class Expander:
             raise self.source.error(at, message) from None
 
     def pieces(self, call: Invocation, *fragments: exp.Expr | str) -> list[Piece]:
-        """Trees (or SQL in the file's dialect) as the result of a macro."""
+        """Return trees (or SQL in the file's dialect) as the result of a macro."""
         texts = [
             fragment if isinstance(fragment, str) else fragment.sql(self.source.dialect, comments=False)
             for fragment in fragments
@@ -401,7 +403,7 @@ class Expander:
     # Clauses
 
     def _drops_clause(self, tokens: Piece, index: int, out: Piece) -> bool:
-        """At `@WHERE(...)` and its like: True if the clause is removed; otherwise its keyword replaces the macro."""
+        """Return True if the clause of `@WHERE(...)` or the like is removed, else replace the macro by its keyword."""
         token = tokens[index]
         word = CLAUSES.get(token.text[1:].upper()) if token.text.startswith("@") else None
         if word is None or index + 1 >= len(tokens) or tokens[index + 1].token_type is not TokenType.L_PAREN:
@@ -416,7 +418,7 @@ class Expander:
         return True
 
     def _clause_end(self, tokens: Piece, index: int) -> int:
-        """Where the clause that begins with a macro at `index` ends."""
+        """Return the index after the clause that begins with a macro at `index`."""
         word, depth = tokens[index].text[1:].upper(), 0
         for at in range(self._close(tokens, index) + 1, len(tokens)):
             token = tokens[at]
@@ -443,7 +445,7 @@ _CLAUSE_WORDS = ("WHERE", "GROUP BY", "HAVING", "QUALIFY", "WINDOW", "ORDER BY",
 
 
 def function_of(argument: Piece) -> Lambda | None:
-    """`x -> ...` or `(x, y) -> ...` as a function; None for anything else."""
+    """Return `x -> ...` or `(x, y) -> ...` as a function, or None for anything else."""
     arrow = next((i for i, token in enumerate(argument) if token.token_type is TokenType.ARROW), None)
     if arrow is None:
         return None
@@ -456,7 +458,7 @@ def function_of(argument: Piece) -> Lambda | None:
 
 
 def _split_items(piece: Piece) -> list[Piece]:
-    """The items between the brackets that enclose the whole piece, or the piece as the only one."""
+    """Return the items between the brackets that enclose the whole piece, or the piece as the only one."""
     start = 1 if len(piece) > 1 and piece[0].text.upper() == "ARRAY" else 0
     opens = len(piece) > start and piece[start].token_type in (TokenType.L_BRACKET, TokenType.L_PAREN)
     if opens and closing(piece, start) == len(piece) - 1:
@@ -470,5 +472,5 @@ def _key(name: str) -> str:
 
 
 def _is_name(token: Token) -> bool:
-    """True for a word that is not quoted."""
+    """Return True for an unquoted word."""
     return token.token_type not in _TEXTUAL and token.text.replace("_", "a").isalnum() and not token.text[0].isdigit()

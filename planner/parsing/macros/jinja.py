@@ -1,6 +1,7 @@
-"""Jinja in a model's SQL: rendered in a sandbox that sees variables and the project's macros, and nothing else.
+"""Jinja in a model's SQL: rendered in a sandbox that sees only variables and the project's macros.
 
-A date is a mark in the rendered text, because it is known only when the model runs; marks become `@start_ds` and such.
+A date is a mark in the rendered text, because it is known only when the model runs. Marks become `@start_ds` and the
+like.
 """
 
 from __future__ import annotations
@@ -63,12 +64,15 @@ class Template:
     line: int
 
     def error(self, message: str, line: int = 1) -> ProjectError:
-        """An error at a line of the text."""
+        """Return an error at a line of the text."""
         return ProjectError(f"Jinja: {message}", place=Place(self.path, self.line + line - 1))
 
 
 def render_template(template: Template, macros: tuple[tuple[str, str], ...], scope: MacroScope) -> str:
-    """The template's text; `macros` are the files of the project's macros, (path, text). ProjectError at its line."""
+    """Return the rendered text of a template; raise ProjectError at its line.
+
+    `macros` are the files of the project's macros, (path, text).
+    """
 
     def too_much(why: str) -> ProjectError:
         return template.error(f"rendering it {why}.")
@@ -112,7 +116,7 @@ def _text_of(pieces: Iterable[str]) -> str:
 
 
 def replace_date_marks(tokens: Tokens, source: SourceText) -> list[Token]:
-    """The tokens of rendered SQL with every mark as the name of its date; ProjectError for one inside of a name."""
+    """Return the tokens of rendered SQL with every mark as its date; raise ProjectError for one inside a name."""
     out: list[Token] = []
     for token in tokens:
         marks = _MARK.findall(token.text)
@@ -132,7 +136,6 @@ def replace_date_marks(tokens: Tokens, source: SourceText) -> list[Token]:
 
 
 def _text_with_dates(text: str) -> str:
-    """A quoted string with dates in it, as SQL."""
     parts = []
     for index, part in enumerate(_MARK.split(text)):
         if index % 2 == 0:
@@ -145,8 +148,6 @@ def _text_with_dates(text: str) -> str:
 
 
 def _context(scope: MacroScope) -> dict[str, object]:
-    """The names that a template can use."""
-
     def var(name: str, default: Variable = None) -> Variable:
         return scope.variables.get(name.lower(), default)
 
@@ -168,7 +169,7 @@ def _context(scope: MacroScope) -> dict[str, object]:
 
 
 def _counting() -> Callable[..., range]:
-    """Python's range, within the limit."""
+    """Return Python's range, within the limit."""
     left = LOOPS
 
     def count_range(*bounds: int) -> range:
@@ -208,7 +209,7 @@ def _environment() -> Any:
             return super().call_binop(context, operator, left, right)
 
         def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
-            """`append` of a template's own list is allowed: one value longer, whereas `extend` may double it."""
+            """Return True also for `append` of a template's own list: it adds one value, but `extend` may double it."""
             return (isinstance(obj, list) and attr == "append") or bool(super().is_safe_attribute(obj, attr, value))
 
     environment = SafeEnvironment(
@@ -225,7 +226,7 @@ def _sentence(error: Exception) -> str:
 
 
 def _line(error: BaseException) -> int:
-    """The last line of a template that the error came through."""
+    """Return the last line of a template in the error's traceback."""
     trace, line = error.__traceback__, 1
     while trace is not None:
         if trace.tb_frame.f_code.co_filename == "<template>":

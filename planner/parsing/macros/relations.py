@@ -74,7 +74,6 @@ def union(room: Expander, call: Invocation) -> list[Piece]:
 
 
 def _is_condition(room: Expander, call: Invocation, argument: Piece) -> bool:
-    """True for an argument that is a condition, not a table or a string."""
     tree = room.tree(argument, call)
     return isinstance(tree, (exp.Boolean, exp.Predicate, exp.Connector, exp.Not, exp.Paren))
 
@@ -103,7 +102,7 @@ def deduplicate(room: Expander, call: Invocation) -> list[Piece]:
 
 
 def _relation(room: Expander, call: Invocation, argument: Piece) -> exp.Table:
-    """An argument as a table's name."""
+    """Return an argument as the name of a table; raise ProjectError for any other."""
     tokens = room.run(argument)
     name = text_of(room.source, tokens)
     if len(tokens) == 1 and tokens[0].token_type.name == "STRING":
@@ -122,7 +121,7 @@ def _key(room: Expander, relation: exp.Table) -> str:
 
 
 def _columns(room: Expander, call: Invocation, relation: exp.Table) -> ColumnTypes:
-    """The columns of a table; ProjectError when they are not known."""
+    """Return the columns of a table; raise ProjectError if they are not known."""
     columns = room.scope.columns(_key(room, relation)) if relation.db else None
     if columns:
         return columns

@@ -12,13 +12,16 @@ from mergeplan.planner.parsing.sql.tokens import did_you_mean
 
 
 def check_argument_count(room: Expander, call: Invocation, least: int, most: int, form: str) -> None:
-    """ProjectError unless the call has as many arguments as it takes, and none by name."""
+    """Raise ProjectError unless the call has as many arguments as it takes, and none by name."""
     if call.keywords or not least <= len(call.arguments) <= most:
         raise room.source.error(call.at, f"`@{call.name}` is called as `{form}`.")
 
 
 def bind_arguments(room: Expander, call: Invocation, names: Sequence[str], required_count: int) -> dict[str, Piece]:
-    """Parameter -> argument; ProjectError for an unknown name, too many, or fewer than the first `required_count`."""
+    """Return the arguments by parameter; raise ProjectError for an unknown name or a wrong number.
+
+    The first `required_count` parameters must have an argument.
+    """
     form = f"@{call.name}({', '.join(names)})"
     if len(call.arguments) > len(names):
         raise room.source.error(call.at, f"`@{call.name}` takes at most {len(names)} arguments: `{form}`.")
@@ -36,13 +39,13 @@ def bind_arguments(room: Expander, call: Invocation, names: Sequence[str], requi
 
 
 def arguments_of(room: Expander, call: Invocation, *names: str) -> list[exp.Expr]:
-    """The arguments as trees, all of them needed."""
+    """Return the arguments as trees; all are required."""
     arguments = bind_arguments(room, call, names, len(names))
     return [room.tree(arguments[name], call) for name in names]
 
 
 def text(room: Expander, call: Invocation, arguments: dict[str, Piece], name: str, default: str) -> str:
-    """A text argument; ProjectError for anything else."""
+    """Return a text argument; raise ProjectError for anything else."""
     if name not in arguments:
         return default
     tree = room.tree(arguments[name], call)
@@ -52,7 +55,7 @@ def text(room: Expander, call: Invocation, arguments: dict[str, Piece], name: st
 
 
 def flag(room: Expander, call: Invocation, arguments: dict[str, Piece], name: str, default: bool) -> bool:
-    """A true or false argument; ProjectError for anything else."""
+    """Return a true or false argument; raise ProjectError for anything else."""
     if name not in arguments:
         return default
     value = room.value(arguments[name], call)

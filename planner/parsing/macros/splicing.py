@@ -1,4 +1,4 @@
-"""Physical names and dates put into the text of a query by position; all other text is kept."""
+"""Put physical names and dates into the text of a query by position; all other text stays unchanged."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Unplaced(Exception):
 
 
 def is_placed(tree: exp.Expr) -> bool:
-    """True if the place of each table and each `@name` is known."""
+    """Return True if the place of each table and each `@name` is known."""
     try:
         list(_places(tree))
     except Unplaced:
@@ -47,23 +47,23 @@ def is_placed(tree: exp.Expr) -> bool:
 
 
 def reads_as(text: str, sql: str, temporary: frozenset[str], catalog: str = SESSION_CATALOG) -> bool:
-    """True when the text is read as the query `sql`, by names of this default catalog."""
+    """Return True if the text is parsed as the query `sql`, with names of this default catalog."""
     tree, source = spark_tree(text).copy(), SourceText("", text, "spark", catalog=catalog)
     name_tables(tree, source, tokenize(source), temporary)
     return spark_text(tree) == sql
 
 
 def splice_text(text: str, tables: Mapping[str, str], values: Mapping[str, exp.Expr], this: str = "") -> str:
-    """The text over these tables, each a name or a query in brackets, with each `@name` that has a value replaced, and
-    `@this_model` by `this`, a query in brackets.
+    """Return the text with its tables, `@this_model` and each `@name` that has a value replaced.
 
-    A table that is replaced keeps its short name as its alias, so that `schema.table.column` goes on to name a column.
+    A table is replaced by a name or a query in brackets, and `@this_model` by `this`, a query in brackets. A table that
+    is replaced keeps its short name as its alias, so that `schema.table.column` still names a column.
     """
     return apply_splices(text, [*splices(text, tables, values), *(_itself(text, this) if this else ())])
 
 
 def apply_splices(text: str, changes: list[Splice]) -> str:
-    """The text with these changes, which do not overlap."""
+    """Return the text with these changes, which do not overlap."""
     out, last = "", 0
     for change in sorted(changes):
         out, last = out + text[last : change.start] + change.text, change.end
@@ -71,7 +71,7 @@ def apply_splices(text: str, changes: list[Splice]) -> str:
 
 
 def origin(changes: list[Splice], offset: int) -> int:
-    """The offset in the original text of an offset in the changed text."""
+    """Return the offset in the original text of an offset in the changed text."""
     moved = 0
     for change in sorted(changes):
         begins = change.start + moved
@@ -84,9 +84,9 @@ def origin(changes: list[Splice], offset: int) -> int:
 
 
 def splice_names(text: str, values: Mapping[str, exp.Expr]) -> str:
-    """The text with each `@name` replaced that stands for a table, or for a column behind a table's name.
+    """Return the text with each `@name` replaced that is a table, or a column after a table's name.
 
-    ValueError for a value that is no such name.
+    Raise ValueError for a value that is no such name.
     """
     changes = []
     for identifier in spark_tree(text).find_all(exp.Identifier):
@@ -102,7 +102,7 @@ def splice_names(text: str, values: Mapping[str, exp.Expr]) -> str:
 
 
 def splices(text: str, tables: Mapping[str, str], values: Mapping[str, exp.Expr]) -> list[Splice]:
-    """The changes that put physical names and values into a text."""
+    """Return the changes that put physical names and values into a text."""
     tree = spark_tree(text)
     aliases = aliases_of(tree, tables)
     changes = [*_tables(text, tree, tables, aliases), *_columns(tree, aliases), *_values(tree, values)]
@@ -110,7 +110,7 @@ def splices(text: str, tables: Mapping[str, str], values: Mapping[str, exp.Expr]
 
 
 def short_alias(name: str) -> exp.Identifier:
-    """A table's short name as its alias; in backticks where Spark would read it as the next part of FROM."""
+    """Return a table's short name as its alias, in backticks if Spark would read it as the next part of FROM."""
     return exp.to_identifier(name, quoted=True if name.lower() in _FROM_WORDS else None)
 
 
@@ -118,7 +118,7 @@ Aliases = Mapping[int, Mapping[str, str]]  # id of a SELECT -> name of a table t
 
 
 def key_of(table: exp.Table) -> str:
-    """A table's name in lower case, as a query names it; '' for a CTE, a table function or a name in a hint."""
+    """Return a table's name in lower case as in the query, or '' for a CTE, a table function or a name in a hint."""
     if not table.db or not isinstance(table.this, exp.Identifier):
         return ""
     if _is_in_hint(table):
@@ -127,12 +127,15 @@ def key_of(table: exp.Table) -> str:
 
 
 def _is_in_hint(table: exp.Table) -> bool:
-    """True for the argument of BROADCAST and the like, which is an alias."""
+    """Return True for the argument of BROADCAST and the like, which is an alias."""
     return isinstance(table.find_ancestor(exp.Hint, exp.Select), exp.Hint)
 
 
 def aliases_of(tree: exp.Expr, tables: Mapping[str, str]) -> dict[int, dict[str, str]]:
-    """The aliases of the replaced tables that have none: two tables of one FROM may have the same short name."""
+    """Return the aliases of replaced tables without one.
+
+    Two tables of one FROM may have the same short name. Their aliases are their whole names with `__` for the dots.
+    """
     references = [(node, key_of(node), node.find_ancestor(exp.Select)) for node in tree.find_all(exp.Table)]
     bare = [reference for reference in references if not reference[0].alias and not _is_in_hint(reference[0])]
     short = Counter((id(select), table.name.lower()) for table, _, select in bare)
@@ -145,8 +148,10 @@ def aliases_of(tree: exp.Expr, tables: Mapping[str, str]) -> dict[int, dict[str,
 
 
 def alias_of(column: exp.Column, aliases: Aliases) -> tuple[str, int] | None:
-    """The alias that stands for the first parts of `schema.table.column`, by the nearest SELECT that reads that table
-    without one; and how many parts it stands for."""
+    """Return the alias for the first parts of `schema.table.column`, and the number of these parts, or None.
+
+    The alias comes from the nearest SELECT that reads that table without one.
+    """
     parts = [part.name.lower() for part in column.parts]
     known = [(".".join(parts[0:2]), 2), (".".join(parts[0:3]), 3)]
     if parts[0] == SESSION_CATALOG:
@@ -193,7 +198,7 @@ def _tables(text: str, tree: exp.Expr, tables: Mapping[str, str], aliases: Alias
 
 
 def _itself(text: str, this: str) -> Iterator[Splice]:
-    """`@this_model` as a table, and before the name of a column."""
+    """Yield the changes for `@this_model` as a table, and before the name of a column."""
     tree, tokens = spark_tree(text), tokenize(SourceText("", text, "spark"))
     for table in tree.find_all(exp.Table):
         if table.name == THIS:
@@ -218,7 +223,7 @@ def _physical(name: str) -> str:
 
 
 def _behind_sample(tokens: list[Token], end: int) -> int:
-    """Where TABLESAMPLE behind a table's name ends: its alias stands behind that."""
+    """Return the end of TABLESAMPLE after a table's name, because its alias follows that."""
     index = next((n for n, token in enumerate(tokens) if token.start >= end), len(tokens))
     if index == len(tokens) or tokens[index].token_type is not TokenType.TABLE_SAMPLE:
         return end
@@ -246,7 +251,7 @@ def _values(tree: exp.Expr, values: Mapping[str, exp.Expr]) -> Iterator[Splice]:
 
 
 def _hints(text: str, aliases: Aliases) -> Iterator[Splice]:
-    """`BROADCAST(schema.table)` names the table by its alias, or Spark would not find it."""
+    """Yield the changes for `BROADCAST(schema.table)`: Spark finds the table only by its alias."""
     known = {key: alias for table_aliases in aliases.values() for key, alias in table_aliases.items()}
     for hint in tokenize(SourceText("", text, "spark")) if known and "/*+" in text else ():
         if hint.token_type is TokenType.HINT:

@@ -36,7 +36,7 @@ def _several(room: Expander, call: Invocation) -> list[exp.Expr]:
 
 
 def _argument_values(room: Expander, argument: Piece) -> list[Piece]:
-    """A macro may give several values; brackets are the value's own."""
+    """Return the values of an argument: a macro may return several, but brackets belong to the value."""
     return room.items(argument) if argument and argument[0].text.startswith("@") else [argument]
 
 

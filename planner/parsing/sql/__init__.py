@@ -1,1 +1,1 @@
-"""SQL and YAML as text: tokens, names, dates, and what SQL of a project may not do."""
+"""SQL and YAML as text: tokens, names, dates, and the restrictions for a project's SQL."""

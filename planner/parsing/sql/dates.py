@@ -19,7 +19,10 @@ _EXAMPLES = "Write it like `2024-01-31`, `2024-01-31 06:00:00`, `yesterday` or `
 
 
 def instant(text: str, now: datetime) -> datetime:
-    """The moment (UTC) that a text names; days and longer units count from midnight. ValueError: it is not a date."""
+    """Return the moment (UTC) that a text names; raise ValueError if it is no date.
+
+    Days and longer units count from midnight.
+    """
     words = " ".join(text.lower().split())
     midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     if words in ("today", "yesterday", "tomorrow"):
@@ -37,27 +40,30 @@ def instant(text: str, now: datetime) -> datetime:
 
 
 def end_instant(text: str, now: datetime) -> datetime:
-    """The exclusive end that a text names: a day includes itself, a time of day does not. ValueError as above."""
+    """Return the exclusive end that a text names; raise ValueError if it is no date.
+
+    A day includes itself, a time of day does not.
+    """
     words = text.strip().lower()
     whole_day = _DAY.fullmatch(words) or words in ("today", "yesterday", "tomorrow") or _day_ago(words)
     return instant(text, now) + timedelta(days=1 if whole_day else 0)
 
 
 def moves(text: str) -> bool:
-    """True when a text names another moment tomorrow: `yesterday`, `2 weeks ago`."""
+    """Return True for a text that names another moment tomorrow: `yesterday`, `2 weeks ago`."""
     words = " ".join(text.lower().split())
     return words in ("today", "yesterday", "tomorrow", "now") or _AGO.fullmatch(words) is not None
 
 
 def text_of(value: object) -> str:
-    """A date as YAML may hand it over (date, datetime, number or text), as text for `instant`."""
+    """Return a date from YAML (date, datetime, number or text) as text for `instant`."""
     if isinstance(value, datetime):
         return value.isoformat(sep=" ")
     return value.isoformat() if isinstance(value, date) else str(value)
 
 
 def day(value: date) -> Interval:
-    """The whole day."""
+    """Return the interval of the whole day."""
     start = datetime.combine(value, time(), UTC)
     return Interval(start, start + timedelta(days=1))
 

@@ -1,7 +1,7 @@
-"""What SQL of a project may not do, wherever it stands: reach past the tables that it names.
+"""The parts of SQL that a project may not use anywhere, because they access more than the tables that they name.
 
-A pull request's SQL runs with the rights of Spark's process. Programs, statements within a query, and what hides which
-table or column is read are refused here; functions are judged in `spark_registry.py`.
+A pull request's SQL runs with the rights of Spark's process. This module refuses programs, statements within a query,
+and syntax that hides which table or column is read. Functions are judged in `spark_registry.py`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from sqlglot import exp
 
 
 def reaching(tree: exp.Expr) -> tuple[str, str] | None:
-    """The token at which SQL accesses something other than tables, and the error message; None if it does not."""
+    """Return the token at which SQL accesses anything other than tables, and the error message, or None."""
     for node in tree.find_all(exp.QueryTransform, exp.CTE, exp.Anonymous):
         if isinstance(node, exp.QueryTransform):
             return "using", "`TRANSFORM ... USING` runs a program on the machine and is not allowed."

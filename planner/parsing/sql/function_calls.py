@@ -18,7 +18,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from mergeplan.planner.parsing.sql.spark_registry import CLOSED, JAVA, OPTIONS, option_refusal, refusal, spark_name
 
-# Words that stand before a bracket and call nothing; types among them.
+# Words that may precede a bracket without a call, including types.
 WORDS = frozenset(
     """all and any as between by case character dec distinct div else except for from geography geometry group having
     ilike in insert intersect interval is join lateral like limit minus not nulls numeric of offset on options or over
@@ -46,7 +46,7 @@ class FunctionCall:
 
 @dataclass(frozen=True)
 class RefusedCall:
-    """A call that is not allowed: where it is, why, and what to do instead."""
+    """A call that is not allowed: its place, the reason, and a hint."""
 
     at: Token
     message: str
@@ -56,9 +56,9 @@ class RefusedCall:
 def find_refused_call(
     tokens: Sequence[Token], tree: exp.Expr | None, allowed_names: Collection[str]
 ) -> RefusedCall | None:
-    """The first call that is not allowed in a statement of Spark SQL; `allowed_names` are names that the operator adds.
+    """Return the first forbidden call in a statement of Spark SQL; `allowed_names` are the operator's additions.
 
-    `tree` is what the parser makes of the tokens: it tells where a name stands before columns.
+    `tree` is the parser's tree of the tokens. It shows which names precede a list of columns.
     """
     columns = _names_of_columns(tree) if tree is not None else Counter[str]()
     for call in function_calls(tokens):
@@ -76,14 +76,14 @@ def find_refused_call(
 
 
 def find_closed_call(sql: str, allowed_names: Collection[str] = ()) -> RefusedCall | None:
-    """The first call of a closed function in any text that Spark is about to run, mergeplan's own included."""
+    """Return the first call of a closed function in any text that Spark is about to run, including mergeplan's own."""
     lower = sql.lower()
     if not any(stem in lower for stem in _STEMS):
         return None
     try:
         tokens = Dialect.get_or_raise("spark").tokenize(sql)
     except SqlglotError:
-        return None  # Spark is given it and says what is wrong
+        return None  # Spark reports the error itself
     for call in function_calls(tokens):
         if spark_name(call.name) in CLOSED | JAVA | OPTIONS.keys() and (rejection := _check_call(call, allowed_names)):
             return rejection
@@ -91,7 +91,7 @@ def find_closed_call(sql: str, allowed_names: Collection[str] = ()) -> RefusedCa
 
 
 def function_calls(tokens: Sequence[Token]) -> Iterator[FunctionCall]:
-    """Every name before a bracket that may be a function's."""
+    """Yield every name before a bracket that may be a function's."""
     for index, token in enumerate(tokens):
         if token.token_type is TokenType.HINT:
             yield from _calls_in_hint(token)
@@ -100,13 +100,13 @@ def function_calls(tokens: Sequence[Token]) -> Iterator[FunctionCall]:
 
 
 def _calls(tokens: Sequence[Token], index: int) -> bool:
-    """True when the token at `index`, which stands before a bracket, may be the name of a function."""
+    """Return True if the token at `index`, which precedes a bracket, may be the name of a function."""
     token, before = tokens[index], tokens[index - 1] if index else None
     word = token.text.lower()
     if token.token_type is TokenType.IDENTIFIER:
         return True
     if token.token_type is TokenType.STRING:
-        return word in CLOSED | JAVA  # where double quotes are those of names
+        return word in CLOSED | JAVA  # double quotes may enclose names
     if token.token_type is TokenType.NUMBER or _SYMBOL.fullmatch(token.text):
         return False
     if word.startswith("@") or (before is not None and before.token_type is TokenType.PARAMETER):
@@ -119,7 +119,7 @@ def _calls(tokens: Sequence[Token], index: int) -> bool:
 
 
 def _name(tokens: Sequence[Token], index: int) -> str:
-    """The name that ends at `index`, with what stands before it and a dot."""
+    """Return the name that ends at `index`, including its qualifiers before dots."""
     parts = [tokens[index].text.lower()]
     while index >= 2 and tokens[index - 1].token_type is TokenType.DOT:
         index -= 2
@@ -128,7 +128,6 @@ def _name(tokens: Sequence[Token], index: int) -> str:
 
 
 def _arguments(tokens: Sequence[Token], start: int) -> tuple[tuple[Token, ...], ...]:
-    """The arguments of a call whose first token would be at `start`."""
     arguments: list[list[Token]] = [[]]
     depth = 0
     for token in tokens[start:]:
@@ -143,7 +142,7 @@ def _arguments(tokens: Sequence[Token], start: int) -> tuple[tuple[Token, ...], 
 
 
 def _calls_in_hint(hint: Token) -> Iterator[FunctionCall]:
-    """The calls within the brackets of `/*+ REPARTITION(f(x)) */`, which is one token; all are at the hint."""
+    """Yield the calls within the brackets of `/*+ REPARTITION(f(x)) */`, which is one token; all are at the hint."""
     inner = Dialect.get_or_raise("spark").tokenize(hint.text.removeprefix("/*+").removesuffix("*/"))
     depth = 0
     for index, token in enumerate(inner):
@@ -154,7 +153,7 @@ def _calls_in_hint(hint: Token) -> Iterator[FunctionCall]:
 
 
 def _names_of_columns(tree: exp.Expr) -> Counter[str]:
-    """How often each name stands before a list of columns."""
+    """Return how often each name precedes a list of columns."""
     aliases = (node.name.lower() for node in tree.find_all(exp.TableAlias) if node.args.get("columns"))
     return Counter(aliases)
 
@@ -175,7 +174,7 @@ def _check_call(call: FunctionCall, allowed_names: Collection[str]) -> RefusedCa
 
 
 def _option_names(argument: Sequence[Token]) -> list[str | None]:
-    """The keys of `map('name', 'value', ...)`; None for one that is no plain text, and for any other argument."""
+    """Return the keys of `map('name', 'value', ...)`; None for one that is no plain text and for any other argument."""
     words = [token.text.lower() for token in argument[:2]]
     if words != ["map", "("] or argument[-1].token_type is not TokenType.R_PAREN:
         return [None]

@@ -1,4 +1,4 @@
-"""What `@name` can refer to while a file is loaded."""
+"""The names that `@name` can refer to while a file is loaded."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ Lookup = Callable[[str], ColumnTypes | None]  # `schema.table` -> its columns, N
 
 
 def no_columns(table: str) -> ColumnTypes | None:
-    """No table's columns are known."""
+    """Return None: the columns of no table are known."""
     return None
 
 
 @dataclass(frozen=True)
 class MacroScope:
-    """What `@name` can refer to: variables (in lower case), the gateway; `any_name` keeps unknown names for later.
+    """The values of `@name`: variables (in lower case), the gateway; `any_name` preserves unknown names for later.
 
     An audit's parameters are known only where it is called, so its query is read with `any_name`. `stays` are names
-    that are kept in any case, because they are known only when the SQL runs. `columns` returns the columns of a table.
+    that are always preserved, because they are known only when the SQL runs. `columns` returns the columns of a table.
     """
 
     variables: Mapping[str, Variable] = field(default_factory=dict)
@@ -42,7 +42,7 @@ class MacroScope:
     columns: Lookup = no_columns
 
     def variable(self, name: str) -> Variable:
-        """The value of a name in lower case; KeyError if it has none."""
+        """Return the value of a name in lower case; raise KeyError if it has none."""
         if name in self.variables:
             return self.variables[name]
         known: dict[str, Scalar] = {"gateway": self.gateway, "runtime_stage": self.stage, "model_kind_name": self.kind}
@@ -51,7 +51,7 @@ class MacroScope:
         return known[name]
 
     def names(self) -> set[str]:
-        """Every name that has a value."""
+        """Return every name that has a value."""
         own = {"gateway", "runtime_stage", *(("model_kind_name",) if self.kind else ())}
         return {*self.variables, *self.blueprint, *own}
 

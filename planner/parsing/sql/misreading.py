@@ -1,8 +1,8 @@
-"""Whether the parser's tree represents a query's text completely: it parses `TIME '10:00'` as TIMESTAMP, for example.
+"""Check if the parser's tree represents a query's text completely; it parses `TIME '10:00'` as TIMESTAMP, for example.
 
-The tree is what a model is judged by, the text is what runs. The words of the text (functions, operators, literals)
-must therefore be those of the tree written out again. Where they are not, the model is judged by all of its words, so
-that two texts of one tree are never treated as the same query.
+A model is judged by the tree, but the text runs. The words of the text (functions, operators, literals) must therefore
+be those of the tree written out again. If they are not, the model is judged by all of its words, so that two texts of
+one tree are never treated as the same query.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _BEHIND_FROM = frozenset({
     TokenType.OFFSET, TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT, TokenType.PIPE_GT,
 })  # fmt: skip
 _UNTIL_NOW = ("BETWEEN", "AND", "CURRENT", "ROW")  # of a frame that is written out
-# names of one function in Spark 4.1, and what a call is made of: each with the words of the other
+# names of one function in Spark 4.1, and rewritten calls: each with the words of the other
 _SAME: dict[str, tuple[str, ...]] = {
     **{one: (other,) for one, other in (pair.split("=") for pair in """
         APPROX_PERCENTILE=PERCENTILE_APPROX ARRAY_AGG=COLLECT_LIST BIT_GET=GETBIT CEILING=CEIL CHAR=CHR
@@ -65,7 +65,7 @@ _ADDED = {"LISTAGG": ("''",), "STR_TO_MAP": ("','", "':'"), "FROM_UTC_TIMESTAMP"
 
 
 def misread(tokens: Tokens, tree: exp.Expr, sql: str) -> str:
-    """'' if the tree, generated as `sql`, has everything that the tokens have; otherwise a digest of the tokens."""
+    """Return '' if the tree, generated as `sql`, represents all tokens, or a digest of the tokens."""
     again = fuse_macros(tokenize(SourceText("", sql, "spark")))
     unsaid = any(has_other_precedence(node) or _filters_by_field(node) for node in tree.walk())
     unsaid = unsaid or bool(tree.meta.get(NAMED))
@@ -75,8 +75,11 @@ def misread(tokens: Tokens, tree: exp.Expr, sql: str) -> str:
 
 
 def _filters_by_field(node: exp.Expr) -> bool:
-    """True where HAVING or ORDER BY names a field of an output: Spark finds the one of `NAMED_STRUCT('a', 1) AS s`, but
-    takes `s.a` for a column's where the output is `STRUCT(1 AS a) AS s`, which is the same tree."""
+    """Return True if HAVING or ORDER BY names a field of an output, because such a tree is ambiguous.
+
+    Spark finds the field of `NAMED_STRUCT('a', 1) AS s`. If the output is `STRUCT(1 AS a) AS s`, which is the same
+    tree, Spark reads `s.a` as a field of a column.
+    """
     if not isinstance(node, exp.Select):
         return False
     structs = {
@@ -87,7 +90,7 @@ def _filters_by_field(node: exp.Expr) -> bool:
 
 
 def differ(tokens: Tokens, again: Tokens) -> bool:
-    """True unless the tokens of a query are equivalent to those that are generated from its tree."""
+    """Return True unless the tokens of a query are equivalent to those that are generated from its tree."""
     return _differ(tokens, again, None)
 
 
@@ -102,7 +105,7 @@ def _differ(tokens: Tokens, again: Tokens, tree: exp.Expr | None) -> bool:
 
 
 def _forget_conditions(added: Counter[str], tree: exp.Expr) -> None:
-    """Take `ON TRUE` out of the words that are added: so Spark reads a join without a condition, too."""
+    """Remove `ON TRUE` from the added words, because Spark reads a join without a condition in the same way."""
     conditions = [join.args.get("on") for join in tree.find_all(exp.Join)]
     most = sum(isinstance(condition, exp.Boolean) and bool(condition.this) for condition in conditions)
     if added["ON"] == added["TRUE"] <= most:
@@ -110,7 +113,7 @@ def _forget_conditions(added: Counter[str], tree: exp.Expr) -> None:
 
 
 def _names_field(word: str) -> bool:
-    """`struct(1, 2)` is `struct(1 AS col1, 2 AS col2)`."""
+    """Return True for the default name of a field: `struct(1, 2)` is `struct(1 AS col1, 2 AS col2)`."""
     return word.startswith("COL") and word[3:].isdigit()
 
 
@@ -147,7 +150,7 @@ def _words(tokens: Tokens) -> Iterator[str]:
 
 
 def _find_joining_commas(tokens: Tokens) -> set[int]:
-    """The commas between tables of FROM, each a CROSS JOIN: to Spark it binds as any other JOIN does."""
+    """Return the commas between tables of FROM, each a CROSS JOIN: to Spark it binds as any other JOIN does."""
     commas, is_from = set[int](), [False]  # by brackets that are open
     for index, token in enumerate(tokens):
         kind, before = token.token_type, tokens[index - 1].token_type if index else None
@@ -166,7 +169,7 @@ def _find_joining_commas(tokens: Tokens) -> set[int]:
 
 
 def _find_types_of_length(tokens: Tokens) -> set[int]:
-    """Where a cast to `VARCHAR(20)` names its type: such a value is a STRING that is not cut."""
+    """Return the positions of types like `VARCHAR(20)` in casts: such a value is a STRING that is not cut."""
     kinds = [token.token_type for token in tokens]
     return {
         index
@@ -177,34 +180,34 @@ def _find_types_of_length(tokens: Tokens) -> set[int]:
 
 
 def _lacks_length(tokens: Tokens, index: int) -> bool:
-    """True for the type of `CAST(a AS VARCHAR)`, which is the STRING of those that take it: Spark asks for a length."""
+    """Return True for the type of `CAST(a AS VARCHAR)`: Spark requires a length, others read it as STRING."""
     kinds = [token.token_type for token in tokens[max(index - 1, 0) : index + 2]]
     return kinds == [TokenType.ALIAS, TokenType.VARCHAR, TokenType.R_PAREN]
 
 
 def _is_amount(tokens: Tokens, index: int) -> bool:
-    """True for the text of `INTERVAL '30 days'`."""
+    """Return True for the text of `INTERVAL '30 days'`."""
     return bool(index) and tokens[index - 1].token_type is TokenType.INTERVAL
 
 
 def _starts_short_frame(tokens: Tokens, index: int) -> bool:
-    """True for `ROWS UNBOUNDED PRECEDING`, which ends at the current row."""
+    """Return True for `ROWS UNBOUNDED PRECEDING`, which ends at the current row."""
     kind, *bound = [token.text.upper() for token in tokens[index : index + 3]]
     return kind in ("ROWS", "RANGE") and bound == ["UNBOUNDED", "PRECEDING"]
 
 
 def _is_a_name(tokens: Tokens, index: int) -> bool:
-    """True for the `AS` of `SELECT a AS, b`, which to Spark is the alias; the parser drops it."""
+    """Return True for the `AS` of `SELECT a AS, b`, which to Spark is the alias; the parser drops it."""
     return index + 1 >= len(tokens) or tokens[index + 1].token_type in _BEHIND_NAMES
 
 
 def _tells(tokens: Tokens, index: int) -> bool:
-    """True for a suffix of a number but `D`: `1e16D` is `CAST(1e16 AS DOUBLE)` wherever it stands."""
+    """Return True for a suffix of a number except `D`: `1e16D` is always `CAST(1e16 AS DOUBLE)`."""
     return index >= len(tokens) or tokens[index].text.upper() not in ("D", "DOUBLE")
 
 
 def _groups(before: Token | None) -> bool:
-    """True for a bracket behind this that is no function's, list's or subquery's in FROM."""
+    """Return True if a bracket after this token only groups: it is no function's, list's or subquery's in FROM."""
     if before is None or before.text.upper() in _BEFORE_VALUES:
         return True
     named = before.token_type in (*_TEXTS, TokenType.IDENTIFIER, *CLOSE)
@@ -222,7 +225,7 @@ def _word(token: Token, before: Token | None) -> str:
 
 
 def _goes_without(tokens: Tokens, index: int) -> bool:
-    """UNION DISTINCT; NULLS FIRST."""
+    """Return True for DISTINCT after UNION and the like, and for NULLS FIRST or NULLS LAST."""
     words = [token.text.upper() for token in tokens[max(index - 1, 0) : index + 2]]
     if index and tokens[index - 1].token_type in _SETS and tokens[index].token_type is TokenType.DISTINCT:
         return True
@@ -257,7 +260,7 @@ def _default_arguments(tokens: Tokens) -> set[int]:
 
 
 def _redundant_aliases(tokens: Tokens) -> set[int]:
-    """Where a field's name is that of its column anyway: `struct(a.id AS id)` is `struct(a.id)`."""
+    """Return the positions of aliases that repeat a column's name: `struct(a.id AS id)` is `struct(a.id)`."""
     known = {id(token): index for index, token in enumerate(tokens)}
     return {
         known[id(argument[-1])]
@@ -270,7 +273,7 @@ def _redundant_aliases(tokens: Tokens) -> set[int]:
 
 
 def _field_names(tokens: Tokens) -> set[int]:
-    """Where a text is a field's name: `named_struct('a', 1)` is `struct(1 AS a)`."""
+    """Return the positions of texts that are names of fields: `named_struct('a', 1)` is `struct(1 AS a)`."""
     known = {id(token): index for index, token in enumerate(tokens)}
     return {
         known[id(argument[0])]

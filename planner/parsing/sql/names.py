@@ -1,7 +1,7 @@
-"""Names of models and tables, in lower case, and where a query names them.
+"""Names of models and tables, in lower case, and the places where a query names them.
 
-`schema.table` is a table of the default catalog, also where it is written with that catalog; a table of any other one
-has three parts. So that each table has one name, names are made so where a text is read, in its tree and in its words.
+`schema.table` is a table of the default catalog, also if it is written with that catalog. A table of any other one has
+three parts. Names are normalized when a text is read, in its tree and in its words, so that each table has one name.
 """
 
 from __future__ import annotations
@@ -26,8 +26,10 @@ _MANY = frozenset({"inline_outer", "json_tuple", "variant_explode", "variant_exp
 
 
 def model_name(text: str, place: Place, catalog: str = SESSION_CATALOG) -> str:
-    """The name in lower case: `schema.table` in the default catalog, `catalog.schema.table` in any other; ProjectError
-    for other parts than of letters, digits and `_`."""
+    """Return the name in lower case; raise ProjectError for parts with more than letters, digits and `_`.
+
+    It is `schema.table` in the default catalog, and `catalog.schema.table` in any other.
+    """
     parts = text.lower().split(".")
     if len(parts) not in (2, 3):
         raise ProjectError(f"`{text}` must have the form `schema.table`.", place=place)
@@ -41,19 +43,19 @@ def model_name(text: str, place: Place, catalog: str = SESSION_CATALOG) -> str:
 
 
 def parse_name(text: str, place: Place, catalog: str = SESSION_CATALOG) -> str:
-    """The name that a text of YAML stands for, whose parts may be quoted as in any dialect; ProjectError."""
+    """Return the name in a text of YAML, whose parts may be quoted as in any dialect; raise ProjectError."""
     return model_name(re.sub(r'["`\[\]]', "", text), place, catalog)
 
 
 def without_default(name: str, catalog: str) -> str:
-    """A name in lower case without the default catalog."""
+    """Return a name in lower case without the default catalog."""
     return name.removeprefix(f"{catalog}.") if name.count(".") == 2 else name
 
 
 def name_tables(
     tree: exp.Expr, source: SourceText, tokens: Tokens, temporary: frozenset[str] = frozenset()
 ) -> set[str]:
-    """The tables that a query reads, CTEs and `temporary` views left out.
+    """Return the tables that a query reads, without CTEs and `temporary` views.
 
     Each is rewritten in the tree as its name.
     """
@@ -71,7 +73,7 @@ def name_tables(
         called[text.lower()] = name
         set_name(table, name)
         names.add(name)
-    if source.catalog == SESSION_CATALOG:  # its columns stay as they are written: so their tables were built before
+    if source.catalog == SESSION_CATALOG:  # its columns stay as written, because earlier tables were built that way
         called = {text: name for text, name in called.items() if name.count(".") == 2}
     for column in tree.find_all(exp.Column) if called else ():
         if table_name := called.get(".".join(part.name for part in column.parts[:-1]).lower()):
@@ -81,7 +83,7 @@ def name_tables(
 
 
 def set_name(table: exp.Table, name: str) -> None:
-    """Let a table in a tree be called so."""
+    """Set the name of a table in a tree."""
     catalog, schema, short = parts_of(name)
     table.set("catalog", exp.to_identifier(catalog) if catalog else None)
     table.set("db", exp.to_identifier(schema))
@@ -89,8 +91,11 @@ def set_name(table: exp.Table, name: str) -> None:
 
 
 def name_tokens(tree: exp.Expr, source: SourceText, tokens: Tokens) -> Tokens:
-    """The words of a query that is not yet seen by `name_tables`, with its tables called by their names: without the
-    default catalog, and in lower case where case may distinguish tables, as it does outside of Spark's own catalog."""
+    """Return the words of a query with its tables under their names.
+
+    A name is without the default catalog, and in lower case where case may distinguish tables: outside of Spark's own
+    catalog. The tree has not been passed to `name_tables` yet.
+    """
     full = {tuple(part.name.lower() for part in table.parts) for table in tree.find_all(exp.Table) if table.db}
     if source.catalog == SESSION_CATALOG:
         full = {parts for parts in full if len(parts) == 3}
@@ -113,7 +118,7 @@ def _lowercase(token: Token) -> Token:
 
 
 def _stands_at(parts: tuple[str, ...], tokens: Tokens, index: int) -> bool:
-    """True when these parts, with dots between them, stand there and are not themselves behind a dot."""
+    """Return True if these parts, with dots between them, are at `index` and not after a dot."""
     if index and tokens[index - 1].token_type is TokenType.DOT:
         return False
     wanted = [word for part in parts for word in (part, ".")][:-1]
@@ -123,11 +128,11 @@ def _stands_at(parts: tuple[str, ...], tokens: Tokens, index: int) -> bool:
 
 
 def name_outputs(tree: exp.Query) -> dict[int, str]:
-    """Give each unnamed output of a query the name `_col_N` (N from 0), or its column's where it is a mere cast of one;
-    returns the names that were given, by number.
+    """Name each unnamed output of a query `_col_N` (N from 0), or as its column if it only casts one.
 
-    Spark would call it after its text, `(2 + 3)`, which no table can have for a column and which changes with a blank.
-    What returns several columns (`inline`, `posexplode`, `*`) is left to Spark.
+    Return the new names by number. Spark would call such an output after its text, `(2 + 3)`, which no table can have
+    as the name of a column, and which changes with a blank. Outputs with several columns (`inline`, `posexplode`, `*`)
+    are left to Spark.
     """
     first = tree
     while isinstance(first, (exp.SetOperation, exp.Subquery)):
@@ -154,13 +159,13 @@ def name_outputs(tree: exp.Query) -> dict[int, str]:
 
 
 def table_key(table: exp.Table) -> str:
-    """The name of a table in a tree that `name_tables` has seen; '' for a CTE or a table function."""
+    """Return the name of a table in a tree that `name_tables` has seen, or '' for a CTE or a table function."""
     named = table.db and isinstance(table.this, exp.Identifier)
     return qualify_table(table.catalog, table.db, table.name) if named else ""
 
 
 def _is_cte(table: exp.Table) -> bool:
-    """True when a WITH that is visible here defines the name: an earlier one of the same WITH, or an outer query's."""
+    """Return True if a visible WITH defines the name: an earlier CTE of the same WITH, or one of an outer query."""
     node: exp.Expr | None = table
     inside: exp.Expr | None = None
     while node is not None:

@@ -1,4 +1,4 @@
-"""A query whose rows come in one order only: what its own ORDER BY leaves open is decided by its columns."""
+"""Give the rows of a query one order: its columns decide the order that its own ORDER BY leaves open."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.tokenizer_core import Token, TokenType
 
 AFTER = (TokenType.LIMIT, TokenType.OFFSET, TokenType.WINDOW)  # clauses that may follow an ORDER BY
-# Clauses of Spark beside which no ORDER BY may stand.
+# Clauses of Spark that exclude an ORDER BY.
 OTHER = (TokenType.SORT_BY, TokenType.CLUSTER_BY, TokenType.DISTRIBUTE_BY)
 
 
 def order_query(text: str, columns: int) -> str:
-    """A query of Spark SQL with its rows ordered by all its columns, after its own ORDER BY if it has one.
+    """Return a query of Spark SQL with its rows ordered by all its columns, after its own ORDER BY if it has one.
 
-    A query without comments and without a semicolon at its end is expected.
+    The query must have no comments and no semicolon at its end.
     """
     outer = _outer_tokens(Dialect.get_or_raise("spark").tokenize(text))
     kinds = [token.token_type for token in outer]
@@ -32,7 +32,6 @@ def order_query(text: str, columns: int) -> str:
 
 
 def _outer_tokens(tokens: Sequence[Token]) -> list[Token]:
-    """The tokens that stand in no parentheses."""
     outer: list[Token] = []
     depth = 0
     for token in tokens:

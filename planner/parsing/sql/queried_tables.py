@@ -1,7 +1,8 @@
-"""A query that project code hands to Spark while it runs: which tables it reads, so that others can be refused.
+"""Find the tables of a query that project code hands to Spark while it runs, so that others can be refused.
 
-Spark's parser and ours must not see two different queries in one text. Comments are taken out, quotes are found by a
-reader of its own and must lie where our parser finds them, and what only one of the two could understand is refused.
+Spark's parser and mergeplan's must not see two different queries in one text. Comments are removed. A separate reader
+finds the quotes, and they must be where mergeplan's parser finds them. Text that only one of the two could understand
+is refused.
 """
 
 from __future__ import annotations
@@ -58,7 +59,10 @@ class Queried:
 
 
 def parse_query(text: str, functions: Collection[str] = ()) -> Queried:
-    """A query over tables; NotAdmitted for whatever else it may be. `functions` may be called beside Spark's own."""
+    """Return a query over tables; raise NotAdmitted for any other text.
+
+    `functions` may be called besides Spark's own.
+    """
     clean, tokens = _read(text)
     if not tokens or tokens[0].text.upper() not in FIRST or _is_quoted(tokens[0], clean):
         word = tokens[0].text if tokens else ""
@@ -74,7 +78,7 @@ def parse_query(text: str, functions: Collection[str] = ()) -> Queried:
 
 
 def parse_expression(text: str, functions: Collection[str] = ()) -> Queried:
-    """The text of one expression, with the tables that its subqueries read; NotAdmitted for whatever else it may be."""
+    """Return one expression with the tables that its subqueries read; raise NotAdmitted for any other text."""
     clean, tokens = _read(text)
     _check_words(tokens, clean)
     if not any(token.text.upper() in READING and not _is_quoted(token, clean) for token in tokens):
@@ -90,7 +94,7 @@ def parse_expression(text: str, functions: Collection[str] = ()) -> Queried:
 
 
 def table_name(text: str) -> str:
-    """The name of a table as Spark gets it, without quotes; NotAdmitted for what is no such name."""
+    """Return the name of a table without quotes, as Spark gets it; raise NotAdmitted for any other text."""
     parts, position = [], 0
     while match := _NAME.match(text, position):
         parts.append(match[1] or match[2])
@@ -103,7 +107,7 @@ def table_name(text: str) -> str:
 
 
 def check_function(name: str, functions: Collection[str] = ()) -> None:
-    """NotAdmitted for a function that is not allowed; `functions` may be called beside Spark's own."""
+    """Raise NotAdmitted for a function that is not allowed; `functions` may be called besides Spark's own."""
     if refused := refusal(name.lower(), functions):
         raise NotAdmitted(" ".join(refused).strip())
 
@@ -114,7 +118,7 @@ def _check_functions(tokens: Sequence[Token], tree: exp.Expr | None, functions: 
 
 
 def _read(text: str) -> tuple[str, list[Token]]:
-    """The text without its comments, as long as it was, and its tokens."""
+    """Return the text with blanks for its comments, and its tokens; raise NotAdmitted if it is ambiguous."""
     if len(text) > LONGEST:
         raise NotAdmitted(f"A query of more than {LONGEST:,} characters is not supported.")
     clean, quotes = _blank_comments(text)
@@ -131,14 +135,13 @@ def _read(text: str) -> tuple[str, list[Token]]:
 
 
 def _blank_quotes(text: str, quotes: Sequence[tuple[int, int]]) -> str:
-    """The text with blanks in place of what is quoted."""
     for start, end in quotes:
         text = text[:start] + " " * (end - start) + text[end:]
     return text
 
 
 def _blank_comments(text: str) -> tuple[str, list[tuple[int, int]]]:
-    """The text with blanks in place of comments, and where its quotes lie: first character, first after it."""
+    """Return the text with blanks in place of comments, and the ranges of its quotes: first character, first after."""
     pieces: list[str] = []
     quotes = []
     position = 0
@@ -168,7 +171,6 @@ def _blank_comments(text: str) -> tuple[str, list[tuple[int, int]]]:
 
 
 def _merge_spans(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Spans, with those that touch each other as one."""
     ranges: list[tuple[int, int]] = []
     for start, end in spans:
         if ranges and ranges[-1][1] == start:
@@ -196,7 +198,7 @@ def _check_words(tokens: Sequence[Token], text: str) -> None:
 
 
 def _check_word(token: Token, after: Token | None, text: str) -> None:
-    """NotAdmitted for a token that gives access to more than tables, whatever the parser makes of it."""
+    """Raise NotAdmitted for a token that gives access to more than tables, however it is parsed."""
     follows = after.text if after is not None else ""
     if _is_quoted(token, text):
         return
@@ -226,7 +228,7 @@ def _tree(text: str, tokens: list[Token]) -> exp.Expr:
 
 
 def _tables(tree: exp.Expr) -> frozenset[str]:
-    """The names of all tables that a query reads; what its own WITH defines is none where that is in sight."""
+    """Return the names of all tables that a query reads, without names that a visible WITH defines."""
     names = set()
     for table in tree.find_all(exp.Table):
         if isinstance(table.this, exp.Func):
@@ -253,7 +255,7 @@ def _tables(tree: exp.Expr) -> frozenset[str]:
 
 
 def _is_defined(table: exp.Expr, name: str) -> bool:
-    """True when a WITH that holds where the table stands defines the name."""
+    """Return True if a WITH that applies to the table defines the name."""
     inside: exp.Expr | None = None  # the definition of a WITH in which the table stands
     node: exp.Expr | None = table
     while node is not None:

@@ -1,9 +1,10 @@
-"""The functions of Spark's own registry (4.0, 4.1, 4.2, 4.3), each judged: may project code call it?
+"""Judge the functions of Spark's own registry (4.0, 4.1, 4.2, 4.3): which of them may project code call.
 
 A pull request's SQL runs with the rights of Spark's process, so a function must do nothing but compute a value from its
-arguments. `spark_registry.ini` lists them all. Closed are those that run classes, open files or addresses, or show what
-the server keeps. A name that is in none of the lists is closed too: it may be a function of a jar or of the catalog,
-which the operator allows by name.
+arguments. `spark_registry.ini` lists them all. Closed are those that run classes, open files or addresses, or show data
+that the server stores. A name that is in none of the lists is closed too: it may be a function of a jar or of the
+catalog, which the operator allows by name.
+
 `tests/planner/parsing/test_spark_registry.py` compares the lists with the registry of the Spark that is installed.
 """
 
@@ -33,9 +34,9 @@ OPERATOR = "the operator can allow it in `functions` of the gateway's `connectio
 
 
 def refusal(name: str, allowed_names: Collection[str] = ()) -> tuple[str, str] | None:
-    """Why a function may not be called, and what to do instead; None for one that may.
+    """Return why a function may not be called and a hint, or None if it may.
 
-    `name` is in lower case, with its schema if it has one; `allowed_names` are the names, and the beginnings of names
+    `name` is in lower case, with its schema if it has one. `allowed_names` are the names, and the beginnings of names
     with a `*`, that the operator adds. A beginning opens nothing that is closed.
     """
     own = spark_name(name)
@@ -59,18 +60,18 @@ def refusal(name: str, allowed_names: Collection[str] = ()) -> tuple[str, str] |
 
 
 def spark_name(name: str) -> str:
-    """The name of one of Spark's own functions, '' for one in a schema of the catalog."""
+    """Return the name of one of Spark's own functions, or '' for one in a schema of the catalog."""
     schema, _, last = name.rpartition(".")
     return last if schema in ("", "builtin", "system.builtin") else ""
 
 
 def is_closed(name: str) -> bool:
-    """True for a function of Spark that is closed, by its name alone in lower case."""
+    """Return True for a closed function of Spark, by its bare name in lower case."""
     return name in CLOSED | JAVA | NAMING
 
 
 def option_refusal(function: str, option: str | None) -> str:
-    """Why a function may not have an option; '' if it may. None is an option whose name cannot be read."""
+    """Return why a function may not have an option, or ''; None is an option whose name cannot be read."""
     if option is None:
         return f"The options of `{function}` must be written as `map('name', 'value')`: some of them open files."
     if option.lower() in OPTION_NAMES:
@@ -79,7 +80,6 @@ def option_refusal(function: str, option: str | None) -> str:
 
 
 def _refuse_closed(name: str) -> tuple[str, str]:
-    """The refusal of a function that is closed."""
     if name in XML:
         hint = f"Read the text with `from_xml(text, 'a STRING, b INT')`, which opens nothing; or {OPERATOR}."
         return f"`{name}` opens the files and addresses that an XML text names, and is not allowed.", hint

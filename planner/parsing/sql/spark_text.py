@@ -1,6 +1,7 @@
-"""What the parser reads rightly and would write otherwise is kept as it stands.
+"""Write trees as Spark SQL, without changes to calls that the parser reads correctly but would write differently.
 
-A query runs as we write it. Left alone, `PERCENTILE_CONT` would come out as `PERCENTILE_APPROX`, with other rows.
+A query runs as mergeplan writes it. Left alone, `PERCENTILE_CONT` would come out as `PERCENTILE_APPROX`, with other
+rows.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from mergeplan.planner.semantics.spark.spark_sql import SPARK, spark_text_of
 
 
 def spark_text(tree: exp.Expr, error_level: ErrorLevel = ErrorLevel.IGNORE) -> str:
-    """The tree as Spark SQL."""
+    """Return the tree as Spark SQL."""
     return spark_text_of(tree, error_level)
 
 
 def preserve_calls(tree: exp.Expr, dialect: str) -> exp.Expr:
-    """The tree with such calls as plain names and arguments."""
+    """Return the tree with such calls as plain names and arguments."""
     kinds = (exp.PercentileCont, exp.PercentileDisc, *((exp.ToChar, exp.ParseJSON) if dialect in SPARK else ()))
     for listed in tree.find_all(exp.GroupConcat) if dialect in SPARK else ():
         if not listed.args.get("separator"):
@@ -36,7 +37,7 @@ def preserve_calls(tree: exp.Expr, dialect: str) -> exp.Expr:
 
 
 def join_quotes(tokens: Sequence[Token], text: str) -> list[Token]:
-    """The tokens of Spark SQL with `'it''s'` as one text, as Spark reads it; the parser would drop the quote."""
+    """Return the tokens of Spark SQL with `'it''s'` as one text, as Spark reads it; the parser would drop the quote."""
     joined: list[Token] = []
     for token in tokens:
         last = joined[-1] if joined else None

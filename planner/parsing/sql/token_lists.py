@@ -29,12 +29,12 @@ _LEVELS = {
 
 
 def make_token(kind: TokenType, text: str, first: Token, last: Token) -> Token:
-    """A token that stands where those from `first` to `last` stood."""
+    """Return a token at the position of those from `first` to `last`."""
     return Token(kind, text, first.line, last.col, first.start, last.end, list(first.comments))
 
 
 def tokens_of(sql: str, dialect: str, first: Token, last: Token) -> Piece:
-    """SQL as tokens that stand where those from `first` to `last` stood; ValueError when it cannot be cut into any."""
+    """Return SQL as tokens at the position of those from `first` to `last`; raise ValueError if it has none."""
     try:
         tokens = Dialect.get_or_raise(dialect).tokenize(sql)
     except TokenError as error:
@@ -44,7 +44,7 @@ def tokens_of(sql: str, dialect: str, first: Token, last: Token) -> Piece:
 
 
 def value_tokens(value: Variable, dialect: str, first: Token, last: Token) -> Piece:
-    """A value as literal tokens."""
+    """Return a value as literal tokens."""
     if value is None:
         return [make_token(TokenType.NULL, "NULL", first, last)]
     if isinstance(value, bool):
@@ -73,7 +73,7 @@ def _literal(value: Variable) -> exp.Expr:
 
 
 def text_of(source: SourceText, tokens: Tokens) -> str:
-    """Tokens as SQL text in the source's dialect."""
+    """Return tokens as SQL text in the source's dialect."""
     out = ""
     for index, token in enumerate(tokens):
         before = tokens[index - 1] if index else None
@@ -94,7 +94,10 @@ def _token_text(source: SourceText, token: Token) -> str:
 
 
 def _needs_space(before: Token, token: Token) -> bool:
-    """Touching tokens of the file go on touching; of those that one macro made only dots and brackets do."""
+    """Return True if a space belongs between two tokens.
+
+    Touching tokens of the file stay adjacent. Among tokens of one macro, only dots, commas and brackets do.
+    """
     if before.start == token.start:
         tight = (TokenType.DOT, TokenType.L_PAREN, TokenType.COMMA, TokenType.R_PAREN, TokenType.PARAMETER)
         return token.token_type not in tight[:4] and before.token_type not in (tight[0], tight[1], tight[4])
@@ -102,7 +105,7 @@ def _needs_space(before: Token, token: Token) -> bool:
 
 
 def add_brackets(piece: Piece, before: Token | None, after: Token | None) -> Piece:
-    """The piece, in brackets where an operator beside it would tear it apart."""
+    """Return the piece, in brackets if an adjacent operator would bind more tightly than its own."""
     weakest = _weakest(piece)
     if weakest is None:
         return piece
@@ -118,7 +121,7 @@ def add_brackets(piece: Piece, before: Token | None, after: Token | None) -> Pie
 
 
 def _weakest(piece: Piece) -> int | None:
-    """The level of the operator that binds least, of those in no brackets and no CASE."""
+    """Return the level of the operator that binds least, ignoring those in brackets and CASE."""
     depth, weakest = 0, None
     for token in piece:
         kind = token.token_type
@@ -132,7 +135,7 @@ def _weakest(piece: Piece) -> int | None:
 
 
 def join_pieces(pieces: Sequence[Piece], first: Token, last: Token) -> Piece:
-    """The pieces with commas between them."""
+    """Return the pieces with commas between them."""
     out: Piece = []
     for piece in pieces:
         if out:
@@ -142,7 +145,7 @@ def join_pieces(pieces: Sequence[Piece], first: Token, last: Token) -> Piece:
 
 
 def fuse_macros(tokens: Tokens) -> Piece:
-    """The tokens with each macro's name in one: `@name`, `@'text'`, and a name with macros in it as `col_@{x}`."""
+    """Return the tokens with each macro's name in one: `@name`, `@'text'`, and a name with macros as `col_@{x}`."""
     out: Piece = []
     index = 0
     while index < len(tokens):
@@ -155,7 +158,7 @@ def fuse_macros(tokens: Tokens) -> Piece:
                 continue
             text, end = _macro_name(tokens, index)
         elif token.token_type is TokenType.VAR and "@" in token.text[1:]:
-            text = re.sub(r"@(\w+)", r"@{\1}", token.text)  # some dialects take `@` for a letter
+            text = re.sub(r"@(\w+)", r"@{\1}", token.text)  # some dialects read `@` as a letter
         if not text:
             out.append(token)
             index += 1
@@ -173,7 +176,7 @@ def fuse_macros(tokens: Tokens) -> Piece:
 
 
 def _macro_name(tokens: Tokens, index: int) -> tuple[str, int]:
-    """`@name` or `@{name}` at an `@`, and where it ends; '' when no name follows."""
+    """Return `@name` or `@{name}` at an `@` and the index after it, or '' if no name follows."""
     following = tokens[index + 1]
     if _NAME.fullmatch(following.text) and following.token_type not in _QUOTED:
         return f"@{following.text}", index + 2
@@ -194,5 +197,5 @@ def _is_doubled(tokens: Tokens, index: int) -> bool:
 
 
 def _glues(token: Token) -> bool:
-    """True for what may be part of a name: a word, a keyword or a number, or a name with a macro in it."""
+    """Return True for a part of a name: a word, a keyword or a number, or a name with a macro in it."""
     return token.token_type not in _QUOTED and re.fullmatch(r"(\w|@\{\w+\})+", token.text) is not None

@@ -1,4 +1,4 @@
-"""A SQL file of the project as tokens: its statements, and the place in the file of every one of them."""
+"""A SQL file of the project as tokens: its statements, each with its place in the file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from mergeplan.planner.semantics.spark.spark_sql import FAILURES, SPARK, find_un
 from mergeplan.planner.wording import first_names
 
 NAMES = frozenset(name.lower() for name in DIALECTS) | {""}
-QUERY_BEGINS = ("SELECT", "WITH", "(", "FROM", "VALUES", "TABLE")  # with what a query may begin
+QUERY_BEGINS = ("SELECT", "WITH", "(", "FROM", "VALUES", "TABLE")  # words that may begin a query
 ARGUMENTS = {"UUID": 0}  # how many of them the parser keeps
 OPEN = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
 CLOSE = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
@@ -35,7 +35,7 @@ MOST_TOKENS = 300_000  # of one statement: words, numbers, operators and bracket
 DEEPEST = 20_000  # operators, joins or branches of UNION that build on each other
 MOST_BARE_QUERIES = 100  # `FROM SELECT`: sqlglot reads it, and ends the process where thousands are nested
 _DIALECT = re.compile(r"[(,]\s*dialect\s+(?:'([^']*)'|\"([^\"]*)\"|(\w+))", re.IGNORECASE)
-# how SQLMesh folds the case of names; in Spark case distinguishes none: names that differ by it alone are refused
+# how SQLMesh folds the case of names; Spark ignores case: names that differ by it alone are refused
 _FOLDS = ("lowercase", "uppercase", "case_insensitive", "case_insensitive_uppercase", "case_sensitive")
 
 Tokens = Sequence[Token]
@@ -43,29 +43,29 @@ Tokens = Sequence[Token]
 
 @dataclass(frozen=True)
 class SourceText:
-    """The text of one file, where it is, the SQL dialect it is written in, and the default catalog of its names."""
+    """The text of one file, its place, its SQL dialect, and the default catalog of its names."""
 
     path: str
     text: str
     dialect: str
-    at: Place | None = None  # of all of it, for text that stands in no file as it is
+    at: Place | None = None  # of the whole text, if no file contains it as it is
     catalog: str = SESSION_CATALOG
-    # what it may call beside Spark's own functions: names, and beginnings with a `*`; None for text that was judged
+    # functions that it may call besides Spark's own: names, and beginnings with a `*`; None for text that was judged
     functions: frozenset[str] | None = frozenset()
 
     def place(self, token: Token) -> Place:
-        """Where a token begins."""
+        """Return the place where a token begins."""
         return self.place_at(token.start)
 
     def place_at(self, offset: int) -> Place:
-        """Line and column of a character."""
+        """Return the place of a character."""
         if self.at is not None:
             return self.at
         line, column = self.position(offset)
         return Place(self.path, line, column)
 
     def position(self, offset: int) -> tuple[int, int]:
-        """Line and column of a character in the text itself, both from 1."""
+        """Return line and column of a character in the text itself, both from 1."""
         line = bisect_right(self._line_starts, offset)
         return line, offset - self._line_starts[line - 1] + 1
 
@@ -74,16 +74,18 @@ class SourceText:
         return (0, *(match.end() for match in _NEWLINE.finditer(self.text)))
 
     def error(self, token: Token, message: str, hint: str = "") -> ProjectError:
-        """An error at a token."""
+        """Return an error at a token."""
         return ProjectError(message, place=self.place(token), hint=hint)
 
     def slice(self, tokens: Tokens) -> str:
-        """The text from the first of the tokens to the last."""
+        """Return the text from the first of the tokens to the last."""
         return self.text[tokens[0].start : tokens[-1].end + 1] if tokens else ""
 
 
 def did_you_mean(word: str, choices: Iterable[str], most: int = 30) -> str:
-    """A hint: the nearest known word, and all of them when they are at most `most`; the first ones when none is near.
+    """Return a hint with the nearest known word, and all known words if there are at most `most`.
+
+    If no word is near, the hint has the first of them.
 
     >>> did_you_mean("orders", ["shop.orders", "shop.items", "raw.borders"], most=2)
     'Did you mean `shop.orders`?'
@@ -100,9 +102,9 @@ def did_you_mean(word: str, choices: Iterable[str], most: int = 30) -> str:
 
 
 def parse_dialect(name: str, place: Place) -> str:
-    """The dialect's name in lower case: the first word of `spark, normalization_strategy = lowercase`.
+    """Return the dialect's name in lower case: the first word of `spark, normalization_strategy = lowercase`.
 
-    ProjectError when sqlglot does not read it, or for a setting that it does not know.
+    Raise ProjectError if sqlglot does not read it, or for an unknown setting.
     """
     name, *settings = (part.strip() for part in name.split(","))
     for setting in settings:
@@ -122,7 +124,7 @@ def create_source(
     catalog: str = SESSION_CATALOG,
     functions: frozenset[str] | None = frozenset(),
 ) -> SourceText:
-    """The file as a SourceText: its first MODEL or AUDIT block may name a dialect of its own."""
+    """Return the file as a SourceText; its first MODEL or AUDIT block may name another dialect."""
     header, depth = "", 0
     for match in _PIECES.finditer(text):
         piece = match[0]
@@ -139,7 +141,7 @@ def create_source(
 
 
 def tokenize(source: SourceText) -> list[Token]:
-    """The file's tokens; ProjectError at the line of a quote or comment that never ends."""
+    """Return the file's tokens; raise ProjectError at the line of a quote or comment that never ends."""
     try:
         tokens = Dialect.get_or_raise(source.dialect).tokenize(source.text)
         return join_quotes(tokens, source.text) if source.dialect in SPARK else list(tokens)
@@ -155,7 +157,7 @@ def tokenize(source: SourceText) -> list[Token]:
 
 
 def statements(tokens: Tokens) -> list[list[Token]]:
-    """The tokens cut at semicolons; empty statements are left out."""
+    """Return the tokens split at semicolons, without empty statements."""
     groups: list[list[Token]] = [[]]
     for token in tokens:
         if token.token_type is TokenType.SEMICOLON:
@@ -166,7 +168,7 @@ def statements(tokens: Tokens) -> list[list[Token]]:
 
 
 def split(tokens: Tokens, angles: bool = False) -> list[list[Token]]:
-    """The tokens cut at the commas that stand in no brackets; `angles` counts `<` and `>` of types as brackets too."""
+    """Return the tokens split at commas outside of brackets; `angles` counts `<` and `>` of types as brackets too."""
     opening = (*OPEN, TokenType.LT) if angles else OPEN
     closing = (*CLOSE, TokenType.GT) if angles else CLOSE
     parts: list[list[Token]] = [[]]
@@ -181,7 +183,7 @@ def split(tokens: Tokens, angles: bool = False) -> list[list[Token]]:
 
 
 def closing(tokens: Tokens, start: int) -> int | None:
-    """The index of the bracket that closes the one at `start`."""
+    """Return the index of the bracket that closes the one at `start`, or None."""
     depth = 0
     for index in range(start, len(tokens)):
         depth += (tokens[index].token_type in OPEN) - (tokens[index].token_type in CLOSE)
@@ -191,7 +193,7 @@ def closing(tokens: Tokens, start: int) -> int | None:
 
 
 def _check_arguments(source: SourceText, tokens: Tokens) -> None:
-    """ProjectError if the parser would silently drop an argument."""
+    """Raise ProjectError if the parser would silently drop an argument."""
     for index, (token, after) in enumerate(pairwise(tokens)):
         most = ARGUMENTS.get(token.text.upper())
         end = closing(tokens, index + 1) if most is not None and after.token_type is TokenType.L_PAREN else None
@@ -202,8 +204,10 @@ def _check_arguments(source: SourceText, tokens: Tokens) -> None:
 
 
 def parse_tokens(source: SourceText, tokens: Tokens, what: str = "The query") -> exp.Expr:
-    """One statement's tokens as a tree; ProjectError at the line and column of a syntax error, or where it
-    accesses something other than tables."""
+    """Return one statement's tokens as a tree; raise ProjectError for a syntax error or forbidden access.
+
+    The error is at the line and column of the syntax error, or of the access to anything other than tables.
+    """
     _check_size(source, tokens, what)
     _check_arguments(source, tokens)
     for before, after in pairwise(tokens):
@@ -247,7 +251,7 @@ def _syntax_error(source: SourceText, tokens: Tokens, error: ParseError, what: s
 
 
 def spark_query(tree: exp.Expr, source: SourceText, tokens: Tokens) -> str:
-    """The tree as Spark SQL; ProjectError when a foreign dialect's construct has no counterpart in Spark."""
+    """Return the tree as Spark SQL; raise ProjectError if another dialect's construct has no counterpart in Spark."""
     level = ErrorLevel.IGNORE if source.dialect in SPARK else ErrorLevel.RAISE
     try:
         return spark_text(tree, level)
@@ -256,7 +260,7 @@ def spark_query(tree: exp.Expr, source: SourceText, tokens: Tokens) -> str:
 
 
 def _check_size(source: SourceText, tokens: Tokens, what: str) -> None:
-    """ProjectError for a statement that is too long, or that would end this process by its nesting."""
+    """Raise ProjectError for a statement that is too long, or whose nesting would end this process."""
     if len(tokens) > MOST_TOKENS:
         hint = "Put the values into a table or a seed, or make several models of it."
         raise source.error(tokens[MOST_TOKENS], f"{what} has more than {MOST_TOKENS:,} words and signs.", hint)
@@ -267,7 +271,6 @@ def _check_size(source: SourceText, tokens: Tokens, what: str) -> None:
 
 
 def _is_deeper(tree: exp.Expr, most: int) -> bool:
-    """True for a tree with more than so many levels."""
     level, depth = [tree], 0
     while level:
         depth += 1
@@ -278,8 +281,10 @@ def _is_deeper(tree: exp.Expr, most: int) -> bool:
 
 
 def _check_functions(source: SourceText, tokens: Tokens, tree: exp.Expr, what: str) -> None:
-    """ProjectError at a function that is not allowed. Of another dialect the text is judged that Spark will be given:
-    there a function may have another name."""
+    """Raise ProjectError at a function that is not allowed.
+
+    For another dialect, the generated Spark SQL is judged, because a function may have another name in it.
+    """
     if source.functions is None:
         return
     words: Tokens = tokens
@@ -297,7 +302,7 @@ def _check_functions(source: SourceText, tokens: Tokens, tree: exp.Expr, what: s
 
 
 def unreadable(source: SourceText, tokens: Tokens, error: Exception, what: str = "The query") -> ProjectError:
-    """The error for SQL at which the parser itself fails."""
+    """Return the error for SQL on which the parser itself fails."""
     if isinstance(error, RecursionError):
         return source.error(tokens[0], f"{what} is nested too deeply to be parsed.")
     hint = "Write it differently, or as a Python model."
@@ -305,7 +310,7 @@ def unreadable(source: SourceText, tokens: Tokens, error: Exception, what: str =
 
 
 def _refuse_nonsense(source: SourceText, tokens: Tokens, tree: exp.Expr) -> None:
-    """ProjectError for SQL that the parser accepts and Spark does not: `FROM FROM t`, parameters, `js:field`."""
+    """Raise ProjectError for SQL that the parser accepts and Spark does not: `FROM FROM t`, parameters, `js:field`."""
     if any(isinstance(clause.this, exp.Query) and not isinstance(clause.this, exp.Subquery | exp.Values)
            for clause in tree.find_all(exp.From, exp.Join)):  # fmt: skip
         words = (TokenType.FROM, TokenType.JOIN, TokenType.COMMA)
@@ -327,7 +332,7 @@ def _begins_query(token: Token) -> bool:
 
 
 def _refuse_frequency(source: SourceText, tokens: Tokens) -> None:
-    """ProjectError for `percentile(x, p, frequency)`, of which the parser drops the last."""
+    """Raise ProjectError for `percentile(x, p, frequency)`, because the parser drops the last argument."""
     for index, token in enumerate(tokens[:-1]):
         if token.text.lower() == "percentile" and tokens[index + 1].token_type is TokenType.L_PAREN:
             end = closing(tokens, index + 1)
@@ -336,7 +341,7 @@ def _refuse_frequency(source: SourceText, tokens: Tokens) -> None:
 
 
 def _problem(details: dict[str, object]) -> str:
-    """sqlglot's description of a syntax error, as the end of a sentence."""
+    """Return sqlglot's description of a syntax error, as the end of a sentence."""
     description = str(details.get("description") or "").strip().rstrip(".")
     if description.startswith("Required keyword"):
         description = "something is missing after it"

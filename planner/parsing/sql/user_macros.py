@@ -15,7 +15,7 @@ Variable = Scalar | tuple["Variable", ...] | Mapping[str, "Variable"]
 
 @dataclass(frozen=True)
 class MacroCall:
-    """One call: arguments as SQL texts in `dialect`, and what the macro may look up while it runs."""
+    """One call: arguments as SQL texts in `dialect`, and the data that the macro may look up while it runs."""
 
     name: str  # lower case, without the @
     arguments: tuple[str, ...]
@@ -29,7 +29,7 @@ class MacroCall:
 
 
 class ColumnsWanted(ProjectError):
-    """The macro asks for the columns of a table that no argument names; with them the same call may succeed."""
+    """A macro's request for the columns of a table that no argument names; with them the call may succeed."""
 
     def __init__(self, error: ProjectError, table: str) -> None:
         super().__init__(error.message, place=error.located, hint=error.hint)
@@ -41,15 +41,18 @@ class UserMacros(Protocol):
 
     @property
     def names(self) -> frozenset[str]:
-        """What can be called, in lower case."""
+        """The names of macros that can be called, in lower case."""
 
     @property
     def unavailable(self) -> tuple[str, ...]:
-        """The files that cannot be imported: what they define is unknown."""
+        """The files that cannot be imported: the macros that they define are unknown."""
 
     def call(self, call: MacroCall) -> tuple[str, ...]:
-        """The SQL texts, in the call's dialect, that stand in place of the call: none, one, or several separated by
-        commas; ProjectError at the macro's file and line, or at the call's place when it is called wrongly."""
+        """Return the SQL texts, in the call's dialect, that replace the call; raise ProjectError.
+
+        There are none, one, or several separated by commas. The error is at the macro's file and line, or at the call's
+        place if it is called wrongly.
+        """
 
 
 class NoMacros:
@@ -59,5 +62,5 @@ class NoMacros:
     unavailable: tuple[str, ...] = ()
 
     def call(self, call: MacroCall) -> tuple[str, ...]:
-        """There is none to call."""
+        """Raise KeyError, because there are no macros."""
         raise KeyError(call.name)

@@ -1,7 +1,8 @@
 """The text of a query that runs: the tokens of the file without comments, not generated from the tree.
 
-The parser's tree is for judging only. So that Spark cannot read in this text what the parser did not, each word must
-be one that Spark's lexer cuts in the same place. The words stand on the lines and in the columns where they stood.
+The parser's tree is only for judging. Each word must be one that Spark's lexer cuts in the same place, so that Spark
+cannot read anything in this text that the parser did not. The words are on the same lines and in the same columns as in
+the file.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _ENDS = frozenset(
 ) | {"GROUP BY", "ORDER BY", "SORT BY", "CLUSTER BY", "DISTRIBUTE BY"}
 
 
-# what no value begins with
+# tokens that begin no value
 _BEHIND_LIST = (
     TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY, TokenType.UNION,
     TokenType.R_PAREN,
@@ -49,8 +50,11 @@ class Unwritable(Exception):
 
 
 def verbatim(source: SourceText, tokens: Tokens, tree: exp.Expr) -> str:
-    """A query as it is written, with the columns of the file; '' for one that Spark does not accept (`QUALIFY`, `[1,
-    2]`, a token that its lexer splits differently) or in another dialect: that is generated from its tree."""
+    """Return a query as it is written, with the columns of the file, or '' if Spark does not accept it.
+
+    Such a query is generated from its tree: one with `QUALIFY`, with `[1, 2]`, with a token that Spark's lexer splits
+    differently, or in another dialect.
+    """
     if source.dialect != "spark" or not _is_sparks(tree, tokens):
         return ""
     try:
@@ -60,9 +64,9 @@ def verbatim(source: SourceText, tokens: Tokens, tree: exp.Expr) -> str:
 
 
 def write_tokens(source: SourceText, tokens: Tokens) -> str:
-    """The tokens of a statement in Spark's dialect as text; Unwritable if Spark might read another token.
+    """Return the tokens of a statement as text in Spark's dialect; raise Unwritable if Spark might read others.
 
-    Read again it gives these very tokens: no comment, quoted text or name begins in it that was not there.
+    Read again, the text yields these same tokens: no new comment, quoted text or name begins in it.
     """
     parts, line, before = list[str](), source.position(tokens[0].start)[0], None
     for first, last, word in _words(source, tokens):
@@ -81,7 +85,7 @@ def write_tokens(source: SourceText, tokens: Tokens) -> str:
 
 
 def without_trailing_commas(tokens: Tokens) -> Tokens:
-    """The tokens without the comma of `SELECT a, FROM t`, behind which Spark would look for another value."""
+    """Return the tokens without the comma of `SELECT a, FROM t`, after which Spark would expect another value."""
     after = [*tokens[1:], None]
     return [
         token
@@ -91,7 +95,7 @@ def without_trailing_commas(tokens: Tokens) -> Tokens:
 
 
 def add_output_names(tokens: Tokens, names: Mapping[int, str]) -> Tokens:
-    """The tokens with names given to outputs (by number) of the query's first SELECT."""
+    """Return the tokens with names given to outputs (by number) of the query's first SELECT."""
     start = _first_select(tokens) if names else None
     items = split(tokens[start : _list_end(tokens, start)]) if start is not None else []
     if not names or max(names) >= len(items):
@@ -119,7 +123,7 @@ def _is_sparks(tree: exp.Expr, tokens: Tokens) -> bool:
 
 
 def _opens_list(before: Token, token: Token) -> bool:
-    """`[1, 2]` and `MAP {...}`: no subscript, and no SQL of Spark's."""
+    """Return True for `[1, 2]` and `MAP {...}`, which are neither subscripts nor Spark SQL."""
     if token.token_type is TokenType.L_BRACE:
         return True
     if token.token_type is not TokenType.L_BRACKET:
@@ -132,7 +136,7 @@ _BEFORE_VALUES = frozenset("SELECT WHERE AND OR NOT WHEN THEN ELSE IN ON BY DIST
 
 
 def _words(source: SourceText, tokens: Tokens) -> Iterator[tuple[Token, Token, str]]:
-    """Each word with its first and its last token: `1L` is three of them."""
+    """Yield each word with its first and its last token: `1L` is three of them."""
     index = 0
     while index < len(tokens):
         token = tokens[index]
@@ -168,7 +172,7 @@ def _word(source: SourceText, token: Token) -> str:
 
 
 def _gap(before: Token, token: Token) -> str:
-    """What stands between two words of one line; comments become blanks."""
+    """Return the text between two words of one line, with blanks for comments."""
     if token.start > before.end:
         return " " * (token.start - before.end - 1)
     shifts = before.text == token.text and token.text in "<>"
@@ -190,7 +194,7 @@ def _tokens(text: str) -> list[Token]:
 
 
 def _first_select(tokens: Tokens) -> int | None:
-    """Where the outputs of the query's first SELECT begin: behind its words, WITH and brackets that stand before it."""
+    """Return the index of the first output of the query's first SELECT, after WITH and brackets before it, or None."""
     depth, base = 0, 0
     for index, token in enumerate(tokens):
         if depth == base and token.token_type is TokenType.SELECT:

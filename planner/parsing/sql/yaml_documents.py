@@ -1,5 +1,7 @@
-"""A YAML file as plain data, with the line of every key: `{{ env_var('X') }}` filled in, a duplicate key is an
-error."""
+"""Read a YAML file as plain data, with the line of every key and `{{ env_var('X') }}` filled in.
+
+A duplicate key is an error.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from mergeplan.planner.parsing.sql.yaml_problems import explain_yaml_error
 from mergeplan.planner.parsing.sql.yaml_variables import HINT, SUPPORTED, Replacement, Variable, replace_variables
 
 Path = tuple[str | int, ...]
-MOST = 1_000_000  # values that a file may hold, each counted wherever an alias repeats it
+MOST = 1_000_000  # values in a file, each counted wherever an alias repeats it
 LONGEST = 16_000_000  # characters of a file
 DEEPEST = 100  # lists and mappings inside each other: C code that reads deeper ones ends the process
 LONGEST_NUMBER = 1_000  # characters of a number or a date: reading one takes the square of its length
@@ -35,22 +37,22 @@ class Document:
     lines: Mapping[Path, int]
 
     def place(self, key_path: Path = ()) -> Place:
-        """The place of a key or an item; the nearest one above it when it has no line of its own."""
+        """Return the place of a key or an item, or of the nearest one above it that has a line."""
         while key_path and key_path not in self.lines:
             key_path = key_path[:-1]
         return Place(self.path, self.lines.get(key_path, 1))
 
     def error(self, key_path: Path, message: str, hint: str = "") -> ProjectError:
-        """An error at a key or an item."""
+        """Return an error at a key or an item."""
         return ProjectError(message, place=self.place(key_path), hint=hint)
 
 
 def read_document(
     path: str, text: str, variable_value: Replacement | None = None, *, last_wins: bool = False
 ) -> Document:
-    """The file as a Document; ProjectError at the line of broken YAML, a double key or a missing variable.
+    """Return the file as a Document; raise ProjectError at broken YAML, a double key or a missing variable.
 
-    `variable_value` allows `{{ env_var('X') }}` and gives its value; None leaves braces alone. Where the `last_wins`, a
+    `variable_value` allows `{{ env_var('X') }}` and returns its value; None leaves braces alone. With `last_wins`, a
     double key is no error, as in dbt.
     """
     if len(text) > LONGEST:
@@ -89,11 +91,11 @@ def _read(path: str, text: str, lines: dict[Path, int], values: list[str], last_
 
 
 def _check_depth(path: str, text: str) -> None:
-    """ProjectError at the line on which lists and mappings are nested too deeply, before any of them is built."""
+    """Raise ProjectError at the line where nesting is too deep, before any list or mapping is built."""
     openers = text.count("[") + text.count("{")
     longest = max(map(len, text.split("\n")))
     if openers + 2 * longest < DEEPEST:
-        return  # a bracket opens one level, and so do an indented key and a list that stands below it
+        return  # a bracket opens one level, and so do an indented key and a list below it
     depth = 0
     for event in yaml.parse(text, Loader=_Loader):
         if isinstance(event, yaml.CollectionStartEvent):
@@ -109,8 +111,10 @@ def _too_deep(path: str, line: int) -> ProjectError:
 
 
 def _size(path: str, node: yaml.Node, sizes: dict[int, tuple[int, int] | None], depth: int) -> tuple[int, int]:
-    """The number of values of a node and their depth, aliases expanded; ProjectError at the line of one that holds
-    itself, or lies too deep."""
+    """Return the number of values of a node and their depth, with aliases expanded.
+
+    Raise ProjectError at the line of a node that contains itself, or is too deep.
+    """
     place = Place(path, node.start_mark.line + 1)
     if isinstance(node, yaml.ScalarNode):
         return 1, 0
@@ -130,7 +134,7 @@ def _size(path: str, node: yaml.Node, sizes: dict[int, tuple[int, int] | None], 
 
 
 def _drop_repeated(node: yaml.Node) -> None:
-    """Leave each mapping the last of several equal keys; aliases share their nodes."""
+    """Reduce equal keys of each mapping to the last one; aliases share their nodes."""
     waiting, seen = [node], set()
     while waiting:
         node = waiting.pop()
@@ -167,9 +171,9 @@ def _value(path: str, loader: Any, node: yaml.Node, key_path: Path, lines: dict[
 
 
 def _scalar(path: str, loader: Any, node: yaml.ScalarNode, key_path: Path, values: list[str]) -> Any:
-    """A scalar as YAML means it; one that held an environment variable is a text, which a password has to remain.
+    """Return the value of a scalar; one with an environment variable is a text, which a password must remain.
 
-    In `variables`, which have no types of their own, a number or a boolean that is not in quotes is one.
+    In `variables`, which have no types of their own, an unquoted number or boolean is one.
     """
     place = Place(path, node.start_mark.line + 1)
     if "{{" in node.value and path.endswith("config.yaml"):

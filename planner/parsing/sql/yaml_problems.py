@@ -1,4 +1,4 @@
-"""Why a text is not YAML, in a person's words: what is wrong, in which line, and what to write instead."""
+"""Explain why a text is not YAML: the error, its line, and the fix."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _QUOTES = "Put the value in quotes."
 
 
 def explain_yaml_error(path: str, text: str, error: yaml.MarkedYAMLError) -> ProjectError:
-    """Return the parser's error as ours, at the line that has to be edited."""
+    """Return the parser's error as a ProjectError, at the line that has to be edited."""
     mark = error.problem_mark or error.context_mark
     if mark is None:
         return ProjectError(f"This is not YAML: {_parsers_words(error)}.", place=Place(path))
@@ -29,7 +29,7 @@ def explain_yaml_error(path: str, text: str, error: yaml.MarkedYAMLError) -> Pro
 
 
 def _problem(error: yaml.MarkedYAMLError, mark: yaml.Mark, line: str, lines: list[str]) -> tuple[int, str, str]:
-    """The line, counted from 0, the sentence, and what to do."""
+    """Return the line, counted from 0, the message, and the hint."""
     problem, context = error.problem or "", error.context or ""
     opened = error.context_mark.line if error.context_mark else mark.line
     if "\t" in line[: len(line) - len(line.lstrip())]:
@@ -67,7 +67,7 @@ def _stray_colon(mark: yaml.Mark, line: str, lines: list[str]) -> tuple[int, str
 
 
 def _last_opened(mark: yaml.Mark, lines: list[str]) -> tuple[int, str]:
-    """The line of the last bracket before a place, and the bracket that closes it."""
+    """Return the line of the last bracket before a place, and the bracket that closes it."""
     before = [*lines[: mark.line], lines[mark.line][: mark.column] if mark.line < len(lines) else ""]
     row = next((row for row in range(len(before) - 1, -1, -1) if set("[{") & set(before[row])), mark.line)
     return row, "]" if before[row].rfind("[") > before[row].rfind("{") else "}"

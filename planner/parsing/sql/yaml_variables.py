@@ -1,4 +1,4 @@
-"""`{{ env_var('NAME') }}` in a YAML file, found in its text: a pattern and not Jinja, so nothing of the text runs."""
+"""Find `{{ env_var('NAME') }}` in the text of a YAML file by a pattern, not by Jinja, so that no text is executed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ENV = re.compile(
 )
 _COMMENT = re.compile(r"(?:^|\s)#")
 _JINJA = re.compile(r"\{\{|\{%-?[ \t]*(?:if|for|set|raw|macro|block|include|import|from|extends|call|filter|with)\b")
-# What a filter makes of a text, as in Jinja; `int` and `float` refuse what Jinja reads as 0.
+# The filters, as in Jinja; `int` and `float` refuse text that Jinja reads as 0.
 _FILTERS: Mapping[str, Callable[[str], object]] = {
     "int": int,
     "float": float,
@@ -41,7 +41,7 @@ class Variable:
     filters: tuple[str, ...]
 
     def value(self, environment: Mapping[str, str], place: Place) -> str:
-        """Return the variable's value as text; ProjectError when it is not set, or no value of its filters."""
+        """Return the variable's value as text; raise ProjectError if it is not set, or no value of its filters."""
         value = environment.get(self.name, self.default)
         if value is None:
             hint = f"Set it, or give a default: `{{{{ env_var('{self.name}', '...') }}}}`."
@@ -64,7 +64,7 @@ Replacement = Callable[[Variable, Place], str]
 
 
 def replace_variables(path: str, text: str, replacement: Replacement) -> str:
-    """Return the text with each use of a variable replaced, comments left alone; ProjectError for any other Jinja."""
+    """Return the text with each use of a variable replaced, comments left alone; raise ProjectError for other Jinja."""
     lines = text.split("\n")
     for number, line in enumerate(lines, start=1):
         if "{{" not in line and "{%" not in line:

@@ -1,6 +1,6 @@
-"""What a change does: old model and new model -> a category, the rule that gave it, and the columns it touches.
+"""Categories: from the old and the new model to a category, the rule that gave it, and the columns that it touches.
 
-Every rule here errs on one side: where it cannot prove that rows stay what they are, it says that they change.
+Every rule errs on the safe side: if it cannot prove that rows stay the same, it reports them as changed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ EVERY = Columns(every=True)
 
 @dataclass(frozen=True)
 class Verdict:
-    """A category, the rule's name, one sentence that says why, and which columns a reader must take as changed."""
+    """A category, the rule's name, a sentence with the reason, and the columns that readers must take as changed."""
 
     category: Category
     rule: str
@@ -46,8 +46,11 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Side:
-    """A model before or after a change: itself, the shape of its query (None: it has none), what its rows mean, whether
-    a table with another layout is filled by copying its rows, and the time of its table (`new_table.table_time`)."""
+    """A model before or after a change.
+
+    `shape` is the shape of its query, None without one. `seen` says what its rows mean. `is_copied` is true if a table
+    with another layout is filled by copying its rows. `time` is the time of its table (`new_table.table_time`).
+    """
 
     model: Model
     shape: Shape | None
@@ -63,8 +66,10 @@ class Side:
 def fingerprint_of(
     model: Model, text: str, order: str, parents: Mapping[str, Fingerprint], began: str = ""
 ) -> Fingerprint:
-    """The canonical query (its shape's text and order) and what else shapes rows; what is only said of the model; what
-    it reads."""
+    """Return the fingerprint: data (query and row settings), metadata, and parents.
+
+    `text` and `order` are those of the query's shape. Metadata is what describes the model without changing a row.
+    """
     under = [part for pair in model.settings for part in pair]
     later = (text for facet in (Facet.ROWS, Facet.LAYOUT) for text in model.encode_properties(facet).values())
     said = (*_first_rows(model).values(), *_first_layout(model).values(), began, *under, *later)
@@ -75,12 +80,11 @@ def fingerprint_of(
 
 
 def digest_parents(parents: Mapping[str, Fingerprint]) -> str:
-    """What a fingerprint says of what the model reads."""
     return digest(*(f"{name}={digest(p.data, p.parents)}" for name, p in sorted(parents.items())))
 
 
 def is_edited(old: Model, new: Model) -> bool:
-    """True when a person changed this model itself, not only something it reads."""
+    """Return True if a person changed this model itself, not only something it reads."""
     if old == new:
         return False
     if body(old) != body(new) or old.settings != new.settings:
@@ -89,8 +93,8 @@ def is_edited(old: Model, new: Model) -> bool:
 
 
 def difference(old: TableDigest, new: TableDigest) -> Columns:
-    """What of the old rows a reader cannot take from the new ones."""
-    # column digests are about the same rows: over other rows equal ones prove nothing
+    """Return the changes by which the new rows differ from the old ones for a reader."""
+    # column digests compare only over the same rows: over other rows equal ones prove nothing
     if old.rows != new.rows:
         return EVERY
     if old is new:
@@ -106,15 +110,15 @@ def difference(old: TableDigest, new: TableDigest) -> Columns:
 
 
 def is_reordered(old: TableDigest, new: TableDigest) -> bool:
-    """True when the columns that stay stand in another order, which matters to the table, not to who reads by name."""
+    """Return True if the common columns have another order, which matters to the table but not to readers by name."""
     return [c for c in old.names if c in new.columns] != [c for c in new.names if c in old.columns]
 
 
 def verdict(old: Side, new: Side, causes: Causes, middle_side: Side | None = None) -> Verdict:
-    """What becomes of a model, by its own edit and by what its parents' changes do to it.
+    """Return the verdict on a model by its own edit and by its parents' changes.
 
-    The rows decide, not the texts: of two queries that mean the same over the same tables neither is a change.
-    `middle_side` is the old text over the new parents, by which the reason tells the edit from what comes from above.
+    The rows decide, not the texts: two queries that mean the same over the same tables are no change. `middle_side` is
+    the old text over the new parents, so that the reason can tell the edit from the effect of the parents.
     """
     difference_now, reordered = difference(old.seen, new.seen), is_reordered(old.seen, new.seen)
     touched = replace(difference_now, order=False)
@@ -126,7 +130,7 @@ def verdict(old: Side, new: Side, causes: Causes, middle_side: Side | None = Non
     if own is None:
         return _no_effect_verdict(new, causes) if same else _parents_verdict(old, new, causes, touched)
     if own.category in (Category.METADATA, Category.EQUIVALENT) or own.rule == "layout-changed":
-        # such an edit changes no row, so what does differ comes from above
+        # such an edit changes no row, so any difference comes from the parents
         said = own.reason if own.rule != "layout-changed" else f"{_layout_words(old, new)}."
         return own if same else _parents_verdict(old, new, causes, touched, said)
     edit = _edit(old, new, causes, middle_side)
@@ -139,9 +143,12 @@ def verdict(old: Side, new: Side, causes: Causes, middle_side: Side | None = Non
 
 @dataclass(frozen=True)
 class _Edit:
-    """What a person's edit alone does to the rows: the columns it touches, whether it reorders them, the clauses that
-    it changed as a sentence; and as sentences, '' where nothing does: what comes from above besides, and what comes out
-    otherwise whenever the table is computed."""
+    """The effect of a person's edit alone on the rows.
+
+    `columns` are those that it touches, `reordered` says whether it reorders them, and `clauses` is a sentence with the
+    changed clauses. `above` is a sentence with the effect of the parents, '' without one. `chance` is a sentence with
+    what changes whenever the table is computed, '' without any.
+    """
 
     columns: Columns
     reordered: bool
@@ -159,7 +166,7 @@ def _edit(old: Side, new: Side, causes: Causes, middle_side: Side | None) -> _Ed
     if middle_side and not (
         middle_side.is_known and (middle_side.shape is None or middle_side.shape.unresolved is None)
     ):
-        # the old text reads what is gone by now, and the new one was edited to fit: they are compared by names
+        # the old text reads columns that are gone, and the new one was edited to fit: compare them by names
         middle, before, after = old, _digest_by_names(old), _digest_by_names(new)
     elif not _is_alike(old.seen, middle.seen):
         above = parents_reason(old.model.sql, old.shape, middle.shape, causes)[1]
@@ -173,7 +180,7 @@ def _is_alike(old: TableDigest, new: TableDigest) -> bool:
 
 
 def _digest_by_names(side: Side) -> TableDigest:
-    """What a query means, whatever its tables hold; its own text where that is not known."""
+    """Return the meaning of a query independent of its tables' contents, or its own text where that is unknown."""
     return (side.shape.own if side.shape else None) or TableDigest(side.model.sql, {})
 
 
@@ -185,12 +192,14 @@ def _same_query(old: Side, new: Side, edit: _Edit) -> Verdict:
 
 
 def _is_sorted(old: Side, new: Side) -> bool:
-    """True when the rows of a model without a table are sorted, by its text or that of one below it, then or now."""
+    """Return True if the rows of a model without a table are sorted, before or after the change.
+
+    Its own query or an embedded one may sort them.
+    """
     return not new.model.kind.is_stored and any(side.seen.order.startswith(SORTED) for side in (old, new))
 
 
 def _order_verdict(touched_columns: Columns, causes: Causes, *, was_edited: bool) -> Verdict:
-    """A view, or an embedded query, that returns the same rows in another order."""
     if not was_edited:
         above = names(parent for parent in causes.parents_with_effect if causes.effects[parent].order)
         reason = f"{above} returns its rows in another order, and so does it."
@@ -200,12 +209,12 @@ def _order_verdict(touched_columns: Columns, causes: Causes, *, was_edited: bool
 
 
 def _own_change(old: Side, new: Side) -> Verdict:
-    """The edit itself; `BREAKING` stands for whatever the rows will say."""
+    """Return the verdict on the edit itself; `BREAKING` is a placeholder until the rows are compared."""
     settings = changed_settings(row_settings(old.model), row_settings(new.model)) + _schedule_changes(old, new)
     if "kind" in settings:
         reason = f"The kind changed from {old.model.kind} to {new.model.kind}"
         return Verdict(Category.BREAKING, "kind-changed", reason)
-    # columns that nobody declared are read off the file, so an edit of the file may change both
+    # undeclared columns are read from the file, so an edit of the file may change both
     if "seed" in settings and set(settings) <= {"seed", "columns"}:
         return Verdict(Category.BREAKING, "seed-content", _seed_reason(old.model.seed, new.model.seed))
     changed = [f"{names(settings)} changed"] if settings else []
@@ -225,7 +234,7 @@ def _own_change(old: Side, new: Side) -> Verdict:
 
 
 def _schedule_changes(old: Side, new: Side) -> list[str]:
-    """The settings of the schedule that changed, and decide rows of one of these queries."""
+    """Return the schedule settings that changed and that decide rows of the old or the new query."""
     changed = []
     if old.model.batch_size != new.model.batch_size and any(
         batch_decides(side.model, side.shape) for side in (old, new)
@@ -239,14 +248,13 @@ def _schedule_changes(old: Side, new: Side) -> list[str]:
 
 
 def _seed_reason(old: Seed | None, new: Seed | None) -> str:
-    """What changed of a seed: its file, or which of its cells count as NULL and what its other cells mean."""
     path = f"`{new.path}`" if new else "The file"
     same_reading = old and new and (old.na_values, old.is_dbt) == (new.na_values, new.is_dbt)
     return f"{path} changed" if same_reading else f"{path} changed, or what is NULL in it"
 
 
 def _is_same_query(old: Side, new: Side) -> bool:
-    """True when no digest is needed to see that both are one query: equal texts over parents with known columns."""
+    """Return True if both are one query without comparing digests: equal texts over parents with known columns."""
     before, after = old.shape, new.shape
     known = before and after and before.known and after.known and before.text == after.text
     return body(old.model) == body(new.model) or bool(known)
@@ -266,7 +274,6 @@ def _layout_words(old: Side, new: Side) -> str:
 
 
 def _spark_setting_changes(old: Model, new: Model) -> list[str]:
-    """What changed of the settings of the Spark that computes a model."""
     before, after = dict(old.settings), dict(new.settings)
     changed = sorted(key for key in before.keys() | after.keys() if before.get(key) != after.get(key))
     return [
@@ -281,7 +288,7 @@ def _settings_verdict(own: Verdict, touched_columns: Columns, changed_order: boo
     reason = f"{own.reason}{_effect_of(edit, besides)}{f' {besides}' if besides else ''}"
     if touched_columns.every:
         return replace(own, reason=reason, columns=EVERY)
-    # a table of another kind is another table, though its rows are the same: it is built, and its readers are not
+    # a table of another kind is a new table, though its rows are the same: it is built, and its readers are not
     if touched_columns == UNTOUCHED and own.rule == "kind-changed":
         return Verdict(Category.NON_BREAKING, own.rule, reason)
     if is_kept:
@@ -292,7 +299,7 @@ def _settings_verdict(own: Verdict, touched_columns: Columns, changed_order: boo
 
 
 def _effect_of(edit: _Edit, besides: str) -> str:
-    """What an edit of settings does to the rows, as the end of a sentence."""
+    """Return the effect of an edited setting on the rows, as the end of a sentence."""
     if edit.columns.every:
         return ", and with it the rows."
     if does := verbs(edit.columns):
@@ -323,7 +330,6 @@ def _query_changed(old: Side, new: Side, touched_columns: Columns, changed_order
 
 
 def _python_reason(old: PythonCode | None, new: PythonCode) -> str:
-    """Why another digest of Python code counts: the code, or a file that it may read."""
     if old is None or not old.code or old.code != new.code:
         return "What an edit of Python code does to the rows is not known, so it counts as breaking."
     reason = "A file that its Python code may read changed, so it counts as breaking."
@@ -331,13 +337,12 @@ def _python_reason(old: PythonCode | None, new: PythonCode) -> str:
 
 
 def _edit_words(edit: _Edit) -> str:
-    """What a person's edit of a query does to its rows."""
     columns = edit.columns
     if columns.every:
         return edit.clauses
     if columns == UNTOUCHED:
         return "The columns stand in another order." if edit.reordered else SAME_QUERY
-    if edit.besides:  # what stays as it is, is not the edit's to say
+    if edit.besides:  # the sentence must not claim that rows stay the same
         return sentence(f"the edit {verbs(columns)}")
     if not (columns.altered or columns.removed or edit.reordered):
         return f"Only adds {names(sorted(columns.added))}; the rows and the other columns stay as they are."
@@ -345,7 +350,7 @@ def _edit_words(edit: _Edit) -> str:
 
 
 def _parents_verdict(old: Side, new: Side, causes: Causes, touched_columns: Columns, own: str = "") -> Verdict:
-    """What its parents' changes do to a model whose own meaning is what it was; its `own` edit is named first."""
+    """Return the verdict on a model that only its parents' changes affect; the reason starts with the `own` edit."""
     if not (old.is_known and new.is_known) and causes.parents_with_effect:
         reason = f"Which columns of {names(causes.parents_with_effect)} it reads is not known, so it counts as changed."
         return Verdict(Category.INDIRECT_BREAKING, "undecidable", f"{own} {reason}".strip(), EVERY)
@@ -361,17 +366,16 @@ def _no_effect_verdict(new: Side, causes: Causes) -> Verdict:
 
 
 def body(model: Model) -> str:
-    """What returns the rows: a query, or code."""
+    """Return the source of the rows: the query's text, or the digest of the Python code."""
     return model.python.digest if model.python else model.sql + model.misread
 
 
 def changed_settings(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
-    """Return the names of the settings that differ."""
     return [name for name in {**before, **after} if before.get(name) != after.get(name)]
 
 
 def row_settings(model: Model) -> dict[str, str]:
-    """What besides the query decides a model's rows and how its table is cut."""
+    """Return the settings besides the query that decide a model's rows and how its table is partitioned."""
     return _first_rows(model) | model.encode_properties(Facet.ROWS)
 
 
@@ -408,7 +412,7 @@ def _partitions(model: Model) -> str:
 
 
 def layout(model: Model) -> dict[str, str]:
-    """How the rows are kept, whichever they are."""
+    """Return the settings that decide how rows are stored, but not which rows."""
     return _first_layout(model) | model.encode_properties(Facet.LAYOUT)
 
 
@@ -426,13 +430,12 @@ def _first_layout(model: Model) -> dict[str, str]:
 
 
 def _harmless(model: Model) -> tuple[tuple[Statement, ...], ...]:
-    """The statements beside a model's query that change no row."""
+    """Return the statements beside a model's query that change no row."""
     before = tuple(statement for statement in model.pre_statements if statement.harmless)
     return before, model.post_statements, model.on_virtual_update
 
 
 def _metadata_settings(model: Model) -> dict[str, str]:
-    """What is said of a model without changing a row."""
     first = {
         "description": model.description,
         "column_descriptions": encode_text(model.column_descriptions),

@@ -1,9 +1,9 @@
-"""From models to changes: each model is decided by its own edit and by the decisions about its parents.
+"""Decisions from models to changes: each model is decided by its own edit and by the decisions about its parents.
 
-`decide` walks the graph, parents first; `decide_model` is the story of one model. Its steps stand in files of their
-own: `settled` (a model known to mean what it meant), `new_table` (what the model would be if it were built anew),
-`verdict` (the rules), `override` (a person's category), `keep_rows` (forward-only), `parent_effects` (what a model sees
-of its parents and shows to its readers).
+`decide` walks the graph, parents first. `decide_model` decides one model. Its steps are separate files: `settled` (a
+model that is known to mean the same as before), `new_table` (the model if it were built again), `verdict` (the rules),
+`override` (a person's category), `keep_rows` (forward-only), `parent_effects` (what a model sees of its parents and
+shows to its readers).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ ALWAYS = build_timeline(datetime.min.replace(tzinfo=UTC), datetime.max.replace(t
 
 
 def decide(inputs: Inputs) -> Decisions:
-    """Decide every model against the base; ProjectErrors when a query reads a column that is nowhere."""
+    """Decide every model against the base; raise ProjectErrors if a query reads a column that does not exist."""
     graph, base = inputs.graph, inputs.base
     decision_by_model: dict[str, Decision] = {}
     for name in graph.order:
@@ -59,13 +59,12 @@ def decide(inputs: Inputs) -> Decisions:
         )
     removed = tuple(_build_removal(base[name]) for name in sorted(base.keys() - graph.models.keys()))
     decisions = Decisions(decision_by_model, removed, tuple(readers_of_removed(graph, base)))
-    if decisions.errors:  # all of them, so that a person mends them in one go
+    if decisions.errors:  # all of them, so that a person fixes them at once
         raise ProjectErrors(decisions.errors)
     return decisions
 
 
 def decide_model(inputs: Inputs, model: Model, parents: Mapping[str, Decision]) -> Decision:
-    """What becomes of one model, given what became of those that it reads."""
     old = inputs.base.get(model.name)
     if old is not None and not _takes_columns_by_place(inputs, model, parents):
         if _is_as_before(inputs, model, old, parents):
@@ -87,7 +86,7 @@ def _decide_by_analysis(
 ) -> Decision:
     edited = old is not None and is_edited(old.model, model)
     if old is not None and analysis.fingerprint == old.fingerprint and not edited:
-        # the edit above it touches nothing that the fingerprint is made of
+        # the parents' edit touches no part of the fingerprint
         return Decision(inputs.base[model.name])
     fresh = build_new_snapshot(inputs, model, analysis, parents)
     if old is None:
@@ -96,7 +95,7 @@ def _decide_by_analysis(
 
 
 def _decide_settled(candidate: Candidate) -> Decision:
-    """The decision about a model that means what it meant: its parents' changes do not concern it."""
+    """Decide a model whose meaning is the same as before: its parents' changes do not concern it."""
     if candidate.fresh.fingerprint == candidate.old.fingerprint:
         return Decision(candidate.old)
     seen, verdict = OverParents(candidate.old.raw), verdict_of_settled(candidate)
@@ -106,13 +105,13 @@ def _decide_settled(candidate: Candidate) -> Decision:
 
 
 def _decide_change(candidate: Candidate) -> Decision:
-    """The rules speak first, then a person, then whoever asked for forward-only; last comes the table."""
+    """Decide a changed model by the rules, then by a person, then by forward-only requests; then choose its table."""
     seen = over_parents(candidate)
     override = override_of(candidate, candidate.inputs.overrides)
     if override is None and (reason := find_refutation(candidate, seen)):
         return _decide_refuted(candidate, seen, reason)
     by_rule = verdict_by_rule(candidate, seen)
-    # A person outweighs every rule, and a model's or a plan's wish for forward-only too: that is a rule like others.
+    # A person overrules every rule, including a model's or a plan's request for forward-only.
     verdict = overridden(by_rule, override) if override else forward_only_verdict(candidate, by_rule)
     if verdict.category is Category.FORWARD_ONLY:
         decision = keep_rows(candidate, verdict)
@@ -122,8 +121,7 @@ def _decide_change(candidate: Candidate) -> Decision:
 
 
 def _decide_refuted(candidate: Candidate, seen: OverParents, reason: str) -> Decision:
-    """The decision about a model of which Spark's analyzer says otherwise than the rules: it is computed anew, and all
-    of its rows count as changed."""
+    """Decide a model whose verdict Spark's analyzer refutes: it is recomputed, and all its rows count as changed."""
     own = assign_refuted_rows(candidate.inputs, candidate.fresh, candidate.parents, claim_of(candidate, seen))
     candidate = replace(candidate, fresh=own)
     verdict = forward_only_verdict(candidate, build_refuted_verdict(candidate, reason))
@@ -134,7 +132,7 @@ def _decide_refuted(candidate: Candidate, seen: OverParents, reason: str) -> Dec
 
 
 def _complete(candidate: Candidate, seen: OverParents, decision: Decision, override: Override | None) -> Decision:
-    """The decision with what of its change does not depend on who decided it."""
+    """Return the decision with the parts of its change that do not depend on who decided."""
     inputs, old = candidate.inputs, candidate.old
     assert decision.change is not None
     change = replace(
@@ -152,18 +150,18 @@ def _complete(candidate: Candidate, seen: OverParents, decision: Decision, overr
 def _rebuilt_or_kept(
     candidate: Candidate, seen_parents: OverParents, rule_verdict: Verdict, override: Override | None
 ) -> Decision:
-    """The model on a table that is built anew, or on the one that it has; and what its readers see of it."""
+    """Decide whether a model gets a new table or keeps its own, and what its readers see of it."""
     inputs, old, model = candidate.inputs, candidate.old, candidate.model
     rebuilt = rule_verdict.category in REBUILT
     whole = candidate.fresh
     if override is not None and override.category is Category.BREAKING:
         whole = assign_own_rows(inputs, whole, candidate.parents, override)
     table = empty_if_requested(inputs, whole, candidate.parents) if rebuilt else whole
-    # What holds no rows is never rebuilt but re-made, so that it reads its parents' newest tables.
+    # A model without a table is never rebuilt but created again, so that it reads its parents' newest tables.
     keeps = not rebuilt if model.kind.is_stored else table.version == old.version
     # Its query over its parents as they are may mean something else than over what they report: an override or a
     # comparison then keeps its table. From here on the table holds rows that its version does not say; it is `forced`,
-    # and nobody takes it for the one that the version names.
+    # and it is never taken for the one that the version names.
     drifts = not rebuilt and seen_parents.rows != whole.raw
     place = old if keeps else table
     snapshot = replace(table, version=place.version, stored=place.stored, forced=keeps and (drifts or old.forced))
@@ -182,7 +180,6 @@ def _rebuilt_or_kept(
 
 
 def _time_to_copy(change: Change, old: Snapshot, seen_parents: OverParents) -> Timeline:
-    """The time whose rows a table that is built anew takes from the old one."""
     laid_out = change.rule == "layout-changed" and not change.kind.is_seed
     if change.category is Category.FORWARD_ONLY:
         # Days before an effective date stay those of the old table, also where a restatement took them from the new.
@@ -190,7 +187,7 @@ def _time_to_copy(change: Change, old: Snapshot, seen_parents: OverParents) -> T
     if not change.recomputed:
         return ()
     # A table that an override or a comparison kept does not hold what its query would return: nothing is copied from
-    # it. Rows that a forward-only change kept are meant to stay, when only the files are laid out anew.
+    # it. Rows that a forward-only change kept are meant to stay if only the layout changes.
     if old.forced and not (laid_out and old.is_mixed):
         return ()
     return ALWAYS if laid_out else seen_parents.same
@@ -218,8 +215,11 @@ def _decide_addition(inputs: Inputs, fresh: Snapshot, parents: Mapping[str, Deci
 
 
 def as_removed(change: Change) -> Change:
-    """The change as a plan shows it: a model whose file is gone is removed, also while another still reads it, and is
-    not a model that turned into an external table which nobody declared."""
+    """Return the change as a plan shows it.
+
+    A model without a file is removed, also while another model still reads it. It does not count as a model that turned
+    into an undeclared external table.
+    """
     old, new = change.old, change.new
     if old is None or new is None or not (new.kind.is_external and not new.model.line and old.kind.has_view):
         return change
@@ -242,8 +242,10 @@ def _build_removal(old: Snapshot) -> Change:
 
 
 def _takes_columns_by_place(inputs: Inputs, model: Model, parents: Mapping[str, Decision]) -> bool:
-    """True for a query that may name columns by their place in a table whose order is not that of its query: what the
-    state says of it may date from a version that judged it by the query's order."""
+    """Return True if a query may name columns by position in a table whose column order differs from its query's.
+
+    The state may hold a judgement of such a query by an older version, which went by the query's order.
+    """
     tables = (parent.snapshot for parent in parents.values())
     return any(table.table_columns != table.columns for table in tables) and (
         not model.sql or traits_of(model.sql, inputs.shapes).unnamed
@@ -251,12 +253,12 @@ def _takes_columns_by_place(inputs: Inputs, model: Model, parents: Mapping[str, 
 
 
 def _is_as_before(inputs: Inputs, model: Model, old: Snapshot, parents: Mapping[str, Decision]) -> bool:
-    """True when neither the model nor anything it reads changed.
+    """Return True if neither the model nor anything it reads changed.
 
-    Its query is not even looked at, so that a plan takes as long as its change is large, and not as its project.
+    Its query is not read, so that the time of a plan grows with its change, not with the project.
     """
     read = {name for name in old.model.depends_on if name in inputs.base}
-    # the very same snapshots, and not equal ones: a parent that was decided anew must be looked at
+    # the same snapshots, and not equal ones: a parent that was decided again must be compared
     same = read == parents.keys() and all(parents[name].snapshot is inputs.base[name] for name in read)
     return (
         same

@@ -1,4 +1,4 @@
-"""What every model of a plan is decided by, and what is decided of one: values that no step changes."""
+"""Values that no step changes: the inputs of all decisions of a plan, and the decision about one model."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from mergeplan.planner.snapshot.snapshot import Snapshot
 
 @dataclass(frozen=True)
 class Inputs:
-    """The same for every model of a plan: the project, what it is compared with, and what was asked for.
+    """The inputs that are the same for every model of a plan: the project, the base and the request.
 
     A request may ask for the days `since` a date only: `limited` are the models whose earliest days that leaves out.
     """
@@ -37,9 +37,9 @@ class Inputs:
     overrides: tuple[Override, ...] = ()
     limited: frozenset[str] = frozenset()
     since: str = ""
-    naming: Naming = DEFAULT  # of tables that are built anew
+    naming: Naming = DEFAULT  # of new tables
     forward: ForwardOnly = NOT_ASKED
-    empty: bool = False  # tables that are built anew are left empty
+    empty: bool = False  # new tables are left empty
     adopted: Mapping[str, Adoption] = field(default_factory=dict)  # model that is added -> whose rows it takes over
     shapes: ShapeMemory = NO_MEMORY
     refuted: Mapping[str, str] = field(default_factory=dict)  # claim with which Spark's analyzer disagrees -> why
@@ -67,8 +67,11 @@ def _start(model: Model) -> str | datetime | None:
 
 @dataclass(frozen=True)
 class Analysis:
-    """A model over its parents as they are decided: the shape of its query (None: it has none), since when its table
-    is filled by time ('' for any other), and its fingerprint."""
+    """A model over its parents as they are decided.
+
+    `shape` is the shape of its query, None without one. `began` is the start of the time by which its table is filled,
+    '' for any other table.
+    """
 
     shape: Shape | None
     began: str
@@ -77,10 +80,10 @@ class Analysis:
 
 @dataclass(frozen=True)
 class Decision:
-    """What is decided of one model, which is all that its readers are decided by.
+    """The decision about one model, by which alone its readers are decided.
 
-    `visible` is what its readers see. That is mostly what its snapshot holds, but not always: a person may have said
-    that an edit does not concern them, or a comparison of tables may have shown that the rows are the same ones.
+    `visible` is what its readers see. That is usually what its snapshot holds, with two exceptions: a person said that
+    an edit does not concern them, or a comparison of tables showed that the rows are the same.
     """
 
     snapshot: Snapshot
@@ -107,11 +110,11 @@ class Decision:
 
     @property
     def is_partial(self) -> bool:
-        """True when its table is new and will hold part of the rows that it should, because a request asked so."""
+        """True if its table is new and will hold part of the rows that it should, because of the request."""
         return self.change is not None and self.change.preview
 
     def add_problem(self, problem: Blocker | ProjectError | None) -> Decision:
-        """The decision about a model whose query reads a column that is not there."""
+        """Return the decision with the problem of a column that does not exist: an error or a blocker."""
         if isinstance(problem, ProjectError):
             return replace(self, errors=(problem, *self.errors))
         return replace(self, blockers=(problem, *self.blockers)) if problem else self
@@ -119,7 +122,7 @@ class Decision:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A model that is not what it was: as the base has it, as it would be with a table of its own, and its parents."""
+    """A changed model: as the base has it, as it would be with its own new table, and its parents."""
 
     inputs: Inputs
     old: Snapshot

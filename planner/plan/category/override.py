@@ -14,9 +14,9 @@ CHOICES = (Category.BREAKING, Category.NON_BREAKING, Category.FORWARD_ONLY)
 
 
 def overrides_for(changes: Iterable[Change], categories: Mapping[str, Category], who: str = "") -> tuple[Override, ...]:
-    """A person's categories as overrides of these very changes.
+    """Return a person's categories as overrides of these changes.
 
-    RequestError unless each names a directly changed model and says breaking, non-breaking or forward-only.
+    Raise RequestError unless each names a directly changed model and is breaking, non-breaking or forward-only.
     """
     direct = {change.name: change for change in changes if change.change is ChangeKind.DIRECT}
     overrides = []
@@ -40,10 +40,10 @@ def overrides_for(changes: Iterable[Change], categories: Mapping[str, Category],
 
 
 def override_of(candidate: Candidate, overrides: tuple[Override, ...]) -> Override | None:
-    """The last category that somebody chose for this very change.
+    """Return the last category that a person chose for this very change.
 
-    It is about one edit: from the model as the base has it to the model as it is now. After another edit, on either
-    side, nobody has judged what lies between, and the rules decide again.
+    An override is about one edit: from the model in the base to the model now. After another edit on either side no
+    person has judged the new difference, and the rules decide again.
     """
     about = (candidate.model.name, candidate.old.fingerprint.text, candidate.fresh.fingerprint.text)
     chosen = (override for override in reversed(overrides) if (override.model, override.old, override.new) == about)
@@ -51,17 +51,19 @@ def override_of(candidate: Candidate, overrides: tuple[Override, ...]) -> Overri
 
 
 def end_of(override: Override, changes: Iterable[Change]) -> str:
-    """What ended an override that is no longer about its model's change: `base`, where that has another version of the
-    model now, or `edit` of the model or of what it reads."""
+    """Return what ended an override: `base` or `edit`.
+
+    `base` says that the base has another version of the model now; `edit` says that the model or a parent was edited.
+    """
     change = next((change for change in changes if change.name == override.model), None)
     return "base" if change and change.old and change.old.fingerprint.text != override.old else "edit"
 
 
 def overridden(rule_verdict: Verdict, override: Override) -> Verdict:
-    """The person's verdict in place of the rule's, which it names."""
+    """Return the person's verdict, whose reason names the rule's."""
     who = f"@{override.who}" if override.who else "Somebody"
     category = str(override.category).replace("_", "-")
     reason = f"{who} categorized it as {category}; the rule `{rule_verdict.rule}` had said: {rule_verdict.reason}"
-    # who says breaking does not say which columns: all of them may have changed
+    # a person's `breaking` names no columns: all of them may have changed
     columns = EVERY if override.category is Category.BREAKING else rule_verdict.columns
     return Verdict(override.category, "categorized", reason, columns)

@@ -1,7 +1,7 @@
 """What a model sees of its parents, and what its own readers will see of it.
 
-That is what tables hold, with two exceptions: where a person said that an edit does not concern readers, and where
-Spark compared a new table with the old one and found the same rows. Then a reader sees the rows as they were.
+That is what tables hold, with two exceptions: a person said that an edit does not concern readers, or Spark compared a
+new table with the old one and found the same rows. Then a reader sees the rows as they were.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from mergeplan.planner.snapshot.snapshot import Snapshot
 
 @dataclass(frozen=True)
 class OverParents:
-    """What a model's rows are over its parents as it sees them.
+    """The rows of a model over its parents as it sees them.
 
-    `unchanged` are the comparisons to which it owes that its parents look as before, `unanswered` those that Spark has
-    still to make, `same` the time in which its rows are those of its old table.
+    `unchanged` are the comparisons that made its parents look as before, `unanswered` those that Spark has still to
+    make, `same` the time in which its rows are those of its old table.
     """
 
     rows: TableDigest
@@ -34,8 +34,10 @@ class OverParents:
 
 
 def over_parents(candidate: Candidate) -> OverParents:
-    """What a model is decided by: its parents as they are visible, and where tables were compared and found to hold
-    the same rows, as they were before."""
+    """Return the rows by which a model is decided: over its parents as they are visible.
+
+    A parent whose table was compared and found to hold the same rows is seen as it was before.
+    """
     old, shape, began = candidate.old, candidate.analysis.shape, candidate.analysis.began
     loaded = candidate.inputs.loaded
 
@@ -55,7 +57,7 @@ def over_parents(candidate: Candidate) -> OverParents:
         return OverParents(plain, same=equal_time(candidate.fresh, shape, asked, loaded))
     hoped = [question for question, answer in zip(asked, answers, strict=True) if answer is not False]
     if not hoped or rows(hoped) != old.raw:
-        return OverParents(plain)  # even if all of these came out alike, it would not be what it was
+        return OverParents(plain)  # even if all of these were equal, it would not mean the same as before
     if None in answers:
         return OverParents(plain, unanswered=open_questions(hoped, loaded))
     return OverParents(rows(hoped), unchanged=tuple(hoped))
@@ -69,10 +71,10 @@ def digest_for_readers(
     rule_verdict: Verdict,
     override: Override | None,
 ) -> TableDigest | None:
-    """What readers see of a model that is decided so; None: what its snapshot holds.
+    """Return what readers see of a decided model; None if that is what its snapshot holds.
 
-    `whole` is the model at its own version, with all its rows; `snapshot` what the plan makes of it, which may be left
-    empty or stand on its old table; `rows` what it means over its parents as it sees them.
+    `whole` is the model at its own version, with all its rows. `snapshot` is what the plan makes of it: it may be left
+    empty or keep its old table. `rows` is its meaning over its parents as it sees them.
     """
     if override is not None and override.category is Category.NON_BREAKING:
         return _as_it_was(old.visible_digest, snapshot.visible_digest)
@@ -82,12 +84,12 @@ def digest_for_readers(
             return old.visible_digest
         if override is None:
             return _holding(whole if emptied else snapshot, rows)
-    # what a reader does not feel of the edit it does not feel of the empty table either: it keeps its rows
+    # a reader that the edit does not affect keeps its rows, and the empty table does not affect it either
     return whole.visible_digest if emptied else None
 
 
 def _comparable(candidate: Candidate) -> list[Comparison]:
-    """The comparisons of a parent's new table with its old one that might show the model unchanged parents."""
+    """Return the comparisons of parents' new tables with their old ones that might prove the parents unchanged."""
     base = candidate.inputs.base
     news = ((name, parent) for name, parent in candidate.parents.items() if _may_be_the_same(parent))
     asked = (
@@ -98,23 +100,23 @@ def _comparable(candidate: Candidate) -> list[Comparison]:
 
 
 def _may_be_the_same(parent: Decision) -> bool:
-    """True when a parent's change is one that its tables may turn out not to show.
+    """Return True if a comparison of a parent's tables may show no change.
 
-    Where a person said breaking, no comparison says otherwise; and a forward-only table holds old rows on purpose.
+    No comparison overrules a person who said breaking, and a forward-only table holds old rows on purpose.
     """
     insisted = parent.override is not None and parent.override.category is Category.BREAKING
     return parent.effect != UNTOUCHED and not insisted and not parent.is_forward_only
 
 
 def _holding(snapshot: Snapshot, rows: TableDigest) -> TableDigest:
-    """What readers of a snapshot see when its rows are reported to be these."""
+    """Return what readers of a snapshot see if its rows are reported to be these."""
     assert snapshot.meaning is not None
     meaning = replace(snapshot.meaning, rows=rows.rows, columns=tuple(rows.columns.items()), order=rows.order)
     return replace(snapshot, meaning=meaning).visible_digest
 
 
 def _as_it_was(old: TableDigest, new: TableDigest) -> TableDigest:
-    """What readers see of a model whose change is called non-breaking: what was there is as it was."""
+    """Return what readers see of a model whose change is called non-breaking: existing columns look as before."""
     return TableDigest(
         old.rows,
         {name: old.columns.get(name, column_digest) for name, column_digest in new.columns.items()},

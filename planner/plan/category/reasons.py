@@ -1,4 +1,4 @@
-"""The sentences that say why: each states facts of the queries and of what they read, and no more than is known."""
+"""Sentences that explain decisions: each states facts of the queries and their parents, and no more than is known."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ UNFOLLOWED = "Rows and columns cannot be distinguished here, so every row counts
 
 @dataclass(frozen=True)
 class Causes:
-    """What besides its own edit may change a model's rows.
+    """Causes besides its own edit that may change a model's rows.
 
-    `effects` are the changed columns by parent; `added` are parents that are new models, `reordered` those whose
-    columns stand in another order, `overridden` those whose change somebody categorized as non-breaking. `moved_start`:
-    the first day that the model takes from them. `loses_kept_rows`: its own table holds rows of a forward-only change.
-    `volatile` are columns, and `volatile_rows` says it of all rows, that may come out otherwise each time.
+    `effects` are the changed columns by parent. `added` are parents that are new models. `reordered` are parents whose
+    columns have another order. `overridden` are parents whose change a person categorized as non-breaking.
+    `moved_start`: the first day that the model takes from them moved. `loses_kept_rows`: its own table holds rows of a
+    forward-only change. `volatile` are columns that may come out different each time, and `volatile_rows` says so of
+    all rows.
     """
 
     effects: Mapping[str, Columns] = field(default_factory=dict)
@@ -41,7 +42,6 @@ class Causes:
 
     @property
     def parents_with_effect(self) -> list[str]:
-        """The parents with any effect."""
         return sorted(parent for parent, effect in self.effects.items() if effect != NOTHING)
 
     @property
@@ -51,7 +51,7 @@ class Causes:
 
 
 def edit_reason(old: Model, before: Shape | None, new: Model, after: Shape | None) -> str:
-    """Why an edit of a query changes its rows: the clauses that changed, if it is they that did."""
+    """Return why an edit of a query changes its rows, with the changed clauses if they are the reason."""
     one, two = (shape.frame if shape else {} for shape in (before, after))
     labels = [label for label in {**one, **two} if one.get(label, "") != two.get(label, "")]
     if new.reads_itself:
@@ -81,7 +81,7 @@ def _clauses_reason(labels: list[str], before: str, after: str) -> str:
 
 
 def chance_reason(causes: Causes, touched_columns: Columns) -> str:
-    """What else is other than before in a table that is computed anew: what is not deterministic."""
+    """Return a sentence about columns or rows that are not deterministic and may change when a table is recomputed."""
     if touched_columns.every:
         return ""
     if causes.volatile_rows:
@@ -91,8 +91,10 @@ def chance_reason(causes: Causes, touched_columns: Columns) -> str:
 
 
 def parents_reason(sql: str, before: Shape | None, after: Shape | None, causes: Causes) -> tuple[str, str]:
-    """The rule and the sentence for a text whose rows differ since its parents changed: its shape was `before` and is
-    `after`."""
+    """Return the rule and the sentence for a text whose rows differ since its parents changed.
+
+    Its shape was `before` and is `after`.
+    """
     reason = (
         _rows_of_parents(causes)
         or _columns_of_parents(after, causes)
@@ -107,7 +109,7 @@ def parents_reason(sql: str, before: Shape | None, after: Shape | None, causes: 
 
 
 def no_change_reason(sql: str, shape: Shape | None, causes: Causes) -> tuple[str, str]:
-    """The rule and the sentence for a model whose rows are the same, whatever became of its parents."""
+    """Return the rule and the sentence for a model whose rows stay the same despite its parents' changes."""
     parents = causes.parents_with_other_data
     if parents and shape is not None:
         effects = causes.effects
@@ -123,19 +125,19 @@ def no_change_reason(sql: str, shape: Shape | None, causes: Causes) -> tuple[str
 
 
 def verbs(touched_columns: Columns) -> str:
-    """alters `a`, removes `b` and adds `c`"""
+    """Return a text such as: alters `a`, removes `b` and adds `c`."""
     pairs = (("alters", touched_columns.altered), ("removes", touched_columns.removed), ("adds", touched_columns.added))
     parts = [f"{verb} {names(sorted(columns))}" for verb, columns in pairs if columns]
     return join_names(parts)
 
 
 def sentence(text: str) -> str:
-    """The text with a capital and a full stop."""
+    """Return the text with a capital and a full stop."""
     return f"{text[:1].upper()}{text[1:]}."
 
 
 def names(items: Iterable[str], *, quoted: bool = True, owner: str = "") -> str:
-    """`a`, `b` and `c`; of many the first ones and how many more."""
+    """Return a text such as: `a`, `b` and `c`; name only the first of many, and how many more there are."""
     shown = [f"`{owner}.{item}`" if owner else f"`{item}`" if quoted else item for item in items]
     if len(shown) > NAMES_MOST:
         shown = [*shown[: NAMES_MOST - 1], f"{len(shown) - NAMES_MOST + 1} more"]
@@ -143,12 +145,11 @@ def names(items: Iterable[str], *, quoted: bool = True, owner: str = "") -> str:
 
 
 def columns_read(reads: Reads) -> frozenset[str]:
-    """The columns that a query reads of a parent, in whatever clause."""
+    """Return the columns that a query reads of a parent, in any clause."""
     return reads.rows | frozenset[str]().union(*reads.outputs.values())
 
 
 def _rows_of_parents(causes: Causes) -> tuple[str, str] | None:
-    """What is said where all rows of a parent count as changed."""
     every = [parent for parent in causes.parents_with_effect if causes.effects[parent].every]
     if added := [parent for parent in every if parent in causes.added]:
         return (
@@ -159,7 +160,6 @@ def _rows_of_parents(causes: Causes) -> tuple[str, str] | None:
 
 
 def _columns_of_parents(after: Shape | None, causes: Causes) -> tuple[str, str] | None:
-    """What is said where columns of a parent changed that are read."""
     hits: list[str] = []
     for parent in causes.parents_with_other_data:
         effect, reads = causes.effects[parent], after.reads.get(parent) if after else None
@@ -174,7 +174,7 @@ def _columns_of_parents(after: Shape | None, causes: Causes) -> tuple[str, str] 
 
 
 def _keys_of_parents(before: Shape | None, after: Shape | None) -> tuple[str, str] | None:
-    """What is said where other keys of a parent are known than when the table was judged."""
+    """Return the reason if the known keys of a parent are others than when the table was judged."""
     then, now = ({*shape.relies} if shape else set() for shape in (before, after))
     if parents := sorted({parent for parent, _ in then ^ now}):
         return (
@@ -194,7 +194,7 @@ def _start_or_order(causes: Causes) -> tuple[str, str] | None:
 
 
 def _other_reading(sql: str, before: Shape | None, after: Shape | None, causes: Causes) -> tuple[str, str] | None:
-    """What is said where the same text reads other columns by its names than before."""
+    """Return the reason if the same text now reads other columns by its names than before."""
     for parent in causes.parents_with_other_data:
         effect, starred = causes.effects[parent], has_star_over(sql, parent)
         then, now = (
@@ -229,7 +229,7 @@ def _reading(shape: Shape, parent: str, effect: Columns) -> str:
 
 
 def _column(shape: Shape | None, name: str) -> str:
-    """The digest of a column, whatever the tables hold."""
+    """Return the digest of a column, whatever the tables hold."""
     return shape.own.columns.get(name, "") if shape and shape.own else ""
 
 

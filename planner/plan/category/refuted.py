@@ -1,4 +1,4 @@
-"""Verdicts with which Spark's analyzer disagrees: nothing is kept on the word of the rules alone."""
+"""Verdicts that Spark's analyzer refutes: rows are never kept by the rules alone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ RULE = "witness-disagrees"
 
 
 def claim_of(candidate: Candidate, seen_parents: OverParents) -> str:
-    """The name of what the rules say of a model: of its old and its new text, over what they say of its parents."""
+    """Return the name of the rules' claim about a model: its old and new text, and the claims about its parents."""
     parents = [f"{name} {_effect_text(parent)}" for name, parent in sorted(candidate.parents.items())]
     same = [f"{comparison.model} {comparison.columns}" for comparison in seen_parents.unchanged]
     old, new = candidate.old, candidate.fresh
@@ -21,13 +21,12 @@ def claim_of(candidate: Candidate, seen_parents: OverParents) -> str:
 
 
 def find_refutation(candidate: Candidate, seen_parents: OverParents) -> str:
-    """Why Spark's analyzer disagrees with what the rules say of a model; '' where it does not, or was not asked."""
+    """Return why Spark's analyzer disagrees with the rules about a model; '' if it agrees or did not check."""
     refuted = candidate.inputs.refuted
     return refuted.get(claim_of(candidate, seen_parents), "") if refuted else ""
 
 
 def build_refuted_verdict(candidate: Candidate, reason: str) -> Verdict:
-    """The verdict on a model about which the rules and Spark disagree."""
     category = Category.BREAKING if candidate.edited else Category.INDIRECT_BREAKING
     return Verdict(category, RULE, reason, EVERY)
 

@@ -1,4 +1,4 @@
-"""Models that read themselves, in a state that has them by their text alone: earlier versions did not follow them."""
+"""Models that read themselves, in a state that has them by their text alone, because earlier versions did so."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from mergeplan.planner.snapshot.snapshot import Meaning, Snapshot
 
 
 def follow_old_snapshot(inputs: Inputs, old: Snapshot) -> Snapshot:
-    """Return a snapshot of the base with its meaning as it is written now, if it is known by its text alone and that is
-    all that an earlier version knew; without this its table would be computed anew."""
+    """Return a snapshot of the base with its meaning as this version writes it, if it was known by its text alone.
+
+    Only a text was all that an earlier version knew; without this the table would be recomputed.
+    """
     model, base = old.model, inputs.base
     if not model.reads_itself or not model.sql or old.meaning is None or not {*model.depends_on} <= base.keys():
         return old
@@ -31,8 +33,10 @@ def follow_old_snapshot(inputs: Inputs, old: Snapshot) -> Snapshot:
 
 
 def read_old_meanings(model: Model, shape: Shape, base: Mapping[str, Snapshot], began: str) -> tuple[Meaning, ...]:
-    """Return the meanings that earlier versions gave a model: with its columns known, and without; none of a model that
-    is not followed now either."""
+    """Return the meanings that earlier versions gave a model: with its columns known, and without.
+
+    Return none for a model that this version does not follow either.
+    """
     if shape.itself is None:
         return ()
     reads = {name: Reads(every=True) for name in model.depends_on}
@@ -50,7 +54,7 @@ def _read_digests(model: Model, base: Mapping[str, Snapshot]) -> dict[str, Table
 
 
 def keep_old_meaning(decision: Decision, old: Snapshot) -> Decision:
-    """Return the decision with the meaning that the state has, where the table is kept: readers were judged by that."""
+    """Return the decision with the meaning in the state if the table is kept: its readers were judged by that."""
     change = decision.change
     if change is None or change.recomputed or change.category is Category.FORWARD_ONLY:
         return decision

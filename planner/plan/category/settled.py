@@ -1,8 +1,8 @@
-"""A model that nobody edited and that means what it meant: settled without its query being read or analysed.
+"""Unedited models that mean the same as before, decided without reading or analysing their queries.
 
-So an edit of a hub costs what the readers of the changed columns cost, and not what all models downstream cost. Either
-no query could tell what the model reads from what it read before; or an earlier plan remembered what the model means,
-and this query cannot tell. Whatever is unusual about a model is left to the rules.
+So an edit of a model with many readers costs what the readers of the changed columns cost, and not what all models
+downstream cost. Either no query could tell the model's parents from the old ones, or an earlier plan remembered what
+the model means, and this query cannot tell. The rules decide any model that is unusual in some way.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from mergeplan.planner.snapshot.snapshot import Snapshot
 
 
 def settle(inputs: Inputs, model: Model, old: Snapshot, parents: Mapping[str, Decision]) -> Candidate | None:
-    """The model over its parents as they are decided, when it is known to mean what its table in the base means."""
+    """Return the model over its decided parents if it is known to mean the same as its table in the base, else None."""
     if old.forced or old.is_mixed or old.meaning is None or not all(map(_shows_what_it_holds, parents.values())):
         return None
     if is_edited(old.model, model):
@@ -41,7 +41,7 @@ def _shows_what_it_holds(parent: Decision) -> bool:
 def _settled_by_parents(
     inputs: Inputs, model: Model, old: Snapshot, began: str, parents: Mapping[str, Snapshot]
 ) -> Analysis | None:
-    """The model over parents that no query could tell from those in the base."""
+    """Return the model over its parents if no query could tell them from those in the base, else None."""
     base = inputs.base
     is_begun_alike = has_own_start(model) or model.name not in inputs.below_moved_starts
     if not (_reads_the_same(inputs, old, parents) and is_begun_alike):
@@ -55,7 +55,7 @@ def _settled_by_parents(
 def _recalled(
     inputs: Inputs, model: Model, old: Snapshot, began: str, parents: Mapping[str, Snapshot]
 ) -> Analysis | None:
-    """The model over parents that its own query cannot tell from those in the base, by what is remembered of it."""
+    """Return the model over parents that its own query, as remembered, cannot tell from the old ones, else None."""
     if not _reads_the_same(inputs, old, parents):
         return None
     known = recall_meaning(model, {name: inputs.base[name] for name in parents}, parents, began, inputs.shapes)

@@ -1,4 +1,4 @@
-"""The verdict of the rules on one model: by its own edit, by its parents, by what its tables hold."""
+"""The verdict of the rules on one model: by its own edit, by its parents, and by what its tables hold."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ from mergeplan.planner.snapshot.snapshot import Snapshot
 
 
 def verdict_by_rule(candidate: Candidate, seen_parents: OverParents) -> Verdict:
-    """What the rules say of a model that sees this of its parents."""
     old, model, base = candidate.old, candidate.model, candidate.inputs.base
-    # what it read then is asked of the base: a parent may be gone, or be another thing now
+    # its old parents are those of the base: one may be gone, or be another thing now
     read = {name: base[name].as_parent if name in base else Parent(None) for name in old.model.depends_on}
     # an override or a comparison that kept the table left rows in it that its query does not return
     shapes = candidate.inputs.shapes
@@ -44,16 +43,16 @@ def verdict_by_rule(candidate: Candidate, seen_parents: OverParents) -> Verdict:
 
 
 def verdict_of_settled(candidate: Candidate) -> Verdict:
-    """What the rules say of a model that nobody edited and that means what it meant."""
+    """Return the verdict of the rules on an unedited model that means the same as before."""
     rows = candidate.old.raw
     causes = _causes(candidate, OverParents(rows))
     return verdict(Side(candidate.old.model, None, rows), Side(candidate.model, candidate.analysis.shape, rows), causes)
 
 
 def _causes(candidate: Candidate, seen_parents: OverParents) -> Causes:
-    """What changed of what the model read before; what it begins to read by an edit is the edit's."""
+    """Return the changes in what the model read before; parents that it reads only since its edit are left out."""
     base, old, model = candidate.inputs.base, candidate.old, candidate.model
-    # what was computed anew and holds the same rows has no effect, whatever its own edit was
+    # a recomputed parent with the same rows has no effect, whatever its own edit was
     same = {comparison.model for comparison in seen_parents.unchanged}
     parents = {
         name: parent for name, parent in candidate.parents.items() if name not in same and name in old.model.depends_on
@@ -83,7 +82,7 @@ def _is_called_non_breaking(parent: Decision) -> bool:
 
 
 def _build_middle_side(candidate: Candidate, seen_parents: OverParents) -> Side:
-    """The old text over the new parents: what of a change comes from above, and what is the edit's own."""
+    """Return the old text over the new parents, which separates the effect of the parents from that of the edit."""
     old, base, parents = candidate.old, candidate.inputs.base, candidate.parents
     unchanged = {comparison.model: comparison.old.visible_digest for comparison in seen_parents.unchanged}
     read = {name: base[name].as_parent if name in base else Parent(None) for name in old.model.depends_on}
@@ -96,8 +95,10 @@ def _build_middle_side(candidate: Candidate, seen_parents: OverParents) -> Side:
 
 
 def forward_only_verdict(candidate: Candidate, rule_verdict: Verdict) -> Verdict:
-    """The verdict as a forward-only one, where the rules would rebuild the table and the model, the plan or what it
-    reads asks to keep its rows."""
+    """Return the verdict as a forward-only one if rows are to be kept.
+
+    That is so if the rules would rebuild the table, and the model, the plan or a parent asks to keep its rows.
+    """
     if rule_verdict.category not in REBUILT:
         return rule_verdict
     forward_only_parents = () if candidate.edited else _forward_only_parents(candidate)
@@ -112,7 +113,6 @@ def forward_only_verdict(candidate: Candidate, rule_verdict: Verdict) -> Verdict
 
 
 def build_change(candidate: Candidate, new: Snapshot, rule_verdict: Verdict, *, is_recomputed: bool) -> Change:
-    """The change that a verdict makes of a model."""
     edited, kind = candidate.edited, ChangeKind.INDIRECT
     if rule_verdict.category is Category.METADATA:
         kind = ChangeKind.METADATA
@@ -133,9 +133,9 @@ def build_change(candidate: Candidate, new: Snapshot, rule_verdict: Verdict, *, 
 
 
 def _forward_only_parents(candidate: Candidate) -> tuple[str, ...]:
-    """The parents with forward-only changes, if no other change would touch the model.
+    """Return the parents with forward-only changes if no other change would touch the model.
 
-    That is so when it would mean what it meant, had only these parents stayed what they were.
+    That is so if the model would mean the same as before, had only these parents stayed unchanged.
     """
     old, base, parents = candidate.old, candidate.inputs.base, candidate.parents
     going = tuple(name for name, parent in parents.items() if parent.is_forward_only and name in base)
@@ -149,7 +149,6 @@ def _forward_only_parents(candidate: Candidate) -> tuple[str, ...]:
 
 
 def _same_data_verdict(unchanged_parents: tuple[Comparison, ...]) -> Verdict:
-    """The verdict on a model whose parents came out the same."""
     facts = []
     for comparison in unchanged_parents:
         columns = ", ".join(f"`{column}`" for column in comparison.columns)

@@ -1,1 +1,1 @@
-"""The second witness: what the rules say of a plan's models, as claims that Spark's own analyzer can check."""
+"""The second witness: the rules' statements about a plan's models, as claims that Spark's own analyzer can check."""

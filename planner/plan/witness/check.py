@@ -1,4 +1,4 @@
-"""What became of a claim: Spark's analyzer agrees, a rule explains the difference, or nobody could ask it."""
+"""The result of checking a claim: Spark's analyzer agrees, a rule explains the difference, or it was not checked."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from enum import StrEnum
 
 
 class CheckState(StrEnum):
-    """What Spark's analyzer says of a model that keeps rows."""
+    """The result of Spark's analyzer for a model that keeps rows."""
 
     AGREES = "agrees"
     EXPLAINED = "explained"  # its plans differ by what a named rule says is the same
     UNCHECKED = "unchecked"
-    DISAGREES = "disagrees"  # the model is computed anew
+    DISAGREES = "disagrees"  # the model is recomputed
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Which models of a plan keep rows by the rules, although they or something that they read was edited."""
+"""Claims: models of a plan that keep rows by the rules, although they or something that they read was edited."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EDITED = (ChangeKind.DIRECT, ChangeKind.METADATA)
 
 @dataclass(frozen=True)
 class Claim:
-    """What the rules say of a changed model: its rows are the old ones, in all columns or in these."""
+    """The rules' claim about a changed model: its rows are the old ones, in all columns or in these."""
 
     change: Change
     columns: tuple[str, ...] | None = None  # None: in all, and no other comes or goes
@@ -30,7 +30,7 @@ class Claim:
 
 
 def claims_of(plan: Plan) -> tuple[Claim, ...]:
-    """The claims of a plan, parents first. A person's category is that person's word, and no claim of ours."""
+    """Return the claims of a plan, parents first; a change with a person's category makes no claim."""
     changes = {change.name: change for change in plan.changes}
     readers = {parent for name in changes for parent in plan.parents.get(name, ())}
     claims = (_claim_of(plan, changes, change, change.name in readers) for change in plan.changes)
@@ -54,7 +54,7 @@ def _claim_of(plan: Plan, changes: Mapping[str, Change], change: Change, is_read
 
 
 def _is_touched(plan: Plan, changes: Mapping[str, Change], change: Change) -> bool:
-    """True when the model was edited, or what it reads was, or may look otherwise to it."""
+    """Return True if the model or a parent was edited, or if a parent may look different to it."""
     if change.change in EDITED:
         return True
     read = {*plan.parents.get(change.name, ()), *(change.old.model.depends_on if change.old else ())}

@@ -1,7 +1,7 @@
-"""Answers to what templates of dbt ask the warehouse while they are compiled.
+"""Answer what templates of dbt query in the warehouse while they are compiled.
 
 Columns of the project's own models are those of their queries in this very folder. Sources and rows are those of prod:
-its Spark is asked each time, by queries that only read the tables of the project, and the rows come in one order.
+its Spark answers each time, by queries that only read the tables of the project, and the rows come in one order.
 """
 
 from __future__ import annotations
@@ -42,8 +42,10 @@ OpenEngine = Callable[[frozenset[str]], Engine]  # the Spark of prod, which know
 
 @dataclass
 class Answers:
-    """The answers of one reading of a project; without `open_engine`, those that no Spark is needed for, and unless it
-    `gives_rows`, those that are not rows."""
+    """The answers to the questions of a dbt project's templates, for one reading of it.
+
+    Without `open_engine` there are only answers that need no Spark. Without `gives_rows` no answer is rows.
+    """
 
     open_engine: OpenEngine | None = None
     gives_rows: bool = True
@@ -59,9 +61,9 @@ class Answers:
     def answer(
         self, project: DbtProject, questions: Sequence[DbtQuestion], remembered: Mapping[str, Answer] = NOTHING
     ) -> dict[str, Answer]:
-        """The answers by the key of their question, which may be why there is none. Those that are `remembered` hold.
+        """Return the answers by the key of their question; an answer may be an error. Reuse `remembered` ones.
 
-        Those about a node that itself waits for one are left out, unless there are no others.
+        Questions about a node that itself waits for an answer are left out, unless there are no others.
         """
         open_ones = set(questions)
         waiting = {node.id for node in project.nodes if not open_ones.isdisjoint(node.asks)}
@@ -72,12 +74,12 @@ class Answers:
         return {question.key: remembered.get(question.key) or self._try(project, question) for question in ready}
 
     def follows_from_files(self, project: DbtProject, question: DbtQuestion, answer: Answer) -> bool:
-        """True for the columns of a node of which no part was asked of Spark: they are the same while the files are."""
+        """Return True for the columns of a node that were found without Spark; they change only with the files."""
         is_of_node = question.kind == "columns" and question.subject in project.by_id
         return is_of_node and "error" not in answer and not self._sources
 
     def refuse_rest(self, project: DbtProject, questions: Sequence[DbtQuestion]) -> dict[str, Answer]:
-        """Why questions stay open at the end: what they are about waits for an answer that there is not."""
+        """Return an error for each question that stays open: its subject waits for an answer that does not exist."""
 
         def why(question: DbtQuestion) -> str:
             node = project.by_id.get(question.subject)
@@ -176,14 +178,14 @@ class Answers:
 
 
 def open_questions(project: DbtProject, answers: Iterable[str]) -> list[DbtQuestion]:
-    """The questions of a project that have no answer among these keys, each once."""
+    """Return the questions of a project that have no answer among these keys, each once."""
     asked = dict.fromkeys(question for node in project.nodes for question in (*node.asks, *node.hook_asks))
     known = set(answers)
     return [question for question in asked if question.key not in known]
 
 
 def refuse_unanswered(project: DbtProject, answers: Mapping[str, Answer]) -> DbtProject:
-    """The project with why a question has no answer as the error of the nodes that ask it."""
+    """Return the project with the error of each unanswered question as the error of the nodes that ask it."""
     errors = {key: str(answer["error"]) for key, answer in answers.items() if "error" in answer}
 
     def refuse(node: DbtNode) -> DbtNode:
@@ -194,13 +196,12 @@ def refuse_unanswered(project: DbtProject, answers: Mapping[str, Answer]) -> Dbt
 
 
 def _schemas(project: DbtProject) -> set[str]:
-    """The schemas in which the project's tables and sources lie."""
     tables = {node.table for node in project.nodes} | {source.table for source in project.sources}
     return {table.rpartition(".")[0] for table in tables}
 
 
 def _source_nodes(project: DbtProject, question: DbtQuestion) -> set[str]:
-    """The nodes whose texts an answer follows from."""
+    """Return the nodes whose texts determine an answer."""
     is_known = question.kind != "columns" or question.subject not in project.by_id
     return set() if is_known else ancestors(project, question.subject)
 
@@ -218,7 +219,7 @@ def _rows_answer(rows: Rows) -> Answer:
 
 
 def _cell(value: object) -> object:
-    """A value as JSON has it; TypeError for what no template can read."""
+    """Return a value as JSON represents it; raise TypeError for one that no template can read."""
     match value:
         case None | bool() | int() | float() | str():
             return value

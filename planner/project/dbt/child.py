@@ -1,4 +1,4 @@
-"""dbt's own compiler in an isolated child, started when it is first asked."""
+"""Run dbt's own compiler in an isolated child, started at its first use."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class DbtChild:
     """One project's dbt; use it as a context manager."""
 
     def __init__(self, root: Path, python: str, request: Mapping[str, Any], isolation: Isolation, path: str) -> None:
-        """`path` is the file that an error without a place is of."""
+        """Create the child; `path` is the file for an error without a place."""
         self._root, self._python, self._request = root, python, request
         self._isolation, self._path = isolation, path
         self._child: Child | None = None
@@ -32,7 +32,7 @@ class DbtChild:
             self._child.stop()
 
     def compile(self, answers: Mapping[str, Mapping[str, object]]) -> str:
-        """The compiled project as JSON, by these answers to the questions of its templates; ProjectError."""
+        """Compile the project to JSON with these answers to its templates' questions; raise ProjectError."""
         try:
             if self._child is None:
                 self._child = Child(self._root, {}, self._isolation, PROGRAM, self._python)

@@ -1,5 +1,7 @@
-"""A dbt project compiled: by the dbt that is installed, in a child that sees no secret, and remembered until a file or
-an answer of the warehouse changes."""
+"""Compile a dbt project with the installed dbt, in a child process that sees no secret.
+
+The result is cached until a file or an answer of the warehouse changes.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,7 @@ SEEN = f"A name that begins with DBT_, or that {VARIABLES} has, is seen; one tha
 
 @dataclass(frozen=True)
 class DbtTarget:
-    """Where tables lie in prod: the adapter, the schema, the catalog and the name of a target of profiles.yml.
+    """The adapter, schema, catalog and name of the target of profiles.yml that prod's tables have.
 
     Templates read the name: `{% if target.name == 'production' %}`, and the path, by which they tell a warehouse of
     Databricks from a cluster.
@@ -64,7 +66,7 @@ class DbtTarget:
     http_path: str = ""
 
     def profiles(self, profile: str) -> str:
-        """A profiles.yml with this target, and with nothing that is needed to reach a warehouse."""
+        """Return a profiles.yml with this target and without anything that is needed to reach a warehouse."""
         own: dict[str, Any] = {"type": self.adapter, "schema": self.schema, "threads": 1}
         if self.adapter == "spark":
             own |= {"method": "session", "host": "none"}
@@ -74,8 +76,10 @@ class DbtTarget:
         return json.dumps({profile: {"target": self.name, "outputs": {self.name: own}}})
 
     def spell(self, text: str) -> str:
-        """A compiled query as Spark reads it: tables have the schema in which the connection begins, which is that of
-        the target in dbt-databricks, and functions have the names of Spark's."""
+        """Return a compiled query as Spark reads it, with schemas and the names of Spark's functions.
+
+        An unqualified table is in the schema in which the connection begins: in dbt-databricks that of the target.
+        """
         if self.adapter != "databricks":
             return name_schema(quote_words(text), "default")
         schema = f"`{self.catalog}`.`{self.schema}`" if self.catalog else f"`{self.schema}`"
@@ -84,10 +88,10 @@ class DbtTarget:
 
 def compile_dbt(reading: Folder, config: DbtConfig, environment: Mapping[str, str], isolation: Isolation,
                 cache: Cache, answers: Answers | None = None) -> DbtProject:  # fmt: skip
-    """The project of a folder, compiled for the target that prod has; ProjectErrors, RequestError without a dbt.
+    """Compile the project of a folder for prod's target; raise ProjectErrors, or RequestError without a dbt.
 
-    Of the environment dbt sees `DBT_...` and what the operator lets it see, and nothing that is named as a secret.
-    What templates ask the warehouse is answered anew each time: another answer is another project.
+    Of the environment dbt sees `DBT_...` and what the operator allows, and nothing that is named as a secret. What
+    templates query in the warehouse is answered again each time: another answer is another project.
     """
     own = read_document(PROJECT, reading.text(PROJECT), last_wins=True)
     if not isinstance(own.value, dict):
@@ -121,12 +125,12 @@ def compile_dbt(reading: Folder, config: DbtConfig, environment: Mapping[str, st
 
 
 def _hash_files(reading: Folder) -> dict[str, str]:
-    """The hash of every file that dbt may read, by its path."""
+    """Return the hash of every file that dbt may read, by its path."""
     return {name: reading.hash(name) for name in project_files(reading.root)}
 
 
 def target_catalog(reading: Folder, environment: Mapping[str, str], target: str = "") -> str:
-    """The catalog in which prod lies by a target of profiles.yml; '' where that says none, or not yet."""
+    """Return the catalog of prod by a target of profiles.yml; '' if it names none or cannot be read."""
     with suppress(MergeplanError, OSError, UnicodeDecodeError):
         own = read_document(PROJECT, reading.text(PROJECT), last_wins=True)
         return (
@@ -136,7 +140,7 @@ def target_catalog(reading: Folder, environment: Mapping[str, str], target: str 
 
 
 def _target(reading: Folder, own: Document, config: DbtConfig, environment: Mapping[str, str]) -> DbtTarget:
-    """The target that prod has: config.yaml's `dbt`, and what it leaves open as profiles.yml says."""
+    """Return prod's target: that of config.yaml's `dbt`, completed from profiles.yml."""
     if config.target_schema:
         name, path = config.target or "prod", config.target_http_path
         return DbtTarget(config.adapter, config.target_schema, config.target_catalog, name, path)
@@ -188,7 +192,7 @@ def _target(reading: Folder, own: Document, config: DbtConfig, environment: Mapp
 def _profile_variable(
     variable: Variable, readable: Mapping[str, str], environment: Mapping[str, str], place: Place
 ) -> str:
-    """The value of a variable that profiles.yml reads; ProjectError for one that nobody may see there."""
+    """Return the value of a variable that profiles.yml reads; raise ProjectError if it is not visible there."""
     if variable.name in environment and variable.name not in readable:
         message = f"{PROFILES} reads the environment variable `{variable.name}`, which a dbt project does not see."
         raise ProjectError(message, place=place, hint=SEEN)
@@ -196,7 +200,7 @@ def _profile_variable(
 
 
 def _explain_variable(error: ProjectError, environment: Mapping[str, str]) -> ProjectError:
-    """The error of a template that reads an environment variable, with what to do; any other error as it is."""
+    """Return the error of a template that reads an environment variable, with a hint; any other error unchanged."""
     match = MISSING.search(error.message)
     if match is None:
         return error
@@ -209,15 +213,14 @@ def _explain_variable(error: ProjectError, environment: Mapping[str, str]) -> Pr
 
 
 class _Memory:
-    """What dbt said of these very files in each round of questions; `may_keep` decides whether it can be remembered."""
+    """The cache of dbt's answers for these very files, one for each round; `may_keep` decides whether to store them."""
 
     def __init__(self, cache: Cache, key: str, target: DbtTarget, may_keep: Callable[[DbtProject], bool]) -> None:
         self._cache, self._key, self._target, self._may_keep = cache, key, target, may_keep
         self._new: dict[str, str] = {}
 
     def compile(self, child: DbtChild, known: Mapping[str, Answer], before: DbtProject | None) -> DbtProject:
-        """The project by these answers, as it is remembered or else as the child says; `before` is that of the last
-        round."""
+        """Return the project by these answers, from the cache or the child; `before` is that of the last round."""
         key = digest(self._key, json.dumps(known, sort_keys=True))
         remembered = self._cache.get([key]).get(key)
         text = child.compile(known) if remembered is None else remembered
@@ -228,7 +231,7 @@ class _Memory:
     def answer(
         self, answers: Answers, project: DbtProject, known: Mapping[str, Answer], questions: list[DbtQuestion]
     ) -> dict[str, Answer]:
-        """The answers of a round: columns that follow from the files alone are remembered, all others are sought."""
+        """Return the answers of a round and cache the columns that follow from the files alone."""
         key = digest("columns", self._key, json.dumps(known, sort_keys=True))
         text = self._cache.get([key]).get(key)
         new = answers.answer(project, questions, json.loads(text) if text else {})
@@ -241,13 +244,12 @@ class _Memory:
         return new
 
     def keep(self, project: DbtProject) -> None:
-        """Remember the rounds that were new."""
         if self._new and self._may_keep(project):
             self._cache.put(self._new)
 
 
 def _compile_with_answers(child: DbtChild, memory: _Memory, answers: Answers) -> DbtProject:
-    """The project when no template asks for more."""
+    """Compile until no template asks for more."""
     known: dict[str, Answer] = {}
     project: DbtProject | None = None
     for _ in range(ROUNDS):

@@ -32,7 +32,7 @@ EXPOSURES = "exposures/dbt_exposures.yaml"
 
 
 class DbtFolder(Folder):
-    """The files that a compiled dbt project stands for; the real ones were hashed when it was compiled."""
+    """The files that a compiled dbt project represents; the real ones were hashed when it was compiled."""
 
     def __init__(self, folder: Folder, project: DbtProject) -> None:
         vars(self).update(vars(folder))
@@ -42,8 +42,10 @@ class DbtFolder(Folder):
 
     @cached_property
     def nodes(self) -> Mapping[str, DbtNode]:
-        """The nodes that are tables or views, by the path of their file; of several in one file, the others have their
-        name behind it."""
+        """The nodes that are tables or views, by the path of their file.
+
+        If a file has several, the name follows the path of all but the first.
+        """
         nodes: dict[str, DbtNode] = {}
         for node in self.project.nodes:
             if node.type in MODELS and not is_loaded(node):
@@ -69,7 +71,7 @@ class DbtFolder(Folder):
         return audits, {path: text for path, text in texts.items() if text}
 
     def _audit_texts(self, tests: Sequence[DbtNode], model: DbtNode | None) -> list[tuple[str, str]]:
-        """The audits that tests are; one that cannot be asked is noted."""
+        """Return the audits that tests are translated to; note each test that cannot be translated."""
         audits: list[tuple[str, str]] = []
         for test in tests:
             try:
@@ -93,7 +95,7 @@ class DbtFolder(Folder):
         }
 
     def _own_text(self, path: str) -> str:
-        """The text of dbt's own file; '' for one that does not lie in the project."""
+        """Return the text of a file of dbt; '' if it is not in the project."""
         file = (self.root / path).resolve()
         return file.read_text("utf-8") if file.is_relative_to(self.root.resolve()) and file.is_file() else ""
 
@@ -115,8 +117,10 @@ class DbtFolder(Folder):
         return (*self._not_asked[:MOST_NOTES], *more)
 
     def files(self, folder: str, ignore_patterns: Sequence[str], *suffixes: str) -> Iterator[str]:
-        """The paths of what dbt has: models for `models`, sources for `external_models`, tests for `audits`; of our own
-        folders, only that of the linter is read."""
+        """Yield the paths of dbt's models for `models`, sources for `external_models`, and tests for `audits`.
+
+        Of mergeplan's own folders only that of the linter is read.
+        """
         if folder == "linter":
             yield from super().files(folder, ignore_patterns, *suffixes)
         elif ".sql" in suffixes and folder == "models":
@@ -131,19 +135,19 @@ class DbtFolder(Folder):
             yield EXPOSURES
 
     def hash(self, name: str) -> str:
-        """The hash of what a file stands for."""
+        """Return the hash of the text that a path represents."""
         self.hashes[name] = digest(self._text(name))
         return self.hashes[name]
 
     def text(self, name: str) -> str:
-        """The text that a file stands for; ProjectError for a node that cannot be compiled or is no model of ours."""
+        """Return the text that a path represents; raise ProjectError if its node cannot be compiled or translated."""
         self.last = name
         text = self._text(name)
         self.hashes[name] = digest(text)
         return text
 
     def model_names(self, name: str) -> tuple[tuple[str, ...], bool]:
-        """The models that a file stands for, also where it cannot be opened; True: these are all."""
+        """Return the models of a path, even if it cannot be opened, and True: these are all."""
         return ((self.nodes[name].table,) if name in self.nodes else ()), True
 
     def _text(self, name: str) -> str:

@@ -1,6 +1,6 @@
-"""What a dbt project follows from: its files, the Python that has its dbt, and the profiles.yml that it would read.
+"""Find the inputs of a dbt project: its files, the Python that has its dbt, and the profiles.yml that it would read.
 
-Whoever asks only whether these are as they were imports this: nothing heavy is used.
+The module imports nothing heavy, for callers that only check if the inputs have changed.
 """
 
 from __future__ import annotations
@@ -31,12 +31,11 @@ PATHS = {  # the settings of dbt_project.yml that name folders, with what holds 
 
 
 def is_dbt_project(root: Path) -> bool:
-    """True for a folder with a dbt_project.yml."""
     return (root / PROJECT).is_file()
 
 
 def project_files(root: Path) -> Iterator[str]:
-    """Every file that dbt may read, by its path from the root; no link to a folder is followed."""
+    """Yield every file that dbt may read, by its path from the root; follow no link to a folder."""
     for folder, names, files in os.walk(root):
         is_root = folder == str(root)
         names[:] = sorted(name for name in names if name not in UNREAD and not (is_root and _is_apart(name)))
@@ -46,8 +45,11 @@ def project_files(root: Path) -> Iterator[str]:
 
 
 def lies_apart(root: Path, settings: Mapping[str, object]) -> bool:
-    """True where dbt may come to read what is not among `project_files`: a folder that dbt_project.yml names lies
-    elsewhere, is hidden or not known yet, or a link to a folder stands in or below it."""
+    """Return True if dbt may read files that are not among `project_files`.
+
+    A folder of dbt_project.yml may be outside or hidden, or its name a template; or a link to a folder is in or below
+    it.
+    """
     folders = {folder for name, usual in PATHS.items() for folder in _words(settings.get(name) or usual)}
     tops = {folder.partition("/")[0] for folder in folders}
     if any(_is_apart(top) or top == "" or "{" in top for top in tops) or any(".." in folder for folder in folders):
@@ -56,7 +58,7 @@ def lies_apart(root: Path, settings: Mapping[str, object]) -> bool:
 
 
 def _is_apart(name: str) -> bool:
-    """True for a folder of the root whose files are not looked at."""
+    """Return True for a folder of the root whose files are not read."""
     return name.startswith(".") or name in LEFT_OUT or name in UNREAD
 
 
@@ -72,7 +74,7 @@ def _has_link(folder: Path) -> bool:
 
 
 def visible_variables(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment variables that a project's templates may read."""
+    """Return the environment variables that a project's templates may read."""
     allowed = {name.strip() for name in environment.get(VARIABLES, "").split(",")}
     return {
         name: value
@@ -82,12 +84,15 @@ def visible_variables(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
-    """What a file of the operator's own may read: all but what is named as a secret."""
+    """Return the variables that an operator's own file may read: all but those named as secrets."""
     return {name: value for name, value in environment.items() if not name.startswith(SECRET)}
 
 
 def find_python(environment: Mapping[str, str]) -> str:
-    """The Python that has a dbt: the operator's choice, our own, or that of the `dbt` on the PATH; RequestError."""
+    """Return the Python that has a dbt: the operator's choice, this one, or that of the `dbt` on the PATH.
+
+    Raise RequestError if there is none.
+    """
     if chosen := environment.get(PYTHON):
         if not os.access(chosen, os.X_OK) or os.path.isdir(chosen):
             hint = "Name the Python of the environment that has dbt, by its whole path: /opt/dbt/bin/python."
@@ -107,14 +112,14 @@ def find_python(environment: Mapping[str, str]) -> str:
 
 
 def look_of_python(python: str) -> str:
-    """How an interpreter and its libraries look: those of another version were written at another time."""
+    """Return the state of an interpreter and its libraries: other versions were written at other times."""
     folder = Path(python).parent.parent / "lib"
     places = [Path(python), *sorted(folder.glob("python*/site-packages"))]
     return repr([(str(place), place.stat().st_mtime_ns) for place in places if place.exists()])
 
 
 def profiles_path(root: Path, environment: Mapping[str, str]) -> Path:
-    """The profiles.yml that dbt would read, whether it is there or not."""
+    """Return the path of the profiles.yml that dbt would read, even if it does not exist."""
     if folder := environment.get("DBT_PROFILES_DIR"):
         return root / folder / PROFILES
     return root / PROFILES if (root / PROFILES).is_file() else Path.home() / ".dbt" / PROFILES

@@ -19,7 +19,7 @@ RESULTS, CATALOG = "run_results.json", "catalog.json"
 
 
 def read_manifests(root: Path, name: str, config: DbtConfig, files: Iterable[str]) -> DbtProject:
-    """The project of this name by `dbt: {manifest: ..., manifest_later: ...}`; ProjectErrors."""
+    """Read the project of this name from `dbt: {manifest: ..., manifest_later: ...}`; raise ProjectErrors."""
     reader = _Reader(root, name)
     first = reader.manifest(config.manifest)
     later = reader.manifest(config.manifest_later) if config.manifest_later else None
@@ -46,11 +46,10 @@ class _Reader:
         return load_manifest(path, text, self.sibling(path, RESULTS), parsed, self._project)
 
     def sibling(self, path: str, name: str) -> str | None:
-        """The text of another file in the same folder."""
         return self.text(str(Path(path).with_name(name)))
 
     def text(self, path: str) -> str | None:
-        """The text of a file of the project, None where there is none within it."""
+        """Return the text of a file of the project; None if it is missing, outside the project, or not UTF-8."""
         data = self._bytes(path)
         with suppress(UnicodeDecodeError):
             return None if data is None else data.decode("utf-8").replace("\r\n", "\n")

@@ -28,7 +28,7 @@ class NodeColumns:
         self._known = KnownColumns(self._tables, complete=True)
 
     def find(self, project: DbtProject, node: DbtNode) -> Mapping[str, str] | None:
-        """The columns of a node; None where they cannot be known. ProjectError where what it reads is not compiled."""
+        """Return the columns of a node; None if unknown. Raise ProjectError if a node above it is not compiled."""
         above = (project.by_id[id] for id in sorted(ancestors(project, node.id)) if id in project.by_id)
         if wrong := next((upstream for upstream in above if upstream.error), None):
             raise ProjectError(f"It asks for the columns of `{node.table}`, and `{wrong.table}` cannot be compiled.")
@@ -38,8 +38,10 @@ class NodeColumns:
 
 
 class _Tables(Mapping[str, Model]):
-    """The tables of a project by name, each read when it is first asked for: one that a text names counts also where
-    dbt has not noted that it is read. Nodes that are not compiled are left out."""
+    """The tables of a project by name, each read at its first use.
+
+    A table counts even if dbt did not note the node that reads it. Nodes that are not compiled are left out.
+    """
 
     def __init__(self, source_columns: SourceColumns, functions: frozenset[str]) -> None:
         self._source_columns = source_columns
@@ -73,7 +75,7 @@ class _Tables(Mapping[str, Model]):
         return len({**self._sources, **self._nodes})
 
     def _source(self, source: DbtSource) -> Model:
-        """A source, with the columns that its YAML says where it says their types: as a plan takes them, too."""
+        """Return a source, with the columns of its YAML if they have types, as in a plan; otherwise those of Spark."""
         assert self._project is not None
         columns = tuple(Column(column.name.lower(), column.type) for column in source.columns)
         is_typed = columns and all(column.type for column in columns)
@@ -82,7 +84,7 @@ class _Tables(Mapping[str, Model]):
 
 
 def ancestors(project: DbtProject, id: str) -> set[str]:
-    """A node, and all that it is made from."""
+    """Return a node and all that it is made from."""
     above: set[str] = set()
     waiting = [id]
     while waiting:
@@ -94,7 +96,7 @@ def ancestors(project: DbtProject, id: str) -> set[str]:
 
 
 def _model(node: DbtNode, defaults: Defaults) -> Model:
-    """The model that a node is, as far as its columns are asked; ProjectError."""
+    """Return a node as a model, as far as its columns depend on it; raise ProjectError."""
     if node.type == "seed":
         columns = tuple(Column(name.lower(), kind) for name, kind in node.types)
         return Model(node.table, Kind.SEED, "", 0, "", columns=columns)

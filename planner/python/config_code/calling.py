@@ -1,7 +1,7 @@
-"""Calls of a config.py: what is not the project's own gets no reference, but the value, or is not called at all.
+"""Calls of a config.py: code that is not the project's own gets no reference, but the value, or is not called.
 
-Code in C looks at the characters of a text, and those of a reference are marks. A call with a value that is not known
-gives what is not known.
+Code in C reads the characters of a text, and those of a reference are marks. A call with an unknown value returns an
+unknown value.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ JOINING = ("format", "join", "replace")  # methods of texts whose result keeps t
 
 
 def call(references: References, files: Container[str], function: Any, *args: Any, **keywords: Any) -> Any:
-    """The result of a call; `files` are those of the project."""
+    """Return the result of a call; `files` are those of the project."""
     values = (*args, *keywords.values())
     references_in = any(isinstance(value, Text | Number | Unknown) for value in values)
     if not references_in or _passes(function, files):
@@ -41,7 +41,7 @@ def call(references: References, files: Container[str], function: Any, *args: An
 
 
 def _passes(function: Callable[..., Any], files: Container[str]) -> bool:
-    """True for the project's own code, stand-ins, and what passes on what it is given."""
+    """Return True for the project's own code, stand-ins, and functions that only pass on their arguments."""
     if any(function is passing for passing in PASSING):
         return True
     owner = getattr(function, "__self__", None)

@@ -1,6 +1,6 @@
-"""The child's main for a config.py: it runs here, where there is no value of an environment variable to be had.
+"""The child's main for a config.py: it runs here, where no value of an environment variable is available.
 
-Nothing but what the file came to leaves this process, as data that the planner checks like a config.yaml.
+Only the result of the file leaves this process, as data that the planner checks like a config.yaml.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class ConfigCode(importlib.abc.MetaPathFinder):
         self.os = self._make_os()
 
     def run(self, text: str) -> dict[str, Any]:
-        """What config.py came to, as data; any error of its own, or Undecided."""
+        """Return the configuration of config.py as data; raise its own errors, or Undecided."""
         module = ModuleType(NAME)
         module.__file__ = os.path.join(self.root, FILE)
         sys.modules[NAME] = module
@@ -74,7 +74,7 @@ class ConfigCode(importlib.abc.MetaPathFinder):
         return {**named, "files": sorted(self.files)}
 
     def note(self, event: str, arguments: tuple[Any, ...]) -> None:
-        """Note the files of the project that are opened: an audit hook."""
+        """Record the files of the project that are opened (an audit hook)."""
         if event == "open" and isinstance(arguments[0], str):
             path = os.path.realpath(os.path.join(self.root, arguments[0]))
             if path.startswith(self.root + os.sep):
@@ -87,7 +87,7 @@ class ConfigCode(importlib.abc.MetaPathFinder):
         exec(compile(tree, path, "exec"), names)  # noqa: S102  # what this process is for
 
     def locate(self, error: BaseException) -> tuple[str, int]:
-        """The file of the project and the line of an error; '' if no file of the project is involved."""
+        """Return the file of the project and the line of an error; line 1 of config.py if no file is involved."""
         if isinstance(error, Undecided) and error.line:
             return FILE, error.line
         if isinstance(error, SyntaxError) and (name := self._relative(error.filename or "")):
@@ -101,7 +101,7 @@ class ConfigCode(importlib.abc.MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        """The project's own module of a name; None for all others."""
+        """Return the spec of the project's own module of a name; None for any other module."""
         spec = PathFinder.find_spec(fullname, path if path is not None else [self.root, *sys.path], target)
         if spec is not None and self._relative(spec.origin or "") and isinstance(spec.loader, SourceFileLoader):
             spec.loader = ProjectLoader(spec.name, spec.origin or "", self)
@@ -132,7 +132,7 @@ class ConfigCode(importlib.abc.MetaPathFinder):
         return self.os.path if name == "os.path" and fromlist else self.os
 
     def _make_os(self) -> Any:
-        """`os` as the project's files see it."""
+        """Return `os` as the project's files see it."""
         environment = Environment(self.references, self._in_try)
         own, path = ModuleType("os"), ModuleType("os.path")
         path.__dict__.update(vars(os.path), expandvars=self._refuse_expansion)
@@ -146,7 +146,7 @@ class ConfigCode(importlib.abc.MetaPathFinder):
 
 
 class ProjectLoader(SourceFileLoader):
-    """Loads a module of the project as config.py itself is run; what was compiled before is not believed."""
+    """A loader that runs a module of the project like config.py itself, and ignores compiled files."""
 
     def __init__(self, name: str, path: str, code: ConfigCode) -> None:
         super().__init__(name, path)
@@ -160,7 +160,7 @@ class ProjectLoader(SourceFileLoader):
 
 @contextmanager
 def project_imports(code: ConfigCode, packages: str = "") -> Iterator[None]:
-    """While the project's modules, and SQLMesh's, are found as a config.py finds them."""
+    """Let the project's modules, and SQLMesh's, be found within the context as a config.py finds them."""
     before = list(sys.meta_path), list(sys.path), dict(sys.modules)
     for name in modules_of_ours():
         del sys.modules[name]
@@ -176,7 +176,7 @@ def project_imports(code: ConfigCode, packages: str = "") -> Iterator[None]:
 
 
 class Answering:
-    """What the child does: it runs one config.py."""
+    """The child's answers to requests: it runs one config.py."""
 
     def __init__(self) -> None:
         self._code: ConfigCode | None = None
@@ -184,7 +184,7 @@ class Answering:
         self._root = ""
 
     def answer(self, request: Mapping[str, Any]) -> Any:
-        """The answer to one request, as JSON data."""
+        """Return the answer to one request, as JSON data."""
         if request["op"] == "open":
             self._root, self._packages = request["root"], request["packages"]
             return None
@@ -197,15 +197,15 @@ class Answering:
             return self._code.run(request["text"])
 
     def locate(self, error: BaseException) -> tuple[str, int]:
-        """The file of the project and the line of an error."""
+        """Return the file of the project and the line of an error."""
         return self._code.locate(error) if self._code else ("", 0)
 
     def interrupt(self) -> None:
-        """Nothing: nothing goes on after this process."""
+        """Do nothing: nothing continues after this process."""
 
 
 def limit_itself(references: References) -> None:
-    """Limit this process's memory, time and files, whatever it was started with."""
+    """Limit this process's memory, time and files, regardless of its inherited limits."""
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         references.refuse(f"It takes more than {SECONDS} seconds of the processor's time.")

@@ -1,4 +1,4 @@
-"""`os.environ` of a config.py: each variable is a reference, and all of them at once are nothing."""
+"""`os.environ` of a config.py: each variable is a reference, and listing all of them is refused."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ OF_SPARK = ("SPARK", "PYSPARK", "JAVA", "JDK", "HADOOP", "HIVE", "AWS", "MERGEPL
 
 
 class Environment:
-    """`os.environ` of a config.py; what the file sets there is what it reads afterwards, and is not kept."""
+    """`os.environ` of a config.py; what the file sets there is what it reads afterwards, and is not stored."""
 
     def __init__(self, references: References, in_try: Callable[[], bool] = lambda: False) -> None:
         self._references = references
@@ -23,7 +23,7 @@ class Environment:
         return self._read(name, Variable(_plain_name(name), required=True))
 
     def get(self, name: Any, default: Any = None) -> Any:
-        """A reference to a variable, with a default."""
+        """Return a reference to a variable, with a default."""
         if isinstance(default, Text | Number) or not isinstance(default, Scalar):
             return self._read(name, None) if name in self else default
         return self._read(name, Variable(_plain_name(name), default))
@@ -43,7 +43,7 @@ class Environment:
         self._own[name] = value
 
     def setdefault(self, name: Any, value: Any) -> Any:
-        """The variable, set where it is not."""
+        """Return the variable, and set it if it is not set."""
         if name not in self:
             self[name] = value
         return self[name]
@@ -54,7 +54,7 @@ class Environment:
             self[key] = value
 
     def pop(self, name: Any, *default: Any) -> Any:
-        """The variable, which is not set afterwards."""
+        """Return the variable, and unset it."""
         value = self.get(name, *default) if default else self[name]
         self._own[_plain_name(name)] = None
         return value
@@ -92,7 +92,7 @@ def _plain_name(name: Any) -> str:
 
 
 def guard_environment(references: References) -> None:
-    """Refuse the file where a package that it imports reads a variable that is set and not known here."""
+    """Refuse the file if a package that it imports reads a variable that is set and not known here."""
 
     class Guarded(os._Environ):  # type: ignore[type-arg]  # Python's own, which is the same one for all packages
         def __getitem__(self, name: str) -> str:

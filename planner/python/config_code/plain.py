@@ -1,7 +1,7 @@
-"""Whether a config.py has a plain form: one that can do nothing but make values, whoever runs it.
+"""The check for a plain config.py: one that can do nothing but make values, whichever process runs it.
 
-It decides only where a machine cannot isolate. Attributes are what leads from one object to all others: the list of
-those that may be named is short.
+It decides only where a machine cannot isolate. Attributes lead from one object to all others, so the list of allowed
+ones is short.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NODES = (  # beside those that are looked at one by one
 
 
 def beyond_plain(text: str) -> int:
-    """The line of the first statement that is more than plain, 0 where there is none."""
+    """Return the line of the first statement that is more than plain; 0 if there is none."""
     try:
         tree = ast.parse(text)
         bound = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}

@@ -1,4 +1,4 @@
-"""Runs a config.py in a child, and reads what it came to; no value of an environment variable reaches it."""
+"""Runs a config.py in a child, and reads its result; no value of an environment variable reaches the child."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class RecordedVariable(ChildMessage):
 
 
 class RecordedConfig(ChildMessage):
-    """What the file came to; `value` holds marks of `variables` by their numbers."""
+    """The result of the file; `value` contains marks of `variables` by their numbers."""
 
     value: dict[str, Any]
     lines: tuple[tuple[tuple[Key, ...], Annotated[int, Field(ge=0)]], ...]
@@ -50,7 +50,7 @@ class RecordedConfig(ChildMessage):
 
 
 def _check(value: Any, variables: int) -> None:
-    """ValueError for a mark of a variable that there is none of."""
+    """Raise ValueError for a mark of a variable that does not exist."""
     if isinstance(value, dict | list):
         for inner in (*value, *value.values()) if isinstance(value, dict) else value:
             _check(inner, variables)
@@ -65,9 +65,10 @@ def run_config(
     isolation: Isolation = NO_ISOLATION,
     path: str = "config.py",
 ) -> CodeConfiguration:
-    """What the config.py of a folder came to; ProjectError at its line, Refused where it cannot be isolated.
+    """Return the configuration of a folder's config.py; raise ProjectError at its line.
 
-    Of the environment it is told which variables are set, and the values of those that the operator lets it see.
+    Raise Refused if the file cannot be isolated. Of the environment, the child gets which variables are set, and the
+    values that the operator lets it see.
     """
     if len(text) > LONGEST:
         raise ProjectError(f"The file has more than {LONGEST} characters.", place=Place(path, 1))
@@ -84,15 +85,17 @@ def run_config(
 
 
 def known_values(environment: Mapping[str, str]) -> dict[str, Any]:
-    """What a config.py may know of the environment: which variables are set, and values that tell nothing or that the
-    operator lets it see."""
+    """Return what a config.py may know of the environment.
+
+    That is which variables are set, and the values that are empty or that the operator lets it see.
+    """
     allowed = {name.strip() for name in environment.get(VARIABLE, "").split(",")}
     values = {name: value for name, value in environment.items() if name in allowed or not value}
     return {"values": values, "filled": sorted(environment.keys() - values.keys())}
 
 
 def configuration_of(answer: Any, root: Path, path: str = "config.py") -> CodeConfiguration:
-    """The configuration of a child's answer; ProjectError for one that is invalid."""
+    """Return the configuration of a child's answer; raise ProjectError for an invalid one."""
     try:
         recorded = RecordedConfig.model_validate(answer)
     except ValidationError:
@@ -106,7 +109,7 @@ def configuration_of(answer: Any, root: Path, path: str = "config.py") -> CodeCo
 
 
 def mentioned_names(root: Path, environment: Mapping[str, str]) -> frozenset[str]:
-    """The names of environment variables that Python files of a folder mention, in code that ran or did not."""
+    """Return the environment variables that Python files of a folder mention, in code that ran or did not."""
     names = environment.keys() - {name.strip() for name in environment.get(VARIABLE, "").split(",")}
     words: set[str] = set()
     for file in sorted(root.rglob("*.py")):
@@ -115,7 +118,10 @@ def mentioned_names(root: Path, environment: Mapping[str, str]) -> frozenset[str
 
 
 def _isolation_for(text: str, isolation: Isolation, path: str) -> Isolation:
-    """How the file is isolated: one of a plain form does nothing that isolation would prevent."""
+    """Return how the file is isolated: one of a plain form does nothing that isolation would prevent.
+
+    Raise Refused for any other file if isolation is required and not possible.
+    """
     if not isolation.required or not (why := cannot()):
         return isolation
     if line := beyond_plain(text):
@@ -125,14 +131,14 @@ def _isolation_for(text: str, isolation: Isolation, path: str) -> Isolation:
 
 
 def failure_of(wrong: Wrong, path: str, text: str = "") -> ProjectError:
-    """The error of a config.py, at its place or at that of the module that it imports."""
+    """Return the error of a config.py, at its place or at that of the module that it imports."""
     file, line = (wrong.path, wrong.line) if wrong.path else ("config.py", 1)
     message = f"{wrong.message.rstrip('.')}."
     return ProjectError(message, place=Place(_beside(path, file), line), hint=instead(_keys(text)))
 
 
 def _keys(text: str) -> tuple[str, ...]:
-    """The keywords of `Config(...)` in a text."""
+    """Return the keywords of `Config(...)` in a text."""
     try:
         calls = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -142,5 +148,5 @@ def _keys(text: str) -> tuple[str, ...]:
 
 
 def _beside(path: str, file: str) -> str:
-    """A file of the project as a path like that of its config.py."""
+    """Return a file of the project as a path like that of its config.py."""
     return (Path(path).parent / file).as_posix()

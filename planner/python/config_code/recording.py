@@ -1,4 +1,4 @@
-"""What a config.py came to, as JSON data: values, the line of each key, and what has no value."""
+"""The result of a config.py as JSON data: values, the line of each key, and the reasons for missing values."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class LinedList(list[Any]):
 
 
 def note_lines(value: Any, line: int, lines: dict[Any, int]) -> Any:
-    """A new mapping or list, with its lines."""
+    """Return a new mapping or list with its lines."""
     new = LinedDict(value) if type(value) is dict else LinedList(value) if type(value) is list else value
     if new is not value:
         new.line, new.lines = line, lines
@@ -39,7 +39,7 @@ def note_lines(value: Any, line: int, lines: dict[Any, int]) -> Any:
 
 
 def see(value: Any, line: int, lines: dict[Any, int], references: References) -> Any:
-    """What an expression gave: a new instance of a class of SQLMesh gets its lines, a text its references."""
+    """Return an expression's result: a new instance of a SQLMesh class gets its lines, a text its references."""
     if isinstance(value, Recorded) and not value.__dict__["line"]:
         value.__dict__.update(line=line, lines=lines)
     return references.track(value)
@@ -47,7 +47,7 @@ def see(value: Any, line: int, lines: dict[Any, int], references: References) ->
 
 @dataclass
 class Recording:
-    """Values as data: `lines` by their paths, `unclear` by theirs: why they have no value."""
+    """A recording of values as data: `lines` by path, and in `unclear`, by path, why there is no value."""
 
     references: References
     root: str
@@ -57,7 +57,7 @@ class Recording:
     count: int = 0
 
     def record(self, value: Any, key_path: Path, line: int, depth: int = 0) -> Any:
-        """The value as data; `line` is that of the key that holds it."""
+        """Return the value as data; `line` is that of its key."""
         own = value.__dict__["line"] if isinstance(value, Recorded) else getattr(value, "line", 0)
         line = line or (own if isinstance(own, int) else 0)
         self._count(1, depth, line)
@@ -151,5 +151,5 @@ class Recording:
 
 
 def variables_data(variables: list[Variable]) -> list[dict[str, Any]]:
-    """The variables that were read, by the numbers of their marks."""
+    """Return the variables that were read, by the numbers of their marks."""
     return [{"name": variable.name, "default": variable.default, "filters": variable.filters} for variable in variables]

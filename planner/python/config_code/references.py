@@ -1,8 +1,8 @@
 """Environment variables as a config.py sees them: references to values that stay with the planner.
 
-A reference is a text with a mark in it, so that texts can be made of it. What asks for its content, such as a
-comparison, gets it where it is known: the default of a variable that is not set, and the value of one that the operator
-lets config.py see. Elsewhere the file is undecided.
+A reference is a text with a mark in it, so that texts can be made of it. Code that needs its content, such as a
+comparison, gets it if it is known: the default of a variable that is not set, and the value of one that the operator
+lets config.py see. Otherwise the file is undecided.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FILTERS: Mapping[str, Callable[[Any], Scalar]] = {
 
 
 class Undecided(BaseException):
-    """What a config.py says depends on what is not known here; no `except Exception` of the file's hides it."""
+    """The content of a config.py depends on an unknown value; no `except Exception` of the file hides it."""
 
     is_sentence = True
 
@@ -45,7 +45,7 @@ class Variable:
 
 @dataclass
 class References:
-    """The variables that a file has read so far, and what is known of their values."""
+    """The variables that a file has read so far, and the known ones of their values."""
 
     filled: frozenset[str] = frozenset()  # names of variables that are set to a value that is not known here
     values: Mapping[str, str] = field(default_factory=dict)  # of those whose values may be seen, and of empty ones
@@ -56,22 +56,22 @@ class References:
         return name in self.filled or name in self.values
 
     def refuse(self, message: str, line: int = 0) -> NoReturn:
-        """Raise Undecided; the file is refused whatever it does with it."""
+        """Raise Undecided; the file is refused even if it catches the error."""
         self.refusal = self.refusal or Undecided(message, line)
         raise self.refusal
 
     def refer(self, variable: Variable) -> Text:
-        """The text that stands for a variable."""
+        """Return the text that represents a variable."""
         if variable not in self.variables:
             self.variables.append(variable)
         return Text(f"{START}{self.variables.index(variable)}:{variable.name}{END}", self)
 
     def track(self, value: Any) -> Any:
-        """The value; a text with marks in it as a Text."""
+        """Return the value; a text with marks in it as a Text."""
         return Text(value, self) if type(value) is str and START in value else value
 
     def unknown(self, variable: Variable) -> str:
-        """Why a variable's value is not known here, '' where it is."""
+        """Return why a variable's value is not known here; '' if it is."""
         name = variable.name
         stays = (
             f"The value of the environment variable `{name}` decides the configuration here, and it stays with the "
@@ -80,11 +80,11 @@ class References:
         return variable.why or (stays if name in self.filled else "")
 
     def refer_unknown(self, why: str) -> Text:
-        """The text that stands for one of which nothing is known."""
+        """Return the text that represents a variable of which nothing is known."""
         return self.refer(Variable("unknown", why=why))
 
     def content(self, variable: Variable) -> Scalar:
-        """The value of a variable where it is known; Undecided."""
+        """Return the value of a variable if it is known; raise Undecided otherwise."""
         name = variable.name
         if why := self.unknown(variable):
             self.refuse(why)
@@ -96,7 +96,7 @@ class References:
         return value
 
     def is_filled(self, variable: Variable) -> bool:
-        """True where a variable's value is more than the empty text; a reference is tested without its value."""
+        """Return True if a variable's value is not the empty text; a reference is tested without its value."""
         filled = variable.name in self.filled and not variable.why and "trim" not in variable.filters
         return filled or bool(self.content(variable))
 
@@ -118,7 +118,7 @@ class Text(str):
 
     @property
     def parts(self) -> list[str | Variable]:
-        """Texts and variables, in turn; what is broken of a mark is a text."""
+        """Texts and variables, in turn; a broken part of a mark is a text."""
         texts, parts = MARK.split(self.raw), list[str | Variable]()
         for index in range(0, len(texts), 3):
             parts += [texts[index]] if texts[index] else []
@@ -127,21 +127,21 @@ class Text(str):
 
     @property
     def variable(self) -> Variable | None:
-        """The variable, where the text is nothing else."""
+        """The variable, if the text is nothing else."""
         match self.parts:
             case [Variable() as variable]:
                 return variable
         return None
 
     def filtered(self, function: str) -> Text | None:
-        """The text after one of FILTERS, None where that is not known."""
+        """Return the text after one of FILTERS; None if that is not known."""
         variable = self.variable
         if variable is None or variable.why:
             return None
         return self.references.refer(replace(variable, filters=(*variable.filters, function)))
 
     def content(self) -> Any:
-        """The text that Python would have; Undecided."""
+        """Return the text that Python would have; raise Undecided if it is not known."""
         if (variable := self.variable) is not None:
             return self.references.content(variable)
         parts = (self.references.content(part) if isinstance(part, Variable) else part for part in self.parts)
@@ -192,13 +192,13 @@ class Text(str):
 
 
 class Number:
-    """The number that `int` or `float` makes of a reference."""
+    """The number that `int` or `float` returns for a reference."""
 
     def __init__(self, text: Text) -> None:
         self.text = text
 
     def content(self) -> Any:
-        """The number that Python would have; Undecided."""
+        """Return the number that Python would have; raise Undecided if it is not known."""
         return self.text.content()
 
     def __str__(self) -> str:
@@ -212,12 +212,12 @@ class Number:
 
 
 def plain(value: Any) -> Any:
-    """The value that Python would have in place of a reference; Undecided."""
+    """Return the value that Python would have instead of a reference; raise Undecided if it is not known."""
     return value.content() if isinstance(value, Text | Number) else value
 
 
 def why_unknown(value: Any) -> str:
-    """Why the value of a reference is not known here, '' where it is."""
+    """Return why the value of a reference is not known here; '' if it is."""
     if not isinstance(value, Text | Number):
         return ""
     text = value.text if isinstance(value, Number) else value
@@ -226,12 +226,12 @@ def why_unknown(value: Any) -> str:
 
 
 def is_within(left: Any, right: Any) -> bool:
-    """`left in right`, as it would be without references."""
+    """Return `left in right`, as it would be without references."""
     return (plain(left) if type(right) is str else left) in right
 
 
 def is_same(left: Any, right: Any) -> bool:
-    """`left is right`, as it would be without references."""
+    """Return `left is right`, as it would be without references."""
     for value in (left, right):
         if left is not right and hasattr(type(value), "refuse_test"):
             value.refuse_test()
@@ -243,12 +243,12 @@ def is_same(left: Any, right: Any) -> bool:
 
 
 def _is_text(text: Text, variable: Variable) -> bool:
-    """True for what is a text whatever its value."""
+    """Return True for a text that is one whatever its value."""
     return variable.required or text.references.is_set(variable.name)
 
 
 def _made(text: Text, name: str, *args: Any, **keywords: Any) -> Any:
-    """The text that a method makes of another one; of one that is not known, one that is not known."""
+    """Return the text that a method makes of another one; an unknown one for an unknown one."""
     if why := why_unknown(text):
         return text.references.refer_unknown(why)
     return getattr(text.content(), name)(*map(plain, args), **keywords)

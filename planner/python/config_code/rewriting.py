@@ -1,7 +1,7 @@
-"""A file of a project, rewritten before it is compiled: what its expressions give is seen, and nothing else changes.
+"""A file of a project, rewritten before it is compiled: its expressions are recorded, and nothing else changes.
 
-Texts with environment variables in them are found again, calls are made by `calling`, and each mapping, list and call
-of a class has its lines.
+Texts with environment variables in them are recognised, calls are made by `calling`, and each mapping, list and call of
+a class has its lines.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _SEEN = (ast.JoinedStr, ast.BinOp, ast.Call, ast.Attribute, ast.Subscript)
 
 
 def rewrite(text: str, path: str) -> tuple[ast.Module, frozenset[int]]:
-    """The syntax tree that is compiled, and the lines within a `try` that catches something. SyntaxError."""
+    """Return the syntax tree to compile, and the lines in a `try` that catches something; raise SyntaxError."""
     tree = ast.parse(text, path)
     tries = [node for node in ast.walk(tree) if isinstance(node, ast.Try) and node.handlers]
     caught = {line for node in tries for line in range(node.body[0].lineno, (node.body[-1].end_lineno or 0) + 1)}
@@ -52,7 +52,7 @@ class _Rewriter(ast.NodeTransformer):
         return ast.copy_location(ast.UnaryOp(ast.Not(), test) if negated else test, node)
 
     def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.AST:
-        node.value = self.visit(node.value)  # what stands behind the colon remains a part of the text
+        node.value = self.visit(node.value)  # the format after the colon remains a part of the text
         return node
 
 
@@ -63,7 +63,7 @@ def _call(node: Any, name: str, argument: ast.expr, lines: dict[str | int, int])
 
 
 def _lines(node: ast.AST) -> dict[str | int, int]:
-    """The lines of what an expression names: keys, items, keywords."""
+    """Return the lines of an expression's keys, items or keywords."""
     match node:
         case ast.Dict(keys):
             texts = (key for key in keys if isinstance(key, ast.Constant))

@@ -1,6 +1,6 @@
-"""SQLMesh for a config.py: classes that keep what they are called with, and what else it imports of it.
+"""SQLMesh for a config.py: classes that record the arguments of their calls, and its other imports.
 
-What comes of a package that is not installed is unknown: it may be passed on, and nothing may depend on it.
+Anything from a package that is not installed is unknown: it may be passed on, and nothing may depend on it.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ TYPES = {
     "GCPPostgresConnectionConfig": "gcp_postgres",
     "GithubCICDBotConfig": "github",
     "MWAASchedulerConfig": "mwaa",
-}  # of the others the name says it: `SparkConnectionConfig` is `spark`
+}  # the others follow from the name: `SparkConnectionConfig` is `spark`
 MODES = {"all_full": "full", "all_semi": "semi", "all_off": "off"}  # of `CategorizerConfig`
 CATEGORIZED = ("external", "python", "sql", "seed")
 _TYPED = re.compile(r"(\w+)(?:Connection|Scheduler)Config")
 
 
 class Unknown:
-    """What is not known here: its attributes and results are unknown too, and no value depends on it."""
+    """An unknown value: its attributes and results are unknown too, and no value depends on it."""
 
     def __init__(self, what: str, references: References) -> None:
         self.__dict__.update(_why=f"{what} decides the configuration here.", _references=references)
 
     @classmethod
     def because(cls, why: str, references: References) -> Unknown:
-        """What is not known for a reason of its own."""
+        """Return an unknown value with this reason."""
         unknown = cls("", references)
         unknown.__dict__["_why"] = why
         return unknown
@@ -57,7 +57,7 @@ class Unknown:
         return self
 
     def __exit__(self, *error: Any) -> None:
-        """Nothing: it was never entered."""
+        """Do nothing: the context was never entered."""
 
     def __mro_entries__(self, bases: Sequence[Any]) -> tuple[type, ...]:
         return (type("Unknown", (), {"__new__": lambda cls, *args, **keywords: self}),)
@@ -66,7 +66,7 @@ class Unknown:
         self._references.refuse(self._why)
 
     def refuse_test(self) -> None:
-        """Refuse `is`, which asks nobody."""
+        """Refuse `is`, which calls no method."""
         self._refuse()
 
     def _text(self, *_: Any) -> Any:
@@ -103,7 +103,7 @@ class Member(str):
 
 
 class _Kind(type):
-    """A class of SQLMesh by name; `EnvironmentSuffixTarget.TABLE` is made when it is asked for."""
+    """The metaclass of SQLMesh's classes by name; it creates `EnvironmentSuffixTarget.TABLE` on first use."""
 
     references: References
 
@@ -121,7 +121,7 @@ class _Kind(type):
 
 
 class Recorded(metaclass=_Kind):
-    """An instance of a class of SQLMesh: what it was called with."""
+    """An instance of a class of SQLMesh, with the arguments of its call."""
 
     stands_for = ""  # the class of SQLMesh
 
@@ -144,13 +144,13 @@ class Recorded(metaclass=_Kind):
 
     @classmethod
     def parse_obj(cls, values: Mapping[str, Any]) -> Any:
-        """An instance of a mapping, as pydantic makes one."""
+        """Return an instance for a mapping, as pydantic does."""
         return cls(**values)
 
     model_validate = parse_obj
 
     def copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Any:
-        """Another instance, with some keywords replaced."""
+        """Return another instance, with some keywords replaced."""
         new = type(self)(**{**self.__dict__["keywords"], **(update or {})})
         new.__dict__.update(line=self.__dict__["line"], lines=dict(self.__dict__["lines"]))
         return new
@@ -171,7 +171,7 @@ class Recorded(metaclass=_Kind):
 
 
 def type_of(name: str) -> str:
-    """The `type` in YAML of a connection or a scheduler, '' for all else.
+    """Return the `type` in YAML of a connection or a scheduler, '' for any other class.
 
     >>> type_of("SparkConnectionConfig"), type_of("GCPPostgresConnectionConfig"), type_of("GatewayConfig")
     ('spark', 'gcp_postgres', '')
@@ -181,7 +181,7 @@ def type_of(name: str) -> str:
 
 
 class SqlmeshModule(Unknown, ModuleType):
-    """A module of SQLMesh, or a function of it: its names are made when they are asked for."""
+    """A module of SQLMesh, or a function of it; its names are created on first use."""
 
     def __init__(self, name: str, finder: Sqlmesh) -> None:
         ModuleType.__init__(self, name)
@@ -212,7 +212,7 @@ class Sqlmesh(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         self._classes: dict[str, type[Recorded]] = {}
 
     def class_named(self, name: str) -> type[Recorded]:
-        """The stand-in for a class: one for its name, wherever it is imported from."""
+        """Return the stand-in for a class: one per name, from whatever module it is imported."""
         if name not in self._classes:
             names = {"stands_for": name, "references": self.references}
             self._classes[name] = cast("type[Recorded]", _Kind(name, (Recorded,), names))
@@ -236,7 +236,7 @@ class Sqlmesh(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing: a module of ours has no text."""
+        """Do nothing: a stand-in module has no text."""
 
 
 def _return(value: Any, *_: Any, **__: Any) -> Any:
@@ -244,5 +244,5 @@ def _return(value: Any, *_: Any, **__: Any) -> Any:
 
 
 def modules_of_ours() -> Iterator[str]:
-    """The names under which modules of ours are imported."""
+    """Return the names of all imported stand-in modules."""
     return (name for name in list(sys.modules) if name.partition(".")[0] in ("sqlmesh", "dotenv"))

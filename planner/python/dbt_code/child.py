@@ -1,8 +1,8 @@
 """The child's main for a dbt project: dbt itself parses it here, and compiles each node by itself.
 
-It runs in the Python that has the project's dbt, so it imports nothing but that, Python's own library and the server
-of the child. No warehouse is reached: what a node asks one is a question to the planner. An incremental model is
-compiled twice, as its table's first run and as a later one.
+It runs in the Python that has the project's dbt, so it imports nothing but that, Python's own library and the server of
+the child. No warehouse is reached: a node's query to the warehouse becomes a question to the planner. An incremental
+model is compiled twice, as its table's first run and as a later one.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from mergeplan.planner.python.dbt_code.yaml_limit import limit_yaml
 from mergeplan.planner.python.serving import run
 
 VERSIONS = "dbt-core 1.7 or newer, below 2, with dbt-spark or dbt-databricks"
-KIND_OF_ERROR = re.compile(r"^\w+ Error( in \w+ [\w.]+ \([^)]*\))?:? ?")  # what dbt says before what is wrong
+KIND_OF_ERROR = re.compile(r"^\w+ Error( in \w+ [\w.]+ \([^)]*\))?:? ?")  # dbt's words before the error itself
 EXCERPT = re.compile(r" -{10,} .* Raw Error: -{10,}")  # of a YAML file, on several lines
 NO_ADAPTER = re.compile(r"Could not find adapter type (\w+)!")
 EDGES = ("\ue000start\ue001", "\ue000end\ue001")  # of a batch in a compiled text: `files/dbt/kinds.py` knows them
@@ -72,31 +72,31 @@ SETTINGS = """materialized incremental_strategy unique_key partition_by event_ti
 
 
 class DbtWork:
-    """One dbt project, compiled at request."""
+    """One dbt project, compiled on request."""
 
     def __init__(self) -> None:
         self.root = ""
         self._compiling: Compiling | None = None
 
     def answer(self, request: Mapping[str, Any]) -> Any:
-        """The answer to one request, as JSON data."""
+        """Return the answer to one request, as JSON data."""
         if request["op"] == "open":
             self.root = request["root"]
             return None
         return self.compile_project(request)
 
     def locate(self, error: BaseException) -> tuple[str, int]:
-        """The file of the project and the line of an error of dbt."""
+        """Return the file of the project and the line of an error of dbt."""
         return error.place if isinstance(error, CompileError) else find_place(str(error), self.root)
 
     def interrupt(self) -> None:
-        """Nothing goes on after this process."""
+        """Do nothing: nothing continues after this process."""
 
     def compile_project(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Every node of the project as data, with its compiled text or why it has none.
+        """Return every node of the project as data, with its compiled text or the reason for its absence.
 
-        `answers` are those to earlier questions. Asked again, only nodes that have a new answer are compiled, and the
-        reply is these `nodes` alone: the rest is as it was.
+        `answers` are those to earlier questions. A repeated call compiles only nodes that have a new answer, and
+        returns only these `nodes`: the rest is unchanged.
         """
         answers = request.get("answers", {})
         if self._compiling is not None:
@@ -105,7 +105,6 @@ class DbtWork:
         return self._compiling.project(answers)
 
     def _parse_project(self, request: Mapping[str, Any]) -> Any:
-        """dbt's manifest."""
         use_thread_locks()
         _need_no_pyspark()
         try:
@@ -116,7 +115,7 @@ class DbtWork:
         refuse_settings(Path(self.root), ("http_path",) if has_path else ())
         home = Path(request["home"])
         (home / "profiles.yml").write_text(request["profiles"], encoding="utf-8")
-        tempfile.tempdir = str(home)  # no variable says it any more
+        tempfile.tempdir = str(home)  # no variable names it any more
         os.environ.clear()  # of templates, which read only what the operator lets them
         own = {"HOME": "/nonexistent", "DBT_SEND_ANONYMOUS_USAGE_STATS": "false", **stand_ins(Path(self.root))}
         os.environ.update({**own, **request["environment"]})
@@ -162,7 +161,7 @@ class Compiling:
         self._asked: dict[str, list[dict[str, str]]] = {}  # by node: the questions of its templates
 
     def project(self, answers: Mapping[str, Any]) -> dict[str, Any]:
-        """The project as data, by the answers that are known."""
+        """Return the project as data, according to the known answers."""
         from dbt.version import __version__
 
         tests = getattr(self.manifest, "unit_tests", {}).values()
@@ -178,7 +177,7 @@ class Compiling:
         }
 
     def nodes(self, answers: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """The nodes as data: all of them at first, then those to whose questions there is a new answer."""
+        """Return the nodes as data: at first all of them, then those whose questions have a new answer."""
         before, self.questions.answers = self.questions.answers, answers
         compiled = []
         for node in self.manifest.nodes.values():
@@ -190,7 +189,7 @@ class Compiling:
         return compiled
 
     def node(self, node: Any) -> dict[str, Any]:
-        """A node as data."""
+        """Return a node as data."""
         kind = str(getattr(node.resource_type, "value", node.resource_type))
         config = node.config.to_dict() if hasattr(node.config, "to_dict") else dict(node.config)
         merge = getattr(self.manifest.macros.get(MERGE), "macro_sql", "")
@@ -228,18 +227,18 @@ class Compiling:
         return data
 
     def hook(self, node: Any, text: str) -> str:
-        """A hook's statement: what its template makes of it, where its first word does not say what it does."""
+        """Return a hook's statement: rendered, unless its first word already shows what it does."""
         from dbt.clients.jinja import get_rendered
 
         if not text.lstrip().upper().startswith(("{", "ALTER", "SET")):
             return text
-        with suppress(Exception), self.questions.answering(node, is_later=None):  # it is refused as it stands
+        with suppress(Exception), self.questions.answering(node, is_later=None):  # it is refused unrendered
             context = self.compiler._create_node_context(node, self.manifest, fixed_context(self.config))
             return str(get_rendered(text, context, node))
         return text
 
     def post_hook(self, node: Any, text: str, types: list[list[str]]) -> list[str]:
-        """The statements of a hook that runs when the table is made: those of its macros, and what it renders to.
+        """Return the statements of a hook that runs after the table is made: those of its macros, and its own text.
 
         `types` are those of a seed.
         """
@@ -252,10 +251,10 @@ class Compiling:
             rendered = str(get_rendered(text, context, node)).strip()
             if not any(SHOWN in statement or MARKED.search(statement) for statement in (*sent, rendered)):
                 return [*sent, *([rendered] if rendered else [])]
-        return [text]  # which is refused as it stands
+        return [text]  # which is refused unrendered
 
     def texts(self, node: Any, kind: str, config: Mapping[str, Any]) -> dict[str, Any]:
-        """The compiled texts of a node, or the types of a seed."""
+        """Return the compiled texts of a node, or the types of a seed."""
         if kind in ROWS:
             self._macros.refuse(node, kind)
         if kind == "seed":
@@ -275,30 +274,30 @@ class Compiling:
         return {"text": forms[0], "later": forms[-1] if is_incremental else ""}
 
     def files(self) -> Iterator[str]:
-        """Every file that was read of the project and its packages; those of dbt itself are left out."""
+        """Yield every file that was read of the project and its packages, without those of dbt itself."""
         for file in self.manifest.files.values():
             path = self.full_path(file)
             if not path.startswith(sys.prefix + os.sep):
                 yield path
 
     def full_path(self, file: Any) -> str:
-        """The path of a file that was read."""
+        """Return the path of a file that was read."""
         return str(os.path.abspath(os.path.join(self.config.project_root, file.path.full_path)))
 
     def path(self, node: Any) -> str:
-        """The path of a node's file from the project's root: dbt has that of a package's node from the package's."""
+        """Return a node's path from the project's root: dbt gives that of a package's node from the package's root."""
         file = self.manifest.files.get(node.file_id)
         if file is None or node.package_name == self.config.project_name:
             return str(node.original_file_path)
         return str(os.path.relpath(self.full_path(file), self.config.project_root))
 
     def relation(self, node: Any) -> str:
-        """The name of a node's table as dbt writes it; that of an ephemeral model too."""
+        """Return the name of a node's table as dbt writes it; that of an ephemeral model too."""
         named = hasattr(node, "alias") or hasattr(node, "source_name")
         return str(self.adapter.Relation.create_from(self.config, node)) if named else ""
 
     def source(self, source: Any) -> dict[str, Any]:
-        """A source as data."""
+        """Return a source as data."""
         return {
             "id": source.unique_id, "relation": self.relation(source),
             "path": self.path(source), "description": source.description or "",
@@ -306,7 +305,10 @@ class Compiling:
         }  # fmt: skip
 
     def compile(self, node: Any, *, incremental: bool) -> str:
-        """The text of a node; the time of the run is a mark in it, where nothing else of it follows from the time."""
+        """Return the text of a node, with a mark for the time of the run.
+
+        Raise CompileError if anything else in the text follows from that time.
+        """
         text = self.render(node, incremental, None)
         if MARKED.search(text):
             for time in (*TIMES, datetime.now(UTC)):
@@ -315,7 +317,7 @@ class Compiling:
         return text
 
     def render(self, node: Any, incremental: bool, time: datetime | None) -> str:
-        """The text of a node, with the relations of ephemeral models in place of dbt's common table expressions."""
+        """Return the text of a node, with relations of ephemeral models for dbt's common table expressions."""
         is_incremental = getattr(node.config, "materialized", "") == "incremental"
         with self.questions.answering(node, is_later=incremental if is_incremental else None):
             context = {"is_incremental": lambda: incremental, **fixed_context(self.config, time)}
@@ -333,9 +335,9 @@ class Compiling:
         return compiled
 
     def compile_batch(self, node: Any, *, incremental: bool) -> str:
-        """The text of a node that is filled by batches, with names in place of a batch's start and end.
+        """Return the text of a node that is filled by batches, with names for a batch's start and end.
 
-        It is compiled for several batches: where these texts differ in anything else, a name would not do.
+        The node is compiled for several batches: if these texts differ in anything else, names would not suffice.
         """
         from dbt.contracts.graph.nodes import BatchContext
 
@@ -350,7 +352,7 @@ class Compiling:
         return texts.pop()
 
     def seed_types(self, node: Any) -> list[list[str]]:
-        """The columns of a seed with the types that dbt gives them."""
+        """Return the columns of a seed with the types that dbt gives them."""
         types = {name.lower(): kind for name, kind in (node.config.column_types or {}).items()}
         path = os.path.join(node.root_path or self.config.project_root, node.original_file_path)
         delimiter = getattr(node.config, "delimiter", ",") or ","
@@ -366,13 +368,13 @@ class Compiling:
 
 
 def _need_no_pyspark() -> None:
-    """Let dbt-spark find a pyspark where there is none: it looks for one, and opens no session here."""
+    """Let dbt-spark find a pyspark if there is none: it looks for one, and opens no session here."""
     if "pyspark" not in sys.modules and importlib.util.find_spec("pyspark") is None:
         sys.modules["pyspark"] = types.ModuleType("pyspark")
 
 
 def _message(error: BaseException, root: str) -> str:
-    """What an error of dbt says, on one line; paths are those from the project's root."""
+    """Return the message of an error of dbt on one line, with paths from the project's root."""
     if lacks_memory(error):
         return "Its template takes more memory than project code may have"
     text = EXCERPT.sub(":", " ".join(str(error).replace(f"{root}/", "").split()))
@@ -381,7 +383,7 @@ def _message(error: BaseException, root: str) -> str:
 
 
 def lacks_memory(error: BaseException | None) -> bool:
-    """Return True for an error that follows from one of memory, which dbt gives no words."""
+    """Return True for an error that follows from a MemoryError, for which dbt has no message."""
     while error is not None and not isinstance(error, MemoryError):
         error = error.__cause__ or error.__context__
     return error is not None

@@ -1,10 +1,10 @@
-"""What is wrong with a project or one of its nodes, in the child."""
+"""The error of a project or one of its nodes, in the child."""
 
 from __future__ import annotations
 
 
 class CompileError(Exception):
-    """What is wrong, as a sentence, and the file and line where that is known."""
+    """The error as a sentence, and its file and line if they are known."""
 
     is_sentence = True
 

@@ -1,5 +1,7 @@
-"""Settings of dbt_project.yml that follow from the connection or the time of the run: dbt renders them while it reads
-that file, with whatever it is given, so that they are found before."""
+"""Settings of dbt_project.yml that depend on the connection or the time of the run.
+
+dbt renders them while it reads that file, with whatever values it has, so they are detected before.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +20,17 @@ _TIME = re.compile(r"\b(run_started_at|invocation_id|modules\s*\.\s*datetime)\b"
 
 
 def unknown(name: str) -> str:
-    """What is said of a part of the connection that nobody knows here."""
+    """Return the refusal of a part of the connection that is unknown here."""
     instead = ". Set `dbt: {target_http_path: ...}` in config.yaml" if name == "http_path" else ""
     return f"It reads `target.{name}`, which mergeplan does not know{instead}"
 
 
 def refuse_settings(root: Path, known: Collection[str]) -> None:
-    """CompileError for a setting of the project, or of a package, that reads the time of the run, or of the connection
-    more than is `known`; hooks are rendered later."""
+    """Raise CompileError for a setting that depends on the time of the run or on an unknown part of the connection.
+
+    Settings are those of the project and of its packages; `known` are the known parts of the connection. Hooks are
+    rendered later.
+    """
     import yaml  # of dbt
 
     for path in (root / FILE, *sorted(root.glob(f"dbt_packages/*/{FILE}"))):
@@ -33,7 +38,7 @@ def refuse_settings(root: Path, known: Collection[str]) -> None:
         try:
             settings = yaml.safe_load(text)
         except yaml.YAMLError:
-            continue  # which dbt says
+            continue  # which dbt reports
         sections = settings if isinstance(settings, dict) else {}
         for value in _texts({name: sections.get(name) for name in SECTIONS}):
             read, timed = _READ.search(value), _TIME.search(value)
@@ -45,7 +50,7 @@ def refuse_settings(root: Path, known: Collection[str]) -> None:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """The templates in a part of YAML, but for those of hooks."""
+    """Yield the templates in a part of YAML, without those of hooks."""
     if isinstance(value, Mapping):
         for name, part in value.items():
             if "hook" not in str(name):

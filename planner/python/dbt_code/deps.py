@@ -9,7 +9,7 @@ from mergeplan.planner.python.dbt_code.thread_locks import use_thread_locks
 
 
 def main() -> None:
-    """Install what the project in the folder of the first argument asks for; exit with what is wrong."""
+    """Install the packages of the project in the folder of the first argument; exit with the error if it fails."""
     use_thread_locks()
     try:
         from dbt.cli.main import dbtRunner

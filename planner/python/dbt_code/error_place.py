@@ -9,14 +9,14 @@ from glob import escape, glob
 
 HEADER = re.compile(r"^\w+ Error in \w+ [\w.]+ \(([^)]*)\)")
 NAMED_FILE = re.compile(r"(?<![\w./-])([\w./-]+\.(?:sql|ya?ml|csv|md))\b")
-OWN_CODE = "top-level template code"  # how Jinja calls what stands in no macro, in a traceback
+OWN_CODE = "top-level template code"  # Jinja's name for code outside of macros, in a traceback
 SECRET = re.compile(r"Secret env vars are allowed only in .*Found '(\w+)'", re.DOTALL)  # the files it names are right
 
 MISSING = re.compile(r"Env var required but not provided: '(\w+)'")  # which names no file, or that of a model
 
 
 def find_place(text: str, root: str) -> tuple[str, int]:
-    """The file and the line that a message of dbt is about; ("", 0) where it is about none of the project's."""
+    """Return the file and the line that a message of dbt is about; ("", 0) if it is about no project file."""
     text = text.replace(f"{root}/", "")
     if secret := SECRET.search(text):
         return _first_use(re.escape(secret[1]), root)
@@ -33,9 +33,9 @@ def find_place(text: str, root: str) -> tuple[str, int]:
 
 
 def find_line(error: BaseException, code: str, file: str) -> int:
-    """The line of a file at which its template `code` failed; 1 where that is not known.
+    """Return the line of a file at which its template `code` failed; 1 if that is not known.
 
-    A snapshot's template is a part of its file; that of a generic test stands in none.
+    A snapshot's template is a part of its file; that of a generic test is in no file.
     """
     line = _template_line(error)
     if not line or not code or not os.path.isfile(file):
@@ -46,7 +46,7 @@ def find_line(error: BaseException, code: str, file: str) -> int:
 
 
 def _template_line(error: BaseException | None) -> int:
-    """The line of a node's own template that led to an error, in a macro or itself; 0 for none."""
+    """Return the line of a node's own template that led to an error, in a macro or itself; 0 if there is none."""
     while error is not None:
         for frame in traceback.extract_tb(error.__traceback__):
             if frame.name == OWN_CODE:
@@ -56,7 +56,7 @@ def _template_line(error: BaseException | None) -> int:
 
 
 def _find_file(path: str, root: str) -> str:
-    """The project's file of a path, which dbt gives from the root of its package; '' where there is none."""
+    """Return the project's file of a path, which dbt gives from the root of its package; '' if there is none."""
     own = os.path.relpath(os.path.join(root, path), root)
     if own.startswith("../"):
         return ""
@@ -69,7 +69,7 @@ def _find_file(path: str, root: str) -> str:
 
 
 def _first_use(pattern: str, root: str) -> tuple[str, int]:
-    """The file and the line where a pattern stands first."""
+    """Return the file and the line where a pattern occurs first."""
     is_used = re.compile(pattern).search
     for folder, folders, names in os.walk(root):
         folders[:] = sorted(name for name in folders if not name.startswith("."))

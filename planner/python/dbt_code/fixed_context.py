@@ -1,4 +1,4 @@
-"""The variables of a template that say when and where it is rendered."""
+"""The variables of a template that depend on when and where it is rendered."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from mergeplan.planner.python.dbt_code.moments import Moment, moving
 
 
 def fixed_context(config: Any, time: datetime | None = None) -> dict[str, Any]:
-    """What replaces those variables of a template that say when it is rendered.
+    """Return replacements for the variables of a template that depend on when it is rendered.
 
-    The time is a mark in its text, because a text that is another one each day is a change each day; or this `time`.
+    The time is a mark in the text, because a text that changes each day is a change each day; or it is this `time`.
     """
     from dbt.context.base import get_context_modules
 
@@ -28,7 +28,7 @@ def fixed_context(config: Any, time: datetime | None = None) -> dict[str, Any]:
 
 
 class _Target(dict[str, Any]):
-    """The target, of whose connection at most the path of a warehouse of Databricks is known here."""
+    """The target; of its connection, at most the path of a Databricks warehouse is known here."""
 
     def __getitem__(self, name: str) -> Any:
         is_path = name == "http_path" and dict.get(self, name) not in (None, "none")
@@ -41,7 +41,7 @@ class _Target(dict[str, Any]):
 
 
 class _Moving:
-    """A variable that is another one each time."""
+    """A variable whose value differs each time."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -54,7 +54,7 @@ class _Moving:
 
 
 def _datetime_at(time: datetime | None) -> type[datetime]:
-    """The class `datetime` at a time; without one, its present is a mark."""
+    """Return the class `datetime` at a time; without one, its present is a mark."""
 
     class Datetime(datetime):
         @classmethod
@@ -78,7 +78,7 @@ def _datetime_at(time: datetime | None) -> type[datetime]:
 
 
 def _date_at(time: datetime | None) -> type[date]:
-    """The class `date` at a time; without one, its present is a mark."""
+    """Return the class `date` at a time; without one, its present is a mark."""
 
     class Date(date):
         @classmethod

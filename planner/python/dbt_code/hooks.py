@@ -1,4 +1,4 @@
-"""What a hook does: the statements that dbt would send, recorded while its template is rendered and sent nowhere."""
+"""The effect of a hook: the statements that dbt would send, recorded while its template is rendered and not sent."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ SHOWN = "\ue002unknown\ue003"  # a number of rows, where a template writes it
 
 
 def is_query(sql: str) -> bool:
-    """True for a statement that is sent for its rows."""
+    """Return True for a statement that is sent for its rows."""
     return sql.lstrip().upper().startswith(QUERIES)
 
 
 class UnknownRows:
-    """What the warehouse would return for a statement: a template may show the first value, and nothing else."""
+    """The warehouse's result of a statement: a template may show the first value, and nothing else."""
 
     @property
     def rows(self) -> UnknownRows:
         return self
 
     def values(self) -> list[UnknownRow]:
-        """As dbt reads the rows of a table."""
+        """Return the rows as dbt reads those of a table."""
         return [UnknownRow()]
 
     def __getattr__(self, name: str) -> Any:
@@ -35,7 +35,7 @@ class UnknownRow:
     """A row of which nothing is known."""
 
     def values(self) -> list[UnknownValue]:
-        """The first value: whether there are more, nobody knows."""
+        """Return the first value: whether there are more is unknown."""
         return [UnknownValue()]
 
 

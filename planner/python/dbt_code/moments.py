@@ -1,7 +1,7 @@
-"""The time of a run as templates read it: a mark stands in the text for it, and SQL has the time in its place.
+"""The time of a run as templates read it: a mark in the text, which SQL replaces by the time.
 
-The planner knows the marks (`files/dbt/moments.py`). A template may format the time and add to it. What it decides by
-it cannot be followed, so a text with marks is compared with those of several real times.
+The planner knows the marks (`files/dbt/moments.py`). A template may format the time and add to it. A decision by it
+cannot be followed, so a text with marks is compared with those of several real times.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ class Moment:
     """The time of the run, with what is added to it."""
 
     def __init__(self, name: str, zone: str, shown: str, offset: timedelta = timedelta(0)) -> None:
-        """`shown` is the format of its text, `name` what the template calls it."""
+        """Take `shown`, the format of its text, and `name`, the template's name for it."""
         self._name, self._zone, self._shown, self._offset = name, zone, shown, offset
 
     def strftime(self, format: str) -> str:
-        """The mark of this time in a format."""
+        """Return the mark of this time in a format."""
         return MomentText(self._name, MARK.format(self._zone, self._offset.total_seconds(), format))
 
     def date(self) -> Moment:
-        """Its day."""
+        """Return its day."""
         return Moment(self._name, self._zone, "%Y-%m-%d", self._offset)
 
     def astimezone(self, zone: Any = None) -> Moment:
-        """The same where it is in UTC: other zones are not followed."""
+        """Return the same time for UTC; refuse other zones."""
         if self._zone != "utc" or str(zone) != "UTC":
             raise moving(self._name)
         return Moment(self._name, "utc", "%Y-%m-%d %H:%M:%S.%f+00:00", self._offset)
@@ -63,7 +63,7 @@ class Moment:
 
 
 class MomentText(str):
-    """The mark of a time, which stands for another text in each run: nothing can be decided by it."""
+    """The mark of a time, which represents another text in each run: no decision may depend on it."""
 
     def __new__(cls, name: str, text: str) -> MomentText:
         made = super().__new__(cls, text)
@@ -80,12 +80,12 @@ class MomentText(str):
 
 
 def show(text: str, time: datetime) -> str:
-    """A text with a time in the place of its marks."""
+    """Return a text with a time in place of its marks."""
     return MARKED.sub(lambda match: (time + timedelta(seconds=float(match[2]))).strftime(match[3]), text)
 
 
 def moving(name: str) -> CompileError:
-    """The error of a template that does more with the time than to write it."""
+    """Return the error of a template that does more with the time than write it."""
     return CompileError(
         f"Its text is another one each time: it reads `{name}`. Let SQL ask for the time, or give it as a variable"
     )

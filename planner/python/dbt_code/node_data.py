@@ -8,7 +8,7 @@ from typing import Any
 
 
 def plain_value(value: Any) -> Any:
-    """A setting as JSON has it: dbt reads a time that begins a batch."""
+    """Return a setting as JSON has it: dbt parses the time at which batches begin."""
     return str(value) if isinstance(value, date) else value
 
 
@@ -17,7 +17,7 @@ def column_data(column: Any) -> dict[str, str]:
 
 
 def constraint_data(node: Any) -> Iterator[list[str]]:
-    """The constraints of a model and of its columns: kind, column and condition."""
+    """Yield the constraints of a model and of its columns: kind, column and condition."""
     of_columns = [(column.name, column.constraints) for column in (getattr(node, "columns", {}) or {}).values()
                   if getattr(column, "constraints", None)]  # fmt: skip
     for name, constraints in [*of_columns, ("", getattr(node, "constraints", None) or [])]:
@@ -26,7 +26,7 @@ def constraint_data(node: Any) -> Iterator[list[str]]:
 
 
 def owner_name(node: Any, manifest: Any) -> str:
-    """The name of a node's group's owner; '' without one."""
+    """Return the owner's name of a node's group; '' without one."""
     group = getattr(node, "group", None) or getattr(node.config, "group", None)
     for candidate in manifest.groups.values():
         if group and candidate.name == group:

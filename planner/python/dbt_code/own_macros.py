@@ -1,4 +1,4 @@
-"""The macros by which dbt makes the rows of a table: a project that has its own makes other rows."""
+"""The macros by which dbt makes the rows of a table: a project with its own versions makes other rows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LAST = re.compile(r"(?<=^materialization_)(\w+)_[a-z]+$")
 
 
 class OwnMacros:
-    """The macros of one project, and those of dbt whose place they take."""
+    """The macros of one project, and the macros of dbt that they replace."""
 
     def __init__(self, manifest: Any, adapter: Any) -> None:
         self._manifest, self._adapter = manifest, adapter
@@ -39,7 +39,7 @@ class OwnMacros:
         self._own_materializations: dict[str, set[str]] = {}
 
     def refuse(self, node: Any, kind: str) -> None:
-        """CompileError for a node that macros of the project's own would make in another way than dbt's."""
+        """Raise CompileError for a node that the project's own macros would make differently from dbt's."""
         config = self._adapter.config
         dispatched = [name for rule in config.dispatch or [] for name in rule.get("search_order", [])]
         own = {config.project_name, node.package_name, *dispatched} - self._of_dbt
@@ -52,8 +52,10 @@ class OwnMacros:
             raise CompileError(message)
 
     def _own_materialization(self, name: str) -> set[str]:
-        """The materialization of that name where dbt chooses one that is not its own: one for the adapter goes before
-        one for any, wherever either lies."""
+        """Return the materialization of that name if dbt chooses one that is not its own.
+
+        A materialization for the adapter has precedence over one for any adapter, wherever they are defined.
+        """
         if name not in self._own_materializations:
             find = self._manifest.find_materialization_macro_by_name
             chosen = find(self._adapter.config.project_name, name, self._adapter.type())
@@ -63,7 +65,7 @@ class OwnMacros:
 
 
 def refuse_unlike_snapshot(node: Any, adapter: Any) -> None:
-    """CompileError for a snapshot of which the rows are others than those that were compared with dbt's."""
+    """Raise CompileError for a snapshot whose rows differ from those that were compared with dbt's."""
     deletes = getattr(node.config, "hard_deletes", None) or (node.config.extra or {}).get("hard_deletes")
     if str(getattr(deletes, "value", deletes)) == "new_record" and adapter.type() != "spark":
         raise CompileError("What `hard_deletes: new_record` makes was compared with that of dbt-spark only")
@@ -73,5 +75,5 @@ def refuse_unlike_snapshot(node: Any, adapter: Any) -> None:
 
 
 def _general_name(name: str) -> str:
-    """The name of a macro, or a materialization, without that of the adapter that it is for."""
+    """Return the name of a macro, or a materialization, without that of the adapter that it is for."""
     return _LAST.sub(r"\1", _FIRST.sub("", name))

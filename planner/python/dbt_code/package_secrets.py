@@ -1,4 +1,4 @@
-"""The secrets with which `dbt deps` fetches packages: nothing is fetched here, so each is a text that says nothing."""
+"""The secrets with which `dbt deps` fetches packages: nothing is fetched here, so each is a stand-in text."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ _NAME = re.compile(r"\bDBT_ENV_SECRET\w*")  # dbt lets no other file of a projec
 
 
 def stand_ins(root: Path) -> dict[str, str]:
-    """A value for each secret that the lists of packages name: dbt reads them whole, and would stop at one that is not
-    set."""
+    """Return a value for each secret that the lists of packages name: dbt fails on one that is not set."""
     return {name: STAND_IN for text in _lists(root) for name in _NAME.findall(text)}
 
 
 def _lists(root: Path) -> Iterator[str]:
-    """The lists of the project, and of its packages where they lie as dbt puts them."""
+    """Yield the lists of the project, and of its packages in the folders where dbt puts them."""
     for folder in (root, *root.glob("dbt_packages/*"), *root.glob("dbt_modules/*")):
         for name in FILES:
             if (path := folder / name).is_file():

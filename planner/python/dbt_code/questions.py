@@ -1,6 +1,6 @@
-"""What templates ask the warehouse while they are compiled: the planner answers, and this process reaches none.
+"""Questions of templates to the warehouse during compilation: the planner answers, this process reaches no warehouse.
 
-A node that asks something new is not compiled further. The planner gets its question and has it compiled again.
+A node with a new question is not compiled further. The planner gets its question and has it compiled again.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ READERS: Mapping[str, Callable[[str], Any]] = {
 
 
 class Questions:
-    """The questions of one project, and the answers that are known."""
+    """The questions of one project, and the known answers."""
 
     def __init__(self, adapter: Any, tables: Mapping[str, str]) -> None:
-        """`tables` are the nodes and sources by the name of their table."""
+        """Take `tables`, the nodes and sources by the name of their table."""
         self._adapter = adapter
         self._tables = tables
         self.answers: Mapping[str, Any] = {}
         self._node = ""  # the id of the one that is compiled
-        self._is_later: bool | None = False  # its table is there; None where no run is a later one
+        self._is_later: bool | None = False  # its table exists; None if no run is a later one
         self.asked: list[dict[str, str]] = []
         self._sent: list[str] | None = None  # statements of a hook
         self._own_columns: list[tuple[str, str]] = []
 
     @contextmanager
     def answering(self, node: Any, *, is_later: bool | None) -> Iterator[None]:
-        """Within, what templates ask of the warehouse is answered as far as it is known."""
+        """Answer, within the context, the templates' questions to the warehouse as far as answers are known."""
         self._node, self._is_later = node.unique_id, is_later
         answers = {
             "execute": self.execute, "get_relation": self.get_relation,
@@ -63,9 +63,9 @@ class Questions:
 
     @contextmanager
     def recording(self, node: Any, columns: list[tuple[str, str]]) -> Iterator[list[str]]:
-        """Within, a hook that runs after its table was made is rendered; the statements that it would send are noted.
+        """Render, within the context, a hook that runs after its table was made, and record its statements.
 
-        `columns` are those of its table, where they are known.
+        `columns` are those of its table, if they are known.
         """
         self._sent, self._own_columns = [], columns
         try:
@@ -77,7 +77,7 @@ class Questions:
     def execute(
         self, sql: str, auto_begin: bool = False, fetch: bool = False, limit: int | None = None
     ) -> tuple[Any, Any]:
-        """The rows of a query, as dbt's `statement` gets them."""
+        """Return the rows of a query, as dbt's `statement` gets them."""
         if self._sent is not None and not is_query(sql):
             self._sent.append(sql.strip())
             return _response(0), UnknownRows()
@@ -91,7 +91,7 @@ class Questions:
         return _response(len(rows)), table
 
     def get_columns_in_relation(self, relation: Any) -> list[Any]:
-        """The columns of a relation of the project."""
+        """Return the columns of a relation of the project."""
         subject, column = self._subject(relation), self._adapter.Column
         if subject == self._node and self._own_columns:
             return [column(name, kind) for name, kind in self._own_columns]
@@ -103,7 +103,7 @@ class Questions:
         ]
 
     def get_relation(self, database: str | None, schema: str, identifier: str) -> Any:
-        """The relation of that name if there is one: what the project builds is there before its readers are built."""
+        """Return the relation of that name if there is one; what the project builds exists before its readers."""
         relation = self._adapter.Relation
         database = database if relation.get_default_include_policy().database else None
         named = relation.create(database=database, schema=schema, identifier=identifier, type="table")
@@ -116,7 +116,7 @@ class Questions:
         return named if is_built or self._ask("exists", subject)["exists"] else None
 
     def has_new_answer(self, asked: list[dict[str, str]], before: Mapping[str, Any]) -> bool:
-        """True where a question has an answer that is not among those of before."""
+        """Return True if a question has an answer that is not among the earlier ones."""
         keys = map(_key, asked)
         return any(key in self.answers and key not in before for key in keys)
 
@@ -148,7 +148,7 @@ def _key(question: Mapping[str, str]) -> str:
 
 
 def agate_helper() -> Any:
-    """How dbt makes tables of rows: it lies elsewhere since 1.8."""
+    """Return dbt's helper that makes tables of rows: its module moved in 1.8."""
     try:
         from dbt_common.clients import agate_helper as helper
     except ImportError:
@@ -165,7 +165,7 @@ def _response(rows: int) -> Any:
 
 
 def _value(cell: Any) -> Any:
-    """A value of a row: what JSON has none of is an object of its kind and its text."""
+    """Return a value of a row; a kind that JSON lacks is encoded as an object of its kind and its text."""
     if not isinstance(cell, dict):
         return cell
     ((kind, text),) = cell.items()
@@ -173,14 +173,14 @@ def _value(cell: Any) -> Any:
 
 
 def _has_capability(name: str) -> bool:
-    """What every version of Databricks can do that is supported; no other has a place in a text."""
+    """Return True for a capability of every supported version of Databricks; raise CompileError for others."""
     if name.lower() != "timestampdiff":
         raise CompileError(f"It asks whether Databricks has `{name}`, which mergeplan does not know")
     return True
 
 
 def _compare_version(major: int, minor: int) -> int:
-    """Whether Databricks is newer than a version: known where every supported one is."""
+    """Return 1, for newer, if every supported Databricks is; raise CompileError for a newer version."""
     if (major, minor) > OLDEST:
         raise CompileError(f"It asks whether Databricks is newer than {major}.{minor}, which mergeplan does not know")
     return 1

@@ -7,6 +7,6 @@ from multiprocessing.context import BaseContext
 
 
 def use_thread_locks() -> None:
-    """Give dbt locks that need no shared memory, which an isolated process has none of: here are only threads."""
+    """Give dbt locks without shared memory, which an isolated process does not have: here are only threads."""
     for name, lock in (("RLock", threading.RLock), ("Lock", threading.Lock)):
         setattr(BaseContext, name, staticmethod(lock))

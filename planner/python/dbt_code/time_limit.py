@@ -1,4 +1,4 @@
-"""A limit of the processor's time for templates, which may go round for ever."""
+"""A limit of the processor's time for templates, which may loop for ever."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from mergeplan.planner.python.dbt_code.compile_error import CompileError
 
 @contextmanager
 def limit_time(seconds: float) -> Iterator[None]:
-    """Within, CompileError where the time is up; it names the file that dbt was parsing, if it was.
+    """Raise CompileError within the context when the time is up; it names the file that dbt was parsing, if any.
 
-    Jinja may make another error of it on the way, and dbt a result.
+    Jinja may turn it into another error on the way, and dbt into a result.
     """
     message = ""
 
@@ -40,7 +40,7 @@ def limit_time(seconds: float) -> Iterator[None]:
 
 
 def _parsed_file(frame: FrameType | None) -> str:
-    """The file of the node whose template dbt renders while it parses; '' while it compiles."""
+    """Return the file of the node whose template dbt renders while it parses; '' while it compiles."""
     while frame is not None:
         node = frame.f_locals.get("parsed_node")
         if path := getattr(node, "original_file_path", ""):

@@ -1,4 +1,4 @@
-"""A setting in a template that holds the time of the run: dbt has read it by then, and another run has another one."""
+"""A setting in a template that contains the time of the run: dbt has read it already, and another run has another."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SAID = ("meta", "tags", "docs", "labels", "group", "access", "persist_docs", "da
 
 
 def refuse_timed_settings(compiler: Any) -> None:
-    """Let the `config` of templates, which dbt does not look at while it compiles, refuse a time."""
+    """Let the `config` of templates, which dbt ignores while it compiles, refuse a time."""
     create = compiler._create_node_context
 
     def create_context(*args: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from mergeplan.planner.python.dbt_code.compile_error import CompileError
 
 
 def unit_test_data(test: Any, manifest: Any, relation: Callable[[Any], str]) -> dict[str, Any]:
-    """A unit test as data: dbt read its rows, of each format."""
+    """Return a unit test as data: dbt read its rows, in each format."""
     model = next((manifest.nodes[name] for name in test.depends_on.nodes if name in manifest.nodes), None)
     overrides = test.overrides
     macros = dict(overrides.macros) if overrides else {}
@@ -32,7 +32,7 @@ def unit_test_data(test: Any, manifest: Any, relation: Callable[[Any], str]) -> 
 
 
 def _input(text: str, model: Any, manifest: Any, relation: Callable[[Any], str]) -> str:
-    """The name of the table that an input of a unit test is: `ref(...)`, `source(...)` or `this`."""
+    """Return the name of the table that an input of a unit test means: `ref(...)`, `source(...)` or `this`."""
     from dbt_extractor import py_extract_from_source
 
     if text.strip() == "this":
@@ -53,7 +53,6 @@ def _input(text: str, model: Any, manifest: Any, relation: Callable[[Any], str])
 
 
 def _fixture(fixture: Any) -> dict[str, Any]:
-    """Rows of a unit test, or their query."""
     if isinstance(fixture.rows, str):
         return {"query": fixture.rows}
     rows = [{name: _cell(value) for name, value in row.items()} for row in fixture.rows or []]

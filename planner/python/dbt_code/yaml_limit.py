@@ -1,4 +1,4 @@
-"""A limit of what a YAML file holds when its aliases are expanded: dbt copies and renders every value."""
+"""A limit of the values in a YAML file after its aliases are expanded: dbt copies and renders every value."""
 
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ def limit_yaml() -> None:
 
 
 def count_values(node: Any) -> int:
-    """Return how many values a node holds, each counted wherever an alias repeats it; more than any limit for a node
-    that holds itself."""
+    """Return how many values a node contains, each counted wherever an alias repeats it.
+
+    Return more than any limit for a node that contains itself.
+    """
     counts: dict[int, int] = {}
     waiting = [node]
     while waiting:

@@ -1,1 +1,1 @@
-"""Which files of a project its Python code may read."""
+"""The files of a project that its Python code may read."""

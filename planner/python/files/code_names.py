@@ -1,4 +1,4 @@
-"""What the names in a piece of code stand for: things of other packages, values of the project, or neither."""
+"""The meaning of the names in a piece of code: things of other packages, values of the project, or neither."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _DEEPEST = 20
 
 @dataclass(frozen=True)
 class Item:
-    """What a loop binds: an item of `of`; of a mapping's `items()` the key (0) or the value (1)."""
+    """The value that a loop binds: an item of `of`; of a mapping's `items()` the key (0) or the value (1)."""
 
     of: ast.expr
     at: int = -1
 
 
-Value = ast.expr | Item | None  # None: bound to something that no expression says
+Value = ast.expr | Item | None  # None: bound to a value without an expression
 Bindings = Mapping[str, tuple[Value, ...]]
 
 
@@ -76,7 +76,7 @@ class Names:
         return {name: (*outer.get(name, ()), *inner.get(name, ())) for name in (*outer, *inner)}
 
     def meanings(self, chain: list[str], depth: int = 0) -> Iterator[Meaning]:
-        """What `a.b.c` may stand for, if `a` is imported, or defined in the module."""
+        """Yield the possible meanings of `a.b.c`, if `a` is imported, or defined in the module."""
         first, *rest = chain
         others = (*self.module.imports.get(first, ()), *self.imports.get(first, ()))
         if first in self.module.defined:
@@ -107,13 +107,13 @@ class Names:
         yield OwnName(".".join(names), "")
 
     def is_bound(self, name: str) -> bool:
-        """True if a statement of the code or of its module binds the name."""
+        """Return True if a statement of the code or of its module binds the name."""
         own = name in self.value_bindings or name in self.imports or name in self.module.defined
         return own or name in self.module.imports or name in _all_bound(self.module.tree)
 
 
 def chain_of(node: ast.AST) -> list[str]:
-    """`a.b.c` as its parts; [] when it does not begin with a name."""
+    """Return `a.b.c` as its parts; [] if it does not begin with a name."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
@@ -123,12 +123,12 @@ def chain_of(node: ast.AST) -> list[str]:
 
 @lru_cache(maxsize=4096)  # trees are compared by identity, and never changed
 def module_bindings(tree: ast.Module) -> Bindings:
-    """The values of names that statements of the module itself bind, outside of its functions."""
+    """Return the values of names that statements of the module itself bind, outside of its functions."""
     return bindings(tree, deep=False)
 
 
 def bindings(node: ast.AST, *, deep: bool = True) -> Bindings:
-    """Name -> what each statement binds it to."""
+    """Return, for each name, the value of each statement that binds it."""
     values: dict[str, list[Value]] = {}
     for name, value in (
         pair for part in (ast.walk(node) if deep else ast.iter_child_nodes(node)) for pair in _find_bindings(part)
@@ -185,7 +185,7 @@ def _items(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, Value]]:
 
 @lru_cache(maxsize=4096)
 def _all_bound(tree: ast.Module) -> frozenset[str]:
-    """Every name that a statement of the module binds, wherever it is."""
+    """Return every name that a statement of the module binds, wherever it is."""
     names = {part.id for part in ast.walk(tree) if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load)}
     for part in ast.walk(tree):
         if isinstance(part, ast.alias):

@@ -11,7 +11,7 @@ from pathlib import Path
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.python.files.filereads import FileNames, FileReads
 
-# What lies inside a project's folder and does not belong to it: what tools keep there.
+# Files and folders of tools in a project's folder, which do not belong to the project.
 _LEFT_OUT = frozenset(
     """__pycache__ node_modules spark-warehouse metastore_db derby.log .git .hg .svn .mergeplan .cache .venv .tox .nox
     .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage .ipynb_checkpoints .idea .vscode .DS_Store""".split()
@@ -28,7 +28,7 @@ class DataFiles:
 
     @cached_property
     def paths(self) -> tuple[str, ...]:
-        """From the root, sorted; without virtual environments, and what mergeplan and other tools keep there."""
+        """The paths from the root, sorted; without virtual environments and the files of mergeplan and other tools."""
         home = os.environ.get("MERGEPLAN_HOME")
         ours = Path(home).resolve() if home else None
         files: list[str] = []
@@ -46,7 +46,7 @@ class DataFiles:
         return tuple(sorted(files))
 
     def _is_inside(self, folder: Path) -> bool:
-        """True for a folder of the project, which a link may lead to; not for a virtual environment."""
+        """Return True for a folder of the project, also by a link, that is no virtual environment."""
         return folder.is_relative_to(self.root.resolve()) and not (folder / "pyvenv.cfg").exists()
 
     @cached_property
@@ -54,8 +54,10 @@ class DataFiles:
         return FileNames(self.paths)
 
     def digest(self, reads: FileReads, texts: Iterable[str]) -> str:
-        """A digest of the files that code may read, with their names; '' when there is none. `texts` are what it is
-        given while it runs."""
+        """Return a digest of the files that code may read, with their names; '' if there is none.
+
+        `texts` are those that the code gets while it runs.
+        """
         named = frozenset(self.paths if reads.unknown else reads.select_files(self._names, texts))
         if named and named not in self._digests:
             parts = (part for path in sorted(named) for part in (path, self._hash(path)))

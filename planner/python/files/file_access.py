@@ -1,7 +1,7 @@
-"""Where code may open a file of which it does not say the name.
+"""The places where code may open a file whose name it does not contain.
 
-Code can open files only with what it names: a function that opens one, a `Path`, a package. Each such name is looked
-at where it stands: it opens nothing, or it is called with a path whose end the code says, or it may open any file.
+Code can open files only with what it names: a function that opens one, a `Path`, a package. Each such name is checked
+where it occurs: it opens nothing, or it is called with a path whose end the code contains, or it may open any file.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from mergeplan.planner.python.files.path_names import LISTING, TO_PATH, Ends, Pa
 from mergeplan.planner.python.modules import Module
 from mergeplan.planner.python.project_modules import ProjectModules
 
-# What a `Path` is asked for that is not in a file.
+# Attributes of a `Path` that read no file.
 _TEXT_OF_PATH = frozenset(
     """name stem suffix suffixes parts root drive anchor as_posix as_uri is_absolute is_relative_to match mkdir
     write_text write_bytes unlink rmdir touch""".split()
 )
 _READ_OF_PATH = frozenset("read_text read_bytes open exists is_file is_dir stat lstat".split())
-# Methods that open files, of objects of which the code does not say what they are.
+# Methods that open files, of objects whose type the code does not show.
 _OPENING = frozenset(
     """read_text read_bytes iterdir rglob glob scandir listdir fwalk system popen is_file is_dir stat lstat extractall
     from_custom_template textFile wholeTextFiles binaryFiles""".split()
@@ -38,7 +38,7 @@ _LONGEST = 60
 
 @dataclass(frozen=True)
 class FileAccess:
-    """Code that may open a file of which it does not say the name."""
+    """Code that may open a file whose name it does not contain."""
 
     text: str
     place: Place
@@ -49,7 +49,7 @@ class FileAccess:
 
 @dataclass
 class Accesses:
-    """What a piece of code says of files: whether it opens any, how the names of those end, and what may open any."""
+    """The file accesses of a piece of code: whether it opens any, how their names end, and what may open any file."""
 
     opens: bool = False
     ends: set[str] = field(default_factory=set)
@@ -57,7 +57,7 @@ class Accesses:
 
 
 def file_accesses(node: Code, module: Module, modules: ProjectModules) -> Accesses:
-    """What a piece of code of a module says of files. The functions of a module are pieces of their own."""
+    """Return the file accesses of a piece of code of a module; functions of a module are separate pieces."""
     accesses = Accesses()
     pieces = (
         [node]
@@ -93,7 +93,7 @@ class _Piece:
         return {child: node for node in ast.walk(self.node) for child in ast.iter_child_nodes(node)}
 
     def look(self) -> None:
-        """Look at every name and every call."""
+        """Check every name and every call."""
         for part in _walk_evaluated(self.node):
             match part:
                 case ast.Name() | ast.Attribute():
@@ -121,7 +121,6 @@ class _Piece:
             self.accesses.ends |= ends
 
     def _name(self, node: ast.Name | ast.Attribute) -> None:
-        """A name with its attributes, as far as it goes."""
         above = self.parents.get(node)
         chain = chain_of(node)
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
@@ -141,7 +140,6 @@ class _Piece:
         return name in BUILTINS or self.names.is_bound(name) or bool(list(self.names.meanings([name])))
 
     def _other(self, node: ast.Name | ast.Attribute, dotted_name: str) -> None:
-        """A name of another package."""
         call = self.parents.get(node)
         called = call if isinstance(call, ast.Call) and call.func is node else None
         if any(dotted_name == path or dotted_name.startswith(f"{path}.") for path in PATHS):
@@ -155,7 +153,7 @@ class _Piece:
             self._unknown(called or node)
 
     def _is_type(self, node: ast.AST) -> bool:
-        """True for the class in `isinstance(x, Path)` and in `case Path()`."""
+        """Return True for the class in `isinstance(x, Path)` and in `case Path()`."""
         above = self.parents.get(node)
         if isinstance(above, ast.Tuple):
             above = self.parents.get(above)
@@ -174,7 +172,7 @@ class _Piece:
         self._record_open(None if starred or not path else self.paths.ends(path[0]), call)
 
     def _own(self, node: ast.Name | ast.Attribute, meaning: OwnName) -> None:
-        """A name of the project: a module as a value leads to everything in it."""
+        """Check a name of the project: a module as a value leads to everything in it."""
         stored = isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load) and not meaning.rest
         if stored or not meaning.name:
             self._unknown(node)
@@ -187,7 +185,6 @@ class _Piece:
             self._path(own)
 
     def _path(self, node: ast.AST) -> None:
-        """A `Path` in the code: what is done with it."""
         above = self.parents.get(node)
         match above:
             case ast.Attribute(attr=attr):
@@ -212,7 +209,7 @@ class _Piece:
                 self._unknown(node)
 
     def _is_followed(self, statement: ast.Assign | ast.AnnAssign) -> bool:
-        """True if the assignment binds names alone, each use of which is looked at."""
+        """Return True if the assignment binds only names, each use of which is checked."""
         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
         above = self.parents.get(statement)
         inside = isinstance(self.node, ast.FunctionDef | ast.AsyncFunctionDef) or statement is self.node
@@ -234,7 +231,7 @@ class _Piece:
             self._unknown(call or node)
 
     def _is_iterated(self, call: ast.Call) -> bool:
-        """True if a loop with one variable takes the paths, each use of which is looked at."""
+        """Return True if a loop with one variable takes the paths, each use of which is checked."""
         node: ast.AST = call
         above = self.parents.get(node)
         while isinstance(above, ast.Call) and isinstance(above.func, ast.Name) and above.func.id in ("sorted", "list"):
@@ -245,7 +242,6 @@ class _Piece:
         return looped and isinstance(above, ast.For | ast.comprehension) and isinstance(above.target, ast.Name)
 
     def _path_argument(self, call: ast.Call | ast.ClassDef, node: ast.AST) -> None:
-        """A `Path` that a function is called with."""
         if isinstance(call, ast.ClassDef):
             self._unknown(node)
             return
@@ -267,7 +263,7 @@ class _Piece:
             self._unknown(call)
 
     def _call(self, call: ast.Call) -> None:
-        """A call of a method of something that no name says."""
+        """Check a call of a method of something without a known name."""
         match call.func:
             case ast.Name(id="getattr") if len(call.args) > 1 and isinstance(call.args[1], ast.Constant):
                 self._check_attribute(call)
@@ -301,7 +297,7 @@ class _Piece:
 
 
 def _walk_evaluated(node: ast.AST) -> Iterator[ast.AST]:
-    """The parts of the code that run; an annotation counts if it calls something."""
+    """Yield the parts of the code that run; an annotation counts if it calls something."""
     yield node
     for name, value in ast.iter_fields(node):
         for child in value if isinstance(value, list) else [value]:
@@ -317,7 +313,6 @@ def _texts(node: ast.AST) -> list[str]:
 
 
 def _attributes(node: ast.AST) -> list[str]:
-    """The names of a chain of attributes and calls."""
     names = []
     while isinstance(node, ast.Attribute | ast.Call):
         if isinstance(node, ast.Attribute):

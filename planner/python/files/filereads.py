@@ -1,7 +1,7 @@
-"""Which files of a project its code may read: by the strings in it, and by whether it opens what it does not name.
+"""The files of a project that its code may read: by the strings in it, and by whether it opens files it does not name.
 
 A file is named by a text of the code: its path or the end of it, a folder on the way, a pattern. Where code may open a
-file that no text of it names, it may read any file. More is counted than need be, never less.
+file that no text of it names, it may read any file. The result may include too many files, never too few.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from mergeplan.planner.python.project_modules import ProjectModules
 
 @dataclass
 class FileReads:
-    """What the analysed code says about files: its strings, whether it opens any, and where it may open any file."""
+    """The file names in the analysed code: its strings, whether it opens files, and where it may open any file."""
 
     texts: set[str] = field(default_factory=set)
     opens: bool = False
@@ -40,7 +40,7 @@ class FileReads:
         self.unknown += accesses.unknown
 
     def select_files(self, files: FileNames, more: Iterable[str] = ()) -> set[str]:
-        """Those of the files that the code may read; `more` are texts that it is given."""
+        """Return those of the files that the code may read; `more` are texts that it gets."""
         texts = {text.strip() for text in (*self.texts, *more)} - {""}
         wholes = {text.replace("\\", "/").removeprefix("./").rstrip("/") for text in texts}
         wholes |= {PurePosixPath(text).as_posix() for text in wholes if ".." not in text}
@@ -57,7 +57,7 @@ class FileReads:
 
 
 class FileNames:
-    """The files of a project (paths from the root) by what a text of code may say of them.
+    """The files of a project (paths from the root), indexed by the texts of code that may name them.
 
     `ends`: by path and each end of it; `below`: by each end of a folder's path above them; `kinds`: by suffix.
     """
@@ -81,8 +81,10 @@ class FileNames:
         self._sorted = sorted(self.ends)
 
     def like(self, pattern: str) -> Iterator[str]:
-        """The ends of paths that match a pattern of a shell. Queries look like patterns too: what such a text begins
-        with leaves no name to compare."""
+        """Yield the ends of paths that match a pattern of a shell.
+
+        Queries look like patterns too: the beginning of such a text matches no name.
+        """
         start = re.split(r"[*?[]", pattern, maxsplit=1)[0]
         for name in islice(self._sorted, bisect_left(self._sorted, start), None):
             if not name.startswith(start):
@@ -92,15 +94,17 @@ class FileNames:
 
 
 def _patterns(text: str) -> Iterator[str]:
-    """The patterns of file names that a text may stand for: `**/` stands for no folder too, and a folder for what is
-    below it."""
+    """Yield the patterns of file names that a text may mean.
+
+    `**/` also means no folder, and a folder means what is below it.
+    """
     if any(mark in text for mark in "*?["):
         bare = text.replace("**/", "")
         yield from (text, f"{text}/*", bare, f"{bare}/*")
 
 
 def _ends(path: str) -> set[str]:
-    """`a/b/c` -> `a/b/c`, `b/c`, `c`"""
+    """Return the ends of a path: `a/b/c` -> `a/b/c`, `b/c`, `c`."""
     parts = path.split("/")
     return {"/".join(parts[index:]) for index in range(len(parts))}
 

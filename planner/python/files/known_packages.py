@@ -1,4 +1,4 @@
-"""What other packages offer that opens no file by itself, and what opens only the file it is called with.
+"""The names of other packages that open no file by themselves, and those that open only the file in their arguments.
 
 `known_packages.ini` has the tables. Anything that is not in them may open any file.
 """
@@ -49,7 +49,7 @@ _LEAKS = sys.stdlib_module_names - set(_WHOLE)  # a module's own imports are its
 
 
 def opens_no_file(dotted_name: str) -> bool:
-    """True if this name of another package opens no file by itself.
+    """Return True if this name of another package opens no file by itself.
 
     >>> opens_no_file("pandas.DataFrame"), opens_no_file("pandas.read_xml"), opens_no_file("json.codecs.open")
     (True, False, False)
@@ -67,7 +67,7 @@ def opens_no_file(dotted_name: str) -> bool:
 
 
 def _is_leak(part: str, names: frozenset[str]) -> bool:
-    """True for a name that leads from a package to a module that it imports, or to what it hides."""
+    """Return True for a name that leads from a package to a module that it imports, or to private names."""
     if part in names or part in _DUNDERS:
         return False
     return part in _LEAKS or part in _SHORT or part.startswith("_")

@@ -1,4 +1,4 @@
-"""Which files a path in code can name: by the text that it ends with."""
+"""The files that a path in code can name, by the text that it ends with."""
 
 from __future__ import annotations
 
@@ -27,8 +27,10 @@ class PathNames:
     names: Names
 
     def ends(self, value: Value, depth: int = 0) -> Ends | None:
-        """Texts of which the path ends with one, or a pattern (`*.csv`); None when it may be any path. What is read
-        over a network, or was opened before, ends with none."""
+        """Return texts or patterns (`*.csv`), one of which ends the path; None if it may be any path.
+
+        A path that is read over a network, or was opened before, has no ends.
+        """
         if value is None or depth > _DEEPEST:
             return None
         if isinstance(value, Item):
@@ -55,7 +57,7 @@ class PathNames:
         return None
 
     def is_path(self, value: Value, depth: int = 0) -> bool:
-        """True for what may be a `Path`, with which code can open files."""
+        """Return True for a value that may be a `Path`, with which code can open files."""
         if value is None or depth > _DEEPEST:
             return False
         if isinstance(value, Item):
@@ -85,7 +87,7 @@ class PathNames:
         return False
 
     def listing_ends(self, call: ast.Call, depth: int = 0) -> Ends | None:
-        """Of a method that lists a folder, texts that the paths of its results match, or contain as a folder."""
+        """Return texts that the results of a method that lists a folder match, or contain as a folder."""
         assert isinstance(call.func, ast.Attribute)
         match call.args:
             case [ast.Constant(value=str() as pattern)] if call.func.attr != "iterdir" and ".." not in pattern:
@@ -105,7 +107,7 @@ class PathNames:
         return [name.dotted for name in self.names.meanings(chain) if isinstance(name, OtherName)] if chain else []
 
     def _values(self, chain: list[str]) -> Iterator[tuple[PathNames, Value]]:
-        """The values of a name, here or in the module of the project that defines it."""
+        """Yield the values of a name, here or in the module of the project that defines it."""
         if len(chain) == 1 and chain[0] in self.names.value_bindings:
             yield from ((self, value) for value in self.names.value_bindings[chain[0]])
             return
@@ -142,7 +144,7 @@ class PathNames:
             case ast.Call(func=ast.Attribute(attr="with_suffix"), args=[ast.Constant(value=str() as suffix)]):
                 return frozenset((f"*{_escape_glob(suffix)}",)) if suffix else None
             case ast.Call(func=ast.Attribute(attr="open")):
-                return NO_FILE  # which is looked at where it stands
+                return NO_FILE  # which is checked where it occurs
             case ast.Call(func=ast.Attribute(value=ast.Constant(value=str() as form), attr="format")):
                 return _tail_ends(form, re.split(r"\{[^{}]*\}", form)[-1])
             case ast.Call(func=ast.Attribute(attr="var" | "blueprint_var"), args=[ast.Constant(), *default]):
@@ -165,7 +167,7 @@ class PathNames:
         return None
 
     def _head(self, value: Value, depth: int) -> str:
-        """The text that a value begins with, as far as one is certain."""
+        """Return the text that a value begins with, as far as one is certain."""
         match value:
             case ast.Constant(value=str() as text):
                 return text
@@ -179,7 +181,7 @@ class PathNames:
         return ""
 
     def _item_ends(self, item: Item, depth: int) -> Ends | None:
-        """Of the items of a sequence or a mapping that is written out, or of the paths that listing a folder gives."""
+        """Return the ends of items: of a sequence or a mapping that is written out, or of a folder's listing."""
         of = _strip_sorting(item.of)
         match of:
             case ast.Tuple(elts=items) | ast.List(elts=items) | ast.Set(elts=items):
@@ -201,7 +203,7 @@ class PathNames:
 
 
 def _strip_sorting(value: ast.expr) -> ast.expr:
-    """What is put in order, or into a list."""
+    """Return the value inside of calls that sort it or make a list of it."""
     while (
         isinstance(value, ast.Call)
         and isinstance(value.func, ast.Name)
@@ -220,7 +222,7 @@ def _text_ends(text: str) -> Ends | None:
 
 
 def _tail_ends(head: str, tail: str) -> Ends | None:
-    """The ends of a path of which the beginning and the end are written."""
+    """Return the ends of a path whose beginning and end are written."""
     if _is_remote(head):
         return NO_FILE
     if _SCHEME.match(head) or tail.rpartition("/")[2] in ("", ".", ".."):

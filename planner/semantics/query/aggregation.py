@@ -33,7 +33,7 @@ _LITERALS = frozenset(("int", "number", "text", "NULL", "TRUE", "FALSE"))
 
 
 class Among:
-    """Digests of the values of one block, to recognise two spellings of the same value."""
+    """The digests of the values of one block, to recognise two spellings of the same value."""
 
     def __init__(self, block: Block) -> None:
         self.block = block
@@ -48,14 +48,14 @@ class Among:
 
 @dataclass(frozen=True)
 class Grouping:
-    """A group and its keys by digest: rewrites values of the ungrouped rows as values of the groups."""
+    """A group and its keys by digest, which rewrites values of the ungrouped rows as values of the groups."""
 
     group: Group
     among: Among
     keys: Mapping[str, Value]
 
     def lift_value(self, value: Part) -> Part:
-        """The value over the group's rows; Opaque when it uses a column that is neither a key nor aggregated."""
+        """Return the value over the group's rows; raise Opaque for a column that is neither a key nor aggregated."""
         if isinstance(value, str):
             return value
         if isinstance(value, (Term, Ref)):
@@ -73,7 +73,7 @@ class Grouping:
         return value
 
     def _holds_key(self, value: Term) -> bool:
-        """True when a key is computed from another key whose equal values may look different."""
+        """Return True if a key is computed from another key whose equal values may look different."""
         return any(
             not isinstance(part, str)
             and (
@@ -87,7 +87,7 @@ class Grouping:
 def group_block(
     block: Block, keys: Sequence[Value], sets: Value | None, having: Value | None, provenance: RowProvenance
 ) -> tuple[Grouping, Block]:
-    """The block with its rows grouped, and HAVING applied; predicates on keys alone filter before grouping."""
+    """Return the block with its rows grouped, and HAVING applied; predicates on keys alone filter before grouping."""
     among = Among(block)
     by_digest = {among.digest(key): key for key in keys}
     early, late = list[Value](), list[Value]()
@@ -101,33 +101,33 @@ def group_block(
 
 
 def distinct(relation: Relation, provenance: RowProvenance) -> Relation:
-    """SELECT DISTINCT: a group of all columns."""
+    """Return the relation of SELECT DISTINCT: a group of all columns."""
     group = Group(relation.block, tuple(relation.columns.values()), provenance)
     return Relation(Block((group,)), {name: Ref(group, value) for name, value in relation.columns.items()})
 
 
 def as_value(part: Part) -> Value:
-    """The part, which is a value."""
+    """Return a part that must be a value, as a value."""
     assert isinstance(part, (Term, Ref))
     return part
 
 
 def folds(value: Part) -> bool:
-    """True when the value aggregates rows of its own query."""
+    """Return True if the value aggregates rows of its own query."""
     return has_op(value, "aggregate")
 
 
 def group_keys(
     reader: Reader, node: exp.Select, scope: Scope, outputs: Mapping[str, Value]
 ) -> tuple[list[Value], Value | None]:
-    """The keys of GROUP BY, and the grouping sets of ROLLUP, CUBE and GROUPING SETS."""
+    """Return the keys of GROUP BY, and the grouping sets of ROLLUP, CUBE and GROUPING SETS."""
     group = node.args.get("group")
     if group is None:
         return [], None
     if group.args.get("all"):
         if any(has_op(value, "window") for value in outputs.values()):
             raise Opaque("GROUP BY ALL beside a window")
-        # Spark takes such columns for further keys; which ones, the parser does not tell.
+        # Spark adds such columns as keys, but the parser does not show which ones.
         if any(folds(value) and _uses_bare(value) for value in outputs.values()):
             raise Opaque("GROUP BY ALL with columns beside an aggregate")
         return [value for value in outputs.values() if not folds(value)], None
@@ -160,7 +160,7 @@ def group_keys(
 
 
 def _grouping_set(reader: Reader, node: exp.Expr, scope: Scope) -> Value:
-    """ROLLUP, CUBE and GROUPING SETS, in the order they are written."""
+    """Return the value of ROLLUP, CUBE and GROUPING SETS, in the order they are written."""
     if isinstance(node, (*_SETS, exp.Tuple)):
         members = [_grouping_set(reader, member, scope) for member in node.expressions]
         return (
@@ -174,7 +174,7 @@ def _grouping_set(reader: Reader, node: exp.Expr, scope: Scope) -> Value:
 
 
 def _expand_grouping_sets(kind: str, members: Sequence[Value]) -> Value:
-    """ROLLUP and CUBE as the equivalent GROUPING SETS, in the order that GROUPING_ID numbers them."""
+    """Return ROLLUP and CUBE as the equivalent GROUPING SETS, in the order that GROUPING_ID numbers them."""
     if any(isinstance(member, Term) and member.op == "GroupingSets" for member in members):
         return Term(kind, tuple(members))  # one inside another
     count = len(members)
@@ -196,7 +196,7 @@ def _tuple(members: Sequence[Value]) -> Value:
 
 
 def _is_of_keys(among: Among, value: Value, keys: Mapping[str, Value]) -> bool:
-    """True for comparisons of keys with literals."""
+    """Return True for comparisons of keys with literals."""
     if among.digest(value) in keys:
         return not isinstance(value, Term)
     if isinstance(value, Term):
@@ -208,7 +208,7 @@ def _is_of_keys(among: Among, value: Value, keys: Mapping[str, Value]) -> bool:
 
 
 def _uses_bare(value: Value) -> bool:
-    """True when an output uses columns outside its aggregates."""
+    """Return True if an output uses columns outside its aggregates."""
     if isinstance(value, Term) and value.op == "aggregate":
         return False
     if isinstance(value, Ref):
@@ -223,11 +223,11 @@ def _set_members(node: exp.Expr) -> list[exp.Expr]:
 
 
 def _has_key_behind_set(group: exp.Expr) -> bool:
-    """True for `GROUP BY ROLLUP (a), b`."""
+    """Return True for `GROUP BY ROLLUP (a), b`."""
     are_sets = [isinstance(expression, _SETS) for expression in group.expressions]
     return are_sets != sorted(are_sets)
 
 
 def _is_ordinal(literal: exp.Literal) -> bool:
-    """True for a number that names an output: `GROUP BY 1`, `GROUP BY CUBE(1)`."""
+    """Return True for a number that names an output: `GROUP BY 1`, `GROUP BY CUBE(1)`."""
     return isinstance(literal.parent, (exp.Group, *_SETS, exp.Tuple, exp.Paren))

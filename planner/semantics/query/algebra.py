@@ -2,7 +2,7 @@
 
 A relation is a block of rows and, for each output column, a value of every row. A block is the product of its sources,
 extended by lateral joins and filtered by predicates: nested subqueries, CTEs, inner joins and filters become one block.
-What cannot be flattened (an aggregation, a set operation, LIMIT...) is a source of its own, with a block inside.
+An operation that cannot be flattened (an aggregation, a set operation, LIMIT...) is a source with its own block.
 """
 
 from __future__ import annotations
@@ -73,28 +73,28 @@ class Ref:
 
 
 class Digesting(Protocol):
-    """What a source needs from `digests.py` to compute the digests of its rows and values."""
+    """The digests of `digests.py` that a source needs to compute those of its rows and values."""
 
     def hash_texts(self, *texts: str) -> str:
-        """One digest of texts."""
+        """Return one digest of texts."""
 
     def table_rows(self, name: str) -> str:
-        """The rows of a table."""
+        """Return the digest of a table's rows."""
 
     def table_column(self, name: str, column: str) -> str:
-        """A column of a table."""
+        """Return the digest of a table's column."""
 
     def part(self, part: Part, names: Names) -> str:
-        """A value, with the names of the sources around it."""
+        """Return the digest of a value, under the names of the sources around it."""
 
     def block(self, block: Block, names: Names) -> str:
-        """The rows of a block."""
+        """Return the digest of a block's rows."""
 
     def inside(self, block: Block, names: Names) -> Names:
-        """The names inside a block."""
+        """Return the names inside a block."""
 
     def around(self, names: Names) -> Names:
-        """Names as they are known one block further in."""
+        """Return names as they are known one block further in."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +104,7 @@ class Source(ABC):
     @property
     @abstractmethod
     def parts(self) -> tuple[Part, ...]:
-        """What it is made of."""
+        """The parts that it consists of."""
 
     @property
     def inner_sources(self) -> frozenset[Source]:
@@ -127,20 +127,20 @@ class Source(ABC):
         return False
 
     def column_volatile(self, inner: Part) -> bool:
-        """True if a value of its rows is non-deterministic."""
+        """Return True if a value of its rows is non-deterministic."""
         return not isinstance(inner, str) and inner.volatile
 
     def column_type(self, inner: Part) -> str | None:
-        """The Spark type of a value of its rows; None if unknown."""
+        """Return the Spark type of a value of its rows, or None if it is unknown."""
         return None
 
     def explicit_column_type(self, name: Part) -> str | None:
-        """The type of a column that has only a name here, where a query gives it that type; None if unknown."""
+        """Return the type that a query gives to a column that has only a name here, or None if it is unknown."""
         return None
 
     @abstractmethod
     def column_collated(self, inner: Part) -> bool:
-        """True if a value of its rows may be a string with a collation."""
+        """Return True if a value of its rows may be a string with a collation."""
 
     # Cached: without it every enclosing block would walk the whole tree below again.
     @cached_property
@@ -148,16 +148,16 @@ class Source(ABC):
         return NOTHING.union(*(part.free for part in self.parts if not isinstance(part, str))) - self.inner_sources
 
     def free_of(self, inner: Part) -> frozenset[Source]:
-        """The sources of outer blocks that a value inside it refers to, in addition to the source itself."""
+        """Return the sources of outer blocks that a value inside it refers to, besides the source itself."""
         return NOTHING
 
     @abstractmethod
     def rows(self, digests: Digesting, names: Names) -> str:
-        """The digest of what decides its rows."""
+        """Return the digest of its rows."""
 
     @abstractmethod
     def column(self, digests: Digesting, names: Names, inner: Part) -> str:
-        """The digest of a value inside it."""
+        """Return the digest of a value inside it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +171,7 @@ class LateralJoin:
     # elsewhere.
     @property
     def is_lookup(self) -> bool:
-        """True when each row stays one row."""
+        """True if each row stays one row."""
         return self.outer and self.source.finds_at_most_one
 
 
@@ -204,15 +204,17 @@ class Block:
         return len(self.sources) == 1 and not self.steps and not self.where
 
     def add_predicates(self, predicates: Iterable[Value]) -> Block:
-        """The block with more predicates."""
+        """Return the block with more predicates."""
         return replace(self, where=(*self.where, *predicates))
 
     def add_step(self, step: LateralJoin) -> Block:
         return replace(self, steps=(*self.steps, step))
 
     def times(self, other: Block) -> Block:
-        """The product with another block: joins and predicates refer to their own side only, so they may come after
-        it."""
+        """Return the product with another block.
+
+        Joins and predicates refer to their own side only, so they may come after it.
+        """
         return Block(
             self.sources + other.sources,
             self.steps + other.steps,

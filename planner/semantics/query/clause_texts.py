@@ -1,4 +1,4 @@
-"""The clauses of a query as they are written, by keyword: of two texts it can be said which of them differ."""
+"""The clauses of a query as they are written, by keyword, to find those in which two texts differ."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ KEYWORDS: Mapping[str, tuple[str, ...]] = {
         "WHERE",
     ),
 }
-# what goes by values that a SELECT below it computes
+# clauses that depend on values that a SELECT below them computes
 DEPENDENT = frozenset(KEYWORDS["ON or WHERE"] + KEYWORDS["DISTINCT"] + KEYWORDS["FROM"][:5] + ("ORDER BY",)) - {"JOIN"}
 _NODES: Mapping[type[exp.Expr], str] = {
     exp.Where: "WHERE",
@@ -51,7 +51,7 @@ _NODES: Mapping[type[exp.Expr], str] = {
 
 
 def find_changed_clauses(labels: Iterable[str], before: str, after: str) -> tuple[str, ...]:
-    """The keywords whose text differs, of clauses whose meaning does; of any clause where that is none of these."""
+    """Return the keywords of changed clauses whose text differs, or else of any clauses whose text does."""
     old, new = clause_texts(before), clause_texts(after)
     wanted = list(dict.fromkeys(keyword for label in labels for keyword in KEYWORDS.get(label, ())))
     written = [keyword for keyword in dict.fromkeys((*old, *new)) if keyword != SELECT]
@@ -60,8 +60,7 @@ def find_changed_clauses(labels: Iterable[str], before: str, after: str) -> tupl
 
 
 def dependent_clause(labels: Iterable[str], sql: str) -> str:
-    """The keyword under which the query has one of these clauses, which goes by what SELECT computes; '' if it has
-    none."""
+    """Return the keyword of one of these clauses that depends on values of SELECT, or ''."""
     written = clause_texts(sql)
     keywords = (keyword for label in labels for keyword in KEYWORDS.get(label, ()) if label != "LEFT JOIN or LATERAL")
     return next((keyword for keyword in keywords if keyword in written and keyword in DEPENDENT), "")
@@ -69,7 +68,7 @@ def dependent_clause(labels: Iterable[str], sql: str) -> str:
 
 @lru_cache(maxsize=1024)
 def clause_texts(sql: str) -> Mapping[str, tuple[str, ...]]:
-    """Keyword -> each clause of that name, wherever in the query it stands; {} for a text that cannot be parsed."""
+    """Return the texts of each clause by keyword, anywhere in the query; {} for a text that cannot be parsed."""
     try:
         tree = tree_of(sql)
     except FAILURES:

@@ -10,7 +10,7 @@ from mergeplan.planner.semantics.query.sources import Group, Limit, is_constant
 
 
 def clauses(relation: Relation) -> Mapping[str, str]:
-    """Clause -> its digest, '' if it is missing; clauses with equal digests are equivalent over equal tables."""
+    """Return the digest of each clause, '' if it is missing; equal digests are equivalent over equal tables."""
     digests_by_clause: dict[str, str] = {}
     digests = Digests()
     block = relation.block

@@ -1,4 +1,4 @@
-"""Generators (explode, stack, json_tuple, ...): how many rows they make of one, and what each of their columns is."""
+"""Generators (explode, stack, json_tuple, ...): the number of rows that they make of one, and their columns."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _EXPLODING = {  # name -> the operation, and whether it has a column with positi
 def read_generator(
     reader: Reader, output: exp.Expr, scope: Scope, block: Block, lift: Grouping | None
 ) -> tuple[Block, dict[str, Value]]:
-    """A generator among the outputs of a SELECT."""
+    """Return the block and the columns of a generator among the outputs of a SELECT."""
     names = (
         [alias.name.lower() for alias in output.expressions]
         if isinstance(output, exp.Aliases)
@@ -39,7 +39,7 @@ def read_generator(
 
 
 def call_of(reader: Reader, node: exp.Expr, scope: Scope, names: Sequence[str]) -> tuple[Value | None, list[Part]]:
-    """The value that decides how many rows a generator makes (None: one), and what each of its columns is."""
+    """Return the value that decides how many rows a generator makes (None: one), and its columns."""
     if not multiplies_rows(node):
         raise Opaque("this function that returns rows")
     name = node.name.lower() if isinstance(node, exp.Anonymous) else type(node).__name__
@@ -64,7 +64,7 @@ def call_of(reader: Reader, node: exp.Expr, scope: Scope, names: Sequence[str]) 
 def apply_generator(
     block: Block, call: Value | None, columns: list[Part], names: Sequence[str], *, outer: bool
 ) -> tuple[Block, dict[str, Value]]:
-    """The block with what a generator makes of each row, and its columns by name."""
+    """Return the block with the rows that a generator makes of each row, and its columns by name."""
     if len(columns) != len(names):
         raise Opaque("aliases for some of a generator's columns")
     if call is None:
@@ -75,8 +75,10 @@ def apply_generator(
 
 
 def without_volatility(value: Value) -> Value:
-    """The value as if it were deterministic: an unknown function is assumed to make the same number of rows each
-    time."""
+    """Return the value as if it were deterministic.
+
+    An unknown function is assumed to make the same number of rows each time.
+    """
     if isinstance(value, Term):
         return replace(
             value,

@@ -23,7 +23,7 @@ from mergeplan.planner.semantics.types import is_collated
 
 @dataclass
 class FromClause(ABC):
-    """Translates the FROM clauses of one model's queries; each occurrence of a table is a source of its own."""
+    """A translator of the FROM clauses of one model's queries; each occurrence of a table is a separate source."""
 
     tables: Mapping[str, TableSource]
     columns: Mapping[str, tuple[str, ...]]
@@ -39,7 +39,7 @@ class FromClause(ABC):
 
     @abstractmethod
     def _query(self, node: exp.Expr, ctes: With, outer: Scope | None) -> Relation:
-        """The relation of a query, with these CTEs in scope."""
+        """Return the relation of a query, with these CTEs in scope."""
 
     def _read_from(self, node: exp.Select, outer: Scope | None) -> tuple[Block, Scope]:
         block, scope = (
@@ -57,7 +57,6 @@ class FromClause(ABC):
         return block, scope
 
     def _item(self, node: exp.Expr, scope: Scope) -> tuple[str, Relation]:
-        """One table, CTE or subquery of the FROM of this scope, under its alias."""
         alias, random_calls = node.alias_or_name.lower(), self._reader.random_calls
         if isinstance(node, exp.Table):
             relation = self._table(node)
@@ -146,7 +145,7 @@ class FromClause(ABC):
         return Block((full,)), replace(both, tables=tables)
 
     def _lateral(self, node: exp.Lateral, block: Block, scope: Scope, *, outer: bool) -> tuple[Block, Scope]:
-        """LATERAL VIEW and LATERAL joins: rows that are appended to each row."""
+        """Append the rows of a LATERAL VIEW or a LATERAL join to each row; return the block and the scope."""
         alias, inner = node.alias_or_name.lower(), node.this
         names = [column.name.lower() for column in alias_columns(node)]
         if isinstance(inner, (exp.Subquery, exp.Query)):
@@ -165,7 +164,7 @@ class FromClause(ABC):
 
 
 def _through(source: Source, scope: Scope) -> Scope:
-    """The scope with every column as a column of the source that now contains its tables."""
+    """Return the scope with every column as a column of the source that now contains its tables."""
     tables = {
         alias: {name: Ref(source, value) for name, value in columns.items()} for alias, columns in scope.tables.items()
     }
@@ -184,7 +183,7 @@ class _AnyColumn(dict[str, Value]):
 
 
 def _apply_sample_and_pivot(node: exp.Expr, relation: Relation, provenance: Callable[[exp.Expr], Term]) -> Relation:
-    """The relation after TABLESAMPLE or PIVOT, which are represented by their text."""
+    """Return the relation after TABLESAMPLE or PIVOT, which are represented by their text."""
     if sample := node.args.get("sample"):
         text = Term("text", (sample.sql("spark"),))
         source = Compound("SAMPLE", (relation,), (text, provenance(node)), own_volatile=True)
@@ -200,7 +199,7 @@ def _apply_sample_and_pivot(node: exp.Expr, relation: Relation, provenance: Call
 
 
 def settle_using(select: exp.Select) -> None:
-    """A column that USING or NATURAL merges is that of the side whose rows are all kept; FULL JOIN takes either."""
+    """Replace a column merged by USING or NATURAL by that of the side whose rows all stay, unless a join is FULL."""
     sides = [(join.side or "").upper() for join in select.args.get("joins") or ()]
     for merged in list(select.find_all(exp.Coalesce)):
         if merged.meta.get(WRITTEN) or merged.find_ancestor(exp.Select) is not select or "FULL" in sides:
@@ -209,7 +208,7 @@ def settle_using(select: exp.Select) -> None:
 
 
 def _pivot_text(pivot: exp.Expr) -> str:
-    """The text of a PIVOT without the name of its table."""
+    """Return the text of a PIVOT without the name of its table."""
     if written := pivot.meta.get(WRITTEN):
         return str(written)
     unnamed = pivot.copy()

@@ -1,4 +1,4 @@
-"""From a qualified SQL query to a relation: SELECT with all its clauses, set operations, LIMIT."""
+"""Translate a qualified SQL query into a relation: SELECT with all its clauses, set operations, LIMIT."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _MAX_QUERIES = 1000
 
 @dataclass
 class Query(FromClause):
-    """Translates the query of one model."""
+    """The translator of one model's query."""
 
     def relation(self, tree: exp.Expr) -> Relation:
-        """The relation of the whole query; Opaque if it cannot be translated."""
+        """Return the relation of the whole query; raise Opaque if it cannot be translated."""
         return self._query(tree, With(), None)
 
     def _query(self, node: exp.Expr, ctes: With, outer: Scope | None) -> Relation:
@@ -99,8 +99,10 @@ class Query(FromClause):
         return relation
 
     def _only_star(self, node: exp.Select, block: Block, scope: Scope) -> Relation | None:
-        """A `SELECT *` that remains after qualification, over columns without known names (PIVOT); Opaque for other
-        stars."""
+        """Return the relation of a `SELECT *` over columns without known names (PIVOT), or None without a star.
+
+        Such a star remains after qualification. Raise Opaque for other stars.
+        """
         if not any(isinstance(output, exp.Star) or output.is_star for output in node.selects):
             return None
         if len(node.selects) > 1 or len(scope.tables) > 1 or set(clause_keys(node)) - {"expressions", "from_"}:
@@ -111,7 +113,7 @@ class Query(FromClause):
     def _outputs(
         self, node: exp.Select, block: Block, scope: Scope, windows: Mapping[str, exp.Expr]
     ) -> tuple[Relation, list[Value]]:
-        """The projected relation and the values of ORDER BY."""
+        """Return the projected relation and the values of ORDER BY."""
         raw = self._raw_outputs(node, scope, windows)
         values = {name: value for name, value in raw.items() if not isinstance(value, exp.Expr)}
         order = self._order(node, scope, windows, values) if has(node, "limit", "offset") else []
@@ -141,7 +143,7 @@ class Query(FromClause):
     def _raw_outputs(
         self, node: exp.Select, scope: Scope, windows: Mapping[str, exp.Expr]
     ) -> dict[str, Value | exp.Expr]:
-        """The outputs over the ungrouped rows; generators are left as expressions."""
+        """Return the outputs over the ungrouped rows, with generators left as expressions."""
         raw: dict[str, Value | exp.Expr] = {}
         for output in node.selects:
             name = output.alias_or_name.lower()
@@ -164,7 +166,7 @@ class Query(FromClause):
         windows: Mapping[str, exp.Expr],
         outputs: Mapping[str, Value],
     ) -> tuple[Grouping | None, Block]:
-        """The block after GROUP BY and HAVING, if there is one; an aggregate alone makes one group of all rows."""
+        """Return the grouping and the block after GROUP BY and HAVING; an aggregate alone makes one group."""
         having = node.args.get("having")
         condition = self._reader.value(having.this, scope, windows) if having else None
         if node.args.get("group") or any(map(folds, (*outputs.values(), *([condition] if condition else [])))):
@@ -175,7 +177,7 @@ class Query(FromClause):
         return None, block
 
     def _join_unknown_functions(self, node: exp.Select, block: Block, columns: Mapping[str, Value]) -> Block:
-        """An unknown function may generate rows, so it also counts as a lateral join."""
+        """Return the block with unknown functions as lateral joins too, because they may generate rows."""
         for output in node.selects:
             name = output.alias_or_name.lower()
             if name in columns and any(is_unknown(function) for function in output.find_all(exp.Func)):
@@ -188,7 +190,7 @@ class Query(FromClause):
         order = node.args.get("order")
         values: list[Value] = []
         for key in order.expressions if order else ():
-            bare = isinstance(key.this, exp.Column) and not key.this.table  # then an output's alias comes first
+            bare = isinstance(key.this, exp.Column) and not key.this.table  # an output's alias takes precedence
             if bare and key.this.name.lower() in outputs:
                 value = outputs[key.this.name.lower()]
             elif isinstance(key.this, exp.Literal):

@@ -34,7 +34,7 @@ _COMPARED: dict[str, Callable[[int, int], bool]] = {
 
 
 def conjunction(values: Iterable[Value]) -> Value:
-    """AND of all: nested ANDs are flattened, TRUE is dropped, FALSE decides."""
+    """Return the AND of all: nested ANDs are flattened, TRUE is dropped, FALSE decides."""
     operands = [value for value in conjuncts(values) if not _is(value, "TRUE")]
     if any(_is(value, "FALSE") for value in operands):
         return FALSE
@@ -43,7 +43,7 @@ def conjunction(values: Iterable[Value]) -> Value:
 
 
 def conjuncts(values: Iterable[Value]) -> list[Value]:
-    """The operands of nested ANDs, one after another."""
+    """Return the operands of nested ANDs as one list."""
     operands: list[Value] = []
     for value in values:
         operands += conjuncts(_values(value)) if _is(value, "and") else [value]
@@ -51,12 +51,12 @@ def conjuncts(values: Iterable[Value]) -> list[Value]:
 
 
 def filters(value: Value) -> list[Value]:
-    """The predicates of a condition that is a filter: only rows for which all are true count, so NULL is FALSE."""
+    """Return the predicates of a filter condition: only rows for which all are true count, so NULL is FALSE."""
     return [_as_filter(predicate) for predicate in conjuncts([conjunction([value])]) if predicate is not TRUE]
 
 
 def _as_filter(value: Value) -> Value:
-    """`x IN (SELECT y ...)` as a filter is EXISTS with y = x: NULL and FALSE both exclude the row."""
+    """Return `x IN (SELECT y ...)` as EXISTS with y = x: in a filter, NULL and FALSE both exclude the row."""
     if isinstance(value, Term) and value.op in ("EQ", "NEQ", "NullSafeEQ"):
         return _truth_test(value)
     if not _is(value, "in query"):
@@ -73,7 +73,7 @@ def _as_filter(value: Value) -> Value:
 
 
 def _truth_test(value: Term) -> Value:
-    """`b = TRUE` as a filter is `b`, and `b = FALSE` is `NOT b`: NULL excludes the row either way."""
+    """Return `b` for `b = TRUE`, and `NOT b` for `b = FALSE`: in a filter, NULL excludes the row either way."""
     for truth, other in (_values(value), _values(value)[::-1]):
         if truth in (TRUE, FALSE) and other not in (TRUE, FALSE):
             same = (truth is TRUE) is (value.op != "NEQ")
@@ -82,8 +82,10 @@ def _truth_test(value: Term) -> Value:
 
 
 def membership(this: Value, listed: Sequence[Value]) -> Value:
-    """IN over literals of one type is OR of equalities, if the other side has a plain type. With decimals, or
-    literals of several types, IN compares in a common type of all."""
+    """Return IN over literals of one type as OR of equalities, if the other side has a plain type.
+
+    With decimals, or literals of several types, IN compares in a common type of all.
+    """
     ops = {literal.op if isinstance(literal, Term) else "" for literal in listed}
     if ops in ({"int"}, {"text"}) and type_of(this) in PLAIN:
         return disjunction([comparison("EQ", this, literal) for literal in listed])
@@ -91,7 +93,7 @@ def membership(this: Value, listed: Sequence[Value]) -> Value:
 
 
 def disjunction(values: Sequence[Value]) -> Value:
-    """OR of all: nested ORs are flattened, FALSE is dropped, TRUE decides."""
+    """Return the OR of all: nested ORs are flattened, FALSE is dropped, TRUE decides."""
     operands: list[Value] = []
     for value in values:
         operands += _values(value) if _is(value, "or") else [] if _is(value, "FALSE") else [value]
@@ -102,7 +104,7 @@ def disjunction(values: Sequence[Value]) -> Value:
 
 
 def negation(value: Value) -> Value:
-    """NOT, pushed inside as far as possible: by De Morgan, and by the opposite comparison."""
+    """Return NOT, pushed inside as far as possible: by De Morgan, and by the opposite comparison."""
     if not isinstance(value, Term):
         return Term("not", (value,))
     match value.op:
@@ -125,7 +127,7 @@ def negation(value: Value) -> Value:
 
 
 def comparison(op: str, one: Value, two: Value) -> Value:
-    """`a > b` is `b < a`; a comparison of two whole numbers is evaluated."""
+    """Return `b < a` for `a > b`, and the result of a comparison of two whole numbers."""
     if op in ("GT", "GTE"):
         return comparison({"GT": "LT", "GTE": "LTE"}[op], two, one)
     if (numbers := _numbers(one, two)) and op in _COMPARED:
@@ -134,7 +136,7 @@ def comparison(op: str, one: Value, two: Value) -> Value:
 
 
 def arithmetic(op: str, one: Value, two: Value) -> Value:
-    """Operations on small whole numbers are evaluated: sum, difference and product are INT too."""
+    """Return the result of an operation on small whole numbers: sum, difference and product are INT too."""
     if numbers := _numbers(one, two):
         result = _ARITHMETIC[op](*numbers)
         if abs(result) <= _INT_MAX:
@@ -143,13 +145,16 @@ def arithmetic(op: str, one: Value, two: Value) -> Value:
 
 
 def as_constant(value: Value) -> Value:
-    """A literal that comes from elsewhere than where it is used. Next to a decimal Spark gives a literal 3 the type
-    DECIMAL(1, 0), but 3 from a column or a computation DECIMAL(10, 0), so the two are different values."""
+    """Return a literal as a constant that comes from elsewhere than where it is used.
+
+    Next to a decimal, Spark gives a literal 3 the type DECIMAL(1, 0), but 3 from a column or a computation DECIMAL(10,
+    0), so the two are different values.
+    """
     return Term("constant", (value,)) if isinstance(value, Term) and value.op in ("int", "number", "text") else value
 
 
 def output(value: Value) -> Value:
-    """A value as an output column: there it does not matter where a literal comes from."""
+    """Return a value as an output column, where the origin of a literal does not matter."""
     if isinstance(value, Term) and value.op == "constant":
         (inner,) = _values(value)
         return inner
@@ -157,18 +162,18 @@ def output(value: Value) -> Value:
 
 
 def number(value: int) -> Term:
-    """A whole number, of Spark's type INT."""
+    """Return a whole number, of Spark's type INT."""
     return Term("int", (str(value),))
 
 
 def choice(cases: Sequence[tuple[Value, Value]], otherwise: Value) -> Value:
-    """CASE, IF, NULLIF and NVL2: conditions and results in order; without ELSE the result is NULL."""
+    """Return CASE, IF, NULLIF and NVL2 as conditions and results in order; without ELSE the result is NULL."""
     flat = [part for case in cases for part in case]
     return Term("case", (*flat, otherwise))
 
 
 def cast(value: Value, type_: str, *, safe: bool) -> Value:
-    """A cast; one to the type that the value has already is dropped."""
+    """Return a cast; drop one to the type that the value already has."""
     # The declared type of a table's column may be wrong, so a cast of a column always stays; a computed type is
     # certain.
     computed = value.inner if isinstance(value, Ref) else value
@@ -178,7 +183,7 @@ def cast(value: Value, type_: str, *, safe: bool) -> Value:
 
 
 def concatenation(parts: Sequence[Value]) -> Value:
-    """`||` and CONCAT of strings, nested or not, are one operation."""
+    """Return `||` and CONCAT of strings, nested or not, as one operation."""
     nested: list[Value] = []
     for part in parts:
         nested += _values(part) if _is(part, "concat") else [part]
@@ -196,13 +201,13 @@ def concatenation(parts: Sequence[Value]) -> Value:
 
 
 def text_of(value: Value) -> str:
-    """The value of a string literal."""
+    """Return the value of a string literal."""
     assert isinstance(value, Term)
     return str(value.parts[0])
 
 
 def exists(block: Block) -> Value:
-    """EXISTS: a group exists if one of its rows does, so GROUP BY and DISTINCT are removed."""
+    """Return EXISTS: a group exists if one of its rows does, so GROUP BY and DISTINCT are removed."""
     while len(block.sources) == 1 and not block.steps and isinstance(block.sources[0], Group):
         group = block.sources[0]
         # Without keys there is one group even of no rows, and HAVING on an aggregate needs the groups.
@@ -214,7 +219,7 @@ def exists(block: Block) -> Value:
 
 
 def ungroup_predicate(group: Group, predicate: Value) -> Value | None:
-    """An equality of a key with a value outside, applied to the ungrouped rows; None for any other predicate."""
+    """Return an equality of a key with an outer value over the ungrouped rows, or None for any other predicate."""
     if not isinstance(predicate, Term) or predicate.op != "EQ":
         return None
     sides = [part.inner if isinstance(part, Ref) and part.source is group else part for part in predicate.parts]

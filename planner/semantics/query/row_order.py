@@ -1,8 +1,8 @@
-"""How a query is written: what order its rows may come in, where nothing in the query says it.
+"""The written form of a query, which decides the order of its rows if the query itself does not.
 
-Two queries that mean the same rows may return them in different orders. What takes rows by their order (LIMIT,
-COLLECT_LIST, ROW_NUMBER among ties, ...) therefore means the same only over a query that is written the same, but for
-layout, comments, capitals, and the names of aliases and CTEs.
+Two queries with the same rows may return them in different orders. An operation that takes rows by their order (LIMIT,
+COLLECT_LIST, ROW_NUMBER among ties, ...) therefore has the same result only over a query with the same written form.
+Layout, comments, capitals, and the names of aliases and CTEs do not matter.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ from sqlglot import exp
 from mergeplan.planner.semantics.query.algebra import Term
 from mergeplan.planner.semantics.syntax import alias_columns
 
-STARRED, LISTED = "starred", "listed"  # what `marked` says of a SELECT with a star, and of its other outputs
+STARRED, LISTED = "starred", "listed"  # marks of `mark_stars` on a SELECT with a star, and on its other outputs
 SORTS = ("order", "sort", "cluster", "distribute")
-# What is applied after the values of a SELECT were computed, so that they do not depend on it.
+# Clauses that are applied after the values of a SELECT are computed, so that the values do not depend on them.
 _AFTERWARDS = ("qualify", "distinct", "kind", *SORTS, "limit", "offset", "windows")  # not what its values are over
 _KEYS = "from_ joins laterals where group having qualify distinct kind order sort cluster distribute limit offset hint"
 
 
 @dataclass(frozen=True)
 class With:
-    """The CTEs in force: name -> its query and the CTEs in force where it stands."""
+    """The CTEs in force: name -> its query and the CTEs in force at its definition."""
 
     queries: Mapping[str, tuple[exp.Expr, With]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class _Named:
-    """The tables of a query by alias: place in FROM, and the names of their columns where these have places."""
+    """The tables of a query by alias: position in FROM, and the names of their columns if these have positions."""
 
     tables: Mapping[str, tuple[int, tuple[str, ...] | None]]
     outer: _Named | None = None
-    listed: Mapping[str, str] = field(default_factory=dict)  # what the query lists, where a bare name means that
+    listed: Mapping[str, str] = field(default_factory=dict)  # the query's outputs, if a bare name refers to them
 
 
 @dataclass(frozen=True)
@@ -50,22 +50,22 @@ class RowProvenance:
 
     @cached_property
     def values_trace(self) -> Term:
-        """The way to the rows that the values of a SELECT are computed over, and the windows beside them."""
+        """The written form of the rows that the values of a SELECT are computed over, and the windows beside them."""
         return self._trace(_AFTERWARDS)[0]
 
     @cached_property
     def rows_trace(self) -> Term:
-        """The way to the rows that it returns, its own ORDER BY and LIMIT aside."""
+        """The written form of the rows that it returns, without its own ORDER BY and LIMIT."""
         return self._trace(("order", "limit", "offset"))[0]
 
     @cached_property
     def if_sorted(self) -> Term:
-        """The way to the rows below where an ORDER BY or its like stands there, or in a view; nothing elsewhere."""
+        """The written form of the rows below; it counts only if they or a view below have an ORDER BY or the like."""
         provenance, sorts = self._trace(_AFTERWARDS)
         return provenance if sorts else replace(provenance, op="way if sorted")
 
     def trace_item(self, node: exp.Expr) -> Term:
-        """The way to the rows of one table, CTE or subquery in its FROM."""
+        """Return the written form of the rows of one table, CTE or subquery in its FROM."""
         writer = _Writer()
         text = writer.item(node, self._tables_in_scope(), self.ctes)
         return Term("way", (_digest(text), *sorted(writer.tables)))
@@ -84,7 +84,7 @@ class RowProvenance:
 
 
 def order_of(node: exp.Expr) -> tuple[Term, bool]:
-    """The way to the rows of a whole query, its own ORDER BY and LIMIT included, and whether it says an order."""
+    """Return the written form of a whole query's rows, with its ORDER BY and LIMIT, and whether it sets an order."""
     writer, ctes = _Writer(), add_ctes(node, With())
     while isinstance(node, exp.Subquery) and not node.args.get("with_"):
         node = node.this
@@ -97,7 +97,7 @@ def order_of(node: exp.Expr) -> tuple[Term, bool]:
 
 
 def add_ctes(node: exp.Expr, ctes: With) -> With:
-    """The CTEs in force inside a query."""
+    """Return the CTEs in force inside a query."""
     clause = node.args.get("with_")
     for cte in clause.expressions if clause else ():
         ctes = With({**ctes.queries, cte.alias.lower(): (cte.this, ctes)})
@@ -105,7 +105,7 @@ def add_ctes(node: exp.Expr, ctes: With) -> With:
 
 
 def mark_stars(tree: exp.Expr) -> None:
-    """Say of each SELECT with a star what else it lists, before the star becomes the columns that there are."""
+    """Mark each SELECT that has a star with its other outputs, before the star is expanded to columns."""
     for select in tree.find_all(exp.Select):
         stars = [output for output in select.expressions if output.is_star]
         if not stars:
@@ -121,14 +121,13 @@ def mark_stars(tree: exp.Expr) -> None:
 
 @dataclass
 class _Writer:
-    """Writes queries down, and notes the tables and the orders that it meets."""
+    """A writer of queries that also records the tables and the orders in them."""
 
     tables: set[str] = field(default_factory=set)
     sorts: int = 0
     _known: dict[int, str] = field(default_factory=dict)
 
     def query(self, node: exp.Expr, outer: _Named | None, ctes: With, *, limits: bool = True) -> str:
-        """A whole query: its clauses and all that it lists."""
         if isinstance(node, exp.Subquery):
             inside = add_ctes(node, ctes)
             rest = self._arguments(node, outer, inside, ("this", "with_", "alias"))
@@ -153,7 +152,7 @@ class _Writer:
         return text
 
     def clauses(self, node: exp.Expr, named: _Named, ctes: With, left_out: tuple[str, ...]) -> str:
-        """The clauses of a SELECT, but for what it lists; with that too where a bare name may speak of it."""
+        """Return the text of a SELECT's clauses, with its outputs only if a bare name may refer to them."""
         told = []
         for key in (key for key in _KEYS.split() if key not in left_out and node.args.get(key)):
             self.sorts += key in SORTS
@@ -165,7 +164,7 @@ class _Writer:
         return f"{text} of {self._outputs(node, named, ctes, names=True)}" if "bare:" in text else text
 
     def windows(self, node: exp.Expr, named: _Named, ctes: With) -> str:
-        """The windows and the DISTINCT aggregates of a SELECT: they change the order in which others meet the rows."""
+        """Return the windows and DISTINCT aggregates of a SELECT, because they change the order of rows for others."""
         nodes = [
             window
             for output in node.args.get("expressions") or ()
@@ -177,7 +176,7 @@ class _Writer:
         return f" beside {'; '.join(texts)}" if len(texts) > 1 else ""
 
     def item(self, node: exp.Expr, named: _Named | None, ctes: With) -> str:
-        """A table, CTE, subquery or join of FROM, or any other clause; by its alias it is known by its place."""
+        """Return the text of an item of FROM or of any other clause; its position represents its alias."""
         match node:
             case exp.From():
                 return self.item(node.this, named, ctes)
@@ -222,7 +221,6 @@ class _Writer:
         return f"[{', '.join((*texts, *star))}]"
 
     def _outputs_by_name(self, node: exp.Expr, named: _Named, ctes: With) -> dict[str, str]:
-        """What an ORDER BY means by a bare name: the output that is called so."""
         outputs = node.args.get("expressions") or ()
         return {output.alias_or_name.lower(): self._any(output.unalias(), named, ctes) for output in outputs}
 
@@ -293,7 +291,7 @@ def _items(select: exp.Select) -> Iterator[exp.Expr]:
 
 
 def _columns(item: exp.Expr) -> tuple[str, ...] | None:
-    """The names of an item's columns by place; None where they are known by name only."""
+    """Return the names of an item's columns by position, or None if they are known by name only."""
     if names := alias_columns(item):
         return tuple(column.name.lower() for column in names)
     query = item.this if isinstance(item, exp.Subquery) and not item.args.get("pivots") else None

@@ -18,7 +18,7 @@ class Scope:
     provenance: RowProvenance | None = None  # the written query, whose rows the values are computed over
 
     def column(self, table: str, name: str) -> Value:
-        """The value of `table.name`, in this query or in those around it; Opaque if there is none."""
+        """Return the value of `table.name`, in this query or in those around it; raise Opaque if there is none."""
         if table in self.tables:
             try:
                 return self.tables[table][name]
@@ -30,7 +30,7 @@ class Scope:
         return self.outer.column(table, name)
 
     def having(self, alias: str, columns: Mapping[str, Value]) -> Scope:
-        """The scope with one more table; Opaque when its name is taken."""
+        """Return the scope with one more table; raise Opaque if its name is taken."""
         if alias in self.tables:
             raise Opaque(f"two tables with the alias `{alias}`")
         return replace(self, tables={**self.tables, alias: columns})

@@ -1,4 +1,4 @@
-"""UNION, EXCEPT, INTERSECT and DISTINCT, and which of them are equivalent."""
+"""Translate UNION, EXCEPT, INTERSECT and DISTINCT, so that equivalent ones become equal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mergeplan.planner.semantics.types import are_of_one_type, is_collated
 
 
 def apply_set_operation(node: exp.SetOperation, left: Relation, right: Relation, provenance: RowProvenance) -> Relation:
-    """The relation of a set operation over two relations with the same number of columns."""
+    """Return the relation of a set operation over two relations with the same number of columns."""
     every = not node.args.get("distinct")
     if not isinstance(node, exp.Union):
         kind = f"{type(node).__name__.upper()}{' ALL' if every else ''}"
@@ -44,7 +44,7 @@ def _is_of_one_type(branches: tuple[Relation, ...]) -> bool:
 
 
 def tells_groups_apart(relation: Relation) -> bool:
-    """True when each row is a group that shows all its keys, so that DISTINCT has no effect."""
+    """Return True if each row is a group that shows all its keys, so that DISTINCT has no effect."""
     block = relation.block
     group = block.sources[0] if len(block.sources) == 1 and not block.steps else None
     if not isinstance(group, Group) or group.sets:
@@ -54,7 +54,7 @@ def tells_groups_apart(relation: Relation) -> bool:
 
 
 def _as_set(relation: Relation) -> Relation:
-    """The relation without a DISTINCT or GROUP BY of its own: UNION removes duplicates anyway."""
+    """Return the relation without its own DISTINCT or GROUP BY: UNION removes duplicates anyway."""
     block = relation.block
     if not block.is_plain or not isinstance(block.sources[0], Group):
         return relation
@@ -71,7 +71,7 @@ def _as_set(relation: Relation) -> Relation:
 
 
 def _branches(relation: Relation) -> tuple[Relation, ...]:
-    """The branches of a UNION ALL that this relation returns unchanged, else the relation itself."""
+    """Return the branches of a UNION ALL that this relation returns unchanged, or else the relation itself."""
     block = relation.block
     if block.is_plain and isinstance(block.sources[0], Union):
         union = block.sources[0]
@@ -99,7 +99,7 @@ def _same_constant(values: list[Value]) -> bool:
 
 
 def push_filter(block: Block, scope: Scope) -> tuple[Block, Scope]:
-    """A filter over UNION ALL as a filter in each of its branches."""
+    """Push a filter over UNION ALL into each of its branches; return the block and the scope."""
     if len(block.sources) != 1 or block.steps or not isinstance(block.sources[0], Union) or not block.where:
         return block, scope
     union = block.sources[0]
@@ -125,7 +125,7 @@ def push_filter(block: Block, scope: Scope) -> tuple[Block, Scope]:
 
 
 def _within(value: Value, union: Union, branch: Relation) -> Value | None:
-    """A value of a union as a value of one of its branches; None if a subquery uses it."""
+    """Return a value of a union as a value of one of its branches, or None if a subquery uses it."""
     if isinstance(value, Ref):
         return column_at(branch, value.inner) if value.source is union else value
     if union not in value.free:
@@ -137,7 +137,6 @@ def _within(value: Value, union: Union, branch: Relation) -> Value | None:
 
 
 def _move_column(value: Value, union: Union, pushed: Union) -> Value:
-    """A column of the union as the same one of the other."""
     if isinstance(value, Ref) and value.source is union:
         return Ref(pushed, value.inner)
     if union in value.free:

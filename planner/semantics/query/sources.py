@@ -1,4 +1,4 @@
-"""Where the rows of a block come from: tables, and whatever of a query cannot be flattened into one block."""
+"""The sources of a block's rows: tables, and the parts of a query that cannot be flattened into one block."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class TableSource(Source):
     volatile_rows: bool = False
     types: tuple[tuple[str, str], ...] = ()  # of the columns of which the type is known
     keys: tuple[tuple[str, ...], ...] = ()  # no two rows agree in all the columns of one, by the query that made it
-    audited: tuple[tuple[str, ...], ...] = ()  # the same, held by audits
+    audited: tuple[tuple[str, ...], ...] = ()  # the same, enforced by audits
     stated: tuple[str, ...] = ()  # columns whose type the query that made it gives them
 
     @property
@@ -102,8 +102,10 @@ class Sealed(_Over):
 
     @cached_property
     def finds_at_most_one(self) -> bool:
-        """True for groups whose keys are all compared with values outside, of the same type: '1' and '01' both equal
-        1."""
+        """True for groups whose keys are all compared with outer values of the same type.
+
+        The types must be equal because '1' and '01' both equal 1.
+        """
         group = self.block.sources[0] if len(self.block.sources) == 1 and not self.block.steps else None
         if not isinstance(group, Group) or group.sets:
             return False
@@ -118,10 +120,10 @@ class Sealed(_Over):
 
 @dataclass(frozen=True, eq=False)
 class Group(_Over):
-    """One row for each combination of the keys; without keys one row, even of none. `sets` are those of ROLLUP and
-    the like.
+    """One row for each combination of the keys, or a single row without keys.
 
-    DISTINCT is a group of all its columns. The keys' order does not matter, nor does naming one twice.
+    Without keys there is one row even if the block has none. `sets` are the grouping sets of ROLLUP and the like.
+    DISTINCT is a group of all its columns. Neither the order of keys nor a repeated key matters.
     """
 
     keys: tuple[Value, ...]
@@ -219,8 +221,10 @@ class Generated(Source):
 
 @dataclass(frozen=True, eq=False)
 class Values(Source):
-    """The rows of VALUES: their number, and each column's values in an order that does not depend on how it is
-    written."""
+    """The rows of VALUES: their number, and the values of each column.
+
+    The values are in an order that does not depend on how they are written.
+    """
 
     table: tuple[tuple[Value, ...], ...]
 
@@ -246,8 +250,10 @@ class Values(Source):
         return False
 
     def _sort_rows(self, digests: Digesting, names: Names) -> list[tuple[str, ...]]:
-        """The rows, sorted by the first column with unique values, else by all columns. An edit of another column
-        then does not reorder the rows, so that it changes the digest of that column only."""
+        """Return the rows, sorted by the first column with unique values, or else by all columns.
+
+        An edit of another column then does not reorder the rows, so that it changes the digest of that column only.
+        """
         rows = [tuple(digests.part(value, names) for value in row) for row in self.table]
         columns = list(zip(*rows, strict=True))
         key = next((i for i, cells in enumerate(columns) if len(set(cells)) == len(rows)), None)
@@ -323,7 +329,7 @@ class Union(Source):
     def explicit_column_type(self, name: Part) -> str | None:
         return self._explicit_types[int(str(name))]
 
-    # Kept: a union of unions would ask the innermost one again at each level.
+    # Cached: a union of unions would compute the innermost one again at each level.
     @cached_property
     def _types(self) -> list[str | None]:
         return self._merge_types(type_of)
@@ -333,7 +339,6 @@ class Union(Source):
         return self._merge_types(explicit_type)
 
     def _merge_types(self, read: Callable[[Part], str | None]) -> list[str | None]:
-        """The types of its columns, by those of its branches."""
         columns = zip(*(branch.columns.values() for branch in self.branches), strict=True)
         types = [{read(value) for value in values if not is_null(value)} for values in columns]
         return [next(iter(column)) if len(column) == 1 else common_type(column) for column in types]
@@ -414,7 +419,7 @@ def _is_of_one_type(predicate: Value) -> bool:
 
 
 def _equality_keys(group: Group, predicate: Value) -> list[Part]:
-    """The keys of a group that a predicate compares with a value outside of it."""
+    """Return the keys of a group that a predicate compares with a value outside of it."""
     if not isinstance(predicate, Term) or predicate.op != "EQ":
         return []
     one, two = predicate.parts
@@ -427,18 +432,18 @@ def _equality_keys(group: Group, predicate: Value) -> list[Part]:
 
 
 def column_at(relation: Relation, inner: Part) -> Value:
-    """The column of a relation at a position, counted from 0 and given as text."""
+    """Return the column of a relation at a position, counted from 0 and given as text."""
     return list(relation.columns.values())[int(str(inner))]
 
 
 def columns_of(relation: Relation, digests: Digesting, names: Names) -> list[str]:
-    """The digests of a relation's columns, in order."""
+    """Return the digests of a relation's columns, in order."""
     inside = digests.inside(relation.block, names)
     return [digests.part(value, inside) for value in relation.columns.values()]
 
 
 def is_constant(value: Part) -> bool:
-    """True for a value that is the same in every row and every run: literals and deterministic functions of them."""
+    """Return True for a value that is the same in every row and run: literals, deterministic functions of them."""
     if isinstance(value, Term):
         return not value.volatile and value.op not in NOT_CONSTANT and all(is_constant(p) for p in value.parts)
     return isinstance(value, str)
@@ -448,7 +453,7 @@ NOT_CONSTANT = frozenset(("window", "scalar", "exists", "in query", "maybe rows"
 
 
 def fresh(relation: Relation, source: Source, at_place: bool = False) -> Relation:
-    """The relation with one source in place of its block."""
+    """Return the relation with one source in place of its block."""
     columns: dict[str, Value] = {
         name: Ref(source, str(index) if at_place else value)
         for index, (name, value) in enumerate(relation.columns.items())

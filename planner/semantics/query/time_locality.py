@@ -1,4 +1,4 @@
-"""Which parts of a query depend on the intervals by which an incremental table is loaded.
+"""The parts of a query that depend on the intervals by which an incremental table is loaded.
 
 A table that was loaded day by day is loaded in one batch when it is rebuilt. A value that is computed from the rows of
 one day is the same either way. These are not: a window or a GROUP BY without the day, a join of two intervals, and the
@@ -27,10 +27,10 @@ class TimeDependence:
 
 
 def depends_on_batch(relation: Relation, time_column: str) -> bool:
-    """True if a query may return other rows for two intervals than for both as one.
+    """Return True if a query may return other rows for two intervals than for both as one.
 
-    A table with a time column takes the rows of its interval only, whatever else a batch returns; for any other both
-    ends of the interval must bound the day.
+    A table with a time column takes only the rows of its interval, whatever else a batch returns. For any other table,
+    both ends of the interval must bound the day.
     """
     dependence = time_dependence(relation, time_column)
     if dependence.rows or dependence.outputs:
@@ -42,8 +42,10 @@ def depends_on_batch(relation: Relation, time_column: str) -> bool:
 
 
 def time_dependence(relation: Relation, time_column: str) -> TimeDependence:
-    """Which parts of a query, for a table with this time column ('': with none), depend on the length of the
-    intervals."""
+    """Return the parts of a query that depend on the length of the intervals of a table.
+
+    `time_column` is that of the table, or '' if it has none.
+    """
     if not has_dates(relation):
         return TimeDependence()  # without dates, every batch reads all rows
     block = relation.block
@@ -75,7 +77,7 @@ def time_dependence(relation: Relation, time_column: str) -> TimeDependence:
 
 
 def _union_dependence(relation: Relation, union: Union, time_column: str) -> TimeDependence:
-    """Each branch of UNION ALL loads its own rows, so each must filter by the day."""
+    """Return the dependence of UNION ALL: each branch loads its own rows, so each must filter by the day."""
     names = list(relation.columns)
     dependences = []
     for branch in union.branches:
@@ -90,7 +92,7 @@ def _union_dependence(relation: Relation, union: Union, time_column: str) -> Tim
 
 
 def _day(block: Block) -> Ref | None:
-    """The only column that is filtered by dates; None if dates are used elsewhere, or for two columns."""
+    """Return the only column that is filtered by dates, or None if dates are used elsewhere or for two columns."""
     held: dict[tuple[int, str], Ref] = {}
     for value in block.where:
         if not has_dates(value):
@@ -107,7 +109,7 @@ def _day(block: Block) -> Ref | None:
 
 
 def _filter_column(value: Value, sides: tuple[str, ...] = ("start", "end")) -> Ref | None:
-    """The table column that a predicate filters by the start, or by the end, of the interval."""
+    """Return the table column that a predicate filters by the start, or by the end, of the interval, or None."""
     if not isinstance(value, Term) or value.op not in ("LT", "LTE"):
         return None
     less, more = value.parts
@@ -119,7 +121,7 @@ def _filter_column(value: Value, sides: tuple[str, ...] = ("start", "end")) -> R
 
 
 def _is(value: Part, day: Ref) -> bool:
-    """True for the day, or a cast of it."""
+    """Return True for the day, or a cast of it."""
     if isinstance(value, Ref):
         if value.source is day.source:
             return value.inner == day.inner
@@ -128,7 +130,7 @@ def _is(value: Part, day: Ref) -> bool:
 
 
 def _leaves_day(part: Part, day: Ref) -> bool:
-    """True if a value contains a window that is not partitioned by the day."""
+    """Return True if a value contains a window that is not partitioned by the day."""
     if isinstance(part, Ref):
         return isinstance(part.source, Group) and _leaves_day(part.inner, day)
     if not isinstance(part, Term):
@@ -142,7 +144,7 @@ def _leaves_day(part: Part, day: Ref) -> bool:
 
 
 def has_dates(part: Part) -> bool:
-    """True if a date of the interval occurs in it."""
+    """Return True if a date of the interval occurs in it."""
     if isinstance(part, str):
         return False
     if isinstance(part, Ref):
@@ -160,7 +162,7 @@ def has_dates(part: Part) -> bool:
 
 
 def interval_filters(relation: Relation) -> Mapping[str, frozenset[str]]:
-    """Table -> its columns that are filtered by the interval's own dates wherever the query reads that table."""
+    """Return the columns of each table that are filtered by the interval's dates wherever the query reads it."""
     filters: dict[str, frozenset[str]] = {}
     for table, columns in _appearances(relation):
         filters[table] = filters.get(table, columns) & columns  # one unfiltered use reads rows of any day
@@ -189,7 +191,7 @@ def _appearances(relation: Relation) -> Iterator[tuple[str, frozenset[str]]]:
 
 
 def _interval_columns(block: Block, table: TableSource) -> frozenset[str]:
-    """The columns that are filtered by both a start and an end date."""
+    """Return the columns that are filtered by both a start and an end date."""
     first, last = (
         {
             str(column.inner)
@@ -202,7 +204,7 @@ def _interval_columns(block: Block, table: TableSource) -> frozenset[str]:
 
 
 def _within(part: Part) -> Iterator[tuple[str, frozenset[str]]]:
-    """The tables of subqueries inside a value: the filter outside does not apply to their rows."""
+    """Yield the tables of subqueries inside a value: the filter outside does not apply to their rows."""
     if isinstance(part, Block):
         for source in part.all_sources:
             yield from _all_of(source)

@@ -1,11 +1,11 @@
 """Find columns that identify the rows of a block: an ORDER BY on them is deterministic.
 
-`ROW_NUMBER() OVER (PARTITION BY k ORDER BY t)` picks any of the rows that agree in `k` and `t`. Where no two rows do,
-it is a function of the rows, and computing it again gives the same. What says so is a GROUP BY, a DISTINCT or a
-`ROW_NUMBER() ... = 1`, of the query itself or of a model that it reads, or a key that a blocking audit holds.
+`ROW_NUMBER() OVER (PARTITION BY k ORDER BY t)` picks any of the rows that agree in `k` and `t`. If no two rows do, it
+is a function of the rows, and computing it again returns the same. This is known from a GROUP BY, a DISTINCT or a
+`ROW_NUMBER() ... = 1`, of the query itself or of a model that it reads, or from a key that a blocking audit enforces.
 
-Two values are alike here when GROUP BY calls them one: NULL and NULL, 0.0 and -0.0, texts that a collation makes equal.
-ORDER BY has no other ties, so that what tells rows apart by the one does so by the other.
+Two values are alike here if GROUP BY treats them as one: NULL and NULL, 0.0 and -0.0, texts that a collation makes
+equal. ORDER BY has no other ties, so that values that differ for one differ for the other.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from mergeplan.planner.semantics.query.sources import Group, Sealed, TableSource
 
 Keys: TypeAlias = tuple[tuple[str, ...], ...]  # names of columns; no two rows agree in all the columns of one key
 _Key: TypeAlias = tuple[Value, ...]
-_MOST = 16  # keys of one block that are looked at
-# What is told by the order of a window's rows and by nothing else; a stranger or RAND is told by more.
+_MOST = 16  # the limit of examined keys of one block
+# Functions that depend only on the order of a window's rows; unknown functions and RAND depend on more.
 _ORDERED = frozenset(
     "RowNumber Ntile Lag Lead First Last FirstValue LastValue NthValue AnyValue ArrayAgg ArgMax ArgMin".split()
 )
@@ -29,7 +29,7 @@ _EXTREME = ("ArgMax", "ArgMin")
 
 
 def mark_deterministic_window(window: Term, block: Block) -> Term:
-    """The window over this block; where its order has no ties, it is no chance, and how the rows come has no say."""
+    """Return the window over this block, as deterministic and independent of row order if its order has no ties."""
     function, partition, order, frame, *rest = window.parts
     values = [*_parts(partition), *(_sort_value(key) for key in _parts(order))]
     if not _tells_apart(block, values):
@@ -40,7 +40,7 @@ def mark_deterministic_window(window: Term, block: Block) -> Term:
 
 
 def mark_deterministic_aggregate(aggregate: Term, group: Group) -> Term:
-    """MAX_BY or MIN_BY of a group in which no two rows have the same extreme: there is one row to take."""
+    """Return MAX_BY or MIN_BY as deterministic if no two rows of its group have the same extreme."""
     op, *parts = aggregate.parts
     if op not in _EXTREME or group.sets is not None or parts[:1] != ["expression"] or parts[2:4] != ["end", "this"]:
         return aggregate
@@ -51,7 +51,7 @@ def mark_deterministic_aggregate(aggregate: Term, group: Group) -> Term:
 
 
 def keys_of(relation: Relation) -> Keys:
-    """The keys that a query has by what it says and by those of the models that it reads, whatever is audited."""
+    """Return the keys of a query that follow from it and from the models that it reads, without audits."""
     unique: dict[tuple[str, ...], None] = {}
     for key in _keys(relation.block, audited=False):
         names = [_name(relation, value) for value in key]
@@ -65,10 +65,11 @@ def _tells_apart(block: Block, values: Sequence[Value]) -> bool:
 
 
 def _keys(block: Block, *, audited: bool) -> list[_Key]:
-    """Sets of values of a block's rows in which no two of its rows agree.
+    """Return sets of values of a block's rows in which no two of its rows agree.
 
-    A row is made of one row of each source: where each of these is told apart, so is it. A step appends to a row what
-    it finds for it, or one row of NULLs where it finds nothing: among the rows found for one row, its own key tells.
+    A row consists of one row of each source: keys of all sources together identify it. A step appends the rows that it
+    finds for a row, or one row of NULLs if it finds nothing. Among the rows found for one row, its own key identifies
+    them.
     """
     sources: list[Source] = [*block.sources, *(step.source for step in block.steps if not step.is_lookup)]
     units: list[list[_Key]] = []
@@ -97,7 +98,7 @@ def _source_keys(source: Source, *, audited: bool) -> list[_Key]:
 
 
 def _firsts(block: Block) -> list[tuple[tuple[Source, ...], _Key]]:
-    """`ROW_NUMBER() OVER (PARTITION BY k ...) = 1`: the sources that it is over, and `k`, which tells them apart."""
+    """Return the sources of each `ROW_NUMBER() OVER (PARTITION BY k ...) = 1`, with `k`, which identifies rows."""
     firsts = []
     for predicate in block.where:
         if not isinstance(predicate, Term) or predicate.op != "EQ":
@@ -112,7 +113,7 @@ def _firsts(block: Block) -> list[tuple[tuple[Source, ...], _Key]]:
 
 
 def _sort_value(ordered: Value) -> Value:
-    """What `ORDER BY x DESC NULLS LAST` orders by."""
+    """Return the value that `ORDER BY x DESC NULLS LAST` orders by."""
     if not isinstance(ordered, Term) or ordered.op != "Ordered" or "this" not in ordered.parts:
         return ordered
     this = ordered.parts[ordered.parts.index("this") + 1]
@@ -120,7 +121,7 @@ def _sort_value(ordered: Value) -> Value:
 
 
 def _deterministic_function(function: Part) -> Part:
-    """The function of a window without its doubt, if it is about the order of the rows alone."""
+    """Return the function of a window as deterministic if it depends on the order of the rows alone."""
     if _is_term(function, "IgnoreNulls", "RespectNulls", "filter"):
         inner, *rest = function.parts
         return replace(function, parts=(_deterministic_function(inner), *rest))
@@ -139,12 +140,11 @@ def _without_way(term: Term) -> Term:
 
 
 def _name(relation: Relation, value: Value) -> str | None:
-    """The column in which a relation shows a value."""
     return next((name for name, shown in relation.columns.items() if _same(shown, value)), None)
 
 
 def _same(one: Part, two: Part) -> bool:
-    """True for one column, or one key of a group, that is spoken of twice."""
+    """Return True for two references to one column, or to one key of a group."""
     if isinstance(one, Ref) and isinstance(two, Ref):
         return one.source is two.source and _same(one.inner, two.inner)
     return one == two if isinstance(one, str) else one is two

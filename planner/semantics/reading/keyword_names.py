@@ -1,4 +1,4 @@
-"""Keywords that stand where only a name can: there nearly each of them is a name to Spark, and none to sqlglot."""
+"""Keywords in a position where only a name is possible: nearly all are names to Spark, and none to sqlglot."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OPERATORS = frozenset({
     TokenType.AMP, TokenType.PIPE, TokenType.CARET, TokenType.AND, TokenType.OR, TokenType.COMMA, TokenType.BETWEEN,
     TokenType.LIKE, TokenType.ILIKE, TokenType.RLIKE, TokenType.ARROW, TokenType.FARROW, TokenType.DOT,
 })  # fmt: skip
-# behind these a value, a table or the name of something begins
+# after these a value, a table or a name begins
 _BEFORE = _OPERATORS | {
     TokenType.SELECT, TokenType.DISTINCT, TokenType.ALL, TokenType.WHERE, TokenType.HAVING, TokenType.ON,
     TokenType.GROUP_BY, TokenType.ORDER_BY, TokenType.PARTITION_BY, TokenType.SORT_BY, TokenType.CLUSTER_BY,
@@ -32,7 +32,7 @@ _BEFORE = _OPERATORS | {
     TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.FROM, TokenType.JOIN, TokenType.WITH, TokenType.ALIAS,
     TokenType.OVER, TokenType.WINDOW, TokenType.FOR, TokenType.TILDE,
 }  # fmt: skip
-# what ends a value that has an alias, or a table that has one
+# the end of a value or a table that has an alias
 _VALUES = (TokenType.VAR, TokenType.IDENTIFIER, TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.STRING,
            TokenType.NUMBER, TokenType.END, TokenType.NULL, TokenType.TRUE, TokenType.FALSE)  # fmt: skip
 _AFTER = (_OPERATORS - {TokenType.STAR}) | {
@@ -47,8 +47,11 @@ _AFTER = (_OPERATORS - {TokenType.STAR}) | {
 
 
 def quote_keywords(tokens: Sequence[Token], *, clauses: bool = False) -> Iterator[tuple[str, list[Token]]]:
-    """Yield a keyword and the tokens with it as a quoted name where a name can stand, for each such keyword, and in the
-    end with all of them; `clauses` are the words that Spark reads so and mergeplan does not."""
+    """Yield each keyword that may be a name, and the tokens with it as a quoted name.
+
+    In the end, yield the tokens with all of them quoted. With `clauses`, the keywords are those that Spark reads as
+    names and mergeplan does not.
+    """
     words = _CLAUSES if clauses else _NAMES
     places = [index for index in range(len(tokens)) if _can_be_name(tokens, index, words)]
     keywords = dict.fromkeys(tokens[index].text.upper() for index in places)

@@ -1,8 +1,8 @@
-"""Subscripts, slices, maps and casts of other dialects as Spark SQL that returns the same rows.
+"""Translate subscripts, slices, maps and casts of other dialects to Spark SQL that returns the same rows.
 
-sqlglot writes some of them with other results: an index that is no literal stays where it counts from 1, a cast of 2.5
-to INT is 3 in DuckDB and 2 in Spark. The parser's tree is marked with the dialect in which it was written, and says the
-same in that dialect as before.
+sqlglot writes some of them with other results: an index that is no literal stays unchanged although it counts from 1,
+and a cast of 2.5 to INT is 3 in DuckDB and 2 in Spark. The parser's tree is marked with the dialect in which it was
+written. In that dialect its meaning does not change.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NULL_OUTSIDE = ("duckdb", "clickhouse", "starrocks", "doris")
 _ERROR_OUTSIDE = ("presto", "trino", "athena", "dune")
 # ... or out of range is NULL, negative too, and only arrays have such subscripts
 _ARRAYS_ONLY = ("postgres", "materialize", "risingwave")
-# How a number becomes an integer where it is not cut off: halves go away from zero; those of floats to even, in some.
+# Dialects that round a number to an integer: halves go away from zero, in some those of floats to even.
 _ROUNDING = ("duckdb", "postgres", "snowflake", "bigquery", "presto", "trino", "athena")
 _FLOATS_TO_EVEN = ("duckdb", "postgres")
 _ARRAYS = (exp.Array, exp.Split, exp.RegexpSplit, exp.RegexpExtractAll, exp.ArrayAgg, exp.Transform, exp.MapKeys,
@@ -35,14 +35,14 @@ _WHOLE = (exp.Floor, exp.Ceil, exp.IntDiv, exp.Length, exp.DateDiff, exp.StrPosi
 
 
 def mark(tree: exp.Expr, dialect: str) -> exp.Expr:
-    """The tree, in which it is noted of each such construct in which dialect it was written."""
+    """Return the tree with each such construct marked with the dialect in which it was written."""
     for node in tree.find_all(*_TRANSLATIONS):
         node.meta[_WRITTEN_IN] = dialect
     return tree
 
 
 def add_translations(dispatch: Mapping[type[exp.Expr], _Writer]) -> dict[type[exp.Expr], _Writer]:
-    """A table of a generator for Spark SQL, which writes what is marked by the rules below."""
+    """Return the table of a generator for Spark SQL that writes marked nodes by the rules below."""
     return {**dispatch, **{kind: _translating(dispatch[kind], kind) for kind in _TRANSLATIONS}}
 
 
@@ -64,11 +64,11 @@ def _translating(own: _Writer, kind: type[exp.Expr]) -> _Writer:
 
 
 class _Untranslatable(Exception):
-    """The message says what Spark has no counterpart of."""
+    """A construct without a counterpart in Spark, which the message names."""
 
 
 def _subscript(node: exp.Expr, dialect: str) -> exp.Expr | None:
-    """`x[...]`; None where Spark means the same by it."""
+    """Return the translation of `x[...]`, or None if Spark reads it the same."""
     if len(node.expressions) != 1:
         return None
     (key,) = node.expressions
@@ -80,7 +80,7 @@ def _subscript(node: exp.Expr, dialect: str) -> exp.Expr | None:
         return None  # the key of a map, or the field of a struct
     if dialect not in (*_NULL_OUTSIDE, *_ERROR_OUTSIDE, *_ARRAYS_ONLY):
         return None
-    offset = Dialect.get_or_raise(dialect).INDEX_OFFSET  # which the parser has taken off a number
+    offset = Dialect.get_or_raise(dialect).INDEX_OFFSET  # which the parser has subtracted from a number
     (index,) = apply_index_offset(node.this, node.expressions, offset, dialect=dialect)
     is_array = node.this.is_type(exp.DType.ARRAY) or isinstance(node.this, _ARRAYS)
     if dialect in _ARRAYS_ONLY:
@@ -89,7 +89,7 @@ def _subscript(node: exp.Expr, dialect: str) -> exp.Expr | None:
 
 
 def _subscript_by_offset(node: exp.Expr) -> exp.Expr:
-    """`x[OFFSET(n)]`, `x[SAFE_ORDINAL(n)]` and the like."""
+    """Return the translation of `x[OFFSET(n)]`, `x[SAFE_ORDINAL(n)]` and the like."""
     (index,) = node.expressions
     if node.args["offset"] == 1:
         index = _minus_one(index)
@@ -97,7 +97,7 @@ def _subscript_by_offset(node: exp.Expr) -> exp.Expr:
 
 
 def _or_error(container: exp.Expr, index: exp.Expr, *, is_array: bool) -> exp.Expr:
-    """The element of an array, or the value of a map, where an index out of range is an error."""
+    """Return an element of an array, or a value of a map, for which an index out of range is an error."""
     if index.is_int:
         return _call("ELEMENT_AT", container, index)
     shifted = _minus_one(index)
@@ -105,13 +105,13 @@ def _or_error(container: exp.Expr, index: exp.Expr, *, is_array: bool) -> exp.Ex
 
 
 def _or_null(container: exp.Expr, index: exp.Expr, *, is_array: bool) -> exp.Expr:
-    """The element of an array, or the value of a map, where an index out of range is NULL."""
+    """Return an element of an array, or a value of a map, for which an index out of range is NULL."""
     if index.is_int and index.to_py() == 0:
         null = exp.cast(exp.null(), "int")
         return _call("TRY_ELEMENT_AT", container, null if is_array else _call("IF", _is_array(container), null, index))
     if index.is_int:
         return _call("TRY_ELEMENT_AT", container, index)
-    if any(map(is_volatile, index.walk())):  # which may stand here once only
+    if any(map(is_volatile, index.walk())):  # it may occur only once here
         return _call("TRY_ELEMENT_AT", container, _as_int(index))
     if is_array:
         return _call("TRY_ELEMENT_AT", container, _as_int(_call("NULLIF", index, exp.Literal.number(0))))
@@ -119,8 +119,10 @@ def _or_null(container: exp.Expr, index: exp.Expr, *, is_array: bool) -> exp.Exp
 
 
 def _key_or(container: exp.Expr, shifted: exp.Expr, index: exp.Expr) -> exp.Expr:
-    """The shifted index for an array, and the key itself for a map. A text goes with keys of every type: beside a
-    number it becomes a number, and a key that is a text stays one."""
+    """Return the shifted index for an array, and the key itself for a map.
+
+    A text works with keys of every type: beside a number it becomes a number, and a key that is a text stays one.
+    """
     return _call("IF", _is_array(container), _call("STRING", shifted), index)
 
 
@@ -129,7 +131,7 @@ def _is_array(container: exp.Expr) -> exp.Expr:
 
 
 def _normalize_index(container: exp.Expr, index: exp.Expr) -> exp.Expr:
-    """An index from 1, or from the end if negative, as one from 0; NULL where there is no such element."""
+    """Return an index from 1, or from the end if negative, as one from 0, or NULL if there is no such element."""
     size, first = _call("SIZE", container), exp.Literal.number(1)
     forward = exp.Between(this=_operand(index), low=first, high=size)
     backward = exp.Between(this=_operand(index), low=exp.Neg(this=size.copy()), high=_number(-1))
@@ -138,7 +140,7 @@ def _normalize_index(container: exp.Expr, index: exp.Expr) -> exp.Expr:
 
 
 def _array_slice(node: exp.Expr, dialect: str) -> exp.Expr | None:
-    """`ARRAY_SLICE(x, a, b)`; None where the function takes a start and a length, as in Spark."""
+    """Return the translation of `ARRAY_SLICE(x, a, b)`, or None if it takes a start and a length, as in Spark."""
     start, end = node.args.get("start"), node.args.get("end")
     if dialect == "duckdb":
         return _slice(dialect, node.this, start, end, node.args.get("step"))
@@ -147,14 +149,17 @@ def _array_slice(node: exp.Expr, dialect: str) -> exp.Expr | None:
     low, high = _slice_bound(start), _slice_bound(end)  # from 0
     if low is None or high is None or min(low, high) < 0:
         raise _Untranslatable("the bounds of ARRAY_SLICE must be numbers that are not negative; Spark has SLICE")
-    length = high - low + (dialect == "bigquery")  # there the end belongs to it
+    length = high - low + (dialect == "bigquery")  # in BigQuery the end is included
     return _call("SLICE", node.this, _number(low + 1), _number(max(length, 0)))
 
 
 def _slice(
     dialect: str, array: exp.Expr, start: exp.Expr | None, end: exp.Expr | None, step: exp.Expr | None
 ) -> exp.Expr:
-    """`x[2:3]`, both ends included. SLICE takes a length, and its start is neither 0 nor before the first element."""
+    """Return the translation of `x[2:3]`, both ends included.
+
+    SLICE takes a length, and its start is neither 0 nor before the first element.
+    """
     low = 1 if start is None else _slice_bound(start)
     high = -1 if end is None else _slice_bound(end)
     from_end = (low is not None and low < 0) or (end is not None and high is not None and high < 0)
@@ -172,7 +177,7 @@ def _slice(
 
 
 def _map(node: exp.Expr, dialect: str) -> exp.Expr | None:
-    """`MAP {'a': 1}`, and `MAP {'a': 1}['a']`, of which the parser makes `MAP ({'a': 1}['a'])`."""
+    """Return the translation of `MAP {'a': 1}`, and of `MAP {'a': 1}['a']`, parsed as `MAP ({'a': 1}['a'])`."""
     if isinstance(node.this, exp.Bracket) and (literal := _map(exp.ToMap(this=node.this.this), dialect)):
         return exp.Bracket(this=literal, expressions=[key.copy() for key in node.this.expressions])
     if not isinstance(node.this, exp.Struct):
@@ -181,7 +186,7 @@ def _map(node: exp.Expr, dialect: str) -> exp.Expr | None:
 
 
 def _cast(node: exp.Expr, dialect: str) -> exp.Expr | None:
-    """A cast to an integer, rounded; None where there is nothing to round."""
+    """Return a cast to an integer, rounded, or None if there is nothing to round."""
     to = node.args["to"]
     if dialect not in _ROUNDING or not to.is_type(*_INTEGERS) or _is_whole(node.this):
         return None
@@ -195,13 +200,12 @@ def _cast(node: exp.Expr, dialect: str) -> exp.Expr | None:
 
 
 def _recast(node: exp.Expr, value: exp.Expr, to: str | exp.DataType) -> exp.Expr:
-    """A cast as the node is one, which may be TRY_CAST."""
     kind = exp.TryCast if isinstance(node, exp.TryCast) else exp.Cast
     return kind(this=value.copy(), to=exp.DataType.build(to, dialect="spark"), safe=node.args.get("safe"))
 
 
 def _is_whole(value: exp.Expr) -> bool:
-    """True for what has no fraction: an integer, a truth value, `ROUND(x)`."""
+    """Return True for a value without a fraction: an integer, a truth value, `ROUND(x)`."""
     while isinstance(value, (exp.Paren, exp.Neg, exp.Window, exp.Filter)):
         value = value.this
     if isinstance(value, exp.Literal):
@@ -229,7 +233,7 @@ def _minus_one(index: exp.Expr) -> exp.Expr:
 
 
 def _operand(node: exp.Expr) -> exp.Expr:
-    """The expression, in brackets where an operator beside it could take it apart."""
+    """Return the expression, in brackets if an operator beside it could bind more tightly."""
     return node.copy() if isinstance(node, (exp.Column, exp.Literal, exp.Paren)) else exp.Paren(this=node.copy())
 
 
@@ -244,7 +248,6 @@ def _plus(size: exp.Expr, amount: int) -> exp.Expr:
 
 
 def _slice_bound(node: exp.Expr | None) -> int | None:
-    """The number of a bound that is one."""
     return int(node.to_py()) if node is not None and node.is_int else None
 
 

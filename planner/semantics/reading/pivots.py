@@ -1,4 +1,4 @@
-"""Expressions of PIVOT, of which sqlglot parses calls only: each stands in a call of its own while it is parsed."""
+"""Expressions of PIVOT: sqlglot parses calls only, so each other one is wrapped in a call while it is parsed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from mergeplan.planner.semantics.reading.token_runs import WORD, build_token, operator_end, split_at_commas
 
 PIVOT = "PIVOT\0"  # around an expression of PIVOT
-# what goes on an expression that begins with a call
+# operators that may continue an expression after a call
 _OPERATORS = frozenset({
     TokenType.PLUS, TokenType.DASH, TokenType.STAR, TokenType.SLASH, TokenType.DIV, TokenType.MOD, TokenType.DPIPE,
     TokenType.EQ, TokenType.NEQ, TokenType.GT, TokenType.GTE, TokenType.LT, TokenType.LTE, TokenType.NULLSAFE_EQ,
@@ -19,8 +19,10 @@ _OPERATORS = frozenset({
 
 
 def enclose_pivots(tokens: Sequence[Token]) -> tuple[list[Token], int]:
-    """The tokens with a call around each expression of PIVOT that begins with one: the parser would take that for all
-    of it. And how many these are."""
+    """Return the tokens with a call around each expression of PIVOT that begins with one, and their number.
+
+    The parser would read the first call as the whole expression.
+    """
     out, enclosed, index = list[Token](), 0, 0
     while index < len(tokens):
         token = tokens[index]
@@ -54,8 +56,10 @@ def _enclose(item: Sequence[Token], length: int) -> Iterator[Token]:
 
 
 def _expression_length(item: Sequence[Token], *, alone: bool) -> int:
-    """The length of an expression of PIVOT that is in brackets or goes on behind a call; 0 for another one, and for one
-    of several without `AS`: of its text Spark makes the names of columns."""
+    """Return the length of an expression of PIVOT that is in brackets or continues after a call, or 0 for others.
+
+    Return 0 too for one of several without `AS`, because Spark names columns after its text.
+    """
     named = len(item) > 2 and item[-2].token_type is TokenType.ALIAS
     value = item[:-2] if named else item
     if not value or not (named or alone):

@@ -1,7 +1,7 @@
-"""Tokens of Spark SQL in a form that sqlglot can parse, and the nodes that it makes of them as what was written.
+"""Rewrite tokens of Spark SQL so that sqlglot can parse them, and restore the written form in its tree.
 
-`>>>`, `v:field`, `|> SET`, `|> DROP`, `OVER (CLUSTER BY k)`, `X '1F'`, `MAX RECURSION LEVEL` and `PIVOT (SUM(a) + 1
-FOR ...)` are Spark's alone.
+Only Spark has `>>>`, `v:field`, `|> SET`, `|> DROP`, `OVER (CLUSTER BY k)`, `X '1F'`, `MAX RECURSION LEVEL` and `PIVOT
+(SUM(a) + 1 FOR ...)`.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from mergeplan.planner.semantics.reading.token_runs import WORD, build_token, op
 
 NESTED = ("ARRAY", "MAP", "STRUCT")
 _HEX = re.compile(r"[0-9a-fA-F]*")
-_PERCENTILE = "PERCENTILE\0"  # a name that the parser does not know, and so keeps with all arguments
-_PATH = "\0path "  # the key of a subscript that stands for `:field`
+_PERCENTILE = "PERCENTILE\0"  # a name unknown to the parser, which therefore preserves all arguments
+_PATH = "\0path "  # the key of a subscript that represents `:field`
 
 
 @dataclass
 class Readable:
-    """Such tokens, and how many of them stand for something else than the parser takes them for."""
+    """The rewritten tokens, and the numbers of those that represent something else than the parser reads."""
 
     tokens: list[Token]
-    shifts: int = 0  # `>>>`, which stand as `>>`
-    paths: int = 0  # `v:field`, which stand as subscripts
-    calls: int = 0  # that stand with a name which the parser does not know
+    shifts: int = 0  # `>>>`, written as `>>`
+    paths: int = 0  # `v:field`, written as subscripts
+    calls: int = 0  # calls under a name that the parser does not know
 
 
 def readable(tokens: Sequence[Token]) -> Readable:
-    """The tokens of one or more statements in a form that sqlglot can parse."""
+    """Return the tokens of one or more statements in a form that sqlglot can parse."""
     result = Readable([])
-    types = 0  # open brackets of ARRAY<..., in which `>>>` closes three and `:` stands behind a field's name
+    types = 0  # open brackets of ARRAY<..., in which `>>>` closes three and `:` follows a field's name
     piped, result.calls = enclose_pivots(list(_without_own_operators(write_out_queries(tokens))))
     index = 0
     while index < len(piped):
@@ -79,7 +79,7 @@ def readable(tokens: Sequence[Token]) -> Readable:
 
 
 def restore(trees: Sequence[exp.Expr | None], read: Readable) -> list[exp.Expr | None]:
-    """The trees, which say what was written; ParseError where it cannot be told from something else."""
+    """Return the trees with the written form restored; raise ParseError if it is ambiguous."""
     if not read.shifts and not read.paths and not read.calls:
         return list(trees)
     shifts, paths = (list(_nodes(trees, kind)) for kind in (exp.BitwiseRightShift, exp.Bracket))
@@ -122,7 +122,7 @@ def _is_path(node: exp.Expr) -> bool:
 
 
 def _path_end(tokens: Sequence[Token], index: int) -> int:
-    """Where the path ends that begins with the colon at `index`; 0 when none does."""
+    """Return the end of the path that begins with the colon at `index`, or 0 if there is none."""
     before = tokens[index - 1]
     named = before.token_type in (TokenType.VAR, TokenType.IDENTIFIER, TokenType.R_PAREN, TokenType.R_BRACKET)
     if tokens[index].token_type is not TokenType.COLON or not named:
@@ -134,7 +134,7 @@ def _path_end(tokens: Sequence[Token], index: int) -> int:
 
 
 def _part_end(tokens: Sequence[Token], index: int) -> int:
-    """Behind a name, or a subscript by a number or a text; 0 where neither is."""
+    """Return the index after a name, or after a subscript by a number or a text, or 0."""
     kinds = [token.token_type for token in tokens[index : index + 3]]
     if kinds[:1] == [TokenType.L_BRACKET]:
         inside = kinds[1:2] in ([TokenType.NUMBER], [TokenType.STRING])
@@ -157,14 +157,14 @@ def _subscript(path: Sequence[Token]) -> Iterator[Token]:
 
 
 def _path_text(path: Sequence[Token]) -> str:
-    """A path behind a value as VARIANT_GET takes it, without its `$`: `:a:b` is `:a.b`."""
+    """Return a path after a value as VARIANT_GET takes it, without its `$`: `:a:b` is `:a.b`."""
     parts = ["'" + part.text + "'" if part.token_type is TokenType.STRING else part.text for part in path]
     text = "".join("." if part == ":" else part for part in parts)
     return text[1:] if text.startswith(".[") else text
 
 
 def with_calls_for_paths(tokens: Sequence[Token]) -> list[Token]:
-    """The tokens with the name of the call and the path in place of each `:field`, as they stand in the call."""
+    """Return the tokens with the name and the path of a VARIANT_GET call in place of each `:field`."""
     out, types, index = list[Token](), 0, 0
     while index < len(tokens):
         token, before = tokens[index], tokens[index - 1] if index else None
@@ -181,7 +181,7 @@ def with_calls_for_paths(tokens: Sequence[Token]) -> list[Token]:
 
 
 def _without_own_operators(tokens: Sequence[Token]) -> Iterator[Token]:
-    """`|> DROP a` as `|> SELECT * EXCEPT (a)`, and `|> SET a = 1` as `|> SELECT * REPLACE (1 AS a)`."""
+    """Yield `|> DROP a` as `|> SELECT * EXCEPT (a)`, and `|> SET a = 1` as `|> SELECT * REPLACE (1 AS a)`."""
     index = 0
     while index < len(tokens):
         token, pipe = tokens[index], tokens[index - 1] if index else None
@@ -214,7 +214,7 @@ def _star_tokens(word: str, kind: TokenType, inside: Sequence[Token], at: Token)
 
 
 def _arguments(tokens: Sequence[Token], index: int) -> int:
-    """How many arguments stand in the brackets that open at `index`; 0 for no brackets."""
+    """Return the number of arguments in the brackets that open at `index`, or 0 without brackets."""
     if index >= len(tokens) or tokens[index].token_type is not TokenType.L_PAREN:
         return 0
     return len(list(split_at_commas(tokens[index + 1 : operator_end(tokens, index + 1)])))
@@ -225,7 +225,7 @@ def _begins_hex(token: Token) -> bool:
 
 
 def _third_of_three(before: Sequence[Token], token: Token) -> bool:
-    """True for the last token of `>>>`."""
+    """Return True for the last token of `>>>`."""
     three = [*before[-2:], token]
     touch = all(one.end + 1 == other.start for one, other in pairwise(three))
     return len(three) == 3 and touch and all(sign.token_type is TokenType.GT for sign in three)

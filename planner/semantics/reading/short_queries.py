@@ -1,4 +1,4 @@
-"""Queries without SELECT, and those behind `|> UNION`, in the form that sqlglot parses."""
+"""Rewrite queries without SELECT, and those after `|> UNION`, in the form that sqlglot parses."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ from mergeplan.planner.semantics.reading.token_runs import WORD, build_token, op
 
 _SETS = (TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT)
 _QUANTIFIERS = (TokenType.ALL, TokenType.DISTINCT)
-# what a name in `TABLE name` is not
+# tokens that are no name in `TABLE name`
 _NO_NAMES = (TokenType.ALIAS, TokenType.FROM, TokenType.WHERE, TokenType.AND, TokenType.OR, TokenType.IN)
 
 
 def write_out_queries(tokens: Sequence[Token], dialect: str = "spark") -> list[Token]:
-    """Return the tokens with `TABLE t` and `VALUES (1)` as `SELECT * FROM ...`, and in brackets behind a pipe's set
-    operator: so Spark reads them, and only so a physical table can stand in place of `t`."""
+    """Return the tokens with `TABLE t` and `VALUES (1)` as `SELECT * FROM ...`.
+
+    After a pipe's set operator they are in brackets. Spark reads them in this way, and only then can a physical table
+    replace `t`.
+    """
     if dialect != "spark":
         return list(tokens)
     out, index = list[Token](), 0
@@ -46,7 +49,7 @@ def _is_piped_set(tokens: Sequence[Token], index: int) -> bool:
 
 
 def _operand_start(tokens: Sequence[Token], index: int) -> int:
-    """Where the query begins behind `UNION ALL BY NAME`."""
+    """Return the index of the query after `UNION ALL BY NAME`."""
     if index < len(tokens) and tokens[index].token_type in _QUANTIFIERS:
         index += 1
     is_by_name = [token.text.upper() for token in tokens[index : index + 2]] == ["BY", "NAME"]
@@ -61,7 +64,7 @@ def _in_brackets(query: Sequence[Token]) -> Iterator[Token]:
 
 
 def _begins_short_query(tokens: Sequence[Token], index: int) -> bool:
-    """True for VALUES and `TABLE name` where a query begins."""
+    """Return True for VALUES and `TABLE name` at the beginning of a query."""
     token = tokens[index]
     if token.token_type is TokenType.VALUES:
         behind_ctes = index and tokens[0].token_type is TokenType.WITH and tokens[index - 1].text == ")"

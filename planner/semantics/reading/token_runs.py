@@ -13,7 +13,7 @@ _CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
 
 
 def operator_end(tokens: Sequence[Token], index: int, *ends: TokenType) -> int:
-    """Where a part ends that begins at `index`: at a bracket that closes, a pipe, a semicolon or one of these."""
+    """Return the end of a part that begins at `index`: a closing bracket, a pipe, a semicolon or one of `ends`."""
     depth = 0
     while index < len(tokens):
         kind = tokens[index].token_type
@@ -25,7 +25,7 @@ def operator_end(tokens: Sequence[Token], index: int, *ends: TokenType) -> int:
 
 
 def split_at_commas(tokens: Sequence[Token]) -> Iterator[list[Token]]:
-    """The tokens between commas that stand in no brackets."""
+    """Yield the tokens between commas outside of brackets."""
     item: list[Token] = []
     depth = 0
     for token in tokens:
@@ -39,5 +39,5 @@ def split_at_commas(tokens: Sequence[Token]) -> Iterator[list[Token]]:
 
 
 def build_token(kind: TokenType, text: str, at: Token) -> Token:
-    """A token that stands at the place of another one."""
+    """Return a token at the place of another one."""
     return Token(kind, text, at.line, at.col, at.start, at.end)

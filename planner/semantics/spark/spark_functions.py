@@ -70,27 +70,29 @@ _ORDERLESS_TYPES = (
 
 
 def multiplies_rows(node: exp.Expr) -> bool:
-    """True for a function that returns several rows for one (explode, inline, stack, json_tuple...)."""
+    """Return True for a function that returns several rows for one (explode, inline, stack, json_tuple...)."""
     return isinstance(node, _GENERATOR_TYPES) or (isinstance(node, exp.Anonymous) and node.name.lower() in GENERATORS)
 
 
 def folds_rows(node: exp.Expr) -> bool:
-    """True for an aggregate: without GROUP BY it turns all rows into one."""
+    """Return True for an aggregate: without GROUP BY it turns all rows into one."""
     if isinstance(node, exp.Any):  # `any(x)` the aggregate, not `= ANY (...)`
         return not isinstance(node.this, exp.Query)
     return isinstance(node, exp.AggFunc) or (isinstance(node, exp.Anonymous) and node.name.lower() in AGGREGATES)
 
 
 def is_unknown(node: exp.Expr) -> bool:
-    """True for an unknown function."""
+    """Return True for an unknown function."""
     if isinstance(node, exp.Anonymous):
         return node.name.lower() not in SCALARS | AGGREGATES | GENERATORS
     return isinstance(node, (exp.AnonymousAggFunc, exp.CombinedAggFunc, exp.ParameterizedAgg, exp.UserDefinedFunction))
 
 
 def is_volatile(node: exp.Expr) -> bool:
-    """True for a non-deterministic node: unknown functions count as such, and so does the time of the run
-    (`@execution_ds`)."""
+    """Return True for a non-deterministic node.
+
+    Unknown functions count as such, and so does the time of the run (`@execution_ds`).
+    """
     if isinstance(node, exp.Literal):  # `DATE 'today'`, or any other string that a cast turns into a date
         return bool(node.is_string) and _CLOCK.match(node.name) is not None
     if isinstance(node, exp.Cast):
@@ -106,7 +108,7 @@ def is_volatile(node: exp.Expr) -> bool:
 
 
 def _casts_built_text(node: exp.Cast) -> bool:
-    """True for a moment that is read from a text of constant parts, such as `CAST('10' || ':00' AS TIMESTAMP)`."""
+    """Return True for a moment that is read from a text of constant parts: `CAST('10' || ':00' AS TIMESTAMP)`."""
     value = node.this.unnest()
     if node.to.this not in _MOMENTS or not isinstance(value, _TEXT_BUILDERS):
         return False
@@ -114,15 +116,15 @@ def _casts_built_text(node: exp.Cast) -> bool:
 
 
 def depends_on_session(node: exp.Expr) -> bool:
-    """True for functions of the clock, the user or the session, which do not depend on the rows."""
+    """Return True for functions of the clock, the user or the session, which do not depend on the rows."""
     return isinstance(node, _SESSION_TYPES) or is_keyword(node)
 
 
 def is_orderless(node: exp.Expr) -> bool:
-    """True for an aggregate or window function whose result does not depend on the order of rows."""
+    """Return True for an aggregate or window function whose result does not depend on the order of rows."""
     return isinstance(node, _ORDERLESS_TYPES)
 
 
 def is_random(node: exp.Expr) -> bool:
-    """True if two identical calls may return different values in the same row."""
+    """Return True if two identical calls may return different values in the same row."""
     return isinstance(node, _RANDOM_TYPES) or is_unknown(node)

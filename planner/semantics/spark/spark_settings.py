@@ -1,4 +1,4 @@
-"""Which Spark settings change results, and not only speed: these are part of a model's version.
+"""Spark settings that change results, and not only speed: these are part of a model's version.
 
 A setting counts unless it is known to change no results, or has the default value of Spark 4.1, for which the rules of
 equivalence hold. An unknown setting counts.
@@ -19,7 +19,6 @@ Settings = tuple[tuple[str, str], ...]  # (key, value), sorted
 
 
 def _one_of(*texts: str) -> str:
-    """A pattern of these texts."""
     return f"({'|'.join(map(re.escape, texts))})"
 
 
@@ -117,34 +116,34 @@ UNREADABLE = {
 
 
 def shaping(conf: Mapping[str, str]) -> Settings:
-    """The settings of a session that change results and differ from Spark's defaults, sorted."""
+    """Return the settings of a session that change results and differ from Spark's defaults, sorted."""
     spelled = ((key, _normalize_value(key, value)) for key, value in conf.items())
     return tuple(sorted((key, value) for key, value in spelled if value and not is_harmless(key)))
 
 
 def is_harmless(key: str) -> bool:
-    """True for a setting that changes no results, whatever its value is."""
+    """Return True for a setting that changes no results with any value."""
     sql = key.startswith("spark.sql.")
     return key in _FIXED or bool((_OF_SQL if sql else _BESIDE_SQL).fullmatch(key) or _OF_FORMATS.fullmatch(key))
 
 
 def is_utc(zone: str) -> bool:
-    """True when days of this time zone are those of UTC."""
+    """Return True if days of this time zone are those of UTC."""
     return zone.strip().lower() in _UTC
 
 
 def zone_of(settings: Settings) -> str:
-    """The time zone of the session that rows are computed in."""
+    """Return the time zone of the session that rows are computed in."""
     return dict(settings).get(TIME_ZONE, "UTC")
 
 
 def default_of(key: str) -> str:
-    """The default value of a setting, as it is shown to users."""
+    """Return the default value of a setting, as it is shown to users."""
     return "UTC" if key == TIME_ZONE else DEFAULTS.get(key, "not set")
 
 
 def unreadable(conf: Mapping[str, str]) -> tuple[str, ...]:
-    """The settings under which Spark would parse queries differently, sorted."""
+    """Return the settings under which Spark would parse queries differently, sorted."""
     return tuple(sorted(key for key, value in UNREADABLE.items() if conf.get(key, value).strip().lower() != value))
 
 
@@ -153,7 +152,7 @@ _FIXED = frozenset(("spark.sql.runSQLOnFiles", "spark.sql.variable.substitute"))
 
 
 def _normalize_value(key: str, value: str) -> str:
-    """The value in one spelling; '' for the default, and for a list without entries that change results."""
+    """Return the value in one spelling, or '' for the default and for a list without entries that change results."""
     text = value.strip()
     if key == TIME_ZONE:
         return "" if is_utc(text) else text
@@ -167,7 +166,7 @@ def _normalize_value(key: str, value: str) -> str:
 
 
 def properties(text: str) -> dict[str, tuple[str, int]]:
-    """The keys of a Java properties file, `spark-defaults.conf` above all, each with its value and its line.
+    """Return the keys of a Java properties file like `spark-defaults.conf`, each with its value and its line.
 
     White space, `=` or `:` ends a key, a backslash continues in the next line, and the last of two equal keys counts.
     """

@@ -1,8 +1,8 @@
-"""Parses Spark SQL so that functions which are different in Spark stay different.
+"""Parse Spark SQL so that functions which are different in Spark stay different.
 
 sqlglot rewrites some functions: `LOG10(x)` to `LOG(10, x)`, `ARRAY_SIZE` to `SIZE`, `TO_DATE(s, 'yyyy-MM-dd')` to one
-without the format. Their results differ in Spark, so such a call is kept as a name and its arguments. Lambdas and
-brackets around subqueries, which Spark reads otherwise too, are corrected in the tree.
+without the format. Their results differ in Spark, so such a call is preserved as a name and its arguments. Lambdas and
+brackets around subqueries, which Spark also reads differently, are corrected in the tree.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FAILURES = (SqlglotError, RecursionError, ValueError, LookupError, TypeError, At
 # functions that sqlglot rewrites, at least for some arguments, to ones with other results
 REWRITTEN = ("LOG10", "LOG2", "ARRAY_SIZE", "UNIX_DATE", "GET_JSON_OBJECT", "TO_DATE", "DATE_FORMAT")
 SPARK = ("spark", "databricks")
-NAMED = "named"  # marks a statement in which keywords were taken for names: it is judged by its words
+NAMED = "named"  # marks a statement in which keywords were read as names: it is judged by its words
 
 
 def _write_with_brackets(generator: Generator, call: exp.Expr) -> str:
@@ -42,7 +42,7 @@ def _write_with_brackets(generator: Generator, call: exp.Expr) -> str:
 
 
 def _select(generator: Generator, node: exp.Expr) -> str:
-    """A SELECT; `|> SET` for `SELECT * REPLACE (...)`, which is no Spark SQL."""
+    """Return the text of a SELECT, with `|> SET` for `SELECT * REPLACE (...)`, which is no Spark SQL."""
     assert isinstance(node, exp.Select)
     star = node.expressions[0] if len(node.expressions) == 1 else None
     if not isinstance(star, exp.Star) or not star.args.get("replace"):
@@ -59,29 +59,34 @@ def _select(generator: Generator, node: exp.Expr) -> str:
 
 
 SELECT_WRITER = SparkGenerator(dialect="spark")._dispatch[exp.Select]
-# sqlglot writes these without brackets, where Spark takes a column of that name
+# sqlglot writes these without brackets, which Spark would read as a column
 CALLS: Mapping[type[exp.Expr], Callable[..., str]] = dict.fromkeys(
     (exp.CurrentDate, exp.SessionUser, exp.Localtimestamp, exp.CurrentCatalog), _write_with_brackets
 )
 
 
 def spark_text_of(tree: exp.Expr, unsupported: ErrorLevel = ErrorLevel.IGNORE) -> str:
-    """The tree as Spark SQL, with each WITH in its place; UnsupportedError as the level says."""
+    """Return the tree as Spark SQL, with each WITH in its place; raise UnsupportedError as the level says."""
     generator = SparkGenerator(dialect="spark", comments=False, unsupported_level=unsupported)
     generator._dispatch = add_translations({**generator._dispatch, **CALLS, exp.Select: _select})
     return generate_in_place(generator, tree)
 
 
 def generate_in_place(generator: Generator, tree: exp.Expr) -> str:
-    """What the generator makes of a copy of the tree. sqlglot moves every WITH of a whole statement to its top, where
-    two of one name would clash; it leaves alone what is part of something. (A class of our own that says otherwise
-    could not inherit from sqlglot's where that is compiled.)"""
+    """Return the generator's text of a copy of the tree, with each WITH in its place.
+
+    sqlglot moves every WITH of a whole statement to its top, where two of one name would clash. It does not move those
+    of a part, so the copy is made a part. (A subclass with other behavior could not inherit from a compiled sqlglot
+    class.)
+    """
     return str(generator.generate(exp.Paren(this=tree.copy()).this, copy=False))
 
 
 def trees(tokens: Sequence[Token], text: str, dialect: str = "spark") -> list[exp.Expr | None]:
-    """The statements of these tokens as trees; raises sqlglot's errors, and RecursionError for what is nested deeper
-    than anybody writes: where sqlglot is compiled, that would end the process."""
+    """Return the statements of these tokens as trees; raise sqlglot's errors, and RecursionError for deep nesting.
+
+    The limit is deeper than realistic queries. If sqlglot is compiled, deeper nesting would end the process.
+    """
     _check_depth(tokens)
     if dialect != "spark":
         read = bare_as_columns(tokens) if dialect in SPARK else list(tokens)
@@ -98,7 +103,7 @@ def trees(tokens: Sequence[Token], text: str, dialect: str = "spark") -> list[ex
 
 
 def _parse_with_names(tokens: Sequence[Token], text: str) -> list[exp.Expr | None]:
-    """The statements with some keywords as names, each marked as NAMED; [] if they cannot be parsed so either."""
+    """Return the statements with some keywords as names, marked as NAMED, or [] if they still cannot be parsed."""
     for _, quoted in quote_keywords(tokens):
         try:
             statements = _parse(quoted, text)
@@ -111,7 +116,7 @@ def _parse_with_names(tokens: Sequence[Token], text: str) -> list[exp.Expr | Non
 
 
 def find_unquoted_name(tokens: Sequence[Token], text: str) -> str:
-    """The keyword that in back-ticks would make sense of a text which cannot be parsed; '' if there is none."""
+    """Return the keyword that would make an unparsable text valid if it were in back-ticks, or ''."""
     for word, quoted in quote_keywords(tokens, clauses=True):
         try:
             _parse(quoted, text)
@@ -131,7 +136,7 @@ def _parse(tokens: Sequence[Token], text: str) -> list[exp.Expr | None]:
 
 
 def _check_depth(tokens: Sequence[Token]) -> None:
-    """RecursionError for more brackets, CASEs, ARRAY<...s or JOINs without a condition in each other than DEEPEST."""
+    """Raise RecursionError if brackets, CASEs, ARRAY<...s or JOINs without a condition nest deeper than DEEPEST."""
     depth = types = joins = 0
     for before, token in pairwise((None, *tokens)):
         assert token is not None
@@ -143,15 +148,17 @@ def _check_depth(tokens: Sequence[Token]) -> None:
 
 
 def tree_of(sql: str) -> exp.Expr:
-    """A Spark query as a tree; raises sqlglot's errors."""
+    """Return a Spark query as a tree; raise sqlglot's errors."""
     statements = trees(Dialect.get_or_raise("spark").tokenize(sql), sql)
     assert statements[0] is not None
     return statements[0]
 
 
 def _as_written(tokens: Sequence[Token]) -> tuple[list[Token], int]:
-    """The tokens, with the calls of REWRITTEN functions marked so that the parser keeps their names and arguments; and
-    how many these are. sqlglot's own mark is a comment behind the arguments."""
+    """Return the tokens with the calls of REWRITTEN functions marked, and their number.
+
+    The parser then preserves their names and arguments. sqlglot's own mark is a comment after the arguments.
+    """
     out, opened, marked = list(tokens), list[bool](), 0
     for index, token in enumerate(out):
         if token.token_type is TokenType.L_PAREN:
@@ -164,7 +171,7 @@ def _as_written(tokens: Sequence[Token]) -> tuple[list[Token], int]:
 
 
 def _restore_known_calls(parser: SparkParser, tree: exp.Expr) -> exp.Expr:
-    """The tree in which a marked call is the node that sqlglot knows, if that is generated as the same text."""
+    """Return the tree with a marked call as the node that sqlglot knows, if its generated text is the same."""
     calls = []
     for node in tree.walk():
         if node.comments and exp.SQLGLOT_ANONYMOUS in node.comments:  # the parser passes comments on
@@ -184,7 +191,7 @@ def _restore_known_calls(parser: SparkParser, tree: exp.Expr) -> exp.Expr:
 
 
 def _build_call(call: exp.Anonymous) -> exp.Expr | None:
-    """What sqlglot builds for a call; None when that is generated otherwise than it is written."""
+    """Return the node that sqlglot builds for a call, or None if its generated text differs."""
     build, arguments = SparkParser.FUNCTIONS[call.name], [argument.copy() for argument in call.expressions]
     try:
         try:
@@ -197,7 +204,7 @@ def _build_call(call: exp.Anonymous) -> exp.Expr | None:
 
 
 def as_spark_reads(tree: exp.Expr) -> exp.Expr:
-    """A tree of Spark SQL as Spark reads the same text."""
+    """Return a tree of Spark SQL as Spark reads the same text."""
     for node in reversed(list(tree.find_all(exp.Lambda))):  # inner lambdas first: their variables hide the outer ones
         _bind_variables(node)
     for membership in tree.find_all(exp.In):
@@ -208,7 +215,10 @@ def as_spark_reads(tree: exp.Expr) -> exp.Expr:
 
 
 def without_double_brackets(tree: exp.Expr) -> exp.Expr:
-    """A tree of another dialect, where `IN ((SELECT ...))` is `IN (SELECT ...)`, for Spark, where it is not."""
+    """Return a tree of another dialect for Spark, with `IN ((SELECT ...))` as `IN (SELECT ...)`.
+
+    The two are the same in the other dialect, but not in Spark.
+    """
     for node in tree.find_all(exp.In):
         while inner := _inner_subquery(node):
             node.set("query", inner)
@@ -216,8 +226,10 @@ def without_double_brackets(tree: exp.Expr) -> exp.Expr:
 
 
 def _bind_variables(node: exp.Lambda) -> None:
-    """Let each use of a lambda's variable be an identifier, and its fields dots behind it, whatever its case. A
-    variable takes precedence over every column, table and function of its name."""
+    """Replace each use of a lambda's variable by an identifier, in any case, and its fields by dots after it.
+
+    A variable takes precedence over every column, table and function of its name.
+    """
     names = {variable.name.lower() for variable in node.expressions}
     for column in list(node.this.find_all(exp.Column)):
         first, *fields = column.parts
@@ -229,7 +241,7 @@ def _bind_variables(node: exp.Lambda) -> None:
 
 
 def _inner_subquery(node: exp.In) -> exp.Subquery | None:
-    """The inner subquery of `IN ((SELECT ...))`. To Spark it is one value of a list, NULL where it has no rows."""
+    """Return the inner subquery of `IN ((SELECT ...))`, or None; to Spark it is one value, NULL without rows."""
     query = node.args.get("query")
     inner = query.this if isinstance(query, exp.Subquery) and clause_keys(query) == ["this"] else None
     return inner if isinstance(inner, exp.Subquery) and clause_keys(inner) == ["this"] else None

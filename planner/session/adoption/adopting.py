@@ -55,7 +55,7 @@ class Adopting:
 
 
 def survey_project(work: Workspace, schema: str = "") -> Survey:
-    """The project looked over; a table that could be taken over bears a model's name, in this schema or its own."""
+    """Survey the project: a table can be adopted if it has a model's name, in this schema or in the model's own."""
     work.about = frozenset({PROD})
     refused, prod = work.project.refused, work.store.environments.get(PROD)
     models = _models(work, prod)
@@ -78,7 +78,7 @@ def survey_project(work: Workspace, schema: str = "") -> Survey:
 
 
 def prepare_adoption(work: Workspace, declared_tables: tuple[Declared, ...]) -> Adopting:
-    """What adopting these tables comes to; nothing is done. RequestError for what cannot be asked."""
+    """Check the adoption of these tables and plan it, without any change; raise RequestError for a wrong request."""
     work.about = frozenset({PROD})
     prod = work.store.environments.get(PROD)
     models = _models(work, prod)
@@ -102,7 +102,7 @@ def prepare_adoption(work: Workspace, declared_tables: tuple[Declared, ...]) -> 
 
 
 def adopt_tables(work: Workspace, preparation: Adopting, record: Record) -> Outcome:
-    """The tables taken over and prod promoted to them; all of it or nothing. Refused for what does not fit."""
+    """Adopt the tables and promote prod to them, completely or not at all; raise Refused for what does not fit."""
     plan = preparation.plan
     if plan is None:
         raise Refused(preparation.problems[0])
@@ -154,7 +154,7 @@ def _check_tables(
     *,
     only_columns: bool = False,
 ) -> dict[str, Checked]:
-    """Each declared table beside its model, in the order of the graph."""
+    """Check each declared table against its model, in the order of the graph."""
     naming = naming_of(work.project.config)
     sources = {name: declaration.table for name, declaration in declarations.items()}
     first = _plan(work, models, prod, load_state(work), {name: Adoption(source) for name, source in sources.items()})
@@ -185,7 +185,7 @@ def _plan(
 
 
 def _replaceable_views(work: Workspace, plan: Plan, moved_views: set[str]) -> tuple[str, ...]:
-    """The views that views of the plan take the place of; Refused when one would stand where a table does."""
+    """Return the existing views that views of the plan replace; raise Refused if a table has such a name."""
     old, names = plan.old.views_by_name, []
     for name, view in plan.new.views_by_name.items():
         if name in old or name in moved_views or (there := work.engine.catalog.standing(name)) is None:

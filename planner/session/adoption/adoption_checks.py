@@ -36,7 +36,7 @@ ASIDE = "__adopted"  # what the name of a table ends with that made room for a v
 
 @dataclass(frozen=True)
 class Declared:
-    """A table that somebody says holds the rows of a model; dates as they wrote them."""
+    """A table that is declared to hold the rows of a model; dates are texts."""
 
     model: str
     table: str
@@ -66,7 +66,7 @@ class Checked:
         return self.declared.table == self.view
 
     def adoption(self, at: str) -> Adoption:
-        """Its adoption, once all is well."""
+        """Return the adoption of a table without problems."""
         moved = f"{self.declared.table}{ASIDE}" if self.must_move else ""
         return Adoption(self.declared.table, self.held, self.copies, moved, at)
 
@@ -77,9 +77,9 @@ class Checked:
 def columns_over(
     plan: Plan, sources: Mapping[str, str], engine: Engine, snapshot: Snapshot, now: datetime
 ) -> tuple[Column, ...]:
-    """The columns that a model's query returns over the declared tables, before there is any table of ours.
+    """Return the columns that a model's query returns over the declared tables, before any table of mergeplan exists.
 
-    What has no table yet is there as its query, or as its columns without rows.
+    A model without a table is inlined as its query, or as its columns without rows.
     """
 
     def standing_in(plan_snapshot: Snapshot) -> Snapshot:
@@ -109,7 +109,7 @@ def check_table(
     *,
     only_columns: bool = False,
 ) -> Checked:
-    """The table beside what its model asks for."""
+    """Compare the table with what its model requires."""
     name = check.declared.table
     there = engine.catalog.standing(name)
     if there is None:
@@ -157,7 +157,7 @@ def _wrong_columns(model: Model, there: Standing, query_columns: tuple[Column, .
 
 
 def _layout_apart(table: Table, there: Standing) -> str:
-    """Why a table of ours cannot be made over the other one's files; '' when it can."""
+    """Return the reason why a table cannot share the files of the other one; '' if it can."""
     parts = tuple(column.column for column in table.partition_columns)
     cut = f"partitioned by {', '.join(there.partitioned_by)}" if there.partitioned_by else "not partitioned"
     if there.is_view:
@@ -188,7 +188,7 @@ def _rows_checked(engine: Engine, check: Checked, query_columns: tuple[Column, .
 
 
 def _time_checked(engine: Engine, check: Checked, query_columns: tuple[Column, ...], now: datetime) -> Checked:
-    """The time that the table holds, by what was declared and by its rows."""
+    """Resolve the time that the table holds, by its declaration and its rows."""
     model, declared = check.model, check.declared
     snapshots = check.plan.new.snapshots
     graph = graph_of({name: snapshot_.model for name, snapshot_ in snapshots.items()})

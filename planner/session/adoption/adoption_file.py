@@ -16,7 +16,10 @@ FORM = "Write `tables:` and below it `shop.orders: legacy.orders`, or `table`, `
 
 
 def read_declarations(path: Path) -> tuple[Declared, ...]:
-    """The tables that a file names; ProjectError at the line of what is wrong, RequestError when there is no file."""
+    """Read the tables that a file declares.
+
+    Raise ProjectError at the line of an error and RequestError if there is no file.
+    """
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -31,7 +34,7 @@ def read_declarations(path: Path) -> tuple[Declared, ...]:
 
 
 def parse_declaration(text: str, start: str | None, end: str | None, *, copy: bool) -> Declared:
-    """MODEL=TABLE as somebody wrote it; RequestError for anything else."""
+    """Parse MODEL=TABLE; raise RequestError for anything else."""
     model, equals, table = (part.strip() for part in text.partition("="))
     if not equals:
         raise RequestError(f"`{text}` names no table.", hint="Write `--table MODEL=TABLE`.")
@@ -40,7 +43,7 @@ def parse_declaration(text: str, start: str | None, end: str | None, *, copy: bo
 
 
 def file_of(candidates: Iterable[Declared]) -> str:
-    """The file that adopts these."""
+    """Return the text of the file that adopts these tables."""
     lines = [f"  {candidate.model}: {candidate.table}\n" for candidate in candidates]
     return "".join(["tables:\n", *lines]) if lines else "tables: {}\n"
 

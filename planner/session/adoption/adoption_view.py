@@ -12,7 +12,6 @@ from mergeplan.planner.session.adoption.adoption_checks import Checked
 
 
 def survey_view(survey: Survey) -> AdoptionView:
-    """A project looked over."""
     return AdoptionView(
         opened=survey.opened,
         refused=tuple(map(_refusal_row, survey.refused)),
@@ -23,7 +22,6 @@ def survey_view(survey: Survey) -> AdoptionView:
 
 
 def adoption_view(preparation: Adopting) -> AdoptionView:
-    """Declared tables as they were checked."""
     plan = preparation.plan
     versions = {c.name: c.new.table for c in plan.changes if c.new and c.adopts} if plan else {}
     moved = {move.old: move.new for move in preparation.moves}

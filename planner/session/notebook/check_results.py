@@ -1,5 +1,4 @@
-"""What audits find, and what an environment's changes do to rows and physical plans, as data that shows itself as a
-table."""
+"""Show the results of audits, data diffs and physical plan diffs as tables in a notebook."""
 
 from __future__ import annotations
 
@@ -103,7 +102,7 @@ def _audit_row(result: AuditResult) -> tuple[str, ...]:
 
 
 def _failing_rows(result: AuditResult) -> list[str]:
-    """The rows that a failed audit shows, folded."""
+    """Return the rows of a failed audit, folded."""
     if not result.sample.rows:
         return []
     title = f"{result.model}: {result.name}" if result.model else result.name

@@ -45,12 +45,15 @@ class LineageBox:
         return HEAD + ROW * len(self.rows) + 4
 
     def middle(self, node: Node) -> int:
-        """How far down a row's middle is."""
+        """Return the vertical position of a row's middle."""
         return self.y + HEAD + ROW * self.rows.index(node) + ROW // 2 - 4
 
 
 def lineage_html(lineage: Lineage, models: Mapping[str, Model]) -> str:
-    """The lineage as a page; a dotted line decides rows, a thick one leads from a query that is not followed."""
+    """Render the lineage as a page.
+
+    A dotted line means that a column decides rows; a thick one starts at a query that is not analysed.
+    """
     title = escape(_title(lineage))
     head = f'<meta charset="utf-8"><title>{title}</title><style>{STYLE}{PAGE}</style>'
     body = f"<h1>{title}</h1>{_body(lineage, models)}"
@@ -58,7 +61,7 @@ def lineage_html(lineage: Lineage, models: Mapping[str, Model]) -> str:
 
 
 def lineage_fragment(lineage: Lineage, models: Mapping[str, Model]) -> str:
-    """The same as a part of another page, whose own style stays as it is."""
+    """Render the lineage as a part of another page, whose own style does not change."""
     title = escape(_title(lineage))
     return f'<div class="mergeplan"><style>{STYLE}</style><h1>{title}</h1>{_body(lineage, models)}</div>'
 
@@ -107,7 +110,7 @@ def _draw_box(name: str, box: LineageBox, lineage: Lineage, models: Mapping[str,
 
 
 def _boxes(lineage: Lineage, models: Mapping[str, Model]) -> dict[str, LineageBox]:
-    """Where each model's box is: right of all that goes into it, in columns."""
+    """Place each model's box right of all that goes into it, in columns."""
     rows: dict[str, list[Node]] = {}
     for node in lineage.nodes:
         rows.setdefault(node.model, []).append(node)

@@ -123,14 +123,14 @@ def _diff_row(diff: TableDiff) -> tuple[str, ...]:
 
 
 def schema_text(schema: SchemaDiff) -> str:
-    """Columns that one of two tables lacks (`+ name`, `- name`), or has of another type (`~ name`)."""
+    """Return the columns that one of two tables lacks (`+ name`, `- name`), or has of another type (`~ name`)."""
     columns = [f"+ {name} {kind}" for name, kind in schema.added]
     columns += [f"- {name} {kind}" for name, kind in schema.removed]
     return ", ".join([*columns, *(f"~ {name} {old} → {new}" for name, old, new in schema.retyped)])
 
 
 def samples_html(diff: TableDiff) -> list[str]:
-    """Each sort of sampled rows, folded."""
+    """Render each sort of sampled rows, folded."""
     first, second = diff.names
     samples = diff.samples
     sorts = {
@@ -149,7 +149,7 @@ def samples_html(diff: TableDiff) -> list[str]:
 
 
 def _side(name: str, diff: TableDiff) -> str:
-    """The column of a changed row, with the table that it comes from: `prod: amount`."""
+    """Return the column of a changed row with its table: `prod: amount`."""
     for prefix, table in zip(("s__", "t__"), diff.names, strict=True):
         if name.startswith(prefix) and name not in diff.key:
             return f"{table}: {name.removeprefix(prefix)}"

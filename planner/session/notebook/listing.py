@@ -29,20 +29,20 @@ class Listing:
     rows: tuple[tuple[str, ...], ...]
 
     def drop_empty_columns(self) -> Listing:
-        """The same without the columns that are empty throughout."""
+        """Return the listing without the columns that are empty in every row."""
         kept = [n for n in range(len(self.columns)) if not self.rows or any(row[n] for row in self.rows)]
         rows = tuple(tuple(row[n] for n in kept) for row in self.rows)
         return Listing(self.title, tuple(self.columns[n] for n in kept), rows)
 
     def text(self, most: int = TEXT_MOST) -> str:
-        """The title, and below it the rows aligned; of more than `most` the first ones and how many follow."""
+        """Return the title and the aligned rows; of more than `most` only the first, and the number of the others."""
         more = len(self.rows) - most
         rest = [f"... and {more:,} more"] if more > 0 else []
         table = [align_rows(self.columns, self.rows[:most])] if self.rows else []
         return "\n".join([self.title, *table, *rest])
 
     def html(self, *parts: str) -> str:
-        """The same as a part of a page; further parts follow the table."""
+        """Return the listing as a part of a page; further parts follow the table."""
         more = len(self.rows) - HTML_MOST
         rest = [f"<p>... and {more:,} more</p>"] if more > 0 else []
         table = [html_table(self.columns, self.rows[:HTML_MOST])] if self.rows else []
@@ -55,7 +55,7 @@ class Listed:
     __slots__ = ()
 
     def listing(self) -> Listing:
-        """Its rows as texts."""
+        """Return its rows as texts."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -66,7 +66,7 @@ class Listed:
 
 
 def align_rows(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """Rows below their titles, each column as wide as its longest text."""
+    """Return rows below their titles, each column as wide as its longest text."""
     cells = [[line_text(text) for text in row] for row in (columns, *rows)]
     widths = [max(_width(row[n]) for row in cells) for n in range(len(cells[0]))]
     return "\n".join(
@@ -76,24 +76,23 @@ def align_rows(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 def _width(text: str) -> int:
-    """How many columns of a terminal the text takes."""
     return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text)
 
 
 def html_table(titles: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """A table of HTML; every text is escaped."""
+    """Render an HTML table; every text is escaped."""
     head = "".join(f"<th>{escape(title)}</th>" for title in titles)
     body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def html_fragment(title: str, parts: Sequence[str]) -> str:
-    """A part of a page, under its title, whose style does not reach outside."""
+    """Render a part of a page under its title, with a style that does not reach outside."""
     return f'<div class="mergeplan-plan"><style>{STYLE}</style><p><b>{escape(title)}</b></p>{"".join(parts)}</div>'
 
 
 def cell_text(value: object) -> str:
-    """A value as a person reads it in a table."""
+    """Return a value as a person reads it in a table."""
     if value is None:
         return "NULL"
     shown = plain(value)
@@ -101,5 +100,5 @@ def cell_text(value: object) -> str:
 
 
 def line_text(text: str) -> str:
-    """Text that stays on its line and does nothing to the terminal."""
+    """Return the text without line breaks and control characters."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -13,7 +13,7 @@ from mergeplan.planner.session.wording import TITLES, cost_text, days_text, disp
 
 
 def plan_fragment(plan: Plan, estimates: Mapping[str, Estimate]) -> str:
-    """What changed and why, what would be computed at what cost, and what stands against it."""
+    """Render what changed and why, what would be computed at what cost, and what blocks the plan."""
     rows = [_row(plan, change, estimates.get(change.name)) for change in plan.changes]
     parts = [html_table(("Model", "Change", "Why", "Computed", "Estimated"), rows)] if rows else []
     parts += [_line("blocked", "Blocked", f"{blocker.place or ''} {blocker.message}") for blocker in plan.blockers]
@@ -22,7 +22,7 @@ def plan_fragment(plan: Plan, estimates: Mapping[str, Estimate]) -> str:
 
 
 def difference_fragment(plan: Plan, other: str = "") -> str:
-    """The models that differ, and how their texts do."""
+    """Render the models that differ, with the differences of their texts."""
     what = f"the `{other}` environment" if other else "the project"
     if not plan.changes:
         return html_fragment(f"{what[0].upper()}{what[1:]} matches the `{plan.environment}` environment.", ())

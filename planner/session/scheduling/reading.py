@@ -21,10 +21,10 @@ def read_schedule(
     state_url: str | None = None,
     project: str | None = None,
 ) -> Schedule:
-    """The models that an environment shows with parents, cron, columns and tables, from the state alone.
+    """Return the models that an environment shows with parents, cron, columns and tables, from the state alone.
 
-    With `state_url` and `project`, its name in the state, no file is read and no variable of config.yaml resolved; else
-    config.yaml says where the state is. RequestError when there is no such environment.
+    With `state_url` and `project`, its name in the state, no file is read and no variable of config.yaml resolved.
+    Otherwise config.yaml says where the state is. Raise RequestError if the environment does not exist.
     """
     settings = _settings(folder, gateway, state_url)
     with open_state(settings, project) as store:

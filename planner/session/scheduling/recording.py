@@ -20,7 +20,7 @@ from mergeplan.planner.state.runs.run_records import AuditCount, ModelRun, RunSt
 
 
 class RunRecorder:
-    """Passes the events of a run on, and keeps in the state what they say of models."""
+    """A listener that records in the state what a run's events say of models, and passes them on."""
 
     def __init__(self, work: Workspace, id: str, environment: str, *, again: bool) -> None:
         self._work, self._runs, self._emit = work, work.store.runs, work.on_event
@@ -34,7 +34,7 @@ class RunRecorder:
         return any(model.status in (RunStatus.FAILED, RunStatus.SKIPPED) for model in self._models.values())
 
     def record(self, event: Event) -> None:
-        """Keep what an event says of its model, then pass it on."""
+        """Record what an event says of its model, then pass it on."""
         if isinstance(event, Due):
             self._expect(event.plan)
         elif isinstance(event, ModelStarted):
@@ -69,7 +69,7 @@ class RunRecorder:
         self._settle([model for model in models.values() if model.model not in due])
 
     def _settle(self, models: Sequence[ModelRun]) -> None:
-        """Conclude the models of an earlier try that are not due any more: nobody would come back to them."""
+        """Conclude the models of an earlier try that are no longer due, because no other run would."""
         left = [model for model in models if model.status is not RunStatus.DONE]
         if not left:
             return
@@ -123,9 +123,9 @@ def record_run(work: Workspace, id: str, environment: str, *, again: bool) -> It
 
 
 def restate_recorded(work: Workspace, id: str, models: Collection[str], environment: str, lease: Lease) -> None:
-    """Clear what a run computed of these models, and that time of all that reads them, so that it is computed again.
+    """Clear what a run computed of these models, and that time of everything downstream, for a new computation.
 
-    RequestError for a model that was not due in that run, or cannot be restated; nothing was cleared then.
+    Raise RequestError for a model that was not due in that run, or cannot be restated; nothing was cleared then.
     """
     if not models:
         return
@@ -147,7 +147,10 @@ def restate_recorded(work: Workspace, id: str, models: Collection[str], environm
 
 
 def _conclude(model: ModelRun, held: Timeline | None) -> ModelRun:
-    """A model that is not due any more: done, where its table holds the time by now (None: it has another table)."""
+    """Conclude a model that is no longer due: it is done if its table holds the time by now, else it has failed.
+
+    `held` is None if a promotion gave the model another table; then it is done.
+    """
     if held is None:
         message = "A promotion gave it another table, in which nothing of it is due."
         return replace(model, status=RunStatus.DONE, message=message)

@@ -16,7 +16,7 @@ Columns = Mapping[str, tuple[Column, ...]]  # by physical table
 
 
 def make_schedule(store: StateStore, environment: str = PROD) -> Schedule:
-    """The models that an environment shows, parents first; RequestError when there is none of that name."""
+    """Return the models that an environment shows, parents first; raise RequestError if it does not exist."""
     shown = store.environments.get(environment)
     if not shown.exists:
         hint = "`mergeplan environments` lists them; a plan that is applied creates one."
@@ -26,7 +26,7 @@ def make_schedule(store: StateStore, environment: str = PROD) -> Schedule:
 
 
 def schedule_of(project: str, environment: Environment, columns: Columns) -> Schedule:
-    """The models that an environment shows, parents first; `columns` are those that Spark gave its tables."""
+    """Return the models that an environment shows, parents first; `columns` are those that Spark gave its tables."""
     graph = graph_of({name: snapshot.model for name, snapshot in environment.snapshots.items()})
     return Schedule(
         project=project,
@@ -69,7 +69,7 @@ def _model(environment: Environment, snapshot: Snapshot, graph: Graph, columns: 
 
 
 def _columns(snapshot: Snapshot, table_columns: tuple[Column, ...]) -> tuple[ScheduledColumn, ...] | None:
-    """The table's columns; without a table the declared ones, or the names that the query gives."""
+    """Return the table's columns; without a table the declared ones, or the names that the query returns."""
     model = snapshot.model
     columns = table_columns or model.columns or tuple(Column(name, "") for name in snapshot.columns or ())
     if not columns:

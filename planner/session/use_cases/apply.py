@@ -20,23 +20,25 @@ from mergeplan.planner.session.workspace import Workspace
 
 
 def check_queries(work: Workspace, plan: Plan) -> None:
-    """QueryError for what Spark cannot parse: before the plan is shown where Spark is needed anyway, and at the latest
-    before anything is done."""
+    """Raise QueryError for a query that Spark cannot parse.
+
+    Checked before the plan is shown if Spark is needed anyway, and at the latest before anything is changed.
+    """
     if plan.changes:
         check_syntax(plan, Layout(plan.new.snapshots, plan.parents, work.now), work.engine)
 
 
 def check_catalogs(work: Workspace, plan: Plan) -> None:
-    """ProjectError where a model of the plan reads a table in a catalog that is not there."""
+    """Raise ProjectError if a model of the plan reads a table in a catalog that does not exist."""
     for change in plan.changes:
         if change.new:
             check_reads(change.new.model, work.project.catalogs)
 
 
 def apply_plan(work: Workspace, plan: Plan, options: PlanOptions, note: str = "") -> Outcome:
-    """The plan carried out, once it is still what it was now that nobody else changes its environment; PlanMoved.
+    """Apply the plan if it is unchanged once the lease on its environment is held; raise PlanMoved otherwise.
 
-    ProjectError, before anything is done, where a model reads a table in a catalog that is not there.
+    Raise ProjectError, before anything is changed, if a model reads a table in a catalog that does not exist.
     """
     check_catalogs(work, plan)
     keep_categories(work, plan, options)

@@ -33,7 +33,7 @@ def execute_plan(
     complete: bool = True,
     replan: Callable[[], Plan] | None = None,
 ) -> Outcome:
-    """The plan made true, and reported to OpenLineage; see `mergeplan.planner.apply.executor.apply`."""
+    """Execute the plan and report it to OpenLineage; see `mergeplan.planner.apply.executor.apply`."""
     with openlineage(work, plan) as reported:
         reported.outcome = apply_plan(
             plan, work.project, work.engine, work.store, lease,
@@ -47,6 +47,6 @@ def execute_plan(
 
 
 def _replaces(work: Workspace, plan: Plan) -> bool:
-    """Whether views of others are replaced: an adoption has shown them beforehand."""
+    """Return True if views of others are replaced; an adoption has shown them beforehand."""
     adopts = any(change.adopts for change in plan.changes)
     return adopts or replaces_views(work.project.config, plan.environment)

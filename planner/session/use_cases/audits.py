@@ -26,7 +26,7 @@ from mergeplan.planner.state.passed.audit_results import LISTED, RecordedAudit
 
 
 def stream_audits(work: Workspace, environment: Environment, audit_options: AuditOptions) -> Iterator[AuditResult]:
-    """One audit's result after another, each recorded and reported as it comes."""
+    """Yield the result of each audit, recorded and reported when it is known."""
     records = True
     for result in _results(work, environment, audit_options):
         if not result.unchanged:
@@ -37,7 +37,7 @@ def stream_audits(work: Workspace, environment: Environment, audit_options: Audi
 
 
 def _record(work: Workspace, environment: Environment, result: AuditResult) -> bool:
-    """False where the state cannot be written, as by who may only read it: the audits run all the same."""
+    """Record a result; return False if the state cannot be written, as by a reader. The audits run all the same."""
     try:
         work.store.audit_results.record([audit_record(environment.name, result.model, result)])
     except RequestError as error:
@@ -49,8 +49,10 @@ def _record(work: Workspace, environment: Environment, result: AuditResult) -> b
 def audit_history(
     work: Workspace, environment: Environment, selectors: Collection[str] = (), limit: int = LISTED
 ) -> tuple[RecordedAudit, ...]:
-    """The results of an environment's audits in the last three months, newest first; without selectors, standalone
-    audits too."""
+    """Return the results of an environment's audits in the last three months, newest first.
+
+    Without selectors, standalone audits are included.
+    """
     models = _select_models(work, environment, selectors) if selectors else None
     return work.store.audit_results.load(models, environment=environment.name, limit=limit)
 

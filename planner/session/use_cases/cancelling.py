@@ -22,7 +22,7 @@ from mergeplan.planner.session.events import Due, Emit, Event, Linted, Tested
 
 
 def is_between(event: Event) -> bool:
-    """True for an event after which nothing is half done."""
+    """Return True for an event after which nothing is half done."""
     match event:
         case StageStarted(stage) | StageSkipped(stage):
             return stage is not Stage.PROMOTE  # a promotion that has begun comes to its end
@@ -34,26 +34,26 @@ def is_between(event: Event) -> bool:
 
 
 class Cancellation:
-    """Whether somebody wants what is under way to end."""
+    """The request to end what a session is doing."""
 
     def __init__(self) -> None:
         self._asked = False  # no lock around it: a signal's handler sets it
 
     def ask(self) -> None:
-        """From now on `check` raises."""
+        """Make `check` raise from now on."""
         self._asked = True
 
     def forget(self) -> None:
-        """Something else begins."""
+        """Forget the request, because another use case begins."""
         self._asked = False
 
     def check(self) -> None:
-        """Cancelled when somebody asked for it."""
+        """Raise Cancelled if a cancellation was requested."""
         if self._asked:
             raise Cancelled("the run was cancelled.")
 
     def checking(self, emit: Emit) -> Emit:
-        """The same events; between two steps it may raise Cancelled."""
+        """Return a listener that forwards events and, between two steps, may raise Cancelled."""
 
         def emit_and_check(event: Event) -> None:
             emit(event)
@@ -65,7 +65,7 @@ class Cancellation:
 
 @contextmanager
 def interruptible(cancel: Callable[[], None], signals: Sequence[int] = (signal.SIGINT,)) -> Iterator[None]:
-    """While it lasts these signals call `cancel` and raise KeyboardInterrupt; in the main thread, which alone may."""
+    """Make these signals call `cancel` and raise KeyboardInterrupt; only the main thread can, others change nothing."""
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         cancel()

@@ -15,17 +15,17 @@ from mergeplan.planner.snapshot.environment import PROD, Environment
 
 
 def make_catalog(work: Workspace, environment: str, on_follow: Callable[[int], None] = lambda done: None) -> Catalog:
-    """The catalog of the project's files beside an environment; RequestError when there is none of that name.
+    """Build the catalog of the project's files beside an environment; raise RequestError if it does not exist.
 
-    Prod may be empty still. What it took to read the queries is remembered for the next time. `on_follow` hears
-    how many queries are followed.
+    Prod may be empty still. The analysis of the queries is cached for the next call. `on_follow` receives the number of
+    queries that are analysed.
     """
     shown = work.store.environments.get(PROD) if environment == PROD else work.environment(environment)
     return _build(work, shown, load_state(work), on_follow)
 
 
 def list_unused_columns(work: Workspace) -> tuple[UnusedColumn, ...]:
-    """The columns that nothing needs; RequestError while a model cannot be opened. The state is not looked at."""
+    """Return the columns that nothing needs; raise RequestError while a model cannot be opened. Read no state."""
     catalog = _build(work, Environment(PROD), Loaded({}))
     if catalog.unused_columns is None:
         file = catalog.unopened[0]

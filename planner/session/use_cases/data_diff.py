@@ -37,12 +37,15 @@ Pair = tuple[Snapshot, Snapshot]  # a model as it is in prod, and in the environ
 
 
 def pairs_of_plan(plan: Plan) -> tuple[Pair, ...]:
-    """The models of a plan that have another table than before."""
+    """Return the models of a plan that get another table."""
     return _select_rebuilt_pairs((change.old, change.new) for change in plan.changes)
 
 
 def pairs_of_environment(work: Workspace, name: str) -> tuple[Pair, ...]:
-    """The models that show another table in an environment than in prod; RequestError when either is not there."""
+    """Return the models that show another table in an environment than in prod.
+
+    Raise RequestError if either does not exist.
+    """
     here, prod = work.environment(parse_environment_name(name)), work.environment(PROD)
     return _select_rebuilt_pairs((prod.snapshots.get(model), snapshot) for model, snapshot in here.snapshots.items())
 
@@ -57,7 +60,7 @@ def _select_rebuilt_pairs(pairs: Iterable[tuple[Snapshot | None, Snapshot | None
 def data_diffs(
     work: Workspace, pairs: Sequence[Pair], names: tuple[str, str], options: DataDiffOptions
 ) -> Iterator[ModelDiff]:
-    """One difference after another; RequestError for a model without two tables, and for a wrong condition."""
+    """Yield the difference of each model; raise RequestError for one without two tables and for a wrong condition."""
     chosen = _select_pairs(pairs, options.models)
     held = _load_contents(work, pairs)
     budget = Budget(work.engine, options.seconds, options.rows, work.cancellation.check)
@@ -82,7 +85,7 @@ def data_diffs(
 
 
 def detail_of(pair: Pair, rules: Sequence[tuple[str, Detail]]) -> Detail:
-    """How much is told of a model: by what it is in prod and by what it is here, whichever tells less.
+    """Return the detail of a model: the lesser one of its model in prod and its model here.
 
     A change of a model's tags in the environment therefore shows no more than before.
     """
@@ -116,7 +119,7 @@ def _skip_comparison(pair: Pair, tables: tuple[Table, Table] | None) -> ModelDif
 
 @dataclass(frozen=True)
 class _Held:
-    """What is known of the tables without Spark: their columns, the time that they hold, and hashes of their rows."""
+    """The facts about the tables that need no Spark: their columns, their time, and hashes of their rows."""
 
     known: Mapping[str, PhysicalTable]
     loaded: Mapping[str, Timeline]
@@ -124,7 +127,7 @@ class _Held:
     partial: frozenset[str]  # models that read less time here than in prod
 
     def tables_of(self, pair: Pair) -> tuple[Table, Table] | None:
-        """Both tables; None when one of them is not there."""
+        """Return both tables; None if one of them is missing."""
         tables = [self.known.get(snapshot.table) for snapshot in pair]
         if any(table is None or table.garbage or not self.loaded[table.name] for table in tables):
             return None
@@ -132,7 +135,7 @@ class _Held:
         return first, second
 
     def equal_rows(self, question: Question, periods: Collection[str]) -> Mapping[str, int]:
-        """Of these periods those in which both tables are known to hold the same rows, each with their number."""
+        """Return the periods in which both tables are known to hold the same rows, each with their number."""
         names = [{column.name for column in side.table.columns} for side in question.sides]
         if names[0] != names[1]:
             return {}
@@ -149,7 +152,7 @@ def _load_contents(work: Workspace, pairs: Sequence[Pair]) -> _Held:
 
 
 def _reading_less(pairs: Sequence[Pair], timelines: Mapping[str, Timeline]) -> frozenset[str]:
-    """The models whose rows come of fewer days here than in prod, though they are not cut by these days."""
+    """Return the models whose rows come from fewer days here than in prod without being partitioned by them."""
     shorter = {n.name for o, n in pairs if n.kind.is_by_time and subtract(timelines[o.table], timelines[n.table])}
     models = {new.name: new.model for _, new in pairs}
     names = frozenset[str]()
@@ -163,7 +166,7 @@ def _reading_less(pairs: Sequence[Pair], timelines: Mapping[str, Timeline]) -> f
 
 
 def _restrict_to_common_time(pair: Pair, question: Question, held_state: _Held) -> Question:
-    """What of both tables is compared: the time that both hold, less what is known to hold the same rows."""
+    """Restrict the comparison to the time that both tables hold, less the time that is known to hold the same rows."""
     first, second = (side.table for side in question.sides)
     timelines = held_state.loaded[first.name], held_state.loaded[second.name]
     by, unit = second.partitioning, first.partitioning and first.partitioning.unit_seconds

@@ -20,7 +20,7 @@ LARGEST = 1_000_000  # characters of a text
 
 
 def difference(work: Workspace, environment: str, other: str | None = None) -> Plan:
-    """What would make the environment show the project's files, or the other environment, as a plan's changes."""
+    """Return the plan that would make the environment show the project's files, or the other environment."""
     shown = work.environment(parse_environment_name(environment))
     models = _models(work.environment(parse_environment_name(other))) if other else _local(work, shown)
     return build_plan(models, shown, shown, load_state(work), Request(Window(work.now), naming=shown.naming))
@@ -31,16 +31,16 @@ def _models(environment: Environment) -> Mapping[str, Model]:
 
 
 def _local(work: Workspace, environment: Environment) -> Mapping[str, Model]:
-    """The project's models, and the external tables that only Spark's catalog knew: Spark is not asked again."""
+    """Return the project's models and the external tables that only Spark's catalog knew; do not query Spark again."""
     known = {name: snapshot.model for name, snapshot in environment.snapshots.items() if name in work.external_tables}
     models = {**work.project.models, **{name: model for name, model in known.items() if model.kind.is_external}}
     return merge_deployed(models, work.project.refused, _models(environment))[0]
 
 
 def check_proposal(path: str, text: str) -> str:
-    """The path as the project names its files; RequestError unless it is that of a model in SQL.
+    """Return the path as the project names its files; raise RequestError unless it is that of a model in SQL.
 
-    Python is left out: to open it is to run it.
+    Python is excluded because to open it is to run it.
     """
     if not is_unicode(text) or not is_unicode(path):
         raise RequestError("The path or the text is not Unicode.")
@@ -53,7 +53,7 @@ def check_proposal(path: str, text: str) -> str:
 
 
 def find_impact(work: Workspace, environment: str, path: str, text: str) -> Plan:
-    """The plan of the project with this text in place of a file; a text that does not open is a ProjectError."""
+    """Plan the project with this text in place of a file; raise ProjectError if the text does not open."""
     name = check_proposal(path, text)
     if work.project.is_dbt:
         raise RequestError(
@@ -72,5 +72,5 @@ def find_impact(work: Workspace, environment: str, path: str, text: str) -> Plan
 
 
 def _identity(change: Change) -> tuple[str, str, str]:
-    """What tells a change of the proposal from one that the files have already."""
+    """Return what tells a change of the proposal from one that the files already contain."""
     return change.name, change.new.fingerprint.text if change.new else "", str(change.category)

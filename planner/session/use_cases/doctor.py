@@ -42,7 +42,7 @@ class Finding:
 
 
 def run_checks(work: Workspace, *, connect: bool = True) -> Iterator[Finding]:
-    """Every finding, in the order in which the things build on each other; `connect` starts Spark."""
+    """Yield every finding, each after those that it depends on; `connect` starts Spark."""
     try:
         project = work.project
     except MergeplanError as error:
@@ -71,7 +71,7 @@ def run_checks(work: Workspace, *, connect: bool = True) -> Iterator[Finding]:
 
 
 def _dbt(root: Path) -> Iterator[Finding]:
-    """The dbt that compiles a dbt project, with its versions."""
+    """Yield the dbt that compiles a dbt project, with its versions."""
     if not is_dbt_project(root):
         return
     try:
@@ -105,7 +105,7 @@ def _java(connection: ConnectionConfig | None) -> Iterator[Finding]:
 
 
 def _jars(connection: ConnectionConfig) -> Finding:
-    """The jars that `spark.jars` names on this machine; packages are fetched by Spark when it starts."""
+    """Check the jars that `spark.jars` names on this machine; Spark fetches packages when it starts."""
     named = [jar.strip() for jar in str(connection.config.get("spark.jars", "")).split(",") if jar.strip()]
     packages = str(connection.config.get("spark.jars.packages", ""))
     local = [jar.removeprefix("file:") for jar in named if ":" not in jar.removeprefix("file:")]
@@ -122,7 +122,7 @@ def _catalog(work: Workspace) -> str:
 
 
 def _server(work: Workspace) -> Iterator[Finding]:
-    """Each setting without which a table format works on a Spark Connect server, and takes minutes."""
+    """Yield each setting without which a table format works on a Spark Connect server, but takes minutes."""
     connection = work.connection
     formats = dict.fromkeys((*connection.formats, *connection.apart))
     for limit in (limit for name in formats for limit in FORMATS[name].server_limits):
@@ -142,7 +142,7 @@ def _state(work: Workspace) -> str:
 
 
 def _promotions(work: Workspace) -> Iterator[Finding]:
-    """Each environment that is half promoted: wrong, unless somebody is at it."""
+    """Yield each environment that is half promoted; it is wrong unless a process is promoting it."""
     for promotion in work.store.promotions.pending():
         name = promotion.environment
         holder = work.store.leases.holder(name)
@@ -151,7 +151,7 @@ def _promotions(work: Workspace) -> Iterator[Finding]:
 
 
 def _drift(work: Workspace) -> Iterator[Finding]:
-    """Each view and table of an environment that is not as the state says."""
+    """Yield each view and table of an environment that differs from the state."""
     try:
         prod, environments = work.store.environments.get(PROD), work.store.environments.all()
         drifts = [drift for environment in environments for drift in find_all_drift(work, environment, prod)]
@@ -183,7 +183,7 @@ def _isolation() -> Iterator[Finding]:
 
 
 def _confinement(config: ConnectionConfig, home: Path) -> Iterator[Finding]:
-    """Whether the Java of a Spark of our own is confined; wrong where project code is isolated and this is not."""
+    """Yield whether the Java of a local Spark is confined; wrong if project code is isolated and this is not."""
     conf = tuple(conf_of(config).items())
     connection = Connection(conf, config.master, config.remote, config.catalog, config.config_dir)
     folder = Path(config.config_dir) if config.config_dir else None
@@ -202,7 +202,7 @@ def _line(error: MergeplanError) -> str:
 
 
 def _without_secrets(text: str, work: Workspace) -> str:
-    """The text without the passwords and keys that this process was given."""
+    """Return the text without the passwords and keys that this process was given."""
     states = [gateway.state_connection for gateway in work.project.config.gateways.values()]
     urls = [work.settings.state_url, *(state_url.url or "" for state_url in states if state_url)]
     secrets = [state_url.password or "" for state_url in states if state_url] + [_password(url) for url in urls]

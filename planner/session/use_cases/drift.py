@@ -14,9 +14,9 @@ from mergeplan.planner.snapshot.environment import PROD, Environment
 
 
 def add_drift_warnings(work: Workspace, plan: Plan, *, describe: bool) -> Plan:
-    """The plan, with what is not as the state says in prod and in its environment as warnings.
+    """Return the plan with a warning for each difference between the state and prod or the plan's environment.
 
-    `describe` asks Spark about each view and table.
+    With `describe`, Spark describes each view and table.
     """
     store = work.store
     prod = store.environments.get(PROD)
@@ -27,7 +27,7 @@ def add_drift_warnings(work: Workspace, plan: Plan, *, describe: bool) -> Plan:
 
 
 def find_all_drift(work: Workspace, environment: Environment, prod: Environment) -> tuple[Drift, ...]:
-    """What of an environment is not as the state says, each view and table looked at."""
+    """Return every difference of an environment from the state; examine each view and table."""
     drift = find_drift(environment, prod, work.engine, describe=True)
     gone = {difference.name for difference in drift if difference.kind is DriftKind.TABLE_GONE}
     return (*drift, *find_emptied(environment, prod, work.store, work.engine, gone_tables=gone))
@@ -38,7 +38,7 @@ def _find_drift(work: Workspace, environment: Environment, prod: Environment) ->
 
 
 def check_sources(work: Workspace, plan: Plan) -> None:
-    """Refused when a table is gone that the plan's computations read and that it does not compute itself."""
+    """Raise Refused if a table is missing that the plan's computations read and the plan does not compute."""
     prod, snapshots = work.store.environments.get(PROD), plan.new.snapshots
     graph = graph_of({name: snapshot.model for name, snapshot in snapshots.items()})
     computed = {change.name for change in plan.changes if change.missing}

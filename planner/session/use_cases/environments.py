@@ -65,14 +65,14 @@ class Swept:
 
 
 def plan_rollback(work: Workspace, name: str, revision: int | None) -> RollbackPlan:
-    """What `rollback` would do, by the state as it is: nothing is changed, and Spark is not started."""
+    """Return what `rollback` would do, by the present state; change nothing and do not start Spark."""
     work.about = frozenset({name})
     work.environment(name)
     return build_rollback(work.store, name, revision, work.now)
 
 
 def rollback(work: Workspace, name: str, revision: int | None, record: Record) -> RolledBack:
-    """The environment points again at what it showed at a revision (None: the last that was different)."""
+    """Point the environment again at what it showed at a revision (None: the last that was different)."""
     work.about = frozenset({name})
     work.environment(name)
     with work.lease(name, f"rollback of {name}") as lease:
@@ -93,13 +93,12 @@ def rollback(work: Workspace, name: str, revision: int | None, record: Record) -
 
 
 def check_droppable(name: str) -> None:
-    """RequestError for prod."""
     if name == PROD:
         raise RequestError("`prod` cannot be dropped.", hint="Only environments beside it can.")
 
 
 def invalidate(work: Workspace, name: str, who: str = "") -> Invalidated:
-    """The environment is dropped at once: its views, and the tables that only it used."""
+    """Drop the environment at once: its views, and the tables that only it used."""
     check_droppable(name)
     work.about = frozenset({name})
     with work.lease(name, f"invalidation of {name}") as lease:
@@ -115,11 +114,13 @@ def invalidate(work: Workspace, name: str, who: str = "") -> Invalidated:
 
 
 def janitor(work: Workspace, retention: timedelta | None = None, keep: Collection[str] = ()) -> Swept:
-    """Expired environments are dropped, and the tables that no environment, no history younger than the retention and
-    no open plan refers to, then versions of rows that tables replaced longer ago than `table_history_ttl`, where that
-    is set; and the state forgets what is older than `history_ttl`.
+    """Drop expired environments and unused tables; remove old versions of rows and old records of the state.
 
-    The environments to `keep` do not expire. A workspace that only looks says which environments and tables they are.
+    A table is unused if no environment, no history younger than the retention and no open plan refers to it. Versions
+    that were replaced longer ago than `table_history_ttl` are removed, if that is set. The state forgets what is older
+    than `history_ttl`.
+
+    The environments to `keep` do not expire. A read-only workspace only names the environments and tables.
     """
     config = work.project.config
     if retention is None:
@@ -143,7 +144,7 @@ def janitor(work: Workspace, retention: timedelta | None = None, keep: Collectio
 
 
 def _find_recovery(work: Workspace, name: str, action: HistoryAction) -> PromotionRecovered | None:
-    """The promotion of that sort which a crash had left, and which has just been finished."""
+    """Return the promotion with that action which a crash left unfinished and which was just finished."""
     mine = (
         recovery for recovery in work.recovered if recovery.environment == name and recovery.ended is Recovery.FINISHED
     )
@@ -151,7 +152,7 @@ def _find_recovery(work: Workspace, name: str, action: HistoryAction) -> Promoti
 
 
 def _went_there(store: StateStore, promotion: PromotionRecovered, revision: int | None) -> bool:
-    """True when the rollback that was finished is the one that is asked for again: a second would go further back."""
+    """Return True if the finished rollback is the one that is requested again; a second would go further back."""
     if revision is None:
         return True
     rows = {row.revision: row.snapshots for row in store.environments.history(promotion.environment)}

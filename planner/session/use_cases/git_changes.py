@@ -14,8 +14,11 @@ SECONDS = 30.0
 
 
 def git_change_finder(project: Project) -> Changed:
-    """For `git:REF`: the models whose file, or whose seed's file, is not as in the commit that this work and REF both
-    come from; what git does not know yet counts. RequestError when git cannot tell."""
+    """Return a function for `git:REF` that finds the models whose file, or whose seed's file, has changed.
+
+    The base is the last common commit of HEAD and REF; untracked files count as changed. Raise RequestError if git
+    fails.
+    """
 
     def find_changes(ref: str) -> frozenset[str]:
         _check_discovery(project.root)
@@ -34,7 +37,7 @@ def git_change_finder(project: Project) -> Changed:
 
 
 def _check_discovery(root: Path) -> None:
-    """RequestError for a folder of the project that git takes for a repository: its configuration may name programs.
+    """Raise RequestError if git takes the project's folder for a repository: its configuration may name programs.
 
     Git itself looks for a `.git` first, in each folder from here up; none of these can be in a commit.
     """

@@ -39,20 +39,22 @@ _PREPARES = re.compile(r"\s*(?:SET\s+(?:spark\.|TIME\s)|RESET\s|CREATE\s)", re.I
 
 
 def physical_diffs_of_plan(work: Workspace, plan: Plan) -> Iterator[PhysicalDiff]:
-    """One model after another whose query a plan, which was applied, makes another one."""
+    """Yield a diff for each model whose query an applied plan has changed."""
     old = {change.old.name: change.old for change in plan.changes if change.old}
     return physical_diffs(work, {**plan.new.snapshots, **old}, plan.new.snapshots)
 
 
 def physical_diffs_of_environment(work: Workspace, name: str) -> Iterator[PhysicalDiff]:
-    """One model after another that has another query in an environment than in prod; RequestError when either is not
-    there."""
+    """Yield a diff for each model whose query differs between an environment and prod.
+
+    Raise RequestError if either does not exist.
+    """
     here, prod = work.environment(parse_environment_name(name)), work.environment(PROD)
     return physical_diffs(work, prod.snapshots, here.snapshots)
 
 
 def physical_diffs(work: Workspace, old: Snapshots, new: Snapshots) -> Iterator[PhysicalDiff]:
-    """One model after another whose query runs otherwise with `new` than with `old`, as far as they are explained."""
+    """Yield a diff for each model whose query runs differently with `new` than with `old`, if it can be explained."""
     sides = _Sides(work, old, new)
     asked = sides.edits()
     rows = work.store.costs.load([new[edit.model].table for edit in asked])
@@ -96,7 +98,7 @@ class _Sides:
     new: Snapshots
 
     def edits(self) -> list[_Edit]:
-        """The models whose query runs otherwise than before, by name."""
+        """Return the models whose query runs differently than before, by name."""
         edited = [(self.old[name], self.new[name]) for name in sorted(filter(self._is_edited, self.new))]
         loaded = self.work.store.intervals.load_timelines({snapshot.table for pair in edited for snapshot in pair})
         edits = []
@@ -108,7 +110,7 @@ class _Sides:
         return edits
 
     def find_table(self, table: str) -> Known | None:
-        """Whose a table is that a plan names, by its name in lower case; None for one that no model has."""
+        """Return the model of a table that a plan names, by its name in lower case; None if no model has it."""
         snapshot = self._snapshots_by_table.get(table)
         if snapshot is None:
             return None
@@ -125,7 +127,7 @@ class _Sides:
         return {snapshot.table.lower(): snapshot for snapshot in (*gone, *self.new.values())}
 
     def _is_edited(self, name: str) -> bool:
-        """True for a model with a query on both sides whose text differs, or that of one that stands inside it."""
+        """Return True for a model with a query on both sides if its text, or that of an inlined model, differs."""
         old, new = self.old.get(name), self.new[name]
         if old is None or (_is_same(old, new) and self._inline_model_edits.isdisjoint(new.model.depends_on)):
             return False
@@ -159,7 +161,7 @@ class _Sides:
         )
 
     def _tables_read(self, model: Model, side: int) -> tuple[Mapping[str, str], Mapping[str, Model]]:
-        """By name the tables that the old (0) or the new (1) query reads, and the models that stand inside it."""
+        """Return, by name, the tables that the old (0) or the new (1) query reads, and the models inlined in it."""
         tables: dict[str, str] = {}
         inside: dict[str, Model] = {}
         names = [model.name, *model.depends_on]
@@ -176,13 +178,19 @@ class _Sides:
         return tables, inside
 
     def _read(self, name: str, side: int) -> Snapshot | None:
-        """What a name stands for: a table is that of the new side for both, a model inside others is as it was."""
+        """Return the snapshot that a name refers to on one side.
+
+        A table is that of the new side for both; an inlined model is that of the given side.
+        """
         new = self.new.get(name)
         return new if side or (new and not _stands_inside(new)) else self.old.get(name)
 
 
 def _interval(new: Snapshot, held_time: Timeline) -> Interval | None:
-    """What both are explained for: the last unit of time that the table holds, or all of it for a whole table."""
+    """Return the interval to explain both for: the last unit of time that the table holds.
+
+    For a table that is computed whole it is all of its time.
+    """
     if not held_time:
         return None
     whole = Interval(held_time[0].start, held_time[-1].end)
@@ -201,7 +209,7 @@ def _inside(snapshot: Snapshot | None) -> Snapshot | None:
 
 
 def _is_same(old: Snapshot | None, new: Snapshot | None) -> bool:
-    """True for one text on both sides, and for none on either."""
+    """Return True if both sides have the same text, or neither has one."""
     return old is new or _words(old) == _words(new)
 
 
@@ -210,7 +218,7 @@ def _words(snapshot: Snapshot | None) -> tuple[object, ...]:
 
 
 def _diff(question: _Edit, engine: Engine, known_tables: KnownTables, budget: Budget) -> PhysicalDiff:
-    """How one model's plans differ, or why that is not known."""
+    """Compare one model's plans, or note why they are not compared."""
     if question.old.computes or question.new.computes:
         return PhysicalDiff(question.model, note="not compared: a statement before its query computes something")
     plans: list[PhysicalPlan] = []
@@ -223,7 +231,10 @@ def _diff(question: _Edit, engine: Engine, known_tables: KnownTables, budget: Bu
 
 
 def _plan(query: _Query, which: str, engine: Engine, known_tables: KnownTables, budget: Budget) -> PhysicalPlan | str:
-    """What is compared of the old or the new query's plan, or why it is not; Cancelled when somebody ends the run."""
+    """Read the plan of the old or the new query, or return why it is not compared.
+
+    Raise Cancelled if the run is ended.
+    """
     late = f"the {SECONDS:g} seconds for it were over"
     if budget.is_spent:
         return late

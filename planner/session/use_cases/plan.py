@@ -22,14 +22,14 @@ from mergeplan.planner.state.environments import HistoryAction
 
 
 def check_options(work: Workspace, options: PlanOptions) -> PlanOptions:
-    """What is asked, with names, dates and the project's own settings filled in; RequestError for what cannot be."""
+    """Return the options with names, dates and the project's settings filled in; raise RequestError if one is wrong."""
     asked = check_request(work, options)
     work.about = frozenset({asked.environment, PROD})
     return asked
 
 
 def prepare_plan(work: Workspace, options: PlanOptions) -> Plan:
-    """The plan, when the linter's rules hold and the unit tests pass: ProjectErrors, MergeplanError.
+    """Make the plan if the linter's rules hold and the unit tests pass; raise ProjectErrors or MergeplanError.
 
     A wrong project or request is reported before Spark is started.
     """
@@ -50,7 +50,7 @@ def prepare_plan(work: Workspace, options: PlanOptions) -> Plan:
 
 
 def rebuild_plan(work: Workspace, plan_id: str) -> tuple[Plan, PlanOptions]:
-    """A kept plan as it comes out now, and what was asked of it; PlanMoved when it comes out otherwise."""
+    """Make a stored plan again and return it with its options; raise PlanMoved if the result differs."""
     work.about = frozenset({PROD})
     asked = load_request(work, plan_id)
     return rebuild_saved_plan(work, plan_id, asked), asked
@@ -65,12 +65,12 @@ def keep_categories(work: Workspace, plan: Plan, options: PlanOptions) -> None:
 
 
 def renew(work: Workspace, plan: Plan) -> None:
-    """The environment's time runs anew from a plan that was applied, also from one that had nothing to do."""
+    """Reset the expiry of the environment after an applied plan, also after one with nothing to do."""
     work.store.environments.expire(plan.environment, plan.new.expires_at)
 
 
 def find_earlier_promotion(work: Workspace, name: str, note: str) -> Promoted | None:
-    """What an earlier call promoted under the same note, for whoever was interrupted before its answer; else None."""
+    """Return the promotion that an earlier, interrupted call made under the same note, or None."""
     history = [row for row in work.store.environments.history(name) if row.action is not HistoryAction.UNDONE]
     if not note or not history or (history[0].note, history[0].action) != (note, HistoryAction.PROMOTED):
         return None

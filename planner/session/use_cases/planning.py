@@ -33,7 +33,10 @@ from mergeplan.planner.state.leases import Lease
 
 
 def check_request(work: Workspace, options: PlanOptions) -> PlanOptions:
-    """What was asked with names and moments checked and dates fixed: `yesterday` is another day tomorrow."""
+    """Return the options with names checked and relative dates resolved, because `yesterday` changes every day.
+
+    Raise RequestError for options that are wrong or do not go together.
+    """
     start, end = moment(options.start, work.now), moment(options.end, work.now, end=True)
     since = moment(options.effective_from, work.now)
     if start and end and start >= end:
@@ -67,7 +70,7 @@ def _qualify_selectors(selectors: Iterable[str], catalog: str) -> tuple[str, ...
 
 
 def _check_together(options: PlanOptions) -> None:
-    """RequestError for options that are right alone and wrong together."""
+    """Raise RequestError for options that are valid alone but not together."""
     about_changes = {
         "--categorize": options.categories,
         "--skip-backfill": options.skip_backfill,
@@ -95,7 +98,7 @@ def _check_together(options: PlanOptions) -> None:
 
 
 def make_plan(work: Workspace, options: PlanOptions, models: Mapping[str, Model]) -> Plan:
-    """The plan for what was asked, as things are now; what it took to analyse is remembered for the next one."""
+    """Make the plan for the options from the present state; the analysis is cached for the next call."""
     plan = _make_plan(work, options, models)
     work.lookups.keep()
     return replace(plan, exposures=exposures_hit(work.project.exposures, plan.changes))
@@ -135,20 +138,20 @@ def _make_plan(work: Workspace, options: PlanOptions, models: Mapping[str, Model
 
 
 def _others_environment(work: Workspace, options: PlanOptions, target: Environment, base: Environment) -> Environment:
-    """The environment that the models which were not selected are taken from; RequestError when there is none."""
+    """Return the environment from which unselected models are taken; raise RequestError if it does not exist."""
     if options.others_from:
         return work.environment(parse_environment_name(options.others_from))
     return target if target.exists else base
 
 
 def _check_placement(work: Workspace, plan: Plan) -> Plan:
-    """The plan, once its views have catalogs to lie in; ProjectError."""
+    """Return the plan if the catalogs of its views exist; raise ProjectError otherwise."""
     check_views(plan.new.views_by_name, work.project.catalogs, Place(work.project.config_path))
     return plan
 
 
 def _check_default(work: Workspace, target: Environment) -> None:
-    """RequestError when names without a catalog meant other tables at the last promotion."""
+    """Raise RequestError if names without a catalog meant other tables at the last promotion."""
     before, now = target.naming.default, work.project.catalogs.in_spark
     if target.exists and before and before != now:
         raise RequestError(
@@ -159,7 +162,7 @@ def _check_default(work: Workspace, target: Environment) -> None:
 
 
 def build_request(work: Workspace, options: PlanOptions, models: Mapping[str, Model]) -> Request:
-    """What the pure part of planning takes: names, dates and selectors as what they stand for."""
+    """Return the input of the pure part of planning, with names, dates and selectors resolved."""
     only = select(graph_of(models), options.backfill, git_change_finder(work.project)) if options.backfill else None
     return Request(
         _window(work, options),
@@ -180,7 +183,7 @@ def build_request(work: Workspace, options: PlanOptions, models: Mapping[str, Mo
 
 
 def _expiry(work: Workspace, environment: str) -> datetime | None:
-    """When an environment expires to which a plan is applied now, by the clock on the wall; None: never."""
+    """Return the expiry of an environment whose plan is applied now, by the wall clock; None if it never expires."""
     length = environment_ttl(work.project.config, environment)
     return None if length is None else work.began_at + length
 
@@ -215,7 +218,7 @@ def save(work: Workspace, plan: Plan, options: PlanOptions) -> None:
 
 
 def load_request(work: Workspace, plan_id: str) -> PlanOptions:
-    """What was asked of a saved plan; the workspace goes back to the moment that the plan was asked for, if any."""
+    """Return the options of a saved plan; set the workspace to the moment that the plan was requested for, if any."""
     options = work.store.plans.get(plan_id).options
     if not options:
         raise RequestError(f"Plan {plan_id} was not kept.", hint="Plan again.")
@@ -230,7 +233,7 @@ def load_request(work: Workspace, plan_id: str) -> PlanOptions:
 
 
 def rebuild_saved_plan(work: Workspace, plan_id: str, options: PlanOptions) -> Plan:
-    """The saved plan made again; PlanMoved, with what moved, when it comes out otherwise."""
+    """Make the saved plan again; raise PlanMoved, with what moved, if the result differs."""
     now = _replan(work, options)
     if now.id != plan_id:
         moved = _component_changes_text(work.store.plans.get(plan_id).components, _components(work, now))
@@ -240,8 +243,11 @@ def rebuild_saved_plan(work: Workspace, plan_id: str, options: PlanOptions) -> P
 
 
 def current(work: Workspace, plan: Plan, options: PlanOptions, lease: Lease) -> Plan:
-    """The plan as of now that the lease is ours: whoever held it may have promoted, and a crash may have left a
-    promotion half done. The same id means the same decisions."""
+    """Make the plan again now that the lease is held; raise PlanMoved unless it has the same id.
+
+    The previous holder may have promoted, and a crash may have left a promotion half done. The same id means the same
+    decisions.
+    """
     work.settle(lease)
     again = _replan(work, options)
     if again.id != plan.id:
@@ -254,7 +260,7 @@ def _replan(work: Workspace, options: PlanOptions) -> Plan:
 
 
 def _components(work: Workspace, plan: Plan) -> dict[str, str]:
-    """What a plan rests on, piece by piece, so that a moved plan names which of them moved."""
+    """Return what a plan depends on, part by part, so that a moved plan can name which parts moved."""
     return {
         "the project's files": work.project.files,
         f"the models of `{plan.base}` that it replaces": repr(
@@ -271,5 +277,5 @@ def _component_changes_text(before: Mapping[str, str], now: Mapping[str, str]) -
 
 
 def estimates(work: Workspace, plan: Plan) -> Mapping[str, Estimate]:
-    """What the plan's backfills would cost; Spark is asked only when it runs already."""
+    """Return the estimated cost of the plan's backfills; query Spark only if it runs already."""
     return forecast(plan, work.store, work.engine if work.has_engine else None, work.now)

@@ -42,7 +42,7 @@ class RunResult:
 
 
 def run_window(work: Workspace, options: RunOptions) -> Window:
-    """The time that is asked for; RequestError for what does not go together."""
+    """Return the requested time; raise RequestError for options that do not go together."""
     start, end = moment(options.start, work.now), moment(options.end, work.now, end=True)
     if start and end and start >= end:
         raise RequestError(f"The end `{options.end}` does not come after the start `{options.start}`.")
@@ -54,7 +54,7 @@ def run_window(work: Workspace, options: RunOptions) -> Window:
 
 
 def run(work: Workspace, options: RunOptions) -> RunResult:
-    """What is due, computed when it is this run's turn; one that finds another at the same work leaves it to that."""
+    """Compute what is due when it is this run's turn; leave it to another run that does the same work."""
     name, window = options.environment, run_window(work, options)
     work.about = frozenset({name})
     before = work.environment(name).revision
@@ -70,13 +70,13 @@ def run(work: Workspace, options: RunOptions) -> RunResult:
 
 
 def run_after_plan(work: Workspace, name: str) -> RunResult:
-    """What is due in an environment right after a plan for it was applied."""
+    """Compute what is due in an environment right after a plan for it was applied."""
     with work.lease(name, _run_of(name)) as lease:
         return _run_due_models(work, RunOptions(name), Window(work.now), lease)
 
 
 def _run_due_models(work: Workspace, options: RunOptions, window: Window, lease: Lease) -> RunResult:
-    """What is due in an environment, reported and computed."""
+    """Report and compute what is due in an environment."""
     work.settle(lease)
     environment, prod = work.environment(options.environment), work.store.environments.get(PROD)
     restate_due(environment, work.store, work.now, lease, work.on_event)
@@ -114,8 +114,10 @@ def _run_due_models(work: Workspace, options: RunOptions, window: Window, lease:
 
 
 def _readiness(layout: Layout) -> Readiness:
-    """What of a model's missing time its signals say is ready. A signal that fails holds nothing back: it is asked
-    again when the model is computed, and fails that model alone."""
+    """Return a function that subtracts the time that signals hold back from a model's missing time.
+
+    A signal that fails holds nothing back: it is checked again when the model is computed, and fails that model alone.
+    """
 
     def ready(model: Model, missing: Timeline) -> Timeline:
         try:
@@ -127,7 +129,7 @@ def _readiness(layout: Layout) -> Readiness:
 
 
 def _turn(work: Workspace, name: str, turn: ExitStack) -> Lease | str:
-    """The lease on the environment, waited for; or, where another run has it, that: it does what this one would."""
+    """Wait for the lease on the environment; return a sentence instead if another run does the same work."""
     try:
         return turn.enter_context(work.lease(name, _run_of(name), wait=0))
     except LeaseHeld:
@@ -138,7 +140,6 @@ def _turn(work: Workspace, name: str, turn: ExitStack) -> Lease | str:
 
 
 def _run_of(name: str) -> str:
-    """How a run calls itself while it holds an environment."""
     return f"run of {name}"
 
 

@@ -29,9 +29,9 @@ FORM = "Write `prod:dev`, or `schema.table:schema.table`."
 def table_diffs(
     work: Workspace, first: str, second: str, model: str | None, diff_options: TableDiffOptions
 ) -> Iterator[TableDiff]:
-    """One difference after another: of two tables, of a model in two environments, or of all models that differ there.
+    """Yield the difference of two tables, of a model in two environments, or of all models that differ there.
 
-    Names with a dot are tables. RequestError for what is not there, and for a condition that cannot be read.
+    Names with a dot are tables. Raise RequestError for a missing table and for a condition that cannot be parsed.
     """
     options = _options(diff_options)
     tables = "." in first and "." in second
@@ -101,7 +101,7 @@ def _diff_models(
 def _select_models(
     work: Workspace, first: Environment, second: Environment, model: str | None, selectors: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """The models to compare: the one that is named, those that are selected, or all that differ."""
+    """Return the models to compare: the named one, the selected ones, or all that differ."""
     here, there = _tables(first), _tables(second)
     if model is not None:
         for environment, known in ((first, here), (second, there)):
@@ -118,5 +118,5 @@ def _select_models(
 
 
 def _tables(environment: Environment) -> dict[str, str]:
-    """Model -> what holds its rows in the environment; embedded and external models have nothing to compare."""
+    """Return the table or view with each model's rows; embedded and external models have nothing to compare."""
     return {name: snapshot.table for name, snapshot in environment.snapshots.items() if snapshot.kind.has_view}

@@ -37,7 +37,7 @@ class TestReport:
 
 
 def run_tests(work: Workspace, options: TestOptions) -> TestReport:
-    """The tests that are asked for, run on Spark."""
+    """Run the selected tests on Spark."""
     tests = select_tests(work.project.tests, options.names, options.patterns)
     started = time.monotonic()
     results = run_unit_tests(work.engine, work.project, tests) if tests else ()
@@ -45,7 +45,10 @@ def run_tests(work: Workspace, options: TestOptions) -> TestReport:
 
 
 def select_tests(tests: Sequence[UnitTest], names: Sequence[str], patterns: Sequence[str]) -> tuple[UnitTest, ...]:
-    """The tests that one of the names means, and one of the patterns; RequestError for a word that means none."""
+    """Return the tests that match one of the names and one of the patterns.
+
+    Raise RequestError for a name or pattern that matches none.
+    """
     for name in names:
         if not any(_matches_name(test, name) for test in tests):
             known = [word for test in tests for word in (test.name, test.model, test.path)]
@@ -59,7 +62,7 @@ def select_tests(tests: Sequence[UnitTest], names: Sequence[str], patterns: Sequ
 
 
 def _matches_name(test: UnitTest, name: str) -> bool:
-    """Whether a word means the test: its name, its model, its file, or file::name; each may hold * and ?."""
+    """Return True if a word matches the test's name, model or file, or file::name; each may contain * and ?."""
     path, _, own = name.partition("::")
     path = path.removeprefix("./")
     if own:

@@ -1,4 +1,4 @@
-"""The second witness of a plan: Spark's analyzer is asked about what the rules keep, and what it denies is computed."""
+"""Check a plan with Spark's analyzer, its second witness: what the rules keep and it denies is computed."""
 
 from __future__ import annotations
 
@@ -25,39 +25,46 @@ from mergeplan.planner.session.workspace import Workspace
 from mergeplan.planner.snapshot.snapshot import Snapshot
 
 NO_SPARK = "no Spark was running"
-NO_PLANS = "a Spark Connect server shows no plans"
+NO_PLANS = "a Spark Connect server shows no plans: a local Spark is asked when it is applied"
+NO_JVM = "a Spark Connect server shows no plans, and no local Spark can be started"
 
 
 class PlansNotShownError(Exception):
     """The Spark does not show its plans."""
 
 
-def make_checked_plan(work: Workspace, options: PlanOptions, models: Mapping[str, Model]) -> Plan:
-    """The plan for what was asked, in which nothing is kept with which Spark's analyzer disagrees."""
+def make_checked_plan(
+    work: Workspace, options: PlanOptions, models: Mapping[str, Model], *, may_start: bool = True
+) -> Plan:
+    """Make a plan that keeps no model whose rows Spark's analyzer says differ."""
     while True:
         plan = make_plan(work, options, models)
-        plan, agreed = check_plan(work, plan)
+        plan, agreed = check_plan(work, plan, may_start=may_start)
         if agreed:
             return plan
 
 
 def add_checks(work: Workspace, options: PlanOptions, plan: Plan) -> Plan:
-    """The plan, checked by a Spark that runs already; made again where that disagrees with the rules."""
+    """Return the plan checked by a Spark that runs already; make it again if Spark disagrees with the rules."""
     if not (work.has_engine or work.is_warm):
         return mark_unchecked(plan)
-    checked, agreed = check_plan(work, plan)
-    return checked if agreed else make_checked_plan(work, options, work.models)
+    checked, agreed = check_plan(work, plan, may_start=False)
+    return checked if agreed else make_checked_plan(work, options, work.models, may_start=False)
 
 
-def check_plan(work: Workspace, plan: Plan) -> tuple[Plan, bool]:
-    """The plan with what Spark says of each model that it keeps, and False where it must be made again by that."""
+def check_plan(work: Workspace, plan: Plan, *, may_start: bool) -> tuple[Plan, bool]:
+    """Return the plan with Spark's verdict on each model that it keeps, and False if it must be made again.
+
+    With `may_start`, a local Spark starts if the project's own shows no plans.
+    """
     claims = claims_of(plan)
     if not claims:
         return plan, True
     try:
-        checks = Inquiry(work, plan).check_claims(claims)
+        checks = Inquiry(work, plan, may_start).check_claims(claims)
     except PlansNotShownError:
-        return replace(plan, checks={claim.model: Check(CheckState.UNCHECKED, NO_PLANS) for claim in claims}), True
+        unchecked = Check(CheckState.UNCHECKED, NO_JVM if may_start else NO_PLANS)
+        return replace(plan, checks={claim.model: unchecked for claim in claims}), True
     denied = {claim.key: (claim.model, _refutation(checks[claim.model])) for claim in claims}
     denied = {key: (model, reason) for key, (model, reason) in denied.items() if reason}
     if denied:
@@ -68,20 +75,20 @@ def check_plan(work: Workspace, plan: Plan) -> tuple[Plan, bool]:
 
 
 def mark_unchecked(plan: Plan) -> Plan:
-    """The plan, of whose kept models it says that nobody asked Spark yet."""
+    """Mark each model that the plan keeps as not checked by Spark."""
     return replace(plan, checks={claim.model: Check(CheckState.UNCHECKED, NO_SPARK) for claim in claims_of(plan)})
 
 
 def _refutation(check: Check) -> str:
-    """Why a model may not be kept; '' where it may."""
+    """Return the reason why a model may not keep its table; '' if it may."""
     return check.detail if check.state is CheckState.DISAGREES else ""
 
 
 class Inquiry:
-    """What is asked of a workspace's Spark about a plan; an answer is remembered by all that it follows from."""
+    """The questions to a workspace's Spark about a plan; an answer is cached by all that it depends on."""
 
-    def __init__(self, work: Workspace, plan: Plan) -> None:
-        self._work, self._plan = work, plan
+    def __init__(self, work: Workspace, plan: Plan, may_start: bool) -> None:
+        self._work, self._plan, self._may_start = work, plan, may_start
         self._settings = spark_settings(work.connection)
         snapshots = [s for c in plan.changes for s in (c.old, c.new) if s] + [*plan.new.snapshots.values()]
         self._known = work.store.tables.all()
@@ -100,7 +107,7 @@ class Inquiry:
         return frozenset(parent for name in changes for parent in self._plan.parents.get(name, ())) | old | changes
 
     def _lying(self, snapshot: Snapshot) -> Lying | None:
-        """The columns of a table that is there, as Spark sees them; None for one that is still to be created."""
+        """Return the columns of an existing table as Spark sees them; None for one that is still to be created."""
         if snapshot.kind.is_external:
             return self._external.get(snapshot.table) or snapshot.model.columns
         known = self._known.get(snapshot.table)
@@ -113,7 +120,7 @@ class Inquiry:
         remembered = {pair: known for pair, key in keys.items() if (known := self._recall(key)) is not None}
         fresh = tuple(pair for pair in keys if pair not in remembered)
         if fresh:
-            answers = self._work.engine.compare_queries(replace(analysis, pairs=fresh))
+            answers = self._work.engine.compare_queries(replace(analysis, pairs=fresh), may_start=self._may_start)
             if answers is None:
                 raise PlansNotShownError
             for pair, answer in zip(fresh, answers, strict=True):
@@ -122,7 +129,7 @@ class Inquiry:
         return [remembered[pair] for pair in analysis.pairs]
 
     def _key(self, analysis: Analysis, index: int) -> str:
-        """Names of stand-ins are digests of what they are, so that the texts of a pair say all."""
+        """Return the cache key of a pair; stand-ins are named by digests, so that the texts of a pair determine it."""
         if self._settings is None:
             return ""
         return digest("compared plans", self._settings, repr(analysis.pairs[index]))
@@ -135,5 +142,5 @@ class Inquiry:
         return None
 
     def _remember(self, key: str, answer: PairResult) -> None:
-        if key and not answer.error:
+        if key and not (answer.error or answer.unknown):
             self._work.lookups.put(key, json.dumps(encode_json(answer)))

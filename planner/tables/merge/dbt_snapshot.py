@@ -1,7 +1,7 @@
-"""The versions of rows as `dbt snapshot` makes them: the statements of dbt's own macros, as one SELECT.
+"""Versions of rows as `dbt snapshot` makes them: the statements of dbt's own macros, as one SELECT.
 
-dbt writes the versions that begin and the ends of others into a staging view, and merges it by `dbt_scd_id`. Its
-oddities are kept: a key that comes back as it was when it was deleted begins no version, for its id is in the table.
+dbt writes the new versions and the ends of others into a staging view, and merges it by `dbt_scd_id`. Its oddities are
+reproduced: a key that comes back unchanged after its deletion begins no version, because its id is in the table.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ SINCE, SCD_ID, END = "mergeplan_since", "mergeplan_scd_id", "mergeplan_end"
 
 
 def in_force(history: History, side: str = "") -> str:
-    """The condition that a version is in force."""
+    """Return the condition that a version is in force."""
     ends = f"{side}{quote_column(history.valid_to)}"
     current = history.dbt.valid_to_current if history.dbt else ""
     return f"({ends} IS NULL OR {ends} = {current})" if current else f"{ends} IS NULL"
 
 
 def dbt_versions(batch: MergeBatch, history: History, dbt: DbtVersions, execution: datetime) -> str:
-    """The SELECT of what a snapshot's table is to hold after a run at `execution`.
+    """Return the SELECT of the content of a snapshot's table after a run at `execution`.
 
     A query that returns two rows of one key fails; in dbt, the next run would.
     """
@@ -59,7 +59,7 @@ class _Terms:
 
     @property
     def new_rows(self) -> str:
-        """The query's rows, each with its id and since when its version would be in force."""
+        """The query's rows, each with its id and the time from which its version would be in force."""
         since = quote_column(self.dbt.since) if self.dbt.since else self.run
         keys = [f"{KEY}{number}" for number in range(len(self.batch.keys))]
         columns = f"{_hash([*keys, since])} AS {SCD_ID}, {self.typed(since)} AS {SINCE}"
@@ -75,12 +75,12 @@ class _Terms:
 
     @property
     def begins(self) -> str:
-        """The versions that begin, also those of deleted keys; one of an id that the table has is left out later."""
+        """The versions that begin, also those of deleted keys; a version with an id in the table is left out later."""
         rows = f"SELECT {self.new_version} FROM new_rows AS source LEFT JOIN in_force AS target ON {self.same_key}"
         rows += f" WHERE target.{PRESENT} IS NULL OR {self.is_changed}"
         if not self.dbt.is_deleted:
             return rows
-        own = ["NULL"] * len(self.batch.names)  # as dbt-spark finds no column of the table by its name
+        own = ["NULL"] * len(self.batch.names)  # dbt-spark finds no column of the table by its name
         scd_id = _hash([f"target.{quote_column(self.dbt.scd_id)}", self.run])
         run, end = self.typed(self.run), f"target.{quote_column(self.history.valid_to)}"
         deleted = self.columns([*own, scd_id, run, run, end, "'True'"])
@@ -101,14 +101,14 @@ class _Terms:
 
     @property
     def contradiction(self) -> str:
-        """What is wrong where a version ends and one of the same id begins: there dbt's MERGE fails too."""
+        """The error for a version that ends when one of the same id begins: dbt's MERGE fails there too."""
         since = f"its `{self.dbt.since}` is not another one" if self.dbt.since else "its key is not unique"
         message = f"A row of the snapshot {self.batch.model} changed or went, and {since}, or its key is NULL"
         return literal(f"{message}. dbt's MERGE fails there too: change the key or the time, or leave such rows out.")
 
     @property
     def gone(self) -> str:
-        """The versions in force whose key the query returns no more; that of a deleted key stays."""
+        """The versions in force whose key the query no longer returns, without those of keys marked as deleted."""
         rows = f"FROM in_force AS target LEFT ANTI JOIN new_rows AS source ON {self.same_key}"
         if not self.dbt.is_deleted:
             return rows
@@ -131,19 +131,19 @@ class _Terms:
 
     @property
     def added_versions(self) -> str:
-        """The versions that begin and whose id the table has not."""
+        """The versions that begin and whose id is not in the table."""
         scd_id = quote_column(self.dbt.scd_id)
         return f"SELECT * FROM begins AS source LEFT ANTI JOIN held AS target ON source.{scd_id} = target.{scd_id}"
 
     @property
     def same_key(self) -> str:
-        """That the rows of both sides are of one key; NULL is that of none."""
+        """The condition that the rows of both sides have one key; NULL equals no key."""
         keys = range(len(self.batch.keys))
         return " AND ".join(f"target.{KEY}{number} = source.{KEY}{number}" for number in keys)
 
     @property
     def is_changed(self) -> str:
-        """That a row is another version of the one in force, or comes back after it was deleted."""
+        """The condition that a row differs from the version in force, or comes back after it was deleted."""
         history = self.history
         if history.updated_at:
             changed = f"target.{quote_column(history.valid_from)} < source.{quote_column(history.updated_at)}"
@@ -154,15 +154,13 @@ class _Terms:
         return f"({changed}{back})"
 
     def typed(self, value: str) -> str:
-        """A time in the type of the table's."""
         return f"CAST({value} AS {self.history.type})"
 
     def columns(self, values: list[str]) -> str:
-        """Values as the columns of the table."""
         names = (*self.batch.names, *(column.name for column in self.history.added_columns))
         return ", ".join(f"{value} AS {quote_column(name)}" for value, name in zip(values, names, strict=True))
 
 
 def _hash(values: list[str]) -> str:
-    """dbt's `snapshot_hash_arguments`."""
+    """Return dbt's `snapshot_hash_arguments`."""
     return "md5(" + " || '|' || ".join(f"coalesce(CAST({value} AS STRING), '')" for value in values) + ")"

@@ -1,4 +1,4 @@
-"""INCREMENTAL_BY_UNIQUE_KEY with `delete_insert`: all rows of a key give way to those that a batch has of it."""
+"""INCREMENTAL_BY_UNIQUE_KEY with `delete_insert`: the rows of a batch replace all rows of their keys."""
 
 from __future__ import annotations
 
@@ -17,11 +17,15 @@ from mergeplan.planner.tables.merge.relations import (
 )
 
 ADDED, REPLACED, NUMBER = "mergeplan_added", "mergeplan_replaced", "mergeplan_number"
-MARK, GOES, COMES = "mergeplan_does", "1 goes", "2 comes"  # what a row of a MERGE does: its key's rows go, or it comes
+MARK, GOES, COMES = (
+    "mergeplan_does",
+    "1 goes",
+    "2 comes",
+)  # the effect of a row of a MERGE: its key's rows go, or it comes
 
 
 def delete_insert(batch: MergeBatch) -> str:
-    """The SELECT of what the table is to hold: the rows of the batch, and those of keys that it does not have.
+    """Return the SELECT of the table's new content: the rows of the batch, and those of keys that it does not have.
 
     The query is read once, since it may return other rows when it is read again.
     """
@@ -39,8 +43,10 @@ def delete_insert(batch: MergeBatch) -> str:
 
 
 def delete_insert_into(batch: MergeBatch) -> MergeInto | None:
-    """The same as a MERGE INTO: a row for each key of the batch, whose rows go, and each row that comes. None where a
-    key is more than columns of the model and functions of them."""
+    """Return the same as a MERGE INTO: a row for each key of the batch, whose rows go, and each row that comes.
+
+    Return None if a key is more than columns of the model and functions of them.
+    """
     sides = keys_of_sides(batch)
     if sides is None:
         return None
@@ -67,7 +73,7 @@ def _array(*words: str) -> exp.Expr:
 
 
 def _present_keys(batch: MergeBatch) -> list[exp.Expr]:
-    """The keys of a row that comes; NULL, which is equal to nothing, ends the query."""
+    """Return the keys of a new row; NULL, which is equal to nothing, ends the query with an error."""
     message = f"The query of {batch.model} returns a row whose key (%s) is NULL, which replaces no rows. "
     message += "Leave it out with WHERE, or return another value with COALESCE."
     shown = []

@@ -1,4 +1,4 @@
-"""Which merge a model's kind asks for."""
+"""The merge for each kind of model."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from mergeplan.planner.tables.merge.unique_key import upsert, upsert_into
 def merge_query(
     model: Model, query: str, base: str, columns: tuple[Column, ...], interval: Interval, execution: datetime
 ) -> str:
-    """The SELECT of what a table with these columns is to hold after a batch.
+    """Return the SELECT of the content of a table with these columns after a batch.
 
-    `query` is the model's for the interval, `base` names what the table held before, '' for nothing; `execution` is
-    the moment of the run, in UTC.
+    `query` is the model's for the interval. `base` names what the table held before, '' for nothing. `execution` is the
+    moment of the run, in UTC.
     """
     batch = _batch(model, query, base, columns)
     if model.history and model.history.dbt:
@@ -36,8 +36,10 @@ def merge_query(
 def merge_statement(
     model: Model, query: str, base: str, columns: tuple[Column, ...], interval: Interval, execution: datetime
 ) -> MergeInto | None:
-    """What a batch does to the table `base` as one statement; None where only the SELECT says it: for a model that
-    reads its own rows, for a snapshot of dbt, and where a MERGE cannot say it."""
+    """Return the effect of a batch on the table `base` as one statement, or None if only the SELECT can express it.
+
+    That is so for a model that reads its own rows, for a snapshot of dbt, and where a MERGE is not enough.
+    """
     if model.reads_itself or (model.history and model.history.dbt):
         return None
     batch = _batch(model, query, base, columns)
@@ -49,8 +51,10 @@ def merge_statement(
 
 
 def unusual_rows_query(model: Model, base: str, columns: tuple[Column, ...]) -> str:
-    """The SELECT that returns a row where `base` holds rows for which `merge_statement` is not enough; '' where no rows
-    are such."""
+    """Return the SELECT of a row if `base` holds rows for which `merge_statement` is not enough.
+
+    Return '' if no rows can be such.
+    """
     if model.history is None or model.history.dbt:
         return ""
     return find_double_versions(_batch(model, "", base, columns), model.history)

@@ -1,6 +1,6 @@
-"""What every merge is made of: the rows of the query as `source`, those that the table held as `target`, and keys.
+"""The parts of every merge: the rows of the query as `source`, those that the table held as `target`, and keys.
 
-NULL in a key matches nothing in a MERGE, and is a value where the key names a history: `docs/reference/kinds.md`.
+NULL in a key matches nothing in a MERGE, and is a value if the key names a history: `docs/reference/kinds.md`.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from mergeplan.planner.naming import ColumnName
 from mergeplan.planner.parsing.macros.expand import spark_tree
 from mergeplan.planner.parsing.sql.spark_text import spark_text
 
-QUERY = "mergeplan_query"  # the model's query, which stands before all else as it is written
-PRESENT = "mergeplan_in"  # true in each row of a side, so that NULL tells that a row of the other met none
+QUERY = "mergeplan_query"  # the model's query, which comes first and unchanged
+PRESENT = "mergeplan_in"  # true in each row of a side, so that NULL marks a row of the other side without a match
 KEY = "mergeplan_key_"
 
 
 @dataclass(frozen=True)
 class MergeBatch:
-    """The rows of one batch and what they meet.
+    """The rows of one batch and the table that they are merged into.
 
-    `query` is Spark SQL, `base` a table or view with what the table held before the batch, '' when it held nothing.
+    `query` is Spark SQL. `base` is a table or view with what the table held before the batch, '' when it held nothing.
     `columns` are those of the query, with the types that the table has.
     """
 
@@ -41,79 +41,76 @@ class MergeBatch:
 
 
 def source(batch: MergeBatch) -> exp.Select:
-    """The query's rows in the table's types, each marked and with its keys; two of one key end the query."""
+    """Return the query's rows in the table's types, each marked and with its keys; two of one key end the query."""
     return exp.select(exp.Star(), _present(batch).as_(PRESENT)).from_(with_keys(batch).subquery("keyed"))
 
 
 def with_keys(batch: MergeBatch) -> exp.Select:
-    """The query's rows in the table's types, each with its keys."""
+    """Return the query's rows in the table's types, each with its keys."""
     typed = exp.select(*(_cast_column(column).as_(column.name, quoted=True) for column in batch.columns)).from_(QUERY)
     return exp.select(exp.Star(), *_keys(batch)).from_(typed.subquery("typed"))
 
 
 def target(batch: MergeBatch, extra_columns: Iterable[Column] = ()) -> exp.Select:
-    """The rows that the table held, each marked and with its keys."""
+    """Return the rows that the table held, each marked and with its keys."""
     names = (*batch.names, *(column.name for column in extra_columns))
     rows = exp.select(*(exp.column(name, quoted=True) for name in names)).from_(exp.to_table(batch.base))
     return exp.select(exp.Star(), exp.true().as_(PRESENT), *_keys(batch)).from_(rows.subquery("held"))
 
 
 def side_column(side: str, name: str) -> exp.Column:
-    """A column of a side."""
     return exp.column(exp.to_identifier(name, quoted=True), table=side)
 
 
 def absent(side: str) -> exp.Expr:
-    """True where no row of that side was met."""
+    """Return the condition that no row of that side was matched."""
     return side_column(side, PRESENT).is_(exp.null())
 
 
 def key_conditions(batch: MergeBatch, one: str = "target", other: str = "source") -> list[exp.Expr]:
-    """Equal keys, as conditions; as in a MERGE, NULL is equal to nothing, unless the batch says that it is."""
+    """Return the conditions of equal keys; as in a MERGE, NULL equals nothing, unless the batch is `null_safe`."""
     names = [f"{KEY}{n}" for n in range(len(batch.keys))]
     return [equal_keys(batch, side_column(one, name), side_column(other, name)) for name in names]
 
 
 def equal_keys(batch: MergeBatch, one: exp.Expr, other: exp.Expr) -> exp.Expr:
-    """True where two values of a key are the same."""
     return exp.NullSafeEQ(this=one, expression=other) if batch.null_safe else one.eq(other)
 
 
 def keys_of_sides(batch: MergeBatch) -> list[tuple[exp.Expr, exp.Expr]] | None:
-    """Each key over the columns of target and source, for a MERGE; None where one is more than functions of them."""
+    """Return each key over the columns of target and source, for a MERGE; None if one is more than their functions."""
     keys = [(_qualify_key(batch, key, "target"), _qualify_key(batch, key, "source")) for key in batch.keys]
     known = [(one, other) for one, other in keys if one is not None and other is not None]
     return known if len(known) == len(keys) else None
 
 
 def never(source_key: exp.Expr) -> exp.Expr:
-    """False, which no optimizer sees.
+    """Return a condition that is always false but that no optimizer recognizes as such.
 
-    A condition on the target alone would be all of the table that a format says it has read: a killed run whose commit
-    comes late, and adds the same rows elsewhere, would then not conflict with the one that did its work.
+    A format would take a condition on the target alone as all of the table that it has read. The late commit of a
+    killed run, which adds the same rows elsewhere, would then not conflict with the run that did its work.
     """
     return exp.Anonymous(this="crc32", expressions=[cast(source_key.copy(), "string")]) < 0
 
 
 def text(batch: MergeBatch, tree: exp.Select) -> str:
-    """A merge as Spark SQL; the model's query stands in it as it is, so that Spark reads it as it was written."""
+    """Return a merge as Spark SQL with the model's query unchanged, so that Spark reads it as it was written."""
     query = batch.query.rstrip().rstrip(";")
     return f"WITH {QUERY} AS (\n{query}\n)\nSELECT * FROM (\n{spark_text(tree)}\n)"
 
 
 def expression(sql: str) -> exp.Expr:
-    """A column or an expression of the MODEL block as a tree of its own."""
+    """Return a column or an expression of the MODEL block as a tree of its own."""
     name = ColumnName.parse(sql)
     return spark_tree(sql).copy() if name is None else exp.column(str(name), quoted=True)
 
 
 def cast(value: exp.Expr, type_: str) -> exp.Expr:
-    """The value in a type, as Spark writes it."""
     return exp.Cast(this=value, to=exp.DataType(this=exp.DType.USERDEFINED, kind=type_))
 
 
 def greatest(*values: exp.Expr) -> exp.Expr:
-    """The greatest of the values that are not NULL."""
+    """Return the greatest of the values that are not NULL."""
     return exp.Anonymous(this="greatest", expressions=[*values])
 
 
@@ -122,9 +119,9 @@ def _cast_column(column: Column) -> exp.Expr:
 
 
 def _qualify_key(batch: MergeBatch, key: str, side: str) -> exp.Expr | None:
-    """A key over the columns of one side; None where it names something else."""
+    """Return a key over the columns of one side; None if it names something else."""
     tree = exp.paren(expression(key))
-    if tree.find(exp.Query, exp.Lambda):  # names of their own may hide the columns'
+    if tree.find(exp.Query, exp.Lambda):  # their inner names may hide the columns'
         return None
     for column in tree.find_all(exp.Column):
         if column.table or column.name.lower() not in batch.names:
@@ -138,7 +135,7 @@ def _keys(batch: MergeBatch) -> Sequence[exp.Expr]:
 
 
 def _present(batch: MergeBatch) -> exp.Expr:
-    """TRUE, unless other rows of the batch have the same key: which of them counts nobody could tell."""
+    """Return TRUE, or an error if other rows of the batch have the same key: no rule says which of them counts."""
     keys = [exp.column(f"{KEY}{n}") for n in range(len(batch.keys))]
     shown: list[exp.Expr] = [exp.Literal.string(f"The query of {batch.model} returns more than one row for the key (")]
     for n, key in enumerate(keys):

@@ -50,16 +50,19 @@ class _Versions:
 
     @property
     def change_time(self) -> exp.Expr:
-        """When a row that is met in another version became what it is: when it says so, or when that was noticed."""
+        """The time at which a matched row changed to another version: its own update time, or the time of the run."""
         return cast(side_column("source", self.history.updated_at), self.history.type) if self.is_by_time else self.now
 
     def boundary(self, moment: exp.Expr) -> exp.Expr:
-        """When the version in force ends that `moment` ends: never before it began, and the next begins with it."""
+        """Return the end of the version in force that `moment` ends, which is never before its begin.
+
+        The next version begins with it.
+        """
         return greatest(moment, side_column("target", self.history.valid_from))
 
     @property
     def first_change_time(self) -> exp.Expr:
-        """Since when a new key is valid if set to begin when it was seen; since ever where it does not say when."""
+        """The begin of a new key's version if it begins when it was seen; since 1970 if the row states no time."""
         return exp.Coalesce(this=self.change_time, expressions=[self.moment(EVER)]) if self.is_by_time else self.now
 
     @property
@@ -75,7 +78,7 @@ class _Versions:
 
     @property
     def is_new_version(self) -> exp.Expr:
-        """True for a row that is another version of the one in force."""
+        """The condition that a row is another version of the one in force."""
         if self.is_by_time:
             source, target = (side_column(side, self.history.updated_at) for side in ("source", "target"))
             first = exp.and_(target.copy().is_(exp.null()), source.copy().is_(exp.null()).not_())
@@ -88,12 +91,12 @@ class _Versions:
 
     @property
     def validity_columns(self) -> tuple[Column, Column]:
-        """The columns that the table has and the query has not."""
+        """The columns that the table has in addition to those of the query."""
         return Column(self.history.valid_from, self.history.type), Column(self.history.valid_to, self.history.type)
 
     @property
     def begins(self) -> exp.Expr:
-        """True for a row of the batch that is a version of its own."""
+        """The condition that a row of the batch is a version of its own."""
         return exp.and_(exp.not_(absent("source")), exp.or_(absent("target"), self.is_new_version))
 
     def row(self, side: str, valid_from: exp.Expr, valid_to: exp.Expr, mark: str = "") -> exp.Expr:
@@ -107,11 +110,11 @@ class _Versions:
 
 
 def versions(batch: MergeBatch, history: History, execution: datetime) -> str:
-    """The SELECT of what the table is to hold after a run at `execution`.
+    """Return the SELECT of the table's content after a run at `execution`.
 
-    Since when a new key is valid: since 1970 at the first load, and by time always; since its update, or since the run
-    by column, when it came later or is set to. A key that comes back is valid since it went, or later.
-    A query that returns two rows of one key fails.
+    At the first load a new key is valid since 1970. Later it is valid since 1970 if versions are by time, and since the
+    run if they are by column. With `begins_when_seen` it is always valid since its update (by time) or since the run
+    (by column). A key that comes back is valid since it went, or later. A query that returns two rows of one key fails.
     """
     made = _Versions(replace(batch, null_safe=True), history, execution)
     batch = made.batch
@@ -128,10 +131,10 @@ def versions(batch: MergeBatch, history: History, execution: datetime) -> str:
 
 
 def versions_into(batch: MergeBatch, history: History, execution: datetime) -> MergeInto | None:
-    """The same as a MERGE INTO the batch's base: versions that begin are added, others are given their end.
+    """Return the same as a MERGE INTO the batch's base: versions that begin are added, others are given their end.
 
-    None where a key is more than columns of the model and functions of them. For a table in which one key has several
-    versions in force (`find_double_versions`), only the SELECT holds.
+    Return None if a key is more than columns of the model and functions of them. For a table in which one key has
+    several versions in force (`find_double_versions`), only the SELECT is correct.
     """
     made = _Versions(replace(batch, null_safe=True), history, execution)
     batch, keys = made.batch, keys_of_sides(batch)
@@ -150,7 +153,7 @@ def versions_into(batch: MergeBatch, history: History, execution: datetime) -> M
 
 
 def find_double_versions(batch: MergeBatch, history: History) -> str:
-    """The SELECT that returns a row where the table holds several versions in force of one key with a NULL."""
+    """Return the SELECT of a row if the table holds several versions in force of one key with a NULL."""
     keys = [exp.column(f"{KEY}{n}") for n in range(len(batch.keys))]
     held = target(batch, history.added_columns).subquery(HELD)
     several = exp.Count(this=exp.Star()) > 1
@@ -170,7 +173,7 @@ def _over_both(builder: _Versions, rows: exp.Select) -> exp.Select:
 
 
 def _base_versions(builder: _Versions) -> exp.Query:
-    """The versions that the table held, at most one of each key in force."""
+    """Return the versions that the table held, with at most one of each key in force."""
     batch, history = builder.batch, builder.history
     names = [
         *batch.names,
@@ -186,8 +189,10 @@ def _base_versions(builder: _Versions) -> exp.Query:
 
 
 def _next_begin(builder: _Versions) -> exp.Expr:
-    """When the next version of a key begins, NULL for its last one; those that begin together are in order of their
-    update, then of their values."""
+    """Return the begin of the next version of a key, NULL for its last one.
+
+    Versions that begin together are in order of their update, then of their values.
+    """
     history, keys = builder.history, [exp.column(f"{KEY}{n}") for n in range(len(builder.batch.keys))]
     begin = exp.column(history.valid_from, quoted=True)
     values = exp.Struct(expressions=[exp.column(name, quoted=True) for name in builder.batch.names])
@@ -199,25 +204,23 @@ def _next_begin(builder: _Versions) -> exp.Expr:
 
 
 def _is_of_null_key(batch: MergeBatch, history: History) -> exp.Expr:
-    """True for a version in force whose key has a NULL."""
     nulls = (exp.column(f"{KEY}{n}").is_(exp.null()) for n in range(len(batch.keys)))
     return exp.and_(exp.column(history.valid_to, quoted=True).is_(exp.null()), exp.or_(*nulls))
 
 
 def _expand_versions(rows: exp.Select) -> exp.Select:
-    """The fields of each `version` as columns."""
     every = exp.Column(this=exp.Star(), table=exp.to_identifier("version"))
     return exp.select(every).from_(rows.subquery("opened"))
 
 
 def _explode_versions(versions: Sequence[exp.Expr]) -> exp.Select:
-    """Each row of `target` as those of these versions that it has."""
+    """Return each row of `target` as those of these versions that it has."""
     some = exp.Anonymous(this="array_compact", expressions=[exp.Anonymous(this="array", expressions=[*versions])])
     return exp.select(exp.Anonymous(this="explode", expressions=[some]).as_("version"))
 
 
 def _changes(builder: _Versions) -> exp.Select:
-    """What a batch does to the versions in force: each that begins, and the rows by which others end."""
+    """Return the effect of a batch on the versions in force: each that begins, and the rows by which others end."""
     both = exp.and_(exp.not_(absent("target")), exp.not_(absent("source")), builder.is_new_version)
     versions = [
         exp.Case(ifs=[exp.If(this=both, true=builder.row("source", builder.nothing, builder.change_time, ENDS))]),
@@ -238,10 +241,10 @@ def _changes(builder: _Versions) -> exp.Select:
 
 
 def _meets(builder: _Versions, keys: Sequence[tuple[exp.Expr, exp.Expr]]) -> exp.Expr:
-    """Which version of the table a row of the batch meets: the one that it ends, or itself.
+    """Return the condition that a row of the batch matches a version of the table: the one that it ends, or itself.
 
-    What another run has done of the same since the rows were computed is not done twice: a version that has its end
-    is met by nothing, one that has begun meets itself and stays.
+    What another run has done of the same since the rows were computed is not done twice. Nothing matches a version that
+    has its end, and a version that has begun matches itself and stays.
     """
     same = [exp.NullSafeEQ(this=one.copy(), expression=other.copy()) for one, other in keys]
     changed = exp.Coalesce(this=builder.is_new_version, expressions=[exp.false()])
@@ -262,7 +265,6 @@ def _is(mark: exp.Expr, text_: str) -> exp.Expr:
 
 
 def _join_versions(builder: _Versions) -> exp.Select:
-    """Each row as the versions that come of it: none, one or two."""
     old = exp.Case(ifs=[exp.If(this=exp.not_(absent("target")), true=_old(builder))])
     new = exp.Case(ifs=[exp.If(this=builder.begins, true=_new(builder))])
     on = exp.and_(*key_conditions(builder.batch), _is_open_condition("target", builder))
@@ -275,7 +277,7 @@ def _join_versions(builder: _Versions) -> exp.Select:
 
 
 def _old(builder: _Versions) -> exp.Expr:
-    """A version that the table held: as it was, or closed."""
+    """Return a version that the table held: as it was, or closed."""
     valid_from, valid_to = (
         side_column("target", builder.history.valid_from),
         side_column("target", builder.history.valid_to),
@@ -294,7 +296,7 @@ def _old(builder: _Versions) -> exp.Expr:
 
 
 def _new(builder: _Versions, mark: str = "") -> exp.Expr:
-    """A version that begins: of a row that changed, of one that comes back, of a new one."""
+    """Return a version that begins: of a row that changed, of one that comes back, or of a new one."""
     gone, updated = side_column("gone", builder.history.valid_to), builder.change_time
     ifs = [exp.If(this=exp.not_(absent("target")), true=builder.boundary(updated))]
     if builder.is_by_time:
@@ -305,7 +307,7 @@ def _new(builder: _Versions, mark: str = "") -> exp.Expr:
 
 
 def _keys_without_version(builder: _Versions) -> exp.Select:
-    """The keys of which no version is in force, and since when."""
+    """Return the keys without a version in force, and when their last one ended."""
     valid_to = exp.column(builder.history.valid_to, quoted=True)
     keys = [exp.column(f"{KEY}{n}") for n in range(len(builder.batch.keys))]
     latest = exp.Max(this=valid_to).as_(builder.history.valid_to, quoted=True)

@@ -1,4 +1,4 @@
-"""INCREMENTAL_BY_UNIQUE_KEY: rows of a known key take the place of the old ones, others are added."""
+"""INCREMENTAL_BY_UNIQUE_KEY: rows of a known key replace the old ones, others are added."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MERGE = "MERGE INTO t AS target USING s AS source ON TRUE "
 
 
 def upsert(batch: MergeBatch, when_matched: str, merge_filter: str, values: Mapping[str, exp.Expr]) -> str:
-    """The SELECT of what the table is to hold, as a MERGE would leave it.
+    """Return the SELECT of the table's new content, as a MERGE would leave it.
 
     The first WHEN whose condition holds decides; a row for which none does stays as it was. `values` are the dates of
     the batch. A query that returns two rows of one key fails.
@@ -52,8 +52,11 @@ def upsert(batch: MergeBatch, when_matched: str, merge_filter: str, values: Mapp
 def upsert_into(
     batch: MergeBatch, when_matched: str, merge_filter: str, values: Mapping[str, exp.Expr]
 ) -> MergeInto | None:
-    """The same as a MERGE INTO, whose rows are those of the batch; None where a key is more than columns of the model
-    and functions of them, and for subqueries and non-deterministic functions: a MERGE has none."""
+    """Return the same as a MERGE INTO with the rows of the batch.
+
+    Return None if a key is more than columns of the model and functions of them. Return None also for subqueries and
+    non-deterministic functions, which a MERGE cannot have.
+    """
     expressions = [
         *_whens(when_matched, values),
         *(fill(expression(filter_text), values) for filter_text in (merge_filter,) if filter_text),
@@ -88,13 +91,13 @@ def _when(batch: MergeBatch, when: exp.When) -> str:
 
 
 def _whens(when_matched: str, values: Mapping[str, exp.Expr]) -> list[exp.When]:
-    """The WHENs; without any, every column is updated."""
+    """Return the WHENs; without any, every column is updated."""
     merge = fill(spark_tree(f"{MERGE}{when_matched or 'WHEN MATCHED THEN UPDATE SET *'}").copy(), values)
     return list(merge.args["whens"].expressions)
 
 
 def _value(name: str, whens: list[exp.When]) -> exp.Expr:
-    """A column of a row that only one side has, or of one that both have."""
+    """Return the value of a column, for a row of only one side or of both."""
     ifs = [
         exp.If(this=absent("target"), true=side_column("source", name)),
         exp.If(this=absent("source"), true=side_column("target", name)),
@@ -116,7 +119,7 @@ def _update_expression(when: exp.When, name: str) -> exp.Expr:
 
 
 def _exceptions(star: exp.Star) -> set[str]:
-    """The columns that `UPDATE SET * EXCEPT (a, b)` leaves as they are."""
+    """Return the columns that `UPDATE SET * EXCEPT (a, b)` leaves as they are."""
     return {column.name.lower() for column in star.args.get("except_") or ()}
 
 

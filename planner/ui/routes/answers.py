@@ -1,4 +1,4 @@
-"""Answers of the pages: HTML with its headers, redirects, errors as a page, and forms that were sent from here."""
+"""Answers of the pages: HTML with its headers, redirects, errors as a page, and forms of this server."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class PageRoute(APIRoute):
     """A route whose errors are pages; it leaves every address of the API to the API."""
 
     def matches(self, scope: AsgiScope) -> tuple[Match, AsgiScope]:
-        """Whether it answers a request."""
+        """Return whether the route answers a request."""
         if str(scope.get("path", "")).startswith("/api/"):
             return Match.NONE, {}
         return super().matches(scope)
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """The handler with errors as pages."""
+        """Return the handler with errors as pages."""
         handle = super().get_route_handler()
 
         async def answer(request: Request) -> Response:
@@ -64,19 +64,19 @@ class PageRoute(APIRoute):
 
 
 def ui_of(request: Request) -> UiState:
-    """What the pages of this server remember."""
+    """Return what the pages of this server remember."""
     state = request.state.ui
     assert isinstance(state, UiState)
     return state
 
 
 def may(request: Request, scope: Scope, mode: Mode | None = None) -> bool:
-    """True when this server does it for whoever sent the request."""
+    """Return True if this server allows the scope to the sender of the request."""
     return context_of(request).allows(principal_of(request), scope, mode)
 
 
 def check_scope(request: Request, scope: Scope, mode: Mode | None = None) -> str:
-    """The name of whoever sent the request; ApiError (403) when they may not."""
+    """Return the name of the sender of the request; raise ApiError (403) if the scope is not allowed."""
     principal = principal_of(request)
     context_of(request).check(principal, scope, mode)
     assert principal is not None
@@ -84,7 +84,7 @@ def check_scope(request: Request, scope: Scope, mode: Mode | None = None) -> str
 
 
 def frame_of(request: Request, project: str = "") -> Frame:
-    """What surrounds a page that answers this request."""
+    """Return the frame of a page that answers this request."""
     principal, reads_jobs = principal_of(request), may(request, Scope.READ, Mode.PLAN)
     return Frame(
         project or context_of(request).settings.root.name,
@@ -97,24 +97,24 @@ def frame_of(request: Request, project: str = "") -> Frame:
 
 
 def html(text: str, status: HTTPStatus = HTTPStatus.OK) -> HTMLResponse:
-    """A page."""
+    """Return a page as a response with its headers."""
     return HTMLResponse(text, status, dict(HEADERS))
 
 
 def redirect(address: str) -> RedirectResponse:
-    """An answer to a form: the page to read then."""
+    """Return the answer to a form: a redirect to the next page."""
     return RedirectResponse(address, HTTPStatus.SEE_OTHER, dict(HEADERS))
 
 
 def error_page(request: Request, error: MergeplanError) -> HTMLResponse:
-    """An error as a page with a sentence, and the status that the API gives it."""
+    """Return an error as a page with a sentence, and with the status that the API gives it."""
     status = HTTPStatus(problem_of(error).status)
     values = {"title": status.phrase, "message": error.message, "hint": error.hint, "place": str(error.place or "")}
     return html(render("error.html", frame_of(request), **values), status)
 
 
 def reading_page(request: Request, error: StillReading) -> HTMLResponse:
-    """How far the first reading of the project is; the page loads itself again until there is a catalog."""
+    """Return the progress of the first reading of the project; the page reloads until there is a catalog."""
     values = {"progress": error.progress, "refresh": RETRY_SECONDS}
     page = html(render("reading.html", frame_of(request), **values), HTTPStatus.SERVICE_UNAVAILABLE)
     page.headers["Retry-After"] = str(RETRY_SECONDS)
@@ -122,7 +122,10 @@ def reading_page(request: Request, error: StillReading) -> HTMLResponse:
 
 
 async def read_form(request: Request) -> Form:
-    """The fields of a form that a page of this server made for its sender; ApiError (403) for any other."""
+    """Return the fields of a form, whichever page made it.
+
+    Raise ApiError (415) for any other content type, and RequestError for a form that cannot be read.
+    """
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/x-www-form-urlencoded":
         raise ApiError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "This address takes the form of its page.")
     try:
@@ -134,7 +137,7 @@ async def read_form(request: Request) -> Form:
 
 
 async def read_own_form(request: Request) -> Form:
-    """The fields of a form with its token; ApiError (403) without."""
+    """Return the fields of a form with its token; raise ApiError (403) without the token."""
     fields = await read_form(request)
     principal = principal_of(request)
     if principal is None or not ui_of(request).is_csrf(principal.name, fields.get("csrf", "")):
@@ -147,7 +150,7 @@ OwnForm = Annotated[Form, Depends(read_own_form)]
 
 
 def make_body(kind: type[BodyT], **values: object) -> BodyT:
-    """The body of a request to the API, made from a form; what was left empty is left out. RequestError."""
+    """Return a body of the API from a form, without empty fields; raise RequestError if it is invalid."""
     try:
         return kind.model_validate({name: value for name, value in values.items() if value not in ("", (), None)})
     except ValidationError as error:
@@ -155,18 +158,18 @@ def make_body(kind: type[BodyT], **values: object) -> BodyT:
 
 
 def split_words(text: str) -> tuple[str, ...]:
-    """The words of a field."""
+    """Split the text of a field at white space."""
     return tuple(text.split())
 
 
 def confirm(form: Form) -> None:
-    """RequestError unless the box of a form that changes an environment is checked."""
+    """Raise RequestError unless the box of a form that changes an environment is checked."""
     if form.get("sure") != "1":
         raise RequestError("The box above the button is not checked.", hint="Check it to confirm.")
 
 
 def context_and_ui(request: Request) -> tuple[ApiContext, UiState]:
-    """What a page works with."""
+    """Return the context and the state that a page works with."""
     return context_of(request), ui_of(request)
 
 

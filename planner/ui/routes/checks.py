@@ -1,4 +1,4 @@
-"""Unit tests, audits, the linter and table diffs: begun by a form, and what they said last."""
+"""Unit tests, audits, the linter and table diffs: started by a form, with their last results."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ COMPARED = ("first", "second", "model", "on", "where")
 
 @router.get("/checks")
 def show_checks(request: Request, context: Context) -> Response:
-    """The forms of the checks, and what they said last."""
+    """Show the forms of the checks, and their last results."""
     check_scope(request, Scope.READ)
     audits, tests = (
         tuple(map(check_row, islice(_last(context.checks.list(sort)), ROWS_MOST))) for sort in ("audit", "test")
@@ -52,7 +52,7 @@ def show_checks(request: Request, context: Context) -> Response:
 
 @router.get("/checks/lint")
 def show_lint(request: Request, context: Context) -> Response:
-    """The models held to the rules of the linter."""
+    """Show the rules of the linter that models break."""
     check_scope(request, Scope.READ)
     with context.reader.open() as work:
         report = lint_project(work, (), lint_refusals(work.project))
@@ -87,7 +87,7 @@ def show_diff(
     first: Annotated[str, Query(max_length=300)] = "",
     second: Annotated[str, Query(max_length=300)] = "",
 ) -> Response:
-    """The form of a table diff."""
+    """Show the form of a table diff."""
     check_scope(request, Scope.READ, Mode.PLAN)
     values = dict.fromkeys(COMPARED, "") | {"first": first, "second": second}
     return html(render("diff.html", frame_of(request), here="Table diff", values=values, error=""))
@@ -95,7 +95,7 @@ def show_diff(
 
 @router.post("/diff")
 def compare(request: Request, context: Context, form: OwnForm) -> Response:
-    """Compare two tables; what is wrong with the form stands above it."""
+    """Compare two tables; an error in the form is shown above it."""
     who = check_scope(request, Scope.PLAN)
     if form.get("where"):
         check_scope(request, Scope.APPLY)  # a condition and a count are enough to find out values
@@ -109,7 +109,7 @@ def compare(request: Request, context: Context, form: OwnForm) -> Response:
 
 
 def _last(results: Iterable[CheckResult]) -> Iterator[CheckResult]:
-    """What each check said last."""
+    """Yield the last result of each check."""
     seen: set[tuple[str, str]] = set()
     for result in results:
         if (result.name, result.model) not in seen:

@@ -1,4 +1,4 @@
-"""Signing in, the files that pages load, and addresses that lead nowhere."""
+"""Signing in, the files that pages load, and unknown addresses."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WRONG = "This is none of the tokens of this server."
 
 @router.get("/assets/{name}")
 def show_asset(request: Request, name: str) -> Response:
-    """A style or a script; its address has its digest, so that a browser may keep it."""
+    """Send a style or a script; its address has its digest, so that a browser may store it."""
     asset = assets_by_url().get(f"/assets/{name}")
     if asset is None:
         raise NotFound(f"There is no file `{name}`.")
@@ -31,13 +31,13 @@ def show_asset(request: Request, name: str) -> Response:
 
 @router.get("/login")
 def show_login(request: Request, next: str = "/") -> Response:
-    """The form for a token."""
+    """Show the form for a token."""
     return html(render("login.html", frame_of(request), next=_own_path(next), error=""))
 
 
 @router.post("/login")
 def sign_in(request: Request, form: Annotated[Form, Depends(read_form)]) -> Response:
-    """Keep a token in a cookie that no script reads and no other site sends."""
+    """Store a token in a cookie that no script reads and no other site sends."""
     token, address = form.get("token", "").strip(), _own_path(form.get("next", ""))
     if context_of(request).access.principal(token) is None:
         return html(render("login.html", frame_of(request), next=address, error=WRONG), HTTPStatus.FORBIDDEN)
@@ -49,11 +49,11 @@ def sign_in(request: Request, form: Annotated[Form, Depends(read_form)]) -> Resp
 
 @last.get("/{path:path}")
 def show_nothing(path: str) -> Response:
-    """Any other address."""
+    """Answer any other address with 404."""
     raise NotFound("There is nothing at this address.")
 
 
 def _own_path(address: str) -> str:
-    """A path of this server; anything else is the catalog."""
+    """Return a path of this server; the catalog for any other address."""
     plain = address.startswith("/") and not address.startswith(("//", "/\\")) and address.isprintable()
     return address if plain and "\\" not in address else "/"

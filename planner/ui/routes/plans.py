@@ -1,4 +1,4 @@
-"""Plans, jobs and rollbacks: begun by a form, read while they run, applied and cancelled by a form."""
+"""Plans, jobs and rollbacks: started by a form, read while they run, applied and cancelled by a form."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ CATEGORY = "category:"  # before a model's name in the form of categories
 
 @router.get("/plans")
 def list_plans(request: Request, context: Context) -> Response:
-    """The plans and the other jobs, the newest first."""
+    """Show the plans and the other jobs, the newest first."""
     check_scope(request, Scope.READ, Mode.PLAN)
     plans = tuple(plan_rows(context, context.jobs.list(PLANS)[:LISTED]))
     jobs = [job_row(record) for record in context.jobs.list() if not record.kind.is_plan][:LISTED]
@@ -61,7 +61,7 @@ def show_form(
     environment: Annotated[str, Query(max_length=100)] = "",
     restate: Annotated[str, Query(max_length=500)] = "",
 ) -> Response:
-    """The form of a new plan."""
+    """Show the form of a new plan."""
     check_scope(request, Scope.PLAN)
     values = dict.fromkeys((*FIELDS, *OPTIONS, "more"), "") | {"environment": environment, "restate": restate}
     return html(render("plan_new.html", frame_of(request), here="Plans", values=values, error=""))
@@ -69,7 +69,7 @@ def show_form(
 
 @router.post("/plans")
 def make_plan(request: Request, context: Context, form: OwnForm) -> Response:
-    """Begin a plan, and lead to its page; what is wrong with the form stands above it."""
+    """Start a plan, and redirect to its page; an error in the form is shown above it."""
     who = check_scope(request, Scope.PLAN)
     try:
         check_dates(*(form.get(name) or None for name in ("start", "end", "effective_from")))
@@ -85,7 +85,7 @@ def make_plan(request: Request, context: Context, form: OwnForm) -> Response:
 
 @router.get("/plans/{job_id}")
 def show_plan(request: Request, job_id: str) -> Response:
-    """A plan, as far as it is made."""
+    """Show a plan, as far as it is complete."""
     check_scope(request, Scope.READ, Mode.PLAN)
     context, ui = context_and_ui(request)
     record = find_job(context, job_id, principal_of(request), PLANS)
@@ -121,7 +121,7 @@ def categorize(request: Request, job_id: str, form: OwnForm) -> Response:
 
 @router.post("/plans/{job_id}/apply")
 def apply_plan(request: Request, job_id: str, form: OwnForm) -> Response:
-    """Apply a plan as it was shown, and lead to its progress."""
+    """Apply a plan as it was shown, and redirect to its progress."""
     check_scope(request, Scope.APPLY)
     confirm(form)
     context, _ = context_and_ui(request)
@@ -134,7 +134,7 @@ def apply_plan(request: Request, job_id: str, form: OwnForm) -> Response:
 
 @router.get("/jobs/{job_id}")
 def show_job(request: Request, job_id: str) -> Response:
-    """A job; a plan has a page of its own."""
+    """Show a job, or redirect to the page of a plan."""
     check_scope(request, Scope.READ, Mode.PLAN)
     context, ui = context_and_ui(request)
     record = find_job(context, job_id, principal_of(request))
@@ -148,7 +148,7 @@ def show_job(request: Request, job_id: str) -> Response:
 
 @router.post("/jobs/{job_id}/cancel")
 def cancel_job(request: Request, job_id: str, form: OwnForm) -> Response:
-    """Ask a job to end."""
+    """Request the end of a job."""
     check_scope(request, Scope.READ, Mode.PLAN)
     context, _ = context_and_ui(request)
     record: JobRecord = find_job(context, job_id, principal_of(request))
@@ -163,7 +163,7 @@ def show_rollback(
     name: EnvironmentName,
     revision: Annotated[int | None, Query(ge=1, le=2**31 - 1)] = None,
 ) -> Response:
-    """What a rollback would do; nothing is changed."""
+    """Show the effect of a rollback; nothing is changed."""
     check_scope(request, Scope.READ)
     with context.reader.open() as work:
         check_exists(work, name)
@@ -227,6 +227,6 @@ def _restatement(form: Form) -> RestatementBody:
 
 
 def _names(request: Request) -> dict[str, object]:
-    """How a page leads to models."""
+    """Return the catalog, by which a page links to models."""
     context, ui = context_and_ui(request)
     return {"catalog": ui.pages(context.reader.read_for_page()).catalog}

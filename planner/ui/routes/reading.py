@@ -26,7 +26,7 @@ from mergeplan.planner.ui.state import UiState
 from mergeplan.planner.wording import count_noun, duration_text
 
 router = APIRouter(route_class=PageRoute)
-JOBS_LOOKED_AT = 20  # the newest, for what they say of a model
+JOBS_LOOKED_AT = 20  # the newest, searched for those about a model
 RESULTS_MOST = 10
 PLANS = (JobKind.PLAN, JobKind.RESTATEMENT)
 Words = Annotated[str, Query(max_length=500)]
@@ -34,14 +34,14 @@ Words = Annotated[str, Query(max_length=500)]
 
 @router.get("/")
 def show_catalog(request: Request, q: Words = "", page: Annotated[int, Query(ge=1, le=100_000)] = 1) -> Response:
-    """The catalog, or what a search matches."""
+    """Show the catalog, or the matches of a search."""
     pages = _pages(request)
     return html(pages.listing(frame_of(request, pages.catalog.project), q.strip(), page))
 
 
 @router.get("/models/{name}")
 def show_model(request: Request, name: str) -> Response:
-    """A model with all that is known of it."""
+    """Show a model with all that is known of it."""
     check_scope(request, Scope.READ)
     context, ui = context_and_ui(request)
     snapshot = context.reader.read_for_page()
@@ -63,14 +63,14 @@ def show_model(request: Request, name: str) -> Response:
 
 @router.get("/unused")
 def show_unused(request: Request) -> Response:
-    """The columns that nothing needs."""
+    """Show the columns that nothing needs."""
     pages = _pages(request)
     return html(pages.list_unused(frame_of(request, pages.catalog.project)))
 
 
 @router.get("/lineage")
 def show_lineage(request: Request, query: Annotated[LineageQuery, Query()]) -> Response:
-    """A part of the graph of models, or of one column's lineage."""
+    """Show a part of the graph of models, or of one column's lineage."""
     pages = _pages(request)
     wish = query.wish(_categories(request, query.plan) if query.plan else {})
     return html(lineage_page(pages, frame_of(request, pages.catalog.project), wish))
@@ -78,7 +78,7 @@ def show_lineage(request: Request, query: Annotated[LineageQuery, Query()]) -> R
 
 @router.get("/environments")
 def show_environments(request: Request) -> Response:
-    """Every environment."""
+    """Show every environment."""
     check_scope(request, Scope.READ)
     with context_of(request).reader.open_state() as work:
         rows = tuple(map(environment_row, work.store.environments.all()))
@@ -87,7 +87,7 @@ def show_environments(request: Request) -> Response:
 
 @router.get("/environments/{name}")
 def show_environment(request: Request, context: Context, name: EnvironmentName) -> Response:
-    """What an environment has shown so far."""
+    """Show the revisions of an environment so far."""
     check_scope(request, Scope.READ)
     with context.reader.open_state() as work:
         check_exists(work, name)
@@ -98,7 +98,7 @@ def show_environment(request: Request, context: Context, name: EnvironmentName) 
 
 
 def plan_rows(context: ApiContext, records: tuple[JobRecord, ...]) -> Iterator[PlanRow]:
-    """Plans as rows of a list."""
+    """Yield plans as rows of a list."""
     for record in records:
         environment = record.environment or PROD
         address = f"/plans/{record.id}"
@@ -111,7 +111,7 @@ def _pages(request: Request) -> CatalogPages:
 
 
 def _plans(context: ApiContext, ui: UiState, model: str) -> Iterator[PlanRow]:
-    """The newest plans that have a model in them."""
+    """Yield the newest plans that contain a model."""
     records = [record for record in context.jobs.list(PLANS)[:JOBS_LOOKED_AT] if record.status.is_final]
     for record in records:
         plan = ui.facts(context, record).plan
@@ -120,13 +120,13 @@ def _plans(context: ApiContext, ui: UiState, model: str) -> Iterator[PlanRow]:
 
 
 def _audits(context: ApiContext, model: str) -> tuple[AuditResultRow, ...]:
-    """What audits of a model said last, the newest first."""
+    """Return the newest results of a model's audits, the newest first."""
     results = (result for result in context.checks.list("audit") if result.model == model)
     return tuple(map(check_row, islice(results, RESULTS_MOST)))
 
 
 def _costs(context: ApiContext, pages: CatalogPages, model: str) -> str:
-    """What the batches of its table took so far."""
+    """Return the cost of the batches of a model's table so far, as a sentence."""
     deployed = pages.catalog.models[model].deployed
     if deployed is None or not deployed.table:
         return ""
@@ -138,7 +138,7 @@ def _costs(context: ApiContext, pages: CatalogPages, model: str) -> str:
 
 
 def _categories(request: Request, job_id: str) -> dict[str, str]:
-    """The models of a plan with their categories."""
+    """Return the models of a plan with their categories; raise NotFound if there is no such plan."""
     check_scope(request, Scope.READ, Mode.PLAN)
     context, ui = context_and_ui(request)
     record = context.jobs.get(job_id)

@@ -1,7 +1,7 @@
-"""What project code asks of Spark, judged: a request of Spark Connect is admitted, or refused with a sentence.
+"""The check of what project code sends to Spark: a Spark Connect request is admitted, or refused with a sentence.
 
-Nothing here talks to anyone. A request that is admitted holds only fields that `admitted` lists; the names and texts in
-it have been checked, and each text is written as it was read.
+Nothing here opens a connection. An admitted request holds only fields that `admitted_fields` lists. The names and texts
+in it have been checked, and each text is written back as it was parsed.
 """
 
 from __future__ import annotations
@@ -54,9 +54,11 @@ PYTHON = (
 
 @dataclass(frozen=True)
 class ReadScope:
-    """What project code may do on Spark at the moment: tables and views that it may read (their names, without quotes),
-    the prefix of the global views in which it leaves its rows ('' for none), functions in Python; in one session with
-    this default catalog."""
+    """The current rights of project code on Spark, in one session with this default catalog.
+
+    `tables` and `views` are the names (without quotes) that it may read. `prefix` is that of the global views for its
+    rows ('' for none). `python` admits functions in Python.
+    """
 
     session: str = ""
     tables: frozenset[str] = frozenset()
@@ -67,8 +69,10 @@ class ReadScope:
     functions: frozenset[str] = frozenset()  # beside Spark's own: those of the operator, and of the session
 
     def reads(self, identifier: str) -> bool:
-        """True for the name of a table or view that it may read. Beyond Spark's own catalog case may tell tables apart:
-        there a name must be written as it is."""
+        """Return True for the name of a table or view that may be read.
+
+        Beyond Spark's own catalog, case may tell tables apart: there a name must be written exactly.
+        """
         parts = identifier.split(".")
         outer = parts[0] if len(parts) == 3 else self.catalog
         folds = len(parts) == 1 or outer.lower() == SESSION_CATALOG
@@ -85,8 +89,10 @@ class TemporaryView:
 
 
 def admit(request: Message, scope: ReadScope) -> None:
-    """NotAdmitted unless each field and each name and text of the request is admitted; SQL in it is written as it was
-    read."""
+    """Raise NotAdmitted unless each field, name and text of the request is admitted.
+
+    SQL in the request is written back as it was parsed.
+    """
     if request.session_id != scope.session:
         raise NotAdmitted("The request speaks for a session that is not this model's.")
     waiting: list[tuple[Message, int]] = [(request, 0)]
@@ -106,7 +112,7 @@ def admit(request: Message, scope: ReadScope) -> None:
 
 
 def function_of(request: Message) -> str:
-    """The name of the function in Python that an ExecutePlan registers, in lower case; '' if it registers none."""
+    """Return the name of the Python function that an ExecutePlan registers, in lower case; '' if there is none."""
     command = request.plan.command
     kind = command.WhichOneof("command_type")
     if kind not in ("register_function", "register_table_function"):
@@ -116,7 +122,7 @@ def function_of(request: Message) -> str:
 
 
 def view_of(request: Message) -> TemporaryView | None:
-    """The view that an ExecutePlan makes, if it makes one."""
+    """Return the view that an ExecutePlan creates, if it creates one."""
     if request.plan.command.WhichOneof("command_type") != "create_dataframe_view":
         return None
     asked = request.plan.command.create_dataframe_view
@@ -124,7 +130,7 @@ def view_of(request: Message) -> TemporaryView | None:
 
 
 class Blocks:
-    """The blocks of a frame's rows that are being sent; each is NotAdmitted unless it is what its name says."""
+    """The blocks of a frame's rows that are being sent; one whose content does not match its name is not admitted."""
 
     def __init__(self) -> None:
         self._name = ""
@@ -133,7 +139,7 @@ class Blocks:
         self._digest = hashlib.sha256()
 
     def admit(self, request: Message) -> None:
-        """NotAdmitted when this part is none of a block, or ends one that is something else."""
+        """Raise NotAdmitted if this part belongs to no block, or ends one that does not match its name."""
         kind = request.WhichOneof("payload")
         if self._left and kind != "chunk":
             raise NotAdmitted("A block of rows was not sent to its end.")
@@ -165,7 +171,6 @@ class Blocks:
 
 
 def _inner(field: Any, value: Any) -> Iterator[Message]:
-    """The messages that are a field's value."""
     if field.message_type is None:
         return
     if field.message_type.GetOptions().map_entry:
@@ -221,7 +226,7 @@ def _function(message: Message, scope: ReadScope) -> None:
 
 
 def _check_options(name: str, argument: Message) -> None:
-    """NotAdmitted for options of a function that are no map of plain texts, or that may open a file."""
+    """Raise NotAdmitted for options of a function that are no map of plain texts, or that may open a file."""
     inner = argument.unresolved_function
     plain = inner.function_name in ("map", "create_map") and len(inner.arguments) % 2 == 0
     for option in inner.arguments[::2] if plain else [argument]:
@@ -241,7 +246,7 @@ def _python(message: Message, scope: ReadScope) -> None:
 
 
 def _check_registration(message: Message, scope: ReadScope) -> None:
-    """A command that registers a function, or leaves a view."""
+    """Raise NotAdmitted if a command registers a Python function under a name that is not allowed."""
     kind = message.WhichOneof("command_type")
     if kind in ("register_function", "register_table_function"):
         name = getattr(message, kind).function_name
@@ -266,7 +271,7 @@ def _sql_command(message: Message, scope: ReadScope) -> None:
 
 
 def _parse(message: Message, scope: ReadScope) -> None:
-    """Texts that are read as rows: an option for CSV or XML may name a class or a file."""
+    """Raise NotAdmitted for a CSV or XML option, of texts that are read as rows, that may name a class or a file."""
     for option in message.options if message.format != JSON else ():
         if refused := option_refusal("spark.read", option):
             raise NotAdmitted(refused)
@@ -290,7 +295,7 @@ def _block(message: Message, scope: ReadScope) -> None:
 
 
 def _schema_text(text: str) -> None:
-    """NotAdmitted for a schema as JSON that names a class."""
+    """Raise NotAdmitted for a schema as JSON that names a class."""
     if "{" not in text:
         return
     try:

@@ -1,7 +1,7 @@
-"""The messages of Spark Connect that project code may send, field by field, and what is said of those it may not.
+"""The messages of Spark Connect that project code may send, field by field, and the refusals of all others.
 
-`admitted_fields.ini` lists them. What stands in no line there is refused: a field of a later Spark is closed until
-somebody has thought about it.
+`admitted_fields.ini` lists them. A field that it does not list is refused, and so is a field of a later Spark until it
+has been reviewed.
 """
 
 from __future__ import annotations
@@ -65,6 +65,6 @@ CATALOG = ("`spark.catalog` beyond `tableExists`, `currentDatabase` and `current
 
 
 def sentence(message: str, field: str) -> str:
-    """What is said of a field that is closed."""
+    """Return the refusal of a closed field."""
     what, why = WHY.get(f"{message}.{field}") or (CATALOG if message == "Catalog" else (f"`{message}.{field}`", WORKS))
     return f"{what[0].upper()}{what[1:]} is not allowed to project code: {why}."

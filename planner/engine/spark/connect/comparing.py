@@ -17,7 +17,7 @@ WORD = "compare"
 
 
 def ask_to_compare(owner: Owner, analysis: Analysis) -> tuple[PairResult, ...]:
-    """Return what the warm Spark says of pairs of queries; QueryError where it does not answer."""
+    """Return the warm Spark's verdict on pairs of queries; raise QueryError if it does not answer."""
     with socket.create_connection(("127.0.0.1", owner.counter), timeout=WAIT) as line:
         line.sendall(f"{owner.token} {WORD} {json.dumps(encode_json(analysis))}\n".encode())
         answer = line.makefile().readline()

@@ -14,6 +14,7 @@ from mergeplan.planner.engine.analysis import Analysis, PairResult
 from mergeplan.planner.engine.protocol import Operation, Server
 from mergeplan.planner.engine.spark.catalog import Owner
 from mergeplan.planner.engine.spark.connect.comparing import ask_to_compare
+from mergeplan.planner.engine.spark.connect.local_analyzer import LocalAnalyzer
 from mergeplan.planner.engine.spark.connect.reattach import Attaching
 from mergeplan.planner.engine.spark.connect.server_operations import ConnectOperations, session_url
 from mergeplan.planner.engine.spark.errors import LACKS, condition, translate_error
@@ -27,12 +28,15 @@ from mergeplan.planner.semantics.spark.spark_settings import DEFAULTS, shaping
 
 
 def without_token(remote: str) -> str:
-    """A Spark Connect address as it may be shown: its parameters may hold a token."""
+    """Return a Spark Connect address without its parameters, which may hold a token."""
     return remote.partition(";")[0].rstrip("/")
 
 
 class ConnectSession:
-    """A session on a Spark Connect server; `owner` is the warm Spark that it may be, which `visit` keeps up."""
+    """A session on a Spark Connect server.
+
+    `owner` is the warm Spark if the server is one, and `visit` keeps that from restarting.
+    """
 
     def __init__(
         self,
@@ -45,6 +49,7 @@ class ConnectSession:
         from pyspark.sql.connect.session import SparkSession as Connected
 
         self._server, self._owner, self._visit = server, owner, visit
+        self._local = LocalAnalyzer()
         self._tag = f"mergeplan-{uuid4().hex}"
         self.attached, self._attaching = operation, Attaching()
         self._stages: set[int] = set()
@@ -88,17 +93,17 @@ class ConnectSession:
 
     @property
     def has_ended(self) -> bool:
-        """True when the warm Spark is gone; of another server only an answer tells."""
+        """True if the warm Spark is gone; for another server only an answer tells."""
         return self._owner is not None and not self._owner.is_alive
 
     @property
     def address(self) -> str:
-        """The server's, without its token."""
+        """The server's address, without its token."""
         return without_token(self._server.url)
 
     @property
     def session_id(self) -> str:
-        """By which the server knows it."""
+        """The id by which the server knows the session."""
         return str(self.spark.session_id)
 
     def end_attached(self) -> None:
@@ -108,7 +113,7 @@ class ConnectSession:
                 self.spark.interruptOperation(self.attached.id)
 
     def has_attached_ended(self, seconds: float) -> bool:
-        """True when the operation to which this session is attached has ended, or does so within that time."""
+        """Return True if the operation to which this session is attached has ended, or ends within `seconds`."""
         client: Any = self.spark.client
         asked = LIB.proto.ReattachExecuteRequest(session_id=self.session_id)
         asked.user_context.user_id = client._user_id or ""
@@ -135,9 +140,9 @@ class ConnectSession:
                 raise
 
     def _agree(self, where: str, conf: Mapping[str, str]) -> None:
-        """See that the session has the settings that the tables' versions speak of; RequestError when it has others.
+        """Raise RequestError if the session lacks the settings that the tables' versions depend on.
 
-        A warm Spark may have been started under other ones, which are put back.
+        A warm Spark may have been started with other settings, which are reset here.
         """
         wanted = {**DEFAULTS, **{key: value for key, value in conf.items() if key in DEFAULTS}}
         actual_conf = self._has(wanted)
@@ -157,7 +162,7 @@ class ConnectSession:
             )
 
     def _has(self, keys: Iterable[str]) -> dict[str, str]:
-        """What the session has of these settings, as far as the server knows them, asked at once."""
+        """Return the session's values of these settings, as far as the server knows them, by one request."""
         from pyspark.sql.connect.proto.base_pb2 import ConfigRequest
 
         client: Any = self.spark.client
@@ -165,7 +170,7 @@ class ConnectSession:
         return {key: value for key, value in client.config(asked).pairs if value is not None}
 
     def startup_conf(self, keys: Iterable[str]) -> dict[str, str]:
-        """What the Spark was started with of these settings."""
+        """Return the values of these settings that the Spark was started with."""
         return self._has(keys)
 
     def _record_stages(self, stages: Any, *_: Any, **__: Any) -> None:
@@ -180,7 +185,7 @@ class ConnectSession:
         from pyspark.sql.connect.observation import Observation
 
         name = self._attaching.name
-        observation: Any = Observation(f"mergeplan-{name}") if name else Observation()  # as whoever began it called it
+        observation: Any = Observation(f"mergeplan-{name}") if name else Observation()  # the first client's name
         columns: Any = [expr(sql).alias(name) for name, sql in aggregates.items()]
 
         def values() -> dict[str, Any]:
@@ -237,15 +242,17 @@ class ConnectSession:
             explained = str(self.spark.sql(f"EXPLAIN EXTENDED {sql}").collect()[0][0])
         return explained.partition("\n== Analyzed Logical Plan ==")[0]
 
-    def compare_queries(self, analysis: Analysis) -> tuple[PairResult, ...] | None:
-        """Return what the warm Spark says of pairs of queries; None of another server, which shows no plans."""
-        return ask_to_compare(self._owner, analysis) if self._owner is not None else None
+    def compare_queries(self, analysis: Analysis, *, may_start: bool = True) -> tuple[PairResult, ...] | None:
+        analysis = replace(analysis, settings=self._server.conf)
+        if self._owner is not None:
+            return ask_to_compare(self._owner, analysis)
+        return self._local.compare_queries(analysis) if may_start else None
 
     def location(self, table: str, unless: str) -> None:
-        """None: a server is asked by statements alone."""
+        """Return None: a server is queried by statements only."""
 
     def jobs(self) -> int:
-        """Exact on a warm Spark, which counts; on another server, the stages it reported: none when no job ran."""
+        """Return the exact number on a warm Spark; else that of the reported stages, which is 0 if no job ran."""
         if self._owner is None:
             return len(self._stages)
         with socket.create_connection(("127.0.0.1", self._owner.counter), timeout=30) as line:
@@ -260,10 +267,11 @@ class ConnectSession:
 
     def close(self) -> None:
         with suppress(Exception):  # a server that has gone has also let go
-            # What else the one who began the operation left in its session may be waited for too.
+            # Other operations of the session's first client may be waited for too.
             if not self.attached:
                 self.spark.stop()
             close_channel(self.spark)
+        self._local.close()
         if self._visit:
             self._visit.close()
 
@@ -271,8 +279,8 @@ class ConnectSession:
 def close_channel(spark: Any) -> None:
     """Close a session's channel once and for all.
 
-    pyspark closes it once more when Python collects the session. That may be while it hands a task to its pool of
-    threads, which closing shuts down: then that thread waits for the lock that it holds, for ever.
+    pyspark closes it once more when Python collects the session. That may happen while a thread hands a task to the
+    pool of threads that closing shuts down. The thread would then wait for ever for a lock that it holds itself.
     """
     try:
         spark.client.close()

@@ -1,7 +1,7 @@
-"""The connection of project code to Spark: a Spark Connect server on a socket file, which passes on what is admitted.
+"""The connection of project code to Spark: a Spark Connect server on a socket file that forwards admitted requests.
 
-The address of the real server, its token and the settings of the session stay on this side. The session is one that
-belongs to a single child; whoever is to use it knows its number and nothing else.
+The address of the real server, its token and the settings of the session stay on this side. The session belongs to a
+single child, which knows its id and nothing else.
 """
 
 from __future__ import annotations
@@ -63,11 +63,11 @@ class ProjectProxy:
             maximum_concurrent_rpcs=THREADS,
         )
         self._server.add_insecure_port(f"unix:{path}")
-        os.chmod(path, 0o666)  # noqa: S103  # the child may have a user of its own; who knows no session gets nothing
+        os.chmod(path, 0o666)  # noqa: S103  # the child may have a user of its own; a client without a session gets nothing
         self._server.start()
 
     def admit(self, reading: Reading) -> None:
-        """From now on let project code read these tables and leave its rows in views of this prefix."""
+        """Let project code read these tables and leave its rows in views of this prefix, from now on."""
         catalog = (self._to.catalog or dict(self._to.conf).get("spark.sql.defaultCatalog") or SESSION_CATALOG).lower()
         names = frozenset(without_default(name.lower(), catalog) for name in (*reading.tables, *reading.inputs))
         with self._lock:
@@ -75,7 +75,7 @@ class ProjectProxy:
             self._scope = ReadScope(self.session, names, prefix=reading.prefix, python=self._python, catalog=catalog)
 
     def refuse(self) -> tuple[str, ...]:
-        """From now on let nothing through; the global views that were made since `admit`."""
+        """Let nothing through from now on, and return the global views that were created since `admit`."""
         with self._lock:
             self._scope = ReadScope(self.session)
             return tuple(self._left)
@@ -91,7 +91,7 @@ class ProjectProxy:
         if spark is not None:
             spark.close()
 
-    # What pyspark asks
+    # Requests of pyspark
 
     def _handlers(self) -> Any:
         one, many = LIB.grpc.unary_unary_rpc_method_handler, LIB.grpc.unary_stream_rpc_method_handler
@@ -117,7 +117,7 @@ class ProjectProxy:
         )
 
     def _answering(self, ask: Ask, *, many: bool = False) -> Ask:
-        """Around each answer: what is refused, and what Spark says is wrong, reaches the child as pyspark expects."""
+        """Wrap a handler so that refusals and Spark's errors reach the child as pyspark expects them."""
 
         def one(request: Any, context: Any) -> Any:
             try:
@@ -157,13 +157,13 @@ class ProjectProxy:
         asked = request.WhichOneof("analyze")
         if asked not in ("persist", "unpersist", "get_storage_level"):
             return self._unary("AnalyzePlan", request, context)
-        # What Spark keeps in memory it keeps for all sessions, and after the model's end: rows are computed anew.
+        # What Spark keeps in memory it keeps for all sessions, and after the model's end: rows are computed again.
         answer = LIB.proto.AnalyzePlanResponse(session_id=self.session, server_side_session_id=self._ready().number)
         getattr(answer, asked).SetInParent()
         return bytes_of(answer)
 
     def _release(self, data: bytes, context: Any) -> bytes:
-        """The session ends with the child, and not before: another of its name would have no settings."""
+        """Answer without a release: the session ends with the child, since a later one would have no settings."""
         self._admit_request(LIB.proto.ReleaseSessionRequest, data)
         number = self._ready().number
         return bytes_of(LIB.proto.ReleaseSessionResponse(session_id=self.session, server_side_session_id=number))
@@ -202,7 +202,7 @@ class ProjectProxy:
     # Steps
 
     def _admit_request(self, kind: Any, data: bytes) -> Any:
-        """The request as it may be passed on, in this session's name; NotAdmitted."""
+        """Return the request as it may be forwarded, in this session's name; raise NotAdmitted if it is refused."""
         request = message_of(kind, data)
         with self._lock:
             scope = replace(self._scope, views=self._views, functions=self._functions)
@@ -215,7 +215,7 @@ class ProjectProxy:
         return request
 
     def _make(self, view: TemporaryView, operation: str) -> None:
-        """Take down a view that is about to be made."""
+        """Record a view that is about to be created."""
         with self._lock:
             if view.is_global:
                 self._left.append(f"global_temp.{view.name}")
@@ -223,7 +223,7 @@ class ProjectProxy:
                 self._begun[operation] = view.name.lower()
 
     def _ready(self) -> ProxiedSession:
-        """The session, begun when it is first asked for, with the views that the model is given."""
+        """Return the session, begun on first use, with the views that the model is given."""
         with self._beginning:
             spark = self._spark or self._begin()
             for name, sql in list(self._inputs.items()):
@@ -251,8 +251,10 @@ class ProjectProxy:
             yield data
 
     def _record_creation(self, operation: str, data: bytes) -> None:
-        """Know a temporary view or function as one of the session's once it is there: before that, its name would be
-        one of the catalog's."""
+        """Add a temporary view or function to the session's once it exists.
+
+        Before that, its name would be one of the catalog's.
+        """
         if LIB.proto.ExecutePlanResponse.FromString(data).HasField("result_complete"):
             with self._lock:
                 if operation in self._begun:
@@ -266,7 +268,7 @@ def _options() -> list[tuple[str, int]]:
 
 
 def _abort(context: Any, error: Exception) -> None:
-    """End a request with what went wrong; what is our own defect is not shown to project code."""
+    """End a request with its error; do not show a defect of ours to project code."""
     if isinstance(error, NotAdmitted):
         code = (
             LIB.grpc.StatusCode.INVALID_ARGUMENT
@@ -282,7 +284,6 @@ def _abort(context: Any, error: Exception) -> None:
 
 
 def _without_trace(error: Any) -> Any:
-    """What the server said was wrong, without where in its code."""
     status = LIB.statuses.from_call(error)
     if status is None:
         return LIB.status(code=error.code().value[0], message=(error.details() or "")[:1500])

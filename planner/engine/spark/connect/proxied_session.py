@@ -46,20 +46,20 @@ class ProxiedSession:
         self._run(plan)
 
     def answer(self, method: str, request: Any, context: Any | None = None) -> bytes:
-        """The answer to one request."""
+        """Return the answer to one request."""
         call = self._channel.unary_unary(_path(method), request_serializer=bytes_of)
         asked = call.future(request, timeout=ANSWERING, metadata=self._metadata)
         answer: bytes = self._cancel_with(asked, context).result()
         return answer
 
     def answers(self, method: str, request: Any, context: Any) -> Iterator[bytes]:
-        """The answers to a request, as they come."""
+        """Return the answers to a request, as they arrive."""
         call = self._channel.unary_stream(_path(method), request_serializer=bytes_of)
         responses: Iterator[bytes] = self._cancel_with(call(request, metadata=self._metadata), context)
         return responses
 
     def add_artifacts(self, requests: Iterator[Any], context: Any) -> bytes:
-        """The answer to a stream of requests."""
+        """Return the answer to a stream of requests."""
         call = self._channel.stream_unary(_path("AddArtifacts"), request_serializer=bytes_of)
         asked = call.future(requests, timeout=ANSWERING, metadata=self._metadata)
         answer: bytes = self._cancel_with(asked, context).result()
@@ -75,7 +75,7 @@ class ProxiedSession:
         self._channel.close()
 
     def _cancel_with(self, call: Any, context: Any | None) -> Any:
-        """A call that ends when the child no longer waits for it."""
+        """Return the call, which is cancelled when the child no longer waits for it."""
         if context is not None and not context.add_callback(call.cancel):
             call.cancel()
         return call
@@ -103,7 +103,7 @@ class ProxiedSession:
 
 
 def error_class(error: Any) -> str:
-    """Spark's name for what a call failed with; '' when it gave none."""
+    """Return Spark's error class of a failed call; '' if it gave none."""
     status = LIB.statuses.from_call(error)
     for detail in status.details if status is not None else ():
         info = LIB.error_info()
@@ -118,6 +118,6 @@ def _path(method: str) -> str:
 
 
 def bytes_of(message: Any) -> bytes:
-    """A message as it is sent."""
+    """Return a message in its serialized form."""
     data: bytes = message.SerializeToString()
     return data

@@ -1,4 +1,4 @@
-"""Bytes of project code become a message of Spark Connect, however deep they are nested, or are refused."""
+"""Parses bytes of project code into a message of Spark Connect, however deeply nested, or refuses them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _lock = threading.Lock()  # how deep may be read is a setting of the whole proce
 
 
 def message_of(kind: Any, data: bytes) -> Any:
-    """The message; NotAdmitted for bytes that are none, are nested too deeply, or hold an unknown field."""
+    """Return the message; raise NotAdmitted if bytes are none, nest too deeply, or hold an unknown field."""
     with _lock:
         try:
             message = kind.FromString(data)
@@ -32,7 +32,7 @@ def message_of(kind: Any, data: bytes) -> Any:
 
 
 def _deep(kind: Any, data: bytes) -> Any:
-    """A message that is nested deeper than is read at first: it is measured before, because the reader recurs."""
+    """Parse a message that nests deeper than the default limit; measure it first, because the parser recurs."""
     if depth_of(kind.DESCRIPTOR, data) > DEEPEST:
         raise NotAdmitted("The plan is nested too deeply.")
     if LIB.reader is None:
@@ -47,8 +47,10 @@ def _deep(kind: Any, data: bytes) -> Any:
 
 
 def depth_of(kind: Any, data: bytes) -> int:
-    """How many messages stand within each other, at most one more than are admitted; NotAdmitted for bytes that are no
-    message of the kind."""
+    """Return how deeply the messages nest, at most one more than is admitted.
+
+    Raise NotAdmitted for bytes that are no message of the kind.
+    """
     waiting, deepest = [(0, len(data), kind, 1)], 0
     while waiting:
         at, end, kind, depth = waiting.pop()
@@ -71,7 +73,7 @@ def depth_of(kind: Any, data: bytes) -> int:
 
 
 def _number(data: bytes, offset: int, end: int) -> tuple[int, int]:
-    """The number that begins at a place, and the place after it."""
+    """Return the number that begins at an offset, and the offset after it."""
     value = shift = 0
     while offset < end and shift < 70:
         byte = data[offset]

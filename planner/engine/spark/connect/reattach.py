@@ -1,6 +1,6 @@
-"""Writes on a Spark Connect server that go on without their client: named before they begin, found again by that name.
+"""Writes on a Spark Connect server that continue without their client: named before they begin, and found by name.
 
-A server keeps an operation whose client has gone, with all that it answered, until a client attaches to it again (five
+A server retains an operation whose client has gone, with all its answers, until a client attaches to it again (five
 minutes by default, `spark.connect.execute.manager.detachedTimeout`). pyspark attaches again when its connection breaks;
 here another process does.
 """
@@ -22,7 +22,7 @@ WRITES = ("write_operation", "write_operation_v2")
 
 @dataclass
 class _Named:
-    """The operation that a thread's next write is; `again` when it began elsewhere and is only waited for."""
+    """The operation of a thread's next write; `again` if it began elsewhere and is only waited for."""
 
     id: str
     again: bool
@@ -31,28 +31,27 @@ class _Named:
 
 @dataclass(frozen=True)
 class _Answered:
-    """The end of a call that was not sent."""
+    """The result of a call that was not sent."""
 
     answer: Any
 
     def result(self, timeout: float | None = None) -> Any:
-        """What the call returns."""
         return self.answer
 
 
 class Attaching:
-    """What stands between one client and its server, as an interceptor of gRPC: it gives writes their names."""
+    """An interceptor of gRPC between one client and its server, which gives writes their operation ids."""
 
     def __init__(self) -> None:
         self._thread = threading.local()
         self._kept: set[str] = set()
 
     def __deepcopy__(self, _: object) -> Attaching:
-        """What a clone of the session gets, for which pyspark copies how the server is reached: no names yet."""
+        """Return an interceptor without names, for a clone of the session: pyspark copies the channel's builder."""
         return Attaching()
 
     def channel(self, remote: str) -> Any:
-        """How pyspark reaches the server, with this in between."""
+        """Return pyspark's builder of a channel to the server, with this interceptor in it."""
         for kind in (LIB.grpc.UnaryStreamClientInterceptor, LIB.grpc.UnaryUnaryClientInterceptor):
             kind.register(Attaching)
         builder = LIB.builder(remote)
@@ -61,14 +60,16 @@ class Attaching:
 
     @property
     def name(self) -> str:
-        """The operation that this thread's next write is; '' for none."""
+        """The operation id of this thread's next write; '' for none."""
         named: _Named | None = getattr(self._thread, "named", None)
         return named.id if named else ""
 
     @contextmanager
     def naming(self, operation: str, *, again: bool) -> Iterator[None]:
-        """A context in which this thread's next write is that operation; `again`: it is not begun but waited for, and
-        OperationGone where the server does not know it."""
+        """Make this thread's next write, within the context, that operation.
+
+        With `again` it is not begun but waited for; raise OperationGone if the server does not know it.
+        """
         self._thread.named = _Named(operation, again)
         self._kept.add(operation)
         try:
@@ -78,8 +79,11 @@ class Attaching:
             self._kept.discard(operation)
 
     def intercept_unary_stream(self, continuation: Callable[[Any, Any], Any], details: Any, request: Any) -> Any:
-        """A thread's first write is sent as its operation, or not sent at all: an answer that ends too early makes
-        pyspark attach again."""
+        """Send a thread's first write as its operation, or do not send it.
+
+        A write that is only waited for is not sent: an answer that ends too early makes pyspark attach again. Raise
+        OperationGone if pyspark found no such operation.
+        """
         named: _Named | None = getattr(self._thread, "named", None)
         if named is None or details.method != EXECUTE or not _is_write(request):
             return continuation(details, request)
@@ -93,7 +97,7 @@ class Attaching:
         return continuation(details, request)
 
     def intercept_unary_unary(self, continuation: Callable[[Any, Any], Any], details: Any, request: Any) -> Any:
-        """The server keeps all that it answered of an operation: whoever attaches later has heard nothing of it."""
+        """Let the server retain all answers of an operation: a client that attaches later has received none."""
         is_kept = details.method == RELEASE and request.HasField("release_until")
         if is_kept and request.operation_id in self._kept:
             return _Answered(LIB.proto.ReleaseExecuteResponse())

@@ -1,4 +1,4 @@
-"""The writes that a Spark Connect server goes on with when their client has gone, as one session knows them."""
+"""The writes that a Spark Connect server continues when their client has gone, as one session knows them."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ LOOK_SECONDS = 1.0  # between two interrupts
 
 
 class ClientSession(EngineSession, Protocol):
-    """A session on a Spark Connect server; `attached` is the operation of another client for which it was opened."""
+    """A session on a Spark Connect server; `attached` is another client's operation for which it was opened."""
 
     attached: Operation | None
 
     @property
     def address(self) -> str:
-        """The server's, without its token."""
+        """The server's address, without its token."""
 
     @property
     def session_id(self) -> str:
-        """By which the server knows it."""
+        """The id by which the server knows the session."""
 
     def end_attached(self) -> None:
         """End the operation to which it is attached."""
 
     def has_attached_ended(self, seconds: float) -> bool:
-        """True when the operation to which it is attached has ended, or does so within that time."""
+        """Return True if the operation to which it is attached has ended, or ends within `seconds`."""
 
 
 class ConnectOperations:
@@ -47,23 +47,24 @@ class ConnectOperations:
         self._session, self._attaching, self._open_attached = session, attaching, open_attached
 
     def new(self) -> Operation:
-        """A name for this session's next write."""
+        """Return an operation for this session's next write."""
         return Operation(self.server, self._session.session_id, str(uuid4()))
 
     def writing(self, operation: Operation) -> AbstractContextManager[None]:
-        """A context in which this thread's next write is this operation."""
+        """Return a context in which this thread's next write is this operation."""
         return self._attaching.naming(operation.id, again=operation == self._session.attached)
 
     def attach(self, operation: Operation) -> EngineSession:
-        """The session of an operation that another process began; RequestError where it cannot be entered any more."""
+        """Return the session of another process's operation; raise RequestError if it can no longer be entered."""
         return self._open_attached(operation)
 
     def end(self, operation: Operation) -> None:
-        """End an operation that another process began, and wait for its end; where the server does not answer, it is
-        left.
+        """End an operation that another process began, and wait for its end.
 
-        Spark interrupts a thread, and what that is just about to execute may go on for a while. Were its session let go
-        meanwhile, the server would take it for closed and forget it.
+        If the server does not answer, the operation is left.
+
+        Spark interrupts a thread, and what the thread is about to execute may continue for a while. If its session were
+        released meanwhile, the server would take it for closed and forget it.
         """
         if operation.server != self.server:
             return
@@ -78,7 +79,7 @@ class ConnectOperations:
 
 
 def session_url(remote: str, session: str) -> str:
-    """The address of one session of a Spark Connect server.
+    """Return the address of one session of a Spark Connect server.
 
     >>> session_url("sc://spark:443/;use_ssl=true", "4f"), session_url("sc://spark", "4f")
     ('sc://spark:443/;use_ssl=true;session_id=4f', 'sc://spark/;session_id=4f')

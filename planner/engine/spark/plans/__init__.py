@@ -1,1 +1,1 @@
-"""Plans of Spark's as data: two that mean the same in one form, and what differs between others."""
+"""Plans of Spark as data: equivalent ones in one form, and the differences between others."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from mergeplan.planner.engine.analysis import NEW, OLD, Analysis, PairResult, QueryPair
@@ -32,30 +32,34 @@ _ONE_SIDED = re.compile(rf"\w+(?:{OLD}|{NEW})(?=#)")
 
 
 class PlanComparing:
-    """Comparisons of plans in a session of a Spark whose JVM is at hand; one at a time.
+    """A comparison of plans in a session of a Spark whose JVM is in reach; one at a time.
 
-    The tables are RDDs without rows: Spark knows one from the other, and of none how many rows it has.
+    The tables are RDDs without rows: Spark tells them apart, and does not know how many rows they have.
     """
 
-    def __init__(self, spark: Any) -> None:
+    def __init__(self, spark: Any, settings: tuple[tuple[str, str], ...] = ()) -> None:
+        self.settings = settings
         self._java = spark._jsparkSession
         self._jvm = spark._jvm
         self._context = spark.sparkContext._jsc
         self._optimizer: Any = None
         self._explains = True
+        for key, value in settings:
+            with suppress(Exception):  # what only a start can set shapes no plan, or the session was refused for it
+                spark.conf.set(key, value)
         for key, value in SETTINGS.items():
             spark.conf.set(key, value)
         self._other: Any = self._build_frame("x INT")
 
     def compare(self, analysis: Analysis) -> tuple[PairResult, ...]:
-        """Return what Spark says of each pair; QueryError when a table or a view cannot be made."""
+        """Return Spark's verdict on each pair; raise QueryError if a table or a view cannot be created."""
         names: list[str] = []
         self._optimizer = self._java.sessionState().optimizer()
         broken: dict[str, str] = {}
         try:
             for table in analysis.tables:
                 named = (f"{quote_column(column.name)} {column.type}" for column in table.columns)
-                schema = ", ".join((f"{table.name} INT", *named))  # a column that nothing reads says which table it is
+                schema = ", ".join((f"{table.name} INT", *named))  # a column that nothing reads identifies the table
                 with _as_query_error(""):
                     self._build_frame(schema).createOrReplaceGlobalTempView(table.name)
                 names.append(table.name)
@@ -64,7 +68,7 @@ class PlanComparing:
                     with _as_query_error(view.sql):
                         self._frame(view.sql).createOrReplaceGlobalTempView(view.name)
                     names.append(view.name)
-                except QueryError as error:  # what reads it says so
+                except QueryError as error:  # the pairs that read it report it
                     broken[view.name] = error.message
             self._explains = not any(TRIED.search(view.sql) for view in analysis.views)
             return tuple(self._answer(pair, broken) for pair in analysis.pairs)
@@ -108,11 +112,14 @@ class PlanComparing:
                 return PairResult(True, old, new)
             if rules := self._explain(plans, pair):
                 return PairResult(True, old, new, rules=rules)
-        return PairResult(False, old, new, "", *(_find_one_sided(str(plan.toString())) for plan in plans))
+        reads = [_find_one_sided(str(plan.toString())) for plan in plans]
+        return PairResult(False, old, new, first_reads=reads[0], second_reads=reads[1])
 
     def _select(self, frame: Any, pair: QueryPair) -> Any:
-        """Return the frame of the outputs that count; joined, so that Spark takes away what sorts its rows, unless
-        their order counts."""
+        """Return the frame of the outputs that count.
+
+        It is joined, so that Spark removes the sorting of its rows, unless their order counts.
+        """
         if pair.columns is not None:
             functions = self._jvm.org.apache.spark.sql.functions
             picked = [functions.col(quote_column(name)) for name in pair.columns]
@@ -120,15 +127,15 @@ class PlanComparing:
         return frame if pair.ordered else frame.crossJoin(self._other)
 
     def _explain(self, plans: Sequence[Any], pair: QueryPair) -> tuple[str, ...]:
-        """Return the rules of ours by which two plans are the same; () where none are."""
+        """Return our rules by which two plans are the same; () if there are none."""
         if pair.ordered and any("Sort [" in str(plan.toString()) for plan in plans):
             return ()
         if not self._explains or TRIED.search(pair.first) or TRIED.search(pair.second):
-            return ()  # Spark's JSON does not tell `try_sum` from `sum`
+            return ()  # Spark's JSON does not distinguish `try_sum` from `sum`
         return common_term(*(str(plan.toJSON()) for plan in plans)) or ()
 
     def _are_same_at_one_moment(self, frames: Sequence[Any]) -> bool:
-        """Return True if both are one plan when the clock shows the same to both."""
+        """Return True if both are one plan when the clock shows the same time to both."""
         catalyst = self._jvm.org.apache.spark.sql.catalyst
         both = _singleton(catalyst.plans.logical, "Union").apply(*(f.queryExecution().analyzed() for f in frames))
         timed = _singleton(catalyst.optimizer, "ComputeCurrentTime").apply(both).children()
@@ -147,12 +154,11 @@ def _as_query_error(sql: str) -> Iterator[None]:
 
 
 def _singleton(package: Any, name: str) -> Any:
-    """Return the object of Scala of this name."""
     return getattr(getattr(package, f"{name}$"), "MODULE$")
 
 
 def _seed_call(match: re.Match[str]) -> str:
-    """Return the call with a seed: Spark takes another one for each text."""
+    """Return the call with a seed: Spark takes another seed for each text."""
     return f"{match[1]}(0)" if match[1] else match[0]
 
 
@@ -163,7 +169,7 @@ def _columns(frame: Any) -> tuple[Column, ...]:
 
 
 def _types(columns: tuple[Column, ...], names: tuple[str, ...] | None) -> list[tuple[str, str]] | None:
-    """Return the outputs that count with their types, None where one of them is not there."""
+    """Return the outputs that count, with their types; None if one of them is missing."""
     listed = [(column.name, column.type) for column in columns]
     if names is None:
         return listed
@@ -172,6 +178,6 @@ def _types(columns: tuple[Column, ...], names: tuple[str, ...] | None) -> list[t
 
 
 def _find_one_sided(plan: str) -> tuple[str, ...]:
-    """Return the columns in a plan that one side alone has, but for the list of what a table has."""
+    """Return the columns in a plan that only one side has, apart from the lists of a table's columns."""
     lines = [line for line in plan.splitlines() if LEAF not in line]
     return tuple(sorted({name for line in lines for name in _ONE_SIDED.findall(line)}))

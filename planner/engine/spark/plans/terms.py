@@ -26,7 +26,7 @@ _SKIPPED = frozenset(
 _MAY_BE_NULL = frozenset(("filter", "timeZoneId", "elseValue", "evalContext"))
 _SORTED = frozenset(("EqualTo", "EqualNullSafe", "Add", "Multiply", "BitwiseAnd", "BitwiseOr"))
 _TURNED = {"GreaterThan": "LessThan", "GreaterThanOrEqual": "LessThanOrEqual"}
-# What comes out otherwise when rows come in another order, or each time.
+# Functions whose result depends on the order of rows, or differs each time.
 _BY_ORDER = frozenset(
     "First Last CollectList CollectSet ListAgg AnyValue Nondeterministic Rand Randn Uuid Shuffle "
     "MonotonicallyIncreasingID SparkPartitionID ScalaUDF PythonUDF".split()
@@ -34,14 +34,14 @@ _BY_ORDER = frozenset(
 
 
 class NoTermError(Exception):
-    """A plan has something that no rule speaks of."""
+    """A plan has a part that no rule covers."""
 
 
 UNREADABLE = (NoTermError, KeyError, IndexError, TypeError, ValueError, RecursionError)
 
 
 def common_term(first: str, second: str, allowed: Sequence[str] = RULES) -> tuple[str, ...] | None:
-    """Return the rules by which two plans (Spark's JSON) are one, as few as do; None where they are not."""
+    """Return the rules by which two plans (Spark's JSON) are one, as few as suffice; None if they are not one."""
     with suppress(*UNREADABLE):
         plans = [_read_tree(json.loads(text)) for text in (first, second)]
         if not _are_one(plans, frozenset(allowed)):
@@ -55,7 +55,6 @@ def common_term(first: str, second: str, allowed: Sequence[str] = RULES) -> tupl
 
 
 def _are_one(plans: Sequence[Node], rules: frozenset[str]) -> bool:
-    """Return True if both plans have one term under these rules."""
     with suppress(*UNREADABLE):
         one, two = (_Reader(rules).plan_term(plan) for plan in plans)
         return one == two
@@ -72,7 +71,7 @@ class Node:
 
 
 def _read_tree(listed: Sequence[Mapping[str, Any]]) -> Node:
-    """Return the tree that Spark lists in the order in which it is written, parents first."""
+    """Return the tree of the nodes that Spark lists in pre-order (parents first)."""
     nodes = iter(listed)
 
     def read() -> Node:
@@ -85,8 +84,10 @@ def _read_tree(listed: Sequence[Mapping[str, Any]]) -> Node:
 
 @dataclass(frozen=True)
 class _Block:
-    """Rows: of factors that are multiplied, held to conditions. `values` are columns by id, `outputs` their order, None
-    where Spark's JSON does not tell which of the columns there are go on."""
+    """The rows of multiplied factors, restricted by conditions.
+
+    `values` are columns by id, `outputs` their order; None if Spark's JSON does not tell which columns are passed on.
+    """
 
     factors: tuple[Term, ...]
     conditions: frozenset[Term]
@@ -95,14 +96,14 @@ class _Block:
 
     @property
     def columns(self) -> tuple[Term, ...]:
-        """The values of the outputs; NoTermError where they are not told."""
+        """The values of the outputs; NoTermError if they are not known."""
         if self.outputs is None:
             raise NoTermError
         return tuple(self.values[output] for output in self.outputs)
 
 
 class _Reader:
-    """Reads one plan under some rules; tables are numbered as they are met."""
+    """A reader of one plan under some rules; tables are numbered in the order of their appearance."""
 
     def __init__(self, rules: frozenset[str]) -> None:
         self._rules = rules
@@ -114,14 +115,13 @@ class _Reader:
         return (*self._rows(block), *block.columns)
 
     def _rows(self, block: _Block) -> Term:
-        """Return the term of a block's rows."""
         factors = sorted(block.factors, key=repr) if "join-order" in self._rules else block.factors
         if len(set(block.factors)) < len(block.factors):
             raise NoTermError  # one could be taken for the other
         return ("rows", *factors, "where", *sorted(self._without_implied(block.conditions), key=repr))
 
     def _without_implied(self, conditions: frozenset[Term], further: frozenset[Term] = NONE) -> frozenset[Term]:
-        """Return the conditions but for those that ask for no NULL where another one has none in any case."""
+        """Return the conditions without those that exclude a NULL which another one excludes anyway."""
         if "null-filters" not in self._rules:
             return conditions
         refused = {operand for condition in conditions | further for operand in _refuses_null(condition)}
@@ -288,13 +288,13 @@ class _Reader:
 
 
 def _flatten(name: str, parts: tuple[Term, ...]) -> Term:
-    """Return an AND or an OR of all that stands in it, each once."""
+    """Return an AND or an OR of all its nested parts, each once."""
     every = {inner for part in parts for inner in (part[1:] if part[0] == name else (part,))}
     return (name, *sorted(every, key=repr)) if len(every) > 1 else next(iter(every))
 
 
 def _refuses_null(condition: Term) -> Iterator[Term]:
-    """What is no NULL wherever the condition holds."""
+    """Yield what is not NULL wherever the condition holds."""
     if condition[0] in ("EqualTo", "LessThan", "LessThanOrEqual"):
         yield from (part for part in condition[1:] if part and part[0] != "Literal")
     elif condition[0] == "Not" and condition[-1][0] in ("EqualTo", "LessThan", "LessThanOrEqual"):
@@ -315,7 +315,7 @@ def _case(name: str, node: Node, parts: tuple[Term, ...]) -> Term:
 
 
 def _own_fields(node: Node) -> tuple[tuple[str, str], ...]:
-    """Return what a node says besides its children; NoTermError where Spark's JSON leaves something out."""
+    """Return a node's fields besides its children; raise NoTermError if Spark's JSON leaves one out."""
     skipped = _SKIPPED | {"left", "right", "child"}  # the children stand in that order
     fields = [(key, value) for key, value in sorted(node.fields.items()) if key not in skipped]
     if any(value is None and key not in _MAY_BE_NULL and node.name != "Literal" for key, value in fields):

@@ -1,7 +1,7 @@
-"""Makes the class data archive: a Spark of its own does what plans do, and Java keeps the classes that it loaded.
+"""Makes the class data archive: a separate Spark does what plans do, and Java stores the classes that it loaded.
 
-It runs as a process of its own, at the lowest priority. No project, no setting of one and no jar but Spark's own is
-near: what is in the archive is Spark's code.
+It runs in a separate process, at the lowest priority. It uses no project, no setting of one and no jar but Spark's own:
+the archive holds only Spark's code.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ STATEMENTS = (
 
 
 def main() -> None:
-    """Make the archive of the Java and the Spark that are installed, unless it is there or being made."""
+    """Make the archive of the installed Java and Spark, unless it exists or is being made."""
     os.nice(19)
     java = find_java()
     archive = archive_of(java, spark_home())
@@ -71,7 +71,6 @@ def make(archive: ClassArchive) -> None:
 
 
 def _run_spark(options: str) -> None:
-    """Start Spark with these options of Java, use it, and end it."""
     with tempfile.TemporaryDirectory(prefix="mergeplan-archive-") as home:
         connection = Connection((("spark.driver.extraJavaOptions", options),), "local[2]", serves=True)
         silence()

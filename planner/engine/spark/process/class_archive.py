@@ -66,19 +66,19 @@ class ClassArchive:
         return (f"-XX:SharedArchiveFile={os.pathsep.join(map(str, files))}", "-XX:+VerifySharedSpaces", "-Xshare:auto")
 
     def used(self) -> None:
-        """It served: of the archives, those that served last are kept."""
+        """Record that the archive was used: the archives that were used last are kept."""
         with suppress(OSError):
             os.utime(self.path)
 
     def discard(self) -> None:
-        """Remove it: Java did not start with it."""
+        """Remove the archive: Java did not start with it."""
         with suppress(OSError):
             self._attempt_marker.touch()
             for path in (self.path, self.base):
                 path.unlink(missing_ok=True)
 
     def is_missing(self) -> bool:
-        """True when it is not there, and nobody tried to make it in the last day."""
+        """Return True if the archive is missing and no process tried to make it in the last day."""
         return not self.path.exists() and time.time() - _modification_time(self._attempt_marker) > AGAIN
 
     @property
@@ -86,11 +86,11 @@ class ClassArchive:
         return self.path.with_suffix(".tried")
 
     def make_later(self, environment: Mapping[str, str]) -> None:
-        """Let another process make it, which ends by itself; nobody waits for it, and it never fails here."""
+        """Let another process make the archive and end by itself; do not wait for it, and never fail here."""
         child_environment = {**environment, VARIABLE: str(self.path.parent), "JAVA_HOME": str(self.java.parent.parent)}
         with suppress(OSError):
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            subprocess.run(  # a shell that ends at once: who starts it has no child to wait for
+            subprocess.run(  # a shell that ends immediately, so that its caller has no child to wait for
                 ["/bin/sh", "-c", '"$@" &', "sh", sys.executable, "-P", "-s", "-m", MAKER],
                 env=child_environment, cwd=self.path.parent, start_new_session=True, check=False,
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -98,7 +98,7 @@ class ClassArchive:
 
     @contextmanager
     def making(self) -> Iterator[bool]:
-        """The right to make it; False when it is there, or somebody else is at it."""
+        """Yield True with the right to make the archive; False if it exists or another process makes it."""
         with (self.path.parent / "lock").open("w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -114,11 +114,11 @@ class ClassArchive:
             yield True
 
     def draft(self, kind: str) -> Path:
-        """Where it is written before it is whole."""
+        """Return the path to which it is written before it is complete."""
         return self.path.parent / f".{self.path.stem}-{kind}.draft"
 
     def put(self, draft: Path, place: Path) -> None:
-        """Move a whole file to its place, and drop what is too much."""
+        """Move a complete file to its place, and remove surplus archives."""
         draft.chmod(0o600)
         draft.replace(place)
         if place == self.path:
@@ -133,7 +133,7 @@ class ClassArchive:
 
 
 def archive_of(java: Path, spark: Path, environ: Mapping[str, str] = os.environ) -> ClassArchive | None:
-    """The archive of this Java and this Spark; None when archives are turned off, or there is no folder for them."""
+    """Return the archive of this Java and this Spark; None if archives are turned off or have no folder."""
     folder = archive_folder(environ)
     if folder is None:
         return None
@@ -144,7 +144,7 @@ def archive_of(java: Path, spark: Path, environ: Mapping[str, str] = os.environ)
 
 
 def archive_folder(environ: Mapping[str, str]) -> Path | None:
-    """Where this user's archives are: one folder for all projects."""
+    """Return the folder of this user's archives, one for all projects; None if there is none."""
     if setting := environ.get(VARIABLE):
         return None if setting.lower() == OFF else Path(setting).absolute()
     if cache_home := environ.get("XDG_CACHE_HOME"):
@@ -155,13 +155,13 @@ def archive_folder(environ: Mapping[str, str]) -> Path | None:
 
 @cache
 def _java_says(java: Path, _mtime: float) -> str:
-    """All that a Java says of its version, once per process."""
+    """Return the version text of a Java, read once per process."""
     done = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=False)
     return done.stderr + done.stdout
 
 
 def _is_ours(path: Path) -> bool:
-    """True for what belongs to this user, and nobody else can write."""
+    """Return True if a path belongs to this user and no other user can write it."""
     try:
         status = path.lstat()
     except OSError:
@@ -170,7 +170,7 @@ def _is_ours(path: Path) -> bool:
 
 
 def _modification_time(path: Path) -> float:
-    """When a file was changed last; 0 when it is not there."""
+    """Return the time of a file's last change; 0 if it is missing."""
     try:
         return path.stat().st_mtime
     except OSError:

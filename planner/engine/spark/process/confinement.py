@@ -1,7 +1,8 @@
 """Confines Spark's own Java process: it reads and writes its folders only, and connects to allowed addresses only.
 
-A function of Spark SQL that opens files or addresses, and that no check refuses, finds an empty room. It is done where
-project code is isolated, the system can, and Spark needs no address that the operator has not named.
+A function of Spark SQL that opens files or addresses, and that no check refuses, reaches nothing. The process is
+confined if project code is isolated, the system supports it, and Spark needs no address that the operator has not
+named.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ MOST_SAID = 100  # addresses
 
 @dataclass(frozen=True)
 class Confinement:
-    """A Java process that is confined: how it is started, and what is to be closed when it has ended.
+    """A confined Java process: how it is started, and what is to be closed when it has ended.
 
     Its sockets are replaced as they connect, which Netty's own `epoll` does not notice.
     """
@@ -64,7 +65,7 @@ class Confinement:
 
     @property
     def options(self) -> tuple[str, ...]:
-        """Java's options: names are looked up in a file, temporary files lie in a folder of its own."""
+        """Java's options: names are looked up in a file, temporary files go to a separate folder."""
         folder = Path(self.scratch.name)
         return (
             f"-Djdk.net.hosts.file={folder / 'hosts'}", f"-Djava.io.tmpdir={folder / 'tmp'}", "-XX:-UsePerfData",
@@ -73,15 +74,15 @@ class Confinement:
 
     @property
     def descriptor(self) -> int:
-        """What the process has to inherit."""
+        """The descriptor that the process has to inherit."""
         return self.gate.descriptor
 
     def command(self, java: Sequence[str]) -> list[str]:
-        """The command that runs Java confined."""
+        """Return the command that runs Java confined."""
         return self.profile.listening(self.gate.descriptor).launch_command(java)
 
     def start_gate(self, process: int) -> None:
-        """Handle its connections: it has been started."""
+        """Handle the connections of the process, which has been started."""
         self.gate.process = process
         self.gate.start()
 
@@ -91,7 +92,7 @@ class Confinement:
 
 
 def open_reason(conf: Mapping[str, str], config_dir: Path | None, environ: Mapping[str, str] = os.environ) -> str:
-    """Why the Java process of a Spark with these settings is not confined; '' where it is."""
+    """Return why the Java process of a Spark with these settings is not confined; '' if it is."""
     access = spark_access_of(environ)
     if not isolation_of(environ).required:
         return "project code is not isolated either"
@@ -103,7 +104,7 @@ def open_reason(conf: Mapping[str, str], config_dir: Path | None, environ: Mappi
 
 
 def _external_service(conf: Mapping[str, str], config_dir: Path | None) -> str:
-    """The setting that names a service for Spark to connect to, '' if none does."""
+    """Return the setting that names a service for Spark to connect to; '' if none does."""
     if config_dir:
         return f"`{config_dir}`"
     if not conf.get("spark.master", "local").startswith("local"):
@@ -115,7 +116,7 @@ def _external_service(conf: Mapping[str, str], config_dir: Path | None) -> str:
 def confine(
     folder: Path, conf: Mapping[str, str], java: Path, read: Sequence[str], write: Sequence[str]
 ) -> Confinement:
-    """The confinement of a Java with these settings and these paths besides; `folder` is Spark's own."""
+    """Return the confinement of a Java with these settings and additional paths; `folder` is Spark's own."""
     isolation, access = isolation_of(os.environ), spark_access_of(os.environ)
     scratch = tempfile.TemporaryDirectory(prefix="mergeplan-spark-")
     Path(scratch.name, "tmp").mkdir()
@@ -146,7 +147,7 @@ def _read_paths(conf: Mapping[str, str], java: Path, isolation: Isolation, more:
 
 
 def _spark_paths(folder: Path) -> tuple[str, ...]:
-    """What Spark writes of its own folder; before the first start, when there is no metastore yet, all of it."""
+    """Return what Spark writes of its own folder: all of it before the first start, without a metastore."""
     inner = ("warehouse", "metastore", "artifacts")
     if not (folder / "metastore").exists():
         return (str(folder),)
@@ -154,7 +155,7 @@ def _spark_paths(folder: Path) -> tuple[str, ...]:
 
 
 def _output_paths(conf: Mapping[str, str]) -> Iterator[str]:
-    """The folders that settings name for Spark to write to; those of the environment too."""
+    """Yield the folders that settings and the environment name for Spark to write to."""
     local = (value for key, value in conf.items() if WRITTEN.search(key) and not SERVICE.search(value))
     for path in _paths_in(local):
         with suppress(OSError):  # from within it could not be made
@@ -166,7 +167,7 @@ def _output_paths(conf: Mapping[str, str]) -> Iterator[str]:
 
 
 def _databases(conf: Mapping[str, str]) -> Iterator[str]:
-    """The folders of Derby databases; of one that Derby is to create, the folder around it."""
+    """Yield the folders of Derby databases; for one that Derby is to create, the folder around it."""
     for match in filter(None, map(DERBY.match, conf.values())):
         folder = Path(match[1])
         if folder.is_absolute() and folder.parent != folder:
@@ -174,7 +175,7 @@ def _databases(conf: Mapping[str, str]) -> Iterator[str]:
 
 
 def _ivy(conf: Mapping[str, str]) -> Iterator[str]:
-    """The folders in which jars are kept that Spark fetches."""
+    """Yield the folders for jars that Spark fetches."""
     if conf.get(PACKAGES):
         home = _java_home()
         kept = Path(conf.get(IVY) or home / ".ivy2.5.2")
@@ -184,7 +185,7 @@ def _ivy(conf: Mapping[str, str]) -> Iterator[str]:
 
 
 def _java_home() -> Path:
-    """The home that Java sees: by the user's entry, whatever HOME says."""
+    """Return the home that Java sees: that of the user's entry, whatever HOME says."""
     try:
         return Path(pwd.getpwuid(os.getuid()).pw_dir)
     except KeyError:
@@ -200,7 +201,7 @@ def _paths_in(values: Iterable[str]) -> Iterator[str]:
 
 
 def _repositories(conf: Mapping[str, str]) -> tuple[AllowedAddress, ...]:
-    """Where jars are fetched from while Spark starts."""
+    """Return the addresses from which jars are fetched while Spark starts."""
     if not conf.get(PACKAGES):
         return ()
     named = (urlsplit(url.strip()) for url in conf.get(REPOSITORIES, "").split(",") if url.strip())
@@ -211,7 +212,7 @@ def _repositories(conf: Mapping[str, str]) -> tuple[AllowedAddress, ...]:
 
 
 def _default_repositories() -> list[str]:
-    """The hosts from which the installed Spark fetches jars, as its own class names them; none if it cannot be read."""
+    """Return the hosts from which Spark fetches jars, as its own class names them; none if that is unreadable."""
     for jar in (spark_home() / "jars").glob(RESOLVER_JAR):
         with suppress(OSError, KeyError, BadZipFile), ZipFile(jar) as classes:
             return [host.decode() for host in re.findall(rb"https://([\w.-]+)", classes.read(RESOLVER))]
@@ -219,7 +220,7 @@ def _default_repositories() -> list[str]:
 
 
 class _Refusals:
-    """Writes each address that was refused to Spark's log, once."""
+    """A recorder of refused addresses: writes each one to Spark's log, once."""
 
     def __init__(self, log: Path) -> None:
         self._log, self._said = log, set[str]()

@@ -1,4 +1,4 @@
-"""The Spark Connect server in a driver of our own: for this machine alone, and there for who knows the token."""
+"""The Spark Connect server in a driver of our own, for clients on this machine that know the token."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def serving_conf(token: str) -> dict[str, str]:
-    """With what a Spark of our own also serves Spark Connect, on this machine and to who knows the token."""
+    """Return the settings by which our own Spark also serves Spark Connect, on this machine and with this token."""
     return {
         "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
         "spark.connect.grpc.binding.address": "127.0.0.1",
@@ -22,7 +22,7 @@ def serving_conf(token: str) -> dict[str, str]:
 
 
 def local_url(port: int, token: str) -> str:
-    """Where a client on this machine reaches such a server."""
+    """Return the address of such a server for a client on this machine."""
     # By that name and no other pyspark sends a token without TLS.
     return f"sc://localhost:{port}/;token={token};user_id={USER}"
 
@@ -35,12 +35,12 @@ class ConnectServer:
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """The port that it listens on."""
         service = getattr(self._spark._jvm, "org.apache.spark.sql.connect.service.SparkConnectService$")
         return int(getattr(service, "MODULE$").localPort())
 
     def client_jobs(self, user: str, session: str, tag: str) -> int:
-        """How many jobs a client has started under its tag."""
+        """Return how many jobs a client has started under its tag."""
         java: Any = self._spark._jvm
         named = java.org.apache.spark.sql.connect.service.ExecuteSessionTag.apply(user, session, tag)
         scala: Any = self._spark.sparkContext._jsc.sc()

@@ -1,8 +1,8 @@
 """Table formats that a client needs and the warm Spark lacks: a file requests them, a restart adds them.
 
-A Spark learns a table format only when it starts. A client that finds the warm Spark without one asks for it; the warm
-Spark lets nobody new in, waits until its other clients have left, and starts again. Requests, the answer that is kept
-for the next start, and the lock by which clients are counted lie beside the catalog's lock.
+A Spark learns a table format only when it starts. A client that finds the warm Spark without one asks for it. The warm
+Spark then admits no new client, waits until its other clients have left, and restarts. The requests, the answer for the
+next start, and the lock that counts clients are stored beside the catalog's lock.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from mergeplan.planner.engine.spark.catalog import WARM_WAIT, Owner, alive, writ
 from mergeplan.planner.errors import CatalogBusy, RequestError
 from mergeplan.planner.fingerprint import digest
 
-# What says where jars come from; all else of a connection is set in each session.
+# The settings for the origin of jars; all others of a connection are set in each session.
 JAR_SETTINGS = ("spark.jars", "spark.sql.extensions", "spark.driver.extraJavaOptions")
 Conf = tuple[tuple[str, str], ...]
 
@@ -35,7 +35,7 @@ class FormatRequest:
     conf: Conf = ()
 
     def extend_connection(self, connection: Connection) -> Connection:
-        """The connection with these formats besides its own, and their jars from where this says."""
+        """Return the connection with these formats besides its own, and with their jars from this request."""
         conf = {key: value for key, value in connection.conf if not key.startswith(JAR_SETTINGS)} | dict(self.conf)
         return replace(
             connection,
@@ -47,19 +47,19 @@ class FormatRequest:
 
 
 def request_of(connection: Connection) -> FormatRequest:
-    """What a connection needs of a Spark when that starts."""
+    """Return what a connection needs from a Spark when that starts."""
     conf = tuple(sorted((key, value) for key, value in connection.conf if key.startswith(JAR_SETTINGS)))
     return FormatRequest(connection.formats, connection.apart, connection.jars_dir, conf)
 
 
 def jars_of(connection: Connection) -> str:
-    """A digest of where a connection has the jars of table formats from."""
+    """Return a digest of where a connection has the jars of table formats from."""
     request = request_of(connection)
     return digest(json.dumps([request.jars_dir, request.conf]))
 
 
 def lacks(owner: Owner, connection: Connection) -> bool:
-    """True when a warm Spark was started without a format that a connection needs, or with other jars."""
+    """Return True if a warm Spark was started without a format that a connection needs, or with other jars."""
     if not (connection.formats or connection.apart):
         return False
     known = set(connection.formats) <= set(owner.formats) and set(connection.apart) <= set(owner.apart)
@@ -67,9 +67,10 @@ def lacks(owner: Owner, connection: Connection) -> bool:
 
 
 def ask(folder: Path, owner: Owner, connection: Connection, wait: float = WARM_WAIT) -> None:
-    """Ask the warm Spark for the connection's formats, and wait until it was started with them, or has died.
+    """Ask the warm Spark for the connection's formats, and wait until it restarted with them, or died.
 
-    RequestError with its reason when it cannot be; CatalogBusy when its other clients do not leave in `wait` seconds.
+    Raise RequestError with its reason if it refuses. Raise CatalogBusy if its other clients do not leave in `wait`
+    seconds.
     """
     path = _requests(folder) / f"{time.time_ns():020}-{os.getpid()}-{uuid4().hex}.json"
     write_private(path, json.dumps(asdict(request_of(connection))))  # a proxy's password may be among the settings
@@ -92,12 +93,12 @@ def ask(folder: Path, owner: Owner, connection: Connection, wait: float = WARM_W
 
 
 def is_waited_for(path: Path) -> bool:
-    """True while the process that wrote a request waits for its answer."""
+    """Return True while the process that wrote a request waits for its answer."""
     return path.exists() and alive(int(path.name.split("-")[1]))
 
 
 def next_request(folder: Path) -> tuple[Path, FormatRequest] | None:
-    """The oldest request, with its file; one that cannot be read, or whose process was killed, is removed."""
+    """Return the oldest request with its file; remove unreadable ones and those of killed processes."""
     for path in sorted(_requests(folder).glob("*-*-*.json")):
         request = _read(path)
         if request and is_waited_for(path):
@@ -107,39 +108,39 @@ def next_request(folder: Path) -> tuple[Path, FormatRequest] | None:
 
 
 def accept(folder: Path, path: Path, request: FormatRequest) -> None:
-    """Answer a request: the warm Spark has the formats now, and starts with them from here on."""
+    """Accept a request: the warm Spark has the formats now, and starts with them from here on."""
     write_private(folder / "warm_formats.json", json.dumps(asdict(request)))
     path.unlink(missing_ok=True)
 
 
 def refuse(path: Path, error: RequestError) -> None:
-    """Answer a request: it cannot be, and why."""
+    """Refuse a request, with the reason."""
     if path.exists():
         write_private(path.with_suffix(".refused"), json.dumps([error.message, error.hint]))
         path.unlink(missing_ok=True)
 
 
 def latest_accepted_request(folder: Path) -> FormatRequest:
-    """What an earlier warm Spark of this catalog was asked for last and started with."""
+    """Return the last request with which an earlier warm Spark of this catalog started."""
     return _read(folder / "warm_formats.json") or FormatRequest()
 
 
 class Visit:
-    """A client's stay at the warm Spark, which starts again only when nobody is there; it ends with the process."""
+    """A client's stay at the warm Spark, which restarts only without clients; it ends with the process."""
 
     def __init__(self, folder: Path) -> None:
         self._descriptor = os.open(folder / "clients", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._descriptor, fcntl.LOCK_SH)
 
     def close(self) -> None:
-        """Leave; more than once does no harm."""
+        """End the stay; a second call does no harm."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
         self._descriptor = -1
 
 
 def is_empty(folder: Path) -> bool:
-    """True when no client is at the warm Spark; whoever comes now sees that it lets nobody in, and leaves."""
+    """Return True if no client is at the warm Spark; one that comes now finds it closed, and leaves."""
     descriptor = os.open(folder / "clients", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

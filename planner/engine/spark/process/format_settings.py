@@ -17,11 +17,11 @@ from mergeplan.planner.model.table_format import CATALOG, FORMATS, TABLE_FORMATS
 from mergeplan.planner.versions import pyspark_version
 
 REMEMBERED = "table_formats"
-SIGNS = (EXTENSIONS, CATALOG)  # by which a Spark tells which formats it knows
+SIGNS = (EXTENSIONS, CATALOG)  # they show which formats a Spark knows
 
 
 def starting_conf(connection: Connection, home: Path) -> dict[str, str]:
-    """The settings a Spark of our own starts with, those of its table formats among them."""
+    """Return the settings that our own Spark starts with, including those of its table formats."""
     conf, formats = driver_conf(connection, home), startup_formats(connection, home)
     if not formats and not connection.apart:
         return conf
@@ -37,26 +37,26 @@ def starting_conf(connection: Connection, home: Path) -> dict[str, str]:
 
 
 def needs_open_metastore(conf: Mapping[str, str]) -> bool:
-    """True when Spark's own catalog is that of a format which finds the embedded metastore only when it is open."""
+    """Return True if the format of Spark's own catalog finds the embedded metastore only when that is open."""
     releases = (release for form in FORMATS.values() if form.needs_open_metastore for release in form.releases)
     return any(release.catalog.rpartition(".")[2] in conf.get(CATALOG, "") for release in releases)
 
 
 def remember_formats(connection: Connection, home: Path) -> None:
-    """Let the embedded catalog remember the formats with which a Spark has started on it."""
+    """Record in the embedded catalog the formats with which a Spark has started on it."""
     path = spark_folder(home) / REMEMBERED
     if is_embedded(connection) and not (known := _read_formats(path)).issuperset(connection.formats):
         path.write_text("".join(f"{name}\n" for name in sorted(known.union(connection.formats))), encoding="utf-8")
 
 
 def startup_formats(connection: Connection, home: Path) -> tuple[str, ...]:
-    """The table formats that a Spark of ours is started with for this connection."""
+    """Return the table formats that our own Spark is started with for this connection."""
     before = _read_formats(spark_folder(home) / REMEMBERED) if is_embedded(connection) else frozenset()
     return tuple(sorted(before.union(connection.formats)))
 
 
 def check_formats(formats: Iterable[str], conf: Mapping[str, str], where: str) -> None:
-    """RequestError when a Spark that runs already was started without a format that is needed."""
+    """Raise RequestError if a running Spark was started without a format that is needed."""
     for name in sorted(set(formats)):
         key, value = sign_of(name)
         if value not in conf.get(key, ""):

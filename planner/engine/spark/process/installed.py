@@ -1,4 +1,4 @@
-"""Which Java and which Spark are installed."""
+"""The installed Java and the installed Spark."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ OLDEST = 17
 
 
 def find_java(environment: Mapping[str, str] = os.environ) -> Path:
-    """The Java to run Spark on: JAVA_HOME's, else the PATH's, else the one that came with the Python packages.
+    """Return the Java to run Spark on: JAVA_HOME's, else the PATH's, else that of the Python packages.
 
-    One that is older than Spark can use is passed over; when none is left, the error names what was found.
+    A Java that is too old for Spark is skipped. If none is left, raise RequestError, which names what was found.
     """
     seen = []
     for java in _candidates(environment):
@@ -32,7 +32,7 @@ def find_java(environment: Mapping[str, str] = os.environ) -> Path:
 
 
 def java_version(java: Path) -> int | None:
-    """The major version that a java binary says it has, None when it does not run."""
+    """Return the major version that a java binary reports; None if it does not run."""
     try:
         answer = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=True)
     except (OSError, subprocess.SubprocessError):
@@ -53,7 +53,7 @@ def _candidates(environment: Mapping[str, str]) -> Iterator[Path]:
 
 
 def spark_home() -> Path:
-    """The folder of the installed pyspark package, which holds Spark's jars."""
+    """Return the folder of the installed pyspark package, which holds Spark's jars."""
     spec = find_spec("pyspark")
     folder = Path(spec.submodule_search_locations[0]) if spec and spec.submodule_search_locations else None
     if folder is None or not (folder / "jars").is_dir():

@@ -26,7 +26,7 @@ from mergeplan.planner.isolation.probe import cannot
 
 PROFILE_VARIABLE = "MERGEPLAN_SPARK_PROFILE"
 START_TIMEOUT = 120.0
-LOG_LIMIT = 5_000_000  # bytes after which a new JVM starts the log anew
+LOG_LIMIT = 5_000_000  # bytes after which a new JVM truncates the log
 
 # What the JVM and the Python workers below it may see of our environment: nothing that could be a secret.
 ENVIRONMENT = re.compile(
@@ -63,7 +63,7 @@ logger.hive.level = fatal
 
 
 class Profile(StrEnum):
-    """What a JVM is tuned for: many small statements that start fast, or few long ones."""
+    """The tuning of a JVM: for many small statements that start fast, or for few long ones."""
 
     METADATA = "metadata"
     BACKFILL = "backfill"
@@ -80,7 +80,7 @@ class Profile(StrEnum):
 
 
 def profile_of(profile_name: str) -> Profile:
-    """The profile that was asked for, unless the environment variable says otherwise."""
+    """Return the requested profile, unless the environment variable names another one."""
     name = os.environ.get(PROFILE_VARIABLE) or profile_name
     try:
         return Profile(name)
@@ -90,7 +90,7 @@ def profile_of(profile_name: str) -> Profile:
 
 
 class SparkEnded(SparkUnavailable):
-    """Java ended before Spark was there."""
+    """Java ended before Spark was ready."""
 
 
 @dataclass(frozen=True)
@@ -129,10 +129,10 @@ def start_jvm(
     config_dir: Path | None = None,
     keep_open: Sequence[int] = (),
 ) -> Jvm:
-    """Start a JVM with Spark in it; what it has to say goes to `spark.log` in the folder, never to the terminal.
+    """Start a JVM with Spark in it; its output goes to `spark.log` in the folder, never to the terminal.
 
-    It is started without Spark's shell scripts: that saves a second JVM, and lets a Java without the incubator
-    modules serve. `keep_open` are file descriptors that it holds as long as it lives.
+    It is started without Spark's shell scripts: that saves a second JVM, and lets a Java without the incubator modules
+    serve. `keep_open` are file descriptors that it holds as long as it lives.
     """
     java = find_java()
     folder.mkdir(parents=True, exist_ok=True)
@@ -173,13 +173,13 @@ def start_jvm(
 def _confinement_paths(
     archive: ClassArchive | None, workers: Workers | None, scratch: str
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What a confined Java reads and what it writes besides Spark's own folder."""
+    """Return what a confined Java reads, and what it writes besides Spark's own folder."""
     read = (str(spark_home()), *((str(archive.path.parent),) if archive else ()))
     return (*read, *(workers.read if workers else ())), (scratch, *(workers.write if workers else ()))
 
 
 def _start(command: list[str], limits: Confinement | None, **how: Any) -> subprocess.Popen[bytes]:
-    """Start Java, in a process group of its own: Ctrl-C is for us, and we end it in good order."""
+    """Start Java in its own process group: Ctrl-C is for us, and we end Java in good order."""
     if limits is None:
         return subprocess.Popen(command, **how)
     try:
@@ -196,7 +196,7 @@ def _start(command: list[str], limits: Confinement | None, **how: Any) -> subpro
 def _launch_with_archive(
     archive: ClassArchive | None, launch: Callable[[Sequence[str]], tuple[subprocess.Popen[bytes], int, str]]
 ) -> tuple[subprocess.Popen[bytes], int, str]:
-    """Start it with the archive; if Java ends at once, without it: then the archive is to blame, and is removed."""
+    """Start Java with the archive; if it ends at once, start it without, and remove the faulty archive."""
     using = archive.options if archive else ()
     if archive is None or not using:
         return launch(())
@@ -215,7 +215,7 @@ def _python() -> str:
 
 
 def _workers(conf: Mapping[str, str]) -> Workers | None:
-    """Isolated Python workers, where that is asked for and can be; a cluster's are its operator's to isolate."""
+    """Return isolated Python workers if required and possible; those of a cluster are its operator's to isolate."""
     isolation = isolation_of(os.environ)
     if not isolation.required or not conf.get("spark.master", "local").startswith("local") or cannot():
         return None  # where it cannot, no project with Python is run at all
@@ -225,7 +225,7 @@ def _workers(conf: Mapping[str, str]) -> Workers | None:
 def _listening(
     process: subprocess.Popen[bytes], answer: Path, log: Path, began: int, conf: Mapping[str, str]
 ) -> tuple[int, str]:
-    """The port and the secret of the JVM, once it listens; its part of the log began there."""
+    """Return the port and the secret of the JVM, once it listens; its part of the log begins at `began`."""
     deadline = time.monotonic() + start_timeout(conf, START_TIMEOUT)
     while not answer.exists():  # it is moved into place when it is whole
         ended = process.poll() is not None
@@ -267,7 +267,7 @@ def _options(folder: Path, conf: Mapping[str, str], profile: Profile, config_dir
 
 
 def java_environment() -> dict[str, str]:
-    """What of our environment Java may see."""
+    """Return the part of our environment that Java may see."""
     return {name: value for name, value in os.environ.items() if ENVIRONMENT.fullmatch(name)}
 
 
@@ -296,7 +296,7 @@ def _environment(
 
 
 def escape_property(value: str) -> str:
-    """A value as a Java properties file writes it."""
+    """Return a value as a Java properties file writes it."""
     text = value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
     wide = text.encode("utf-16-be")
     units = (int.from_bytes(wide[i : i + 2], "big") for i in range(0, len(wide), 2))

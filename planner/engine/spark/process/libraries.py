@@ -1,4 +1,4 @@
-"""The libraries with which Spark Connect is spoken, imported when it is first spoken: that takes a second."""
+"""The libraries for Spark Connect, imported on first use: that takes a second."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ class Libraries:
 
     @cached_property
     def statuses(self) -> Any:
-        """How gRPC carries what went wrong."""
+        """The module by which gRPC carries error statuses."""
         return import_module("grpc_status.rpc_status")
 
     @cached_property
     def status(self) -> Any:
-        """The class of what went wrong."""
+        """The class of an error status."""
         return import_module("google.rpc.status_pb2").Status
 
     @cached_property
     def error_info(self) -> Any:
-        """The class of a detail of what went wrong."""
+        """The class of a detail of an error status."""
         return import_module("google.rpc.error_details_pb2").ErrorInfo
 
     @cached_property
     def undecodable(self) -> Any:
-        """The class of the error of bytes that are no message."""
+        """The class of the error for bytes that are no message."""
         return import_module("google.protobuf.message").DecodeError
 
     @cached_property
@@ -48,7 +48,7 @@ class Libraries:
         return None
 
     def builder(self, url: str) -> Any:
-        """pyspark's own reader of a Spark Connect address."""
+        """Return pyspark's own reader of a Spark Connect address."""
         return import_module("pyspark.sql.connect.client.core").DefaultChannelBuilder(url)
 
 

@@ -1,4 +1,4 @@
-"""Whether a Spark that runs for weeks still answers: a query that it never saw is analysed now and then."""
+"""A check that a Spark that runs for weeks still answers: it analyses a new query now and then."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PATIENCE = 300.0  # seconds that an answer may take: a Spark short of memory or 
 
 @dataclass
 class Pulse:
-    """Asks in a thread of its own, so that a Spark that hangs does not hang whoever watches it."""
+    """A check in its own thread, so that a Spark that hangs does not hang its watcher."""
 
     ask: Callable[[], object]  # raises MergeplanError when Spark is gone or exhausted
     every: float = EVERY
@@ -25,7 +25,7 @@ class Pulse:
     _error: MergeplanError | None = None
 
     def check(self) -> None:
-        """Ask again when it is time; RequestError when Spark failed the last query, or leaves it unanswered."""
+        """Ask again when it is time; raise RequestError if Spark failed the last query or leaves it unanswered."""
         if self._error is not None:
             raise RequestError(f"the warm Spark fails: {self._error.message}", hint=self._error.hint)
         waited = time.monotonic() - self._asked_at

@@ -51,14 +51,14 @@ Asked = tuple[Path, FormatRequest]
 
 
 class _LentLock(CatalogLock):
-    """The catalog's lock as a session of the warm Spark gets it: the session ends, and the catalog stays held."""
+    """The catalog's lock for a session of the warm Spark: the session ends, and the catalog stays locked."""
 
     def __init__(self, lock: CatalogLock) -> None:
         super().__init__(lock.folder)
         self.descriptor = lock.descriptor
 
     def release(self) -> None:
-        """Nothing: whoever lent it releases it."""
+        """Do nothing: the lender releases the lock."""
 
 
 def serve_warm(
@@ -69,9 +69,9 @@ def serve_warm(
     wait: float = WAIT,
     say: Callable[[str], None] = print,
 ) -> None:
-    """Serve the embedded catalog until SIGTERM or SIGINT; a line is printed each time that it is ready.
+    """Serve the embedded catalog until SIGTERM or SIGINT; print a line each time that it is ready.
 
-    It starts again when a client needs a table format that it was not started with, as soon as no other is there.
+    It restarts when a client needs a table format that it was not started with, as soon as no other client is left.
     """
     if not is_embedded(connection):
         raise RequestError("only the embedded catalog can be kept warm.", hint="This connection brings its own.")
@@ -109,7 +109,7 @@ def _start_session(lock: CatalogLock, connection: Connection, home: Path, profil
 def _restart_session(
     lock: CatalogLock, connection: Connection, session_request: Asked, home: Path, profile: str
 ) -> tuple[ClassicSession, Connection]:
-    """A session with what a client asked for; where that fails the request is refused, and all is as before."""
+    """Return a session with what a client requested; if that fails, refuse the request and start as before."""
     path, request = session_request
     wanted = request.extend_connection(connection)
     try:
@@ -129,9 +129,9 @@ def _serve_clients(
     stop: threading.Event,
     say: Callable[[str], None],
 ) -> Asked | None:
-    """Serves until a client needs another start and all others have left; None when it was asked to stop.
+    """Serve until a client needs another start and all others have left; return None on a stop.
 
-    The session is closed at the end, whatever ends it.
+    The session is closed at the end in any case.
     """
     pulse = Pulse(partial(_analyse_new_query, session))
     try:
@@ -150,7 +150,7 @@ def _serve_clients(
                 _see_that_it_runs(session, home)
                 pulse.check()
                 if asked := _next(lock, connection, home):
-                    lock.publish(replace(owner, port=0))  # from here on nobody is let in
+                    lock.publish(replace(owner, port=0))  # from here on no client is admitted
                     if _wait_until_idle(session, lock, asked[0], home, stop):
                         return asked
                     lock.publish(owner)
@@ -160,7 +160,7 @@ def _serve_clients(
 
 
 def _next(lock: CatalogLock, connection: Connection, home: Path) -> Asked | None:
-    """The next request that a start may fulfil; one that cannot be, by the settings alone, is refused."""
+    """Return the next request that a start may fulfil; refuse one whose settings alone make that impossible."""
     asked = next_request(lock.folder)
     if asked is None:
         return None
@@ -173,7 +173,7 @@ def _next(lock: CatalogLock, connection: Connection, home: Path) -> Asked | None
 
 
 def _wait_until_idle(session: ClassicSession, lock: CatalogLock, path: Path, home: Path, stop: threading.Event) -> bool:
-    """Waits until no client is there; False when nobody waits for the new start any more, or it was asked to stop."""
+    """Wait until no client is left; return False on a stop, or if no process waits for the new start any more."""
     while not is_empty(lock.folder):
         _see_that_it_runs(session, home)
         if stop.wait(0.2) or not is_waited_for(path):
@@ -193,7 +193,7 @@ def _analyse_new_query(session: ClassicSession) -> None:
 
 @contextmanager
 def _stop_event() -> Iterator[threading.Event]:
-    """An event that SIGTERM and SIGINT set, while this lasts."""
+    """Yield an event that SIGTERM and SIGINT set within the context."""
     stop = threading.Event()
     signals = (signal.SIGTERM, signal.SIGINT) if threading.current_thread() is threading.main_thread() else ()
     before = {number: signal.signal(number, lambda *_: stop.set()) for number in signals}
@@ -210,8 +210,11 @@ def _count_jobs(session: ClassicSession, user: str, rest: str) -> str:
 
 @contextmanager
 def _counter(session: ClassicSession) -> Iterator[int]:
-    """A port that answers `token user session tag` with the number of jobs that Spark has started for these, and
-    `token compare` and two queries, as JSON, with what Spark says of their plans."""
+    """Yield a port that answers how many jobs a client has started, and what Spark says of two plans.
+
+    `token user session tag` is answered with the number of jobs that Spark has started for these. `token compare` and
+    two queries, as JSON, are answered with Spark's verdict on their plans.
+    """
 
     class WarmRequest(socketserver.StreamRequestHandler):
         timeout = 30

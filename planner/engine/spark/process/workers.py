@@ -1,7 +1,7 @@
 """The Python workers of a Spark that we start: isolated, so that a function in a model's frame reaches nothing.
 
-Spark starts them as `python -m pyspark.daemon` and talks to them over a Unix socket. In that python's place stands a
-script that starts it with nothing left but its libraries, a folder of its own, and sockets to answer on.
+Spark starts them as `python -m pyspark.daemon` and talks to them over a Unix socket. A script takes the place of that
+python. It starts python with only its libraries, a folder of its own, and sockets to answer on.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ START = starting("mergeplan.planner.isolation.worker")
 
 @dataclass(frozen=True)
 class Workers:
-    """The python that Spark is to use, and the settings that go with it; `close` when Spark has ended."""
+    """The python for Spark to use, and the settings that go with it; `close` it when Spark has ended."""
 
     folder: tempfile.TemporaryDirectory[str]
     libraries: tuple[str, ...] = ()
 
     @property
     def read(self) -> tuple[str, ...]:
-        """What whoever starts them must be able to read."""
+        """The paths that the process which starts them must be able to read."""
         return (*self.libraries, self.folder.name)
 
     @property
@@ -43,12 +43,12 @@ class Workers:
 
     @property
     def python(self) -> str:
-        """The script in python's place."""
+        """The script that takes the place of python."""
         return str(Path(self.folder.name, "python"))
 
     @property
     def conf(self) -> Mapping[str, str]:
-        """Spark's settings: talk over Unix sockets, and let no worker that ran a project's function run another."""
+        """Spark's settings: talk over Unix sockets, and reuse no worker that ran a project's function."""
         return {
             "spark.python.unix.domain.socket.enabled": "true",
             "spark.python.unix.domain.socket.dir": str(Path(self.folder.name, "home")),
@@ -61,7 +61,7 @@ class Workers:
 
 
 def prepare_workers(python: str, spark_home: Path, isolation: Isolation) -> Workers:
-    """What stands in that python's place. RequestError when it does not run."""
+    """Return what takes the place of that python; raise RequestError if it does not run."""
     python = which(python) or python
     read = (*libraries(python, os.environ), str(spark_home), str(spark_home / "python"))
     read = without(read, isolation.hidden)

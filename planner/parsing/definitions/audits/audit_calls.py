@@ -1,4 +1,4 @@
-"""Calls of audits: each is checked, and bound to its audit, so that only names and dates are left to splice."""
+"""Check the calls of audits and bind each to its audit, so that only names and dates are left to splice."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class BoundAudit:
 
     sql: str  # Spark SQL
     text: str = ""  # the query as it runs: see Model
-    arguments: Mapping[str, exp.Expr] = field(default_factory=dict)  # their values, in which dates may stand
+    arguments: Mapping[str, exp.Expr] = field(default_factory=dict)  # their values, which may contain dates
     figures: tuple[str, ...] = ()  # the columns that reveal no single row
     is_own: bool = False  # an audit of the project
 
@@ -37,31 +37,32 @@ class BoundAudit:
 
 
 def bind_standalone(audit: Audit) -> BoundAudit:
-    """A standalone audit with its defaults as arguments."""
+    """Return a standalone audit with its defaults as arguments."""
     return BoundAudit(audit.sql, audit.text, {name: spark_tree(text) for name, text in audit.defaults})
 
 
 def _builtin_name(name: str) -> str:
-    """The name of a built-in audit, which is called `_non_blocking` or not."""
+    """Return the name of a built-in audit without `_non_blocking` and with its alias resolved."""
     short = name.removesuffix(NON_BLOCKING)
     return ALIASES.get(short, short)
 
 
 def bind_call(call: AuditCall, audits: Mapping[str, Audit], place: Located) -> BoundAudit:
-    """The call bound to its audit; ProjectError as by `check_call`."""
+    """Return the call bound to its audit; raise ProjectError as `check_call` does."""
     check_call(call, audits, place)
     return _bind(call, audits.get(call.name))
 
 
 def check_call(call: AuditCall, audits: Mapping[str, Audit], place: Located) -> None:
-    """ProjectError at the place when the audit does not exist, or lacks an argument, or is given one it does not take,
-    or when no query can be made of it."""
+    """Raise ProjectError at the place of a call that is wrong.
+
+    It is wrong if the audit does not exist, lacks an argument, gets one it does not take, or yields no query.
+    """
     if wrong := _wrong(call, audits):
         raise ProjectError(wrong[0], place=place, hint=wrong[1])
 
 
 def _wrong(call: AuditCall, audits: Mapping[str, Audit]) -> tuple[str, str] | None:
-    """What is wrong with a call, and a hint; None when it is right."""
     own, known = audits.get(call.name), BUILT_IN.get(_builtin_name(call.name))
     if own is not None:
         if own.standalone:
@@ -85,7 +86,7 @@ def _wrong(call: AuditCall, audits: Mapping[str, Audit]) -> tuple[str, str] | No
 
 
 def parameters(audit: Audit) -> set[str]:
-    """The `@names` in an audit's query that are neither dates nor `@this_model`."""
+    """Return the `@names` in an audit's query that are neither dates nor `@this_model`."""
     names = {
         identifier.name[1:]
         for identifier in spark_tree(audit.sql).find_all(exp.Identifier)
@@ -96,8 +97,10 @@ def parameters(audit: Audit) -> set[str]:
 
 @lru_cache(maxsize=4096)
 def _bind(call: AuditCall, own: Audit | None) -> BoundAudit:
-    """The call with its arguments in place; ValueError for an argument of the wrong form. Many models call one audit
-    alike, and each of their batches does."""
+    """Return the call with its arguments in place; raise ValueError for an argument of the wrong form.
+
+    Results are cached: many models call an audit with the same arguments, and each of their batches does.
+    """
     trees = {name: spark_tree(text) for name, text in call.arguments}
     if own is None:
         known = BUILT_IN[_builtin_name(call.name)]
@@ -109,7 +112,7 @@ def _bind(call: AuditCall, own: Audit | None) -> BoundAudit:
 
 @lru_cache(maxsize=4096)
 def _refusal(call: AuditCall, own: Audit | None) -> str:
-    """Why no query can be made of a call; '' when one can."""
+    """Return why no query can be made of a call, or ''."""
     try:
         _bind(call, own)
     except (ValueError, MergeplanError) as error:

@@ -50,18 +50,18 @@ _AUDIT_LATER = ("model", "interval_unit", "end", "gateway", "project")
 
 
 def property_names() -> tuple[str, ...]:
-    """The keys of an AUDIT block."""
+    """Return the keys of an AUDIT block."""
     return tuple(sorted(_AUDIT_KEYS))
 
 
 def parse_audits(text: str, path: str, defaults: Defaults) -> tuple[Audit, ...]:
-    """The audits of a file in audits/; ProjectError(s)."""
+    """Return the audits of a file in audits/; raise ProjectError(s)."""
     source = create_source(path, text, defaults.dialect, defaults.catalog, defaults.functions)
     return read_audits(source, block_statements(source, tokenize(source), "AUDIT"), defaults)
 
 
 def audit_call(text: str, place: Place) -> AuditCall:
-    """One audit as config.yaml writes it: `not_null(columns := id)`; ProjectError at `place`."""
+    """Return an audit call written in config.yaml, like `not_null(columns := id)`; raise ProjectError at `place`."""
     source = SourceText(place.path, text, "spark")
     try:
         tokens = tokenize(source)
@@ -110,7 +110,7 @@ def _audit(source: SourceText, header: Tokens, query: Tokens, defaults: Defaults
 
 
 def _as_written(audit: Audit, source: SourceText, tokens: Tokens, tree: exp.Expr, *, as_is: bool) -> Audit:
-    """The audit with the text of its query, if Spark can run that text."""
+    """Return the audit with the text of its query, if Spark can run that text."""
     words = without_trailing_commas(tokens)
     text = verbatim(source, words, tree)
     as_is = as_is and len(words) == len(tokens)
@@ -120,7 +120,7 @@ def _as_written(audit: Audit, source: SourceText, tokens: Tokens, tree: exp.Expr
 
 
 def _model_audit(audit: Audit, props: Mapping[str, Property]) -> Audit:
-    """An audit that models call; ProjectError for what only a standalone one can have."""
+    """Return an audit that models call; raise ProjectError for a property that only a standalone audit has."""
     for key in _AUDIT_ALONE:
         if key in props:
             raise props[key].error(f"`{key}` is for standalone audits.", "Add `standalone true`, or remove it.")
@@ -130,7 +130,7 @@ def _model_audit(audit: Audit, props: Mapping[str, Property]) -> Audit:
 def _standalone(
     audit: Audit, source: SourceText, query: Tokens, props: Mapping[str, Property], tables: set[str], defaults: Defaults
 ) -> Audit:
-    """A standalone audit; ProjectError if it uses values that only a model can provide."""
+    """Return a standalone audit; raise ProjectError if it uses values that only a model can provide."""
     for token, after in pairwise(query):
         if token.text == "@" and after.text.lower() == "this_model":
             raise source.error(

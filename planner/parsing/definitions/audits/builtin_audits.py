@@ -36,7 +36,7 @@ class BuiltIn:
 
 
 def _list(argument: exp.Expr) -> list[str]:
-    """`(a, b)`, `array(a, b)` or `a` as strings."""
+    """Return the items of `(a, b)`, `array(a, b)` or `a` as strings."""
     if isinstance(argument, exp.Tuple | exp.Array):
         return [expression.sql("spark") for expression in argument.expressions]
     return [(argument.this if isinstance(argument, exp.Paren) else argument).sql("spark")]
@@ -50,7 +50,7 @@ def _columns(arguments: Arguments, name: str = "columns") -> list[str]:
 
 
 def _column(arguments: Arguments, name: str = "column") -> str:
-    """One column, or an expression over columns, as an operand."""
+    """Return one column, or an expression over columns, as an operand."""
     columns = _list(arguments[name])
     if len(columns) != 1 or isinstance(spark_tree(columns[0]), exp.Literal):
         raise ValueError(f"`{name}` must be one column, like `id`.")
@@ -79,18 +79,16 @@ def _patterns(arguments: Arguments) -> list[str]:
 
 
 def _only(arguments: Arguments) -> str:
-    """The WHERE clause of `condition := ...`; '' without it."""
     return f" WHERE {arguments['condition'].sql('spark')}" if "condition" in arguments else ""
 
 
 def _where(condition: str, arguments: Arguments) -> str:
-    """All rows of the model for which the condition holds, restricted by `condition := ...`."""
+    """Return the query of the rows for which a condition holds, restricted by `condition := ...`."""
     only = f"({arguments['condition'].sql('spark')}) AND " if "condition" in arguments else ""
     return f"SELECT * FROM @this_model WHERE {only}({condition})"
 
 
 def _outside(value: str, arguments: Arguments) -> str:
-    """Values outside of `min_v` to `max_v`."""
     strict = not _truth(arguments, "inclusive", True)
     low, high = ("<=", ">=") if strict else ("<", ">")
     limits = [
@@ -108,7 +106,7 @@ def _not_null(arguments: Arguments) -> str:
 
 
 def _duplicates_query(columns: list[str], arguments: Arguments) -> str:
-    """Each combination of values that occurs more than once; NULLs count as equal."""
+    """Return the query of the combinations of values that occur more than once; NULLs count as equal."""
     listed, only = ", ".join(columns), _only(arguments)
     return f"SELECT {listed}, COUNT(*) AS num_rows FROM @this_model{only} GROUP BY {listed} HAVING COUNT(*) > 1"
 
@@ -147,7 +145,7 @@ def _not_accepted_values(arguments: Arguments) -> str:
 
 
 def _require_at_least_one(arguments: Arguments) -> str:
-    """An empty table passes."""
+    """Return the query that fails if all values are NULL; an empty table passes."""
     column = _column(arguments)
     counted = f"SELECT COUNT(*) AS num_rows, COUNT({column}) AS num_values FROM @this_model{_only(arguments)}"
     return f"{counted} HAVING COUNT({column}) = 0 AND COUNT(*) > 0"
@@ -191,8 +189,6 @@ def _mutually_exclusive_ranges(arguments: Arguments) -> str:
 
 
 def _like(pattern: str, lower: bool = False) -> Callable[[Arguments], str]:
-    """Strings that match, or do not match, a regular expression."""
-
     def query(arguments: Arguments) -> str:
         column = f"LOWER({_column(arguments)})" if lower else _column(arguments)
         return _where(f"NOT {column} RLIKE '{pattern}'", arguments)
@@ -201,8 +197,6 @@ def _like(pattern: str, lower: bool = False) -> Callable[[Arguments], str]:
 
 
 def _matching(operator: str, *, requires_match: bool) -> Callable[[Arguments], str]:
-    """Strings that match one of the LIKE patterns, or none of them."""
-
     def query(arguments: Arguments) -> str:
         column = _column(arguments)
         some = " OR ".join(f"{column} {operator} {pattern}" for pattern in _patterns(arguments))
@@ -212,8 +206,6 @@ def _matching(operator: str, *, requires_match: bool) -> Callable[[Arguments], s
 
 
 def _statistic(function: str, name: str) -> Callable[[Arguments], str]:
-    """An aggregate over all rows outside of a range."""
-
     def query(arguments: Arguments) -> str:
         value = f"{function}({_column(arguments)})"
         outside = _outside(value, arguments)
@@ -230,7 +222,10 @@ def _z_score(arguments: Arguments) -> str:
 
 
 def _kl_divergence(arguments: Arguments) -> str:
-    """The sum of (p - q) * ln(p / q) over all values; a value that only one of the columns has makes it infinite."""
+    """Return the query of the sum of (p - q) * ln(p / q) over all values.
+
+    A value that only one of the columns has makes the sum infinite.
+    """
     if ("column" in arguments) == ("source_column" in arguments):
         raise ValueError("`column` is needed.")
     source = _column(arguments, "column" if "column" in arguments else "source_column")
@@ -248,7 +243,11 @@ def _kl_divergence(arguments: Arguments) -> str:
 
 
 def _chi_square(arguments: Arguments) -> str:
-    """Written with `column`, it must not exceed the critical value; with `column_a`, it must unless not `dependent`."""
+    """Return the query that compares chi-square with the critical value.
+
+    Chi-square must exceed it if `dependent`, and must not otherwise. `dependent` is true by default with `column_a`,
+    and false with `column`.
+    """
     documented = "column" in arguments or "target_column" in arguments
     names = ("column", "target_column") if documented else ("column_a", "column_b")
     if any(name not in arguments for name in names) or (documented and {"column_a", "column_b"} & set(arguments)):

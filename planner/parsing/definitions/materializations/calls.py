@@ -76,14 +76,14 @@ _REST = ("self._replace_query_for_model", "self.adapter.insert_overwrite_by_time
 
 @dataclass(frozen=True)
 class Write:
-    """One write, as the kind that does the same, with the columns that it needs: a unique key, a time column."""
+    """A write as the kind that does the same, with the columns that it needs: a unique key, a time column."""
 
     kind: Kind
     columns: tuple[str, ...] = ()
 
 
 def write_of(path: str, call: ast.Call, scope: Scope) -> Write:
-    """The write of a call; NotUnderstood for an argument that says something else than the model does."""
+    """Return the write of a call; raise NotUnderstood for an argument that differs from the model."""
     kind, positions = WRITES[path]
     rest = [keyword.value for keyword in call.keywords if keyword.arg is None]
     if rest and (path not in _REST or value_of(rest[0], scope) != RunValue("kwargs") or len(rest) > 1):
@@ -110,7 +110,7 @@ def write_of(path: str, call: ast.Call, scope: Scope) -> Write:
 
 
 def _arguments(path: str, call: ast.Call) -> Mapping[str, ast.expr]:
-    """The arguments by name, one name for all versions of SQLMesh."""
+    """Return the arguments by name, one name for all versions of SQLMesh."""
     kind, positions = WRITES[path]
     arguments: dict[str, ast.expr] = {}
     pairs = [

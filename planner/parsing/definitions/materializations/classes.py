@@ -1,11 +1,11 @@
 """The custom materializations of a project: the classes in materializations/, found without running them.
 
-A class is one that SQLMesh would find: it derives from `CustomMaterialization`, and is called by its `NAME` or else by
-its own name, in any case. What of its file or of the class might change what its `insert` does refuses it.
+A class is one that SQLMesh would find: it derives from `CustomMaterialization`, and has the name in its `NAME` or else
+its own name, in any case. It is refused if its file or the class might change what its `insert` does.
 
-It is read, and not run with a stand-in for the adapter as config.py is. A run shows what `insert` does once; it is
-called for every batch, on other days and over other rows, and one that asks the clock, a file or its last call would
-write otherwise than it was planned: wrong rows. Reading sees every statement, and refuses what may decide.
+The class is read, not run with a stand-in for the adapter as config.py is. A run shows once what `insert` does, but
+`insert` is called for every batch, on other days and over other rows. Code that depends on the clock, a file or its
+last call would write rows that differ from the plan. Reading sees every statement, and refuses those that may decide.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _OWN_BEGINS = ("is_", "supports_", "model_", "_")
 
 @dataclass(frozen=True)
 class Materialization:
-    """A class: its name, its place, its `insert`, and what stops it from being read, if anything does."""
+    """A class: its name, its place, its `insert`, and the reason why it cannot be read, if there is one."""
 
     name: str
     path: str
@@ -53,7 +53,7 @@ class Materialization:
     stopped: NotUnderstood | None = None
 
     def write(self, properties: Mapping[str, Value]) -> Write:
-        """What it writes for a model with these `materialization_properties`; NotUnderstood."""
+        """Return the write for a model with these `materialization_properties`; raise NotUnderstood if unclear."""
         if self.stopped:
             raise self.stopped
         assert self.insert is not None
@@ -62,18 +62,18 @@ class Materialization:
 
 @dataclass(frozen=True)
 class Materializations:
-    """Those of a project: the texts of its files by path, which are read once a model asks for one."""
+    """The materializations of a project: the texts of its files by path, read once a model needs one."""
 
     texts: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def digest(self) -> str:
-        """A hash over all that a model of kind CUSTOM may rest on."""
+        """A hash over all that a model of kind CUSTOM may depend on."""
         return digest(*(part for pair in self.texts.items() for part in pair))
 
     @cached_property
     def classes(self) -> tuple[Materialization, ...]:
-        """The classes of all files; ProjectError when a file might hide some, as SQLMesh could not load it either."""
+        """The classes of all files; ProjectError if a file might hide some: SQLMesh could not load it either."""
         materializations: list[Materialization] = []
         for path, text in self.texts.items():
             try:
@@ -87,7 +87,7 @@ class Materializations:
         return tuple(materializations)
 
     def find(self, name: str, place: Place) -> Materialization:
-        """The one class of this name, in any case; ProjectError when there is none, or more than one."""
+        """Return the one class of this name, in any case; raise ProjectError if there is none or more than one."""
         matches = [materialization for materialization in self.classes if materialization.name.lower() == name.lower()]
         if not matches:
             hint = did_you_mean(name, [materialization.name for materialization in self.classes])
@@ -122,7 +122,7 @@ def _classes(path: str, tree: ast.Module) -> Iterator[Materialization]:
 
 
 def _is_one(node: ast.ClassDef, names: Names) -> bool:
-    """True for a class that SQLMesh finds, and for one that another class stands above."""
+    """Return True for a class that SQLMesh finds: a direct subclass, or any class with an `insert`."""
     return any(import_path(base, names).endswith(f".{BASE}") for base in map(_base, node.bases)) or any(
         isinstance(statement, ast.FunctionDef) and statement.name == "insert" for statement in node.body
     )
@@ -133,7 +133,7 @@ def _base(node: ast.expr) -> ast.expr:
 
 
 def _materialization_name(node: ast.ClassDef) -> str:
-    """The name of a materialization; NotUnderstood when it is computed."""
+    """Return the name of a materialization; raise NotUnderstood if it is computed."""
     name = node.name
     for statement in node.body:
         match statement:
@@ -148,7 +148,7 @@ def _materialization_name(node: ast.ClassDef) -> str:
 
 
 def _insert(node: ast.ClassDef) -> ast.FunctionDef:
-    """The `insert` of a class that has nothing else; NotUnderstood."""
+    """Return the `insert` of a class; raise NotUnderstood if the class has none or contains anything else."""
     function = None
     for statement in node.body:
         match statement:
@@ -168,7 +168,7 @@ def _insert(node: ast.ClassDef) -> ast.FunctionDef:
 
 
 def _kind_of(node: ast.ClassDef, tree: ast.Module, names: Names) -> ast.ClassDef | None:
-    """The subclass of CustomKind that a class is generic over, if it is; NotUnderstood for another base."""
+    """Return the subclass of CustomKind that parametrizes a class, or None; raise NotUnderstood for another base."""
     if node.decorator_list or node.keywords or len(node.bases) != 1:
         raise NotUnderstood(node, f"the class `{node.name}` derives from more than `{BASE}`")
     base = node.bases[0]
@@ -186,8 +186,10 @@ def _kind_of(node: ast.ClassDef, tree: ast.Module, names: Names) -> ast.ClassDef
 
 
 def _kind_properties(kind: ast.ClassDef | None, names: Names) -> dict[str, ast.expr]:
-    """The properties of a kind of the project's own, each with what it returns; NotUnderstood for anything that might
-    change how SQLMesh plans its models."""
+    """Return the properties of a project's kind, each with the expression that it returns.
+
+    Raise NotUnderstood for anything that might change how SQLMesh plans its models.
+    """
     properties: dict[str, ast.expr] = {}
     if kind is None:
         return properties
@@ -217,7 +219,7 @@ def _is_free(name: str, fields: Mapping[str, ast.expr]) -> bool:
 
 
 def _return_value(function: ast.FunctionDef) -> ast.expr:
-    """What a property returns."""
+    """Return the expression that a property returns; raise NotUnderstood if it does more."""
     body = [statement for statement in function.body if not is_text(statement)]
     match body:
         case [ast.Return(value=ast.expr() as value)] if [argument.arg for argument in function.args.args] == ["self"]:
@@ -226,7 +228,7 @@ def _return_value(function: ast.FunctionDef) -> ast.expr:
 
 
 def _validator_fields(function: ast.FunctionDef, fields: Mapping[str, ast.expr]) -> dict[str, ast.expr]:
-    """What a validator of a kind keeps in names that begin with `_`; what it checks is for SQLMesh."""
+    """Return the fields beginning with `_` that a validator of a kind sets; its checks are SQLMesh's concern."""
     kept: dict[str, ast.expr] = {}
     if [argument.arg for argument in function.args.args] != ["self"] or len(function.decorator_list) != 1:
         raise NotUnderstood(function, f"`{function.name}` is no validator that mergeplan reads")

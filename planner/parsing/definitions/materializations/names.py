@@ -1,4 +1,4 @@
-"""What names mean in a file of materializations/, and which of its code only looks; nothing of it is run."""
+"""The meanings of names in a file of materializations/, and the code in it that has no effect; none of it is run."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ _MAKERS = ("getLogger", "get_logger", "TypeVar")
 
 @dataclass(frozen=True)
 class Names:
-    """What names mean in the file of a class: imports (name -> dotted name), constants, loggers, every name that the
-    file binds, and the properties of the class's kind, each with what it returns."""
+    """The meanings of names in the file of a class.
+
+    These are imports (name -> dotted name), constants, loggers, every name that the file binds, and the properties of
+    the class's kind, each with the expression that it returns.
+    """
 
     imports: Mapping[str, str] = field(default_factory=dict)
     constants: Mapping[str, ast.expr] = field(default_factory=dict)
@@ -24,7 +27,7 @@ class Names:
 
 
 def import_path(node: ast.expr, names: Names) -> str:
-    """The dotted name of what an expression names by an import; '' for anything else."""
+    """Return the dotted name of an imported object, or '' for any other expression."""
     match node:
         case ast.Name(id=name):
             return names.imports.get(name, "")
@@ -35,20 +38,20 @@ def import_path(node: ast.expr, names: Names) -> str:
 
 
 def is_sqlmesh_name(node: ast.expr, name: str, names: Names) -> bool:
-    """True for what is imported from SQLMesh by this name."""
+    """Return True for a name that is imported from SQLMesh."""
     path = import_path(node, names)
     return path.startswith("sqlmesh.") and path.endswith(f".{name}")
 
 
 def is_text(statement: ast.stmt) -> bool:
-    """True for a docstring, `pass` or `...`."""
+    """Return True for a docstring, `pass` or `...`."""
     return isinstance(statement, ast.Pass) or (
         isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
     )
 
 
 def only_defines(statement: ast.stmt, names: Names) -> bool:
-    """True for a statement at the top of a file that changes nothing of what other statements define."""
+    """Return True for a statement at the top of a file that changes nothing that other statements define."""
     match statement:
         case ast.Import() | ast.ClassDef():
             return True
@@ -66,7 +69,7 @@ def only_defines(statement: ast.stmt, names: Names) -> bool:
 
 
 def harmless(node: ast.AST, names: Names) -> bool:
-    """True for an expression that only looks: it calls nothing but what is known to change nothing."""
+    """Return True for an expression without effects: it calls only functions that are known to change nothing."""
     return all(_only_looks(descendant, names) for descendant in ast.walk(node))
 
 
@@ -84,7 +87,7 @@ def _only_looks(node: ast.AST, names: Names) -> bool:
 
 
 def names_of(tree: ast.Module) -> Names:
-    """What a file's names mean, where each is bound once."""
+    """Return the meanings of a file's names that are bound once."""
     imports: dict[str, str] = {}
     constants: dict[str, ast.expr] = {}
     bound: list[str] = []
@@ -124,12 +127,12 @@ def _top_statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _rebound(tree: ast.Module) -> set[str]:
-    """Names that a function binds in its file."""
+    """Return the names that a function binds in its file."""
     return {name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names}
 
 
 def _is_made(value: ast.expr, names: Names) -> bool:
-    """True for a value that is made without a change of anything: a constant, a logger, the variable of a type."""
+    """Return True for a value that is made without effects: a constant, a logger, a type variable."""
     return harmless(value, names) or _maker(value) in _MAKERS
 
 

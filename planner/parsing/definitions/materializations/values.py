@@ -47,13 +47,13 @@ class Listed:
 
 @dataclass(frozen=True)
 class RunValue:
-    """What the code does not make itself, by its path: `model.partitioned_by`; what is imported begins with `@`."""
+    """A value that the code does not make itself, by its path: `model.partitioned_by`; imports begin with `@`."""
 
     path: str
 
 
 class NotUnderstood(Exception):
-    """What of the code cannot be read as one of the writes that are known: the line, and why."""
+    """A part of the code that is none of the known writes, with its line and the reason."""
 
     def __init__(self, node: ast.AST, why: str) -> None:
         super().__init__(why)
@@ -63,7 +63,7 @@ class NotUnderstood(Exception):
 
 @dataclass(frozen=True)
 class Unclear:
-    """A value that nobody knows, and why, which is no harm until it is used."""
+    """A value that is unknown, and why; this is an error only if the value is used."""
 
     why: str
 
@@ -82,7 +82,7 @@ _OF_MODEL: dict[str, Value] = {
 
 @dataclass(frozen=True)
 class Scope:
-    """What names mean at a statement: those of the file, the `materialization_properties` of the model, local names."""
+    """The meanings of names at a statement: of the file, of the `materialization_properties`, and local names."""
 
     names: Names
     properties: Mapping[str, Value]
@@ -90,18 +90,18 @@ class Scope:
     depth: int = 0
 
     def having(self, local: Mapping[str, Value]) -> Scope:
-        """The scope with these local names and no others."""
+        """Return the scope with these local names and no others."""
         return replace(self, local=local, depth=self.depth + 1)
 
 
 def code_excerpt(node: ast.AST) -> str:
-    """The code as a short text."""
+    """Return the code as a short text."""
     text = ast.unparse(node).partition("\n")[0]
     return f"`{text}`" if len(text) <= 60 else f"`{text[:57]}...`"
 
 
 def value_of(node: ast.expr, scope: Scope) -> Value:
-    """The value of an expression; NotUnderstood when it is none that can be read."""
+    """Return the value of an expression; raise NotUnderstood if it cannot be read."""
     match node:
         case ast.Constant(value=str() | int() | float() | bool() | None as plain):
             return plain
@@ -134,21 +134,21 @@ def value_of(node: ast.expr, scope: Scope) -> Value:
 
 
 def clear(node: ast.AST, value: Value) -> Value:
-    """The value itself, where it is used; NotUnderstood when nobody knows it."""
+    """Return the value where it is used; raise NotUnderstood if it is unknown."""
     if isinstance(value, Unclear):
         raise NotUnderstood(node, value.why)
     return value
 
 
 def truth(node: ast.AST, value: Value) -> bool:
-    """Whether a value counts as true; NotUnderstood when it is not known before the model runs."""
+    """Return True if a value counts as true; raise NotUnderstood if it is not known before the model runs."""
     if isinstance(clear(node, value), RunValue):
         raise NotUnderstood(node, f"{code_excerpt(node)} is not known before the model runs")
     return isinstance(value, Column | Quoted | Listed) or bool(value)
 
 
 def fields(node: ast.AST, value: Value) -> tuple[str, ...]:
-    """The names of the columns in a list of expressions; NotUnderstood for anything else."""
+    """Return the names of the columns in a list of expressions; raise NotUnderstood for anything else."""
     clear(node, value)
     items = value.items if isinstance(value, Listed) else value if isinstance(value, tuple) else (value,)
     names = [expression.name if isinstance(expression, Column) else expression for expression in items]
@@ -206,10 +206,10 @@ def _item(node: ast.AST, container: Value, key: Value) -> Value:
 
 
 def _got(node: ast.AST, container: Value, arguments: list[Value]) -> Value:
-    """`properties.get(key)`, or with a default."""
+    """Return the value of `properties.get(key)`, with a default or without."""
     match container, arguments:
         case RunValue(path="kwargs"), [str() as key, *_]:
-            return RunValue(key)  # SQLMesh gives all that it knows of
+            return RunValue(key)  # SQLMesh passes every known argument
         case Mapping(), [str() as key]:
             return clear(node, container.get(key))
         case Mapping(), [str() as key, default]:
@@ -249,7 +249,7 @@ def _resolve_call(node: ast.Call, scope: Scope) -> Value:
 
 
 def _each(node: ast.ListComp | ast.GeneratorExp, scope: Scope) -> Value:
-    """`[f(x) for x in items]`."""
+    """Return the value of `[f(x) for x in items]`."""
     match node.generators:
         case [ast.comprehension(target=ast.Name(id=name), iter=source, ifs=[], is_async=0)]:
             sequence = value_of(source, scope)
@@ -260,7 +260,6 @@ def _each(node: ast.ListComp | ast.GeneratorExp, scope: Scope) -> Value:
 
 
 def _compare(node: ast.AST, op: ast.cmpop, left: Value, right: Value) -> bool:
-    """A comparison of plain values, or with None."""
     if isinstance(op, ast.Is | ast.IsNot) and right is None and not isinstance(left, RunValue | Unclear):
         return (left is None) is isinstance(op, ast.Is)
     if isinstance(left, _PLAIN) and isinstance(right, _PLAIN) and isinstance(op, ast.Eq | ast.NotEq):

@@ -1,7 +1,7 @@
-"""What the `insert` of a custom materialization writes, read statement by statement; nothing of it is run.
+"""The writes of a custom materialization's `insert`, read statement by statement; none of it is run.
 
 It is read twice, with `is_first_insert` true and false. Each time it must come to exactly one write that a kind of
-mergeplan does too; whatever else may change something is not understood.
+mergeplan does too. Anything else that may have an effect is not understood.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ PASSED = frozenset(
 
 
 def infer_write(insert: ast.FunctionDef, scope: Scope) -> Write:
-    """What every batch writes; NotUnderstood when no kind does the same.
+    """Return the write of every batch; raise NotUnderstood if no kind does the same.
 
     The first batch finds an empty table, and so it may replace it instead.
     """
@@ -53,7 +53,7 @@ def infer_write(insert: ast.FunctionDef, scope: Scope) -> Write:
 
 
 def _check_signature(insert: ast.FunctionDef, names: Names) -> None:
-    """NotUnderstood for a function that SQLMesh cannot call, or that is not itself what is called."""
+    """Raise NotUnderstood for a function that SQLMesh cannot call, or that a decorator replaces."""
     named = _parameters(insert)
     others = [decorator for decorator in insert.decorator_list if import_path(decorator, names) not in OVERRIDES]
     if others or named[:1] != ["self"]:
@@ -69,7 +69,7 @@ def _parameters(insert: ast.FunctionDef) -> list[str]:
 
 @dataclass
 class _Reading:
-    """One reading of a function's body: the local names, and the writes so far with their places."""
+    """One reading of a function's body: the local names, and the writes so far."""
 
     scope: Scope
     insert: ast.FunctionDef
@@ -79,7 +79,6 @@ class _Reading:
     writes: list[Write] = field(default_factory=list)
 
     def write(self) -> Write:
-        """The one write of the body."""
         self.local = {name: RunValue(name) for name in _parameters(self.insert)} | {"is_first_insert": self.is_first}
         if self.insert.args.kwarg:
             self.local[self.insert.args.kwarg.arg] = RunValue("kwargs")
@@ -91,7 +90,7 @@ class _Reading:
         return self.writes[0]
 
     def _run(self, body: Sequence[ast.stmt]) -> bool:
-        """Read these statements; True when they return."""
+        """Read these statements; return True if they return."""
         for statement in body:
             match statement:
                 case ast.Return(value=None | ast.Constant(value=None)):
@@ -125,7 +124,7 @@ class _Reading:
         return self.scope.having(self.local)
 
     def _hold(self, test: ast.expr) -> None:
-        """An assertion: one that is known to fail writes nothing."""
+        """Read an assertion; raise NotUnderstood for one that is known to fail, because it writes nothing."""
         try:
             holds = truth(test, value_of(test, self._here()))
         except NotUnderstood:
@@ -155,7 +154,6 @@ class _Reading:
             raise NotUnderstood(value, f"{code_excerpt(value)} is no value that mergeplan reads")
 
     def _branch(self, statement: ast.If) -> Sequence[ast.stmt]:
-        """The statements that run of an `if`."""
         try:
             holds = truth(statement.test, value_of(statement.test, self._here()))
         except NotUnderstood:
@@ -167,7 +165,7 @@ class _Reading:
         return statement.body if holds else statement.orelse
 
     def _is_quiet(self, statement: ast.stmt) -> bool:
-        """True for what only says something."""
+        """Return True for a statement that only writes a message."""
         match statement:
             case ast.Pass() | ast.Expr(value=ast.Constant()):
                 return True
@@ -176,7 +174,7 @@ class _Reading:
         return False
 
     def _only_says(self, call: ast.Call) -> bool:
-        """True for `print(...)`, and for a call of a logger of the file."""
+        """Return True for `print(...)`, and for a call of a logger of the file."""
         names = self.scope.names
         match call.func:
             case ast.Name(id="print"):

@@ -1,1 +1,1 @@
-"""A dbt project as files of ours: each node becomes the text of a model, each test an audit below it. Pure."""
+"""Convert a dbt project into files of mergeplan: each node becomes a model, each test an audit below it. Pure."""

@@ -1,4 +1,4 @@
-"""What an adapter of dbt does where a model says nothing.
+"""The defaults of a dbt adapter for settings that a model leaves out.
 
 The child imports this: nothing but Python's own library is used.
 """
@@ -18,9 +18,9 @@ STORED = ("table", "incremental", "snapshot")
 
 
 def add_adapter_defaults(adapter: str, settings: Mapping[str, Any], merge: str) -> dict[str, Any]:
-    """The settings of a node with the adapter's own where it has none: dbt-databricks merges, and keeps Delta.
+    """Return the settings of a node with the adapter's defaults: dbt-databricks merges and uses Delta.
 
-    `merge` is the text of dbt-databricks' macro of a MERGE, which compares keys by `<=>` since its version 1.9.
+    `merge` is the text of dbt-databricks' macro for MERGE, which compares keys by `<=>` since its version 1.9.
     """
     is_databricks = adapter == "databricks"
     settings = {name: value for name, value in settings.items() if is_databricks or name not in OF_DATABRICKS}

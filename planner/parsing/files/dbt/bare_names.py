@@ -1,4 +1,4 @@
-"""Tables that a query names without a schema: those of the schema in which dbt's connection begins."""
+"""Tables that a query names without a schema: they are in the schema of dbt's connection."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
 def name_schema(text: str, schema: str) -> str:
-    """A query with the schema before each table that is named without one; one that cannot be read is left as it is."""
+    """Return a query with the schema before each unqualified table; return an unreadable query unchanged."""
     if not _reads_bare_names(text):
         return text
     try:
@@ -35,7 +35,7 @@ def name_schema(text: str, schema: str) -> str:
 
 
 def _reads_bare_names(text: str) -> bool:
-    """True where a query may name a table without a schema: what it reads is no common table expression of its own."""
+    """Return True if a query may name a table without a schema that is no common table expression of its own."""
     bare = _COMMENT.sub(" ", text)
     read, common = ({name.strip("`").lower() for name in words.findall(bare)} for words in (_READ, _COMMON))
     return bool(read - common)

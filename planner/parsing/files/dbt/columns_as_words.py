@@ -1,4 +1,4 @@
-"""Columns that are called as words of SQL, `from` and `values`: Spark reads them, and the parser only in back-ticks."""
+"""Columns named like the keywords `from` and `values`: Spark reads them, but the parser only in back-ticks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NEXT = re.compile(_AFTER, re.IGNORECASE)
 
 
 def quote_words(text: str) -> str:
-    """A query with back-ticks around such columns; one that cannot be read stays as it is."""
+    """Return a query with back-ticks around such columns; return an unreadable query unchanged."""
     if not _COLUMN.search(text):
         return text
     try:

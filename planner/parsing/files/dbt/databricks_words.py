@@ -1,4 +1,4 @@
-"""Functions that only Databricks has, as Spark writes the same: `iff` is `if` in a project of dbt-databricks."""
+"""Functions that only Databricks has, in Spark's spelling: `iff` is `if` in a project of dbt-databricks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NAMED = re.compile(rf"\b(?:{'|'.join(WORDS)})\s*\(", re.IGNORECASE)
 
 
 def spark_words(text: str) -> str:
-    """A query with Spark's name of each function that Databricks alone has; one that cannot be read stays as it is."""
+    """Return a query with Spark's name of each function of Databricks; return an unreadable query unchanged."""
     if not _NAMED.search(text):
         return text
     try:

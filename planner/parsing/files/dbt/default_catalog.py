@@ -1,4 +1,4 @@
-"""Tables of the default catalog as Spark knows it, where the project's files call that otherwise."""
+"""Tables of the default catalog, written without it if the project's files name it differently than Spark."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mergeplan.planner.parsing.macros.splicing import Splice, apply_splices
 
 
 def drop_catalog(text: str, catalog: str) -> str:
-    """A query that names tables without this catalog; one that cannot be read is left as it is."""
+    """Return a query whose tables are named without this catalog; return an unreadable query unchanged."""
     if not catalog or catalog.lower() not in text.lower():
         return text
     try:

@@ -1,5 +1,8 @@
-"""What the hooks of a node do to its rows: rows that they insert are part of its query, and a seed that they load or a
-table that has no other rows than theirs is one that dbt fills. Whatever else a hook does is refused."""
+"""The effects of a node's hooks on its rows.
+
+Rows that hooks insert are part of the query. If hooks load a seed, or if a table has only the rows of its hooks, dbt
+fills it. Any other effect of a hook is refused.
+"""
 
 from __future__ import annotations
 
@@ -38,14 +41,14 @@ _INSERTED = re.compile(r"\s*INSERT\s+INTO\s+(?:TABLE\s+)?([`\w.]+)\s+(VALUES\b.*
 _LOADED = re.compile(
     r"\s*(?:TRUNCATE\s+TABLE|COPY\s+INTO|INSERT\s+INTO(?:\s+TABLE)?)\s+([`\w.]+)(?=[\s;(]|\Z)", re.IGNORECASE
 )
-_CALL = re.compile(r"\s*\{\{.*\}\}\s*", re.DOTALL)  # of a macro: what it sends is not known before it runs
+_CALL = re.compile(r"\s*\{\{.*\}\}\s*", re.DOTALL)  # of a macro: its statements are unknown before it runs
 TABLES = ("table", "incremental")
 _COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 _PARTS = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|;", re.DOTALL)
 
 
 def refuse_hooks(node: DbtNode) -> None:
-    """ProjectError for a hook of which nobody knows what rows it leaves."""
+    """Raise ProjectError for a hook whose effect on rows is unknown."""
     inserts = _inserts(node)
     for hook in _statements(node):
         if hook not in inserts:
@@ -57,15 +60,15 @@ def refuse_hooks(node: DbtNode) -> None:
 
 
 def refuse_header(node: DbtNode) -> None:
-    """ProjectError for a `sql_header` of which nobody knows what it does to the query behind it."""
+    """Raise ProjectError for a `sql_header` whose effect on the query after it is unknown."""
     text = _COMMENT.sub(" ", str(node.settings.get("sql_header") or ""))
-    statements = [part for part in text.split(";") if part.strip()]  # a quoted one makes parts that are no SET
+    statements = [part for part in text.split(";") if part.strip()]  # a quoted semicolon yields parts that are no SET
     if unknown := next((part for part in statements if not _sets_no_result(part)), ""):
         raise _error(node, f"sets `sql_header` to `{' '.join(unknown.split())[:60]}`, which mergeplan does not follow")
 
 
 def with_inserted_rows(node: DbtNode) -> str:
-    """The query of a table, with the rows that hooks insert when it is made: each value as its column's type."""
+    """Return the query of a table with the rows that its hooks insert, each value cast to its column's type."""
     inserts = _inserts(node)
     if not inserts:
         return node.text
@@ -79,8 +82,11 @@ def with_inserted_rows(node: DbtNode) -> str:
 
 
 def is_loaded(node: DbtNode) -> bool:
-    """True for a node whose table only dbt can fill: a seed that its hooks load, and a table that is made of nothing
-    and that a macro fills by its hook, as packages keep what dbt knows of its own run."""
+    """Return True for a node whose table only dbt can fill.
+
+    This is a seed that its hooks load, or a table whose query reads no table and whose hooks, also calls of macros,
+    fill it. Packages use such tables for dbt's data about its own runs.
+    """
     if node.error or any(map(str.strip, node.hooks)):
         return False
     inserts = _inserts(node)
@@ -92,14 +98,14 @@ def is_loaded(node: DbtNode) -> bool:
 
 
 def load_stamp(node: DbtNode) -> str:
-    """Another one when dbt would load other rows: by another statement, into other columns."""
+    """Return a stamp that changes if dbt would load other rows: by another statement, or into other columns."""
     types = (part for column in node.types for part in column)
     made = (node.text, node.later) if node.type == "model" else ()
     return digest(*(" ".join(text.split()) for text in (*made, *_statements(node))), *types)[:12]
 
 
 def _is_made_of_nothing(node: DbtNode) -> bool:
-    """True for a model that reads no table: no edit of another one changes its rows."""
+    """Return True for a model that reads no table, so that no edit of another model changes its rows."""
     try:
         trees = [sqlglot.parse_one(text, dialect="spark") for text in (node.text, node.later) if text.strip()]
     except SqlglotError:
@@ -112,7 +118,7 @@ def _is_made_of_nothing(node: DbtNode) -> bool:
 
 
 def _statements(node: DbtNode) -> Iterator[str]:
-    """The hooks that may shape rows. What makes a table that is missing changes none that is there."""
+    """Yield the hooks that may shape rows; one that creates another table if it is missing does not."""
     for hook in (*node.hooks, *node.post_hooks):
         made = _MADE.match(hook)
         is_of_another = made is not None and table_name(made[1]) != node.table
@@ -122,13 +128,15 @@ def _statements(node: DbtNode) -> Iterator[str]:
 
 
 def not_null_columns(node: DbtNode) -> Iterator[str]:
-    """The columns that hooks forbid to be NULL when the table is made: a row without a value makes that an error."""
+    """Yield the columns that hooks declare NOT NULL; a row without a value is then an error."""
     yield from filter(None, (_not_null_column(node, hook) for hook in node.post_hooks))
 
 
 def _not_null_column(node: DbtNode, hook: str) -> str:
-    """The column of the node's own table that a hook forbids to be NULL; '' for any other hook, and where the format
-    of the table knows no such thing."""
+    """Return the column of the node's own table that a hook declares NOT NULL, or '' for any other hook.
+
+    Return '' too if the format of the table has no such constraint.
+    """
     match = _NOT_NULL.fullmatch(hook) if hook in node.post_hooks else None
     is_kept = str(node.settings.get("file_format") or "").lower() in ("delta", "iceberg")
     name = ColumnName.parse(match[2]) if match and is_kept and table_name(match[1]) == node.table else None
@@ -136,7 +144,7 @@ def _not_null_column(node: DbtNode, hook: str) -> str:
 
 
 def _sets_no_result(hook: str) -> bool:
-    """True for a setting that decides how a query runs and not what it returns."""
+    """Return True for a setting that decides how a query runs but not its result."""
     match = _SET.fullmatch(hook)
     if match is None:
         return False
@@ -146,7 +154,7 @@ def _sets_no_result(hook: str) -> bool:
 
 
 def _inserts(node: DbtNode) -> tuple[str, ...]:
-    """The hooks that add rows to a table which was just made."""
+    """Return the hooks that add rows to a table after it is created."""
     if node.type != "model" or node.materialized != "table":
         return ()
     matches = ((hook, _INSERTED.fullmatch(hook)) for hook in node.post_hooks)
@@ -154,14 +162,14 @@ def _inserts(node: DbtNode) -> tuple[str, ...]:
 
 
 def _loads(node: DbtNode, hook: str) -> bool:
-    """True for one statement that changes the node's own table."""
+    """Return True for one statement that changes the node's own table."""
     match = _LOADED.match(hook)
     is_one = ";" not in (part for part in _PARTS.findall(hook.strip().rstrip(";")))
     return match is not None and is_one and table_name(match[1]) == node.table
 
 
 def _cast_columns(query: str) -> list[tuple[str, str]]:
-    """The columns of a query with their types, where each is `CAST(... AS type)`; else none."""
+    """Return the columns of a query with their types if each is `CAST(... AS type)`, or an empty list."""
     try:
         tree = sqlglot.parse_one(query, dialect="spark")
     except SqlglotError:
@@ -175,7 +183,7 @@ def _cast_columns(query: str) -> list[tuple[str, str]]:
 
 
 def _values(node: DbtNode, hook: str, width: int) -> str:
-    """The rows of an INSERT as it lists them; ProjectError where one has not as many values as the table columns."""
+    """Return the rows of an INSERT; raise ProjectError for a row without one constant for each column."""
     match = _INSERTED.fullmatch(hook)
     assert match is not None
     text = match[2].strip().rstrip(";")

@@ -1,6 +1,6 @@
-"""The kind of ours that a node of dbt comes to, with its settings, and the query that fills its table.
+"""The kind of a dbt node in mergeplan, with its settings, and the query that fills its table.
 
-What dbt does otherwise than the kind is refused with a sentence: no table is filled by something near to it.
+Any difference between dbt and the kind is refused with a message: no table is filled approximately.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ START, END = "\ue000start\ue001", "\ue000end\ue001"  # of a batch, as the child 
 _BEFORE_END = re.compile(rf"<\s*'{END}'")
 BATCHES = {"hour": "@hourly", "day": "@daily", "month": "@monthly", "year": "@yearly"}
 _PLAIN = re.compile(r"\w+")
-# Settings that decide rows or their place, which no kind of ours has.
+# Settings that decide rows or their location, and that no kind of mergeplan has.
 REFUSED = {
     # of dbt-databricks
     **dict.fromkeys(
@@ -34,7 +34,7 @@ REFUSED = {
     ),
     "row_filter": "",
 }
-INSTEAD = {  # of strategies of which predicates say which rows go
+INSTEAD = {  # for strategies whose predicates decide the deleted rows
     "replace_where": "Use `insert_overwrite` with `partition_by`, or `delete+insert` with one column as `unique_key`",
     "delete+insert": "Choose the rows in the query, by `is_incremental()`",
 }
@@ -54,7 +54,7 @@ class DbtKind:
 
 
 def dbt_kind(node: DbtNode) -> DbtKind:
-    """The kind of a node; ProjectError for what mergeplan does not do as dbt does it."""
+    """Return the kind of a node; raise ProjectError for anything that mergeplan does not do as dbt does."""
     if node.language != "sql":
         raise _error(node, "is a Python model, which dbt runs on Databricks only")
     for setting, instead in REFUSED.items():
@@ -78,7 +78,6 @@ def _seed(node: DbtNode) -> DbtKind:
 
 
 def _snapshot(node: DbtNode) -> DbtKind:
-    """The history of rows, with dbt's columns."""
     strategy = str(node.settings.get("strategy") or "")
     read = SNAPSHOTS.get(strategy)
     if read is None:
@@ -109,14 +108,14 @@ def _snapshot(node: DbtNode) -> DbtKind:
 
 
 def _by_timestamp(node: DbtNode) -> tuple[str, tuple[str, ...]]:
-    """A version begins where a row has a later time than the version in force."""
+    """Return the kind that begins a version if a row has a later time than the current version."""
     if not (column := _snapshot_column(node, "updated_at")):
         raise _error(node, "is a snapshot by `timestamp` and has no `updated_at`")
     return "SCD_TYPE_2_BY_TIME", (f"updated_at_name {quote(column)}",)
 
 
 def _by_check(node: DbtNode) -> tuple[str, tuple[str, ...]]:
-    """A version begins where a row has other values than the version in force."""
+    """Return the kind that begins a version if a row has other values than the current version."""
     columns = node.words("check_cols")
     if not columns:
         raise _error(node, "is a snapshot by `check` and has no `check_cols`")
@@ -127,13 +126,13 @@ def _by_check(node: DbtNode) -> tuple[str, tuple[str, ...]]:
 
 
 def _snapshot_column(node: DbtNode, setting: str) -> str:
-    """A setting that names a column, in lower case; '' without one."""
+    """Return a setting that names a column, in lower case, or ''."""
     text = str(node.settings.get(setting) or "").strip()
     return read_column(node, setting, text) if text else ""
 
 
 def _hard_deletes(node: DbtNode) -> str:
-    """What becomes of a key that the query returns no more."""
+    """Return what happens to a key that the query no longer returns."""
     old = "invalidate" if node.settings.get("invalidate_hard_deletes") else "ignore"
     deletes = str(node.settings.get("hard_deletes") or old)
     if deletes not in ("ignore", "invalidate", "new_record"):
@@ -155,22 +154,21 @@ def _incremental(node: DbtNode) -> DbtKind:
 
 
 def _append(node: DbtNode) -> DbtKind:
-    """Rows are added."""
     return DbtKind("INCREMENTAL_UNMANAGED", first_or_later(node))
 
 
 def _merge(node: DbtNode) -> DbtKind:
-    """Rows are updated by their key, in all columns or in some; without a key dbt appends."""
+    """Return the kind that updates rows by their key, in all columns or in some; without a key, dbt appends."""
     if not node.words("unique_key"):
         return _append(node)
     return DbtKind(f"INCREMENTAL_BY_UNIQUE_KEY ({', '.join(merge_settings(node))})", first_or_later(node))
 
 
 def _delete_insert(node: DbtNode) -> DbtKind:
-    """The rows of each key that the query returns are replaced.
+    """Return the kind that replaces the rows of each key that the query returns.
 
-    Before version 17.1 of Databricks that is two statements, of which the second one reads the query again: several
-    columns and the model's own table then come to something else than since.
+    Before version 17.1 of Databricks, dbt runs two statements, and the second reads the query again. Several columns
+    and the model's own table therefore have another result than in later versions.
     """
     keys = key_texts(node, "unique_key")
     if not keys:
@@ -185,9 +183,9 @@ def _delete_insert(node: DbtNode) -> DbtKind:
 
 
 def _insert_overwrite(node: DbtNode) -> DbtKind:
-    """The partitions that the query returns are replaced; without partitions, the whole table.
+    """Return the kind that replaces the partitions that the query returns or, without partitions, the whole table.
 
-    In later runs they are computed from what the table holds, if only from whether it holds anything.
+    Later runs depend on the content of the table, if only on whether it has rows.
     """
     columns = node.words("partition_by")
     if node.words("liquid_clustered_by"):
@@ -203,7 +201,7 @@ def _insert_overwrite(node: DbtNode) -> DbtKind:
 
 
 def _microbatch(node: DbtNode) -> DbtKind:
-    """The rows of one batch are replaced, by the column that says when they happened."""
+    """Return the kind that replaces the rows of one batch, by the column with their time."""
     column, begin = node.settings.get("event_time"), node.settings.get("begin")
     cron = BATCHES.get(str(node.settings.get("batch_size") or "").lower())
     if not (column and begin and cron):
@@ -218,7 +216,7 @@ def _microbatch(node: DbtNode) -> DbtKind:
 
 
 def fill_edges(node: DbtNode, query: str) -> str:
-    """A query with the first and the last moment of a batch as macros of ours; ProjectError for another use of them.
+    """Return a query with `@start_ts` and `@end_ts` for the edges of a batch; raise ProjectError for other uses.
 
     A batch of dbt ends before the next one begins; `@end_ts` is its last moment.
     """
@@ -229,12 +227,12 @@ def fill_edges(node: DbtNode, query: str) -> str:
 
 
 def quote(text: str) -> str:
-    """A text of SQL."""
+    """Return a text as a literal of SQL."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def quote_name(name: str) -> str:
-    """A column's name."""
+    """Return a column's name, in back-ticks if needed."""
     return name if _PLAIN.fullmatch(name) else quote_column(name)
 
 
@@ -249,7 +247,7 @@ STRATEGIES: dict[str, Read] = {
     "insert_overwrite": _insert_overwrite,
     "delete+insert": _delete_insert,
     "microbatch": _microbatch,
-    "replace_where": _append,  # what it replaces, its predicates say: with these a model is refused above
+    "replace_where": _append,  # its predicates decide the replaced rows: a model with predicates is refused above
 }
 SNAPSHOTS: dict[str, Callable[[DbtNode], tuple[str, tuple[str, ...]]]] = {
     "timestamp": _by_timestamp,

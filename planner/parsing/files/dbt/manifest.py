@@ -1,7 +1,7 @@
-"""A compiled project from the manifests that `dbt compile` wrote elsewhere, as in CI; no dbt is asked here.
+"""A compiled project from manifests that `dbt compile` wrote elsewhere, as in CI; dbt is not called here.
 
-What of a manifest can be compared with the files of the project is: a node of another text is an error of that node.
-YAML files leave no trace in a manifest.
+Nodes are compared with the files of the project: a node whose text differs is an error of that node. YAML files leave
+no trace in a manifest.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from mergeplan.planner.parsing.files.dbt.nodes import DbtProject
 from mergeplan.planner.parsing.files.dbt.parsed_files import AGAIN, NAME, ParsedFile, check_parsed_files, parsed_files
 from mergeplan.planner.parsing.files.typed_json import describe_place, read_json
 
-READ = (".sql", ".csv", ".py")  # of what dbt makes nodes
+READ = (".sql", ".csv", ".py")  # files that dbt turns into nodes
 KINDS = ("model", "seed", "snapshot", "test")
 INCREMENTAL = "macro.dbt.is_incremental"
 _ARGUMENT = re.compile(r"""(?:(\w+)\s*=\s*)?['"]?([^'",()\s]+)['"]?""")
@@ -50,11 +50,11 @@ class Manifest:
     path: str
     content: ManifestFile
     results: RunResults
-    parsed: tuple[ParsedFile, ...] = ()  # what dbt read to make it
+    parsed: tuple[ParsedFile, ...] = ()  # the files that dbt read for it
 
     @property
     def project(self) -> str:
-        """The name of the project, which its own nodes have as that of their package."""
+        """The name of the project, which is the package of its own nodes."""
         return self.content.metadata.project_name
 
     @property
@@ -64,7 +64,7 @@ class Manifest:
 
     @property
     def is_full_refresh(self) -> bool:
-        """True where it says how tables are filled at first: `dbt compile --full-refresh` wrote both files."""
+        """True if it has the first form of incremental models: `dbt compile --full-refresh` wrote both files."""
         ids = [file.metadata.invocation_id for file in (self.content, self.results)]
         return ids[0] == ids[1] and self.results.args.full_refresh
 
@@ -74,7 +74,7 @@ class Manifest:
         return {group.name: group.owner.words or group.name for group in self.content.groups.values()}
 
     def calls(self, node: NodePart, macro: str) -> bool:
-        """True when a node's template calls a macro, also through others."""
+        """Return True if a node's template calls a macro, directly or through others."""
         seen: set[str] = set()
         waiting = [*node.depends_on.macros]
         while waiting:
@@ -86,7 +86,10 @@ class Manifest:
 
 
 def load_manifest(path: str, text: str, results: str | None, parsed: bytes | None, project: str) -> Manifest:
-    """A manifest of this project; ProjectError for what is none, is of another project or is not compiled for Spark."""
+    """Return a manifest of this project; raise ProjectError for any other file.
+
+    The file must be a manifest, of this project, and compiled for Spark.
+    """
     content = read_json(ManifestFile, path, text, hint="Make it by `dbt compile --full-refresh`.")
     run = read_json(RunResults, str(PurePosixPath(path).with_name("run_results.json")), results or "{}")
     manifest = Manifest(path, content, run)
@@ -106,10 +109,11 @@ def load_manifest(path: str, text: str, results: str | None, parsed: bytes | Non
 def manifest_project(
     first: Manifest, later: Manifest | None, types: Mapping[str, Any], files: Iterable[str], read: Read
 ) -> DbtProject:
-    """The project of a manifest by `dbt compile --full-refresh`, and of one by `dbt compile` where the tables are.
+    """Return the project of a manifest by `dbt compile --full-refresh` and one by `dbt compile` where the tables are.
 
-    `types` are those of catalog.json, by node and column; `files` are the paths of the project's files, `read` gives
-    their texts. ProjectError for a manifest of another form, and for a macro or a file that it does not know.
+    `types` are those of catalog.json, by node and column. `files` are the paths of the project's files, and `read`
+    returns their texts. Raise ProjectError for a manifest of another form, and for a macro or a file that it does not
+    know.
     """
     if not first.is_full_refresh:
         message = "This manifest is not of `dbt compile --full-refresh`, or its run_results.json is not beside it."
@@ -144,7 +148,7 @@ def manifest_project(
 
 
 def _with_id(data: Mapping[str, Any], loc: tuple[int | str, ...]) -> tuple[int | str, ...]:
-    """A place with the id of the part that it is in, where that has one."""
+    """Return a location with the id of its part, if that has one."""
     match loc:
         case (str(collection), int(number), *keys) if isinstance(item := data[collection][number], dict):
             return (collection, str(item.get("id") or item.get("name")), *keys)
@@ -152,14 +156,14 @@ def _with_id(data: Mapping[str, Any], loc: tuple[int | str, ...]) -> tuple[int |
 
 
 def _from_root(item: dict[str, Any], project: str, folders: Mapping[str, str], names: set[str]) -> dict[str, Any]:
-    """A part whose path is that from the project's root: dbt has that of a package's from the package's."""
+    """Return a part with its path from the project's root; dbt gives a package's path from the package."""
     package = item["id"].split(".")[1]
     path = f"{folders.get(package, '')}/{item['path']}"
     return {**item, "path": path} if package != project and path in names else item
 
 
 def _is_enabled(node: NodePart) -> bool:
-    """False for a test of a model that is disabled, which dbt leaves out."""
+    """Return False for a test of a disabled model, which dbt leaves out."""
     return node.config.get("enabled") is not False
 
 
@@ -190,7 +194,7 @@ def _node(
 
 
 def _error(first: Manifest, node: NodePart, later: NodePart | None, read: Read) -> str:
-    """Why a manifest does not say what a node's rows are; '' where it does."""
+    """Return why a manifest does not determine a node's rows, or ''."""
     if not _is_current(first, node, read):
         return "Its file is another one than when the manifest was made"
     config = node.config
@@ -217,8 +221,10 @@ def _type_error(node: NodePart, types: Mapping[str, str]) -> str:
 
 
 def _is_current(first: Manifest, node: NodePart, read: Read) -> bool:
-    """False for a node whose file has another text than the manifest's; a generic test has none of its own, and files
-    of packages are not compared."""
+    """Return False for a node whose file has another text than in the manifest.
+
+    A generic test has no text of its own, and files of packages are not compared.
+    """
     if node.checksum.name != "sha256" or node.test_metadata or node.package_name != first.project:
         return True
     text = read(node.original_file_path)
@@ -228,14 +234,14 @@ def _is_current(first: Manifest, node: NodePart, read: Read) -> bool:
 
 
 def _check_files(manifest: Manifest, files: Iterable[str]) -> None:
-    """ProjectError for a file of models, seeds, snapshots or tests that the manifest does not know."""
+    """Raise ProjectError for a file of models, seeds, snapshots or tests that the manifest does not know."""
     content = manifest.content
     disabled = (node for nodes in content.disabled.values() for node in nodes)
     nodes: list[NodePart | FilePart] = [*content.nodes.values(), *content.macros.values(), *disabled]
     own = {node.original_file_path for node in nodes if node.package_name == manifest.project}
     folders = {path.partition("/")[0] for path in own}
     for path in files:
-        is_fixture = "/fixtures/" in path  # of unit tests: their rows stand in the manifest
+        is_fixture = "/fixtures/" in path  # of unit tests: their rows are in the manifest
         if path.partition("/")[0] in folders and path.endswith(READ) and path not in own and not is_fixture:
             message = f"{manifest.path} does not know this file."
             raise ProjectError(message, place=Place(path, 1), hint="Make the manifest again.")
@@ -260,7 +266,7 @@ def _unit_test(manifest: Manifest, test: UnitTestPart) -> dict[str, Any]:
 
 
 def _input(manifest: Manifest, model: NodePart | None, text: str) -> str:
-    """The table that an input is: `ref(...)`, `source(...)` or `this`; '' where the model reads none of this name."""
+    """Return the table of an input: `ref(...)`, `source(...)` or `this`; '' if the model reads none of this name."""
     if model is None:
         return ""
     if text.strip() == "this":

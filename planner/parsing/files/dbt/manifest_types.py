@@ -1,4 +1,4 @@
-"""dbt's manifest.json, catalog.json and run_results.json as types: as much of each as mergeplan reads."""
+"""Types of dbt's manifest.json, catalog.json and run_results.json, limited to the parts that mergeplan reads."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Words = Annotated[tuple[str, ...], absent(())]
 
 
 class Metadata(JsonPart):
-    """Who made a file, and when: both files of one call have one `invocation_id`."""
+    """The origin of a file: both files of one call have one `invocation_id`."""
 
     project_name: Text = ""
     adapter_type: Text = ""
@@ -24,7 +24,7 @@ class Metadata(JsonPart):
 
 
 def first_word(value: Any) -> Any:
-    """The first of several addresses: dbt allows a list since version 1.10."""
+    """Return the first of several addresses: dbt allows a list since version 1.10."""
     return value[0] if isinstance(value, list) and value else value or ""
 
 
@@ -32,7 +32,7 @@ Made = Annotated[Metadata, absent(Metadata())]
 
 
 class Needs(JsonPart):
-    """What a node is made from."""
+    """The nodes and macros that a node depends on."""
 
     nodes: Words = ()
     macros: Words = ()
@@ -74,7 +74,7 @@ class HookPart(TypedDict, total=False):
     sql: Text
 
 
-# The settings of which the form counts; each other one is read as a word, as a list of words or as a flag.
+# The settings whose form matters. All others are read as a word, a list of words or a flag.
 Settings = TypedDict(
     "Settings",
     {
@@ -125,7 +125,7 @@ class NodePart(JsonPart):
 
     @property
     def relation(self) -> str:
-        """The name of its table, also where dbt keeps it in none."""
+        """The name of its table, even if dbt stores it in none."""
         return self.relation_name or f"{self.db_schema}.{self.alias or self.name}"
 
 
@@ -149,7 +149,7 @@ class SourcePart(JsonPart):
 
 
 class Owner(JsonPart):
-    """Who has a group or an exposure."""
+    """The owner of a group or an exposure."""
 
     name: Text = ""
     email: Annotated[str, BeforeValidator(first_word)] = ""
@@ -170,7 +170,7 @@ class GroupPart(JsonPart):
 
 
 class ExposurePart(JsonPart):
-    """Who uses tables outside of the project."""
+    """A user of tables outside of the project."""
 
     name: Name
     label: Text = ""
@@ -184,14 +184,14 @@ Rows = list[dict[str, Any]]
 
 
 class FixturePart(JsonPart):
-    """Rows of a unit test, or the SELECT that returns them; `input` says in whose place they stand."""
+    """Rows of a unit test, or the SELECT that returns them; `input` is the input that they replace."""
 
     input: Text = ""
     rows: str | Rows | None = None
 
 
 class Overrides(JsonPart):
-    """What a unit test changes."""
+    """The overrides of a unit test."""
 
     macros: Annotated[dict[str, Any], absent({})] = Field(default={})
     vars: Annotated[dict[str, Any], absent({})] = Field(default={})
@@ -212,7 +212,7 @@ class UnitTestPart(JsonPart):
 
 
 class FilePart(JsonPart):
-    """What lies in a file of a project or of a package."""
+    """A part in a file of a project or of a package."""
 
     package_name: Text = ""
     original_file_path: Text = ""
@@ -239,7 +239,7 @@ class ManifestFile(JsonPart):
 
 
 class CatalogColumn(JsonPart):
-    """A column as the warehouse has it."""
+    """A column in the warehouse."""
 
     name: Name
     type: Name
@@ -247,7 +247,7 @@ class CatalogColumn(JsonPart):
 
 
 class CatalogTable(JsonPart):
-    """A table as the warehouse has it."""
+    """A table in the warehouse."""
 
     columns: Annotated[dict[str, CatalogColumn], absent({})] = Field(default={})
 
@@ -259,7 +259,7 @@ class CatalogFile(JsonPart):
     sources: Annotated[dict[str, CatalogTable], absent({})] = Field(default={})
 
     def types(self) -> dict[str, dict[str, str]]:
-        """Node -> column -> type."""
+        """Return the types of columns by node and column."""
         return {
             id: {column.name.lower(): column.type for column in sorted(table.columns.values(), key=lambda c: c.index)}
             for id, table in {**self.nodes, **self.sources}.items()

@@ -1,4 +1,4 @@
-"""What a merge of dbt does with rows of a key that is there, and by what further conditions it finds them."""
+"""The effect of a dbt merge on rows of an existing key, and the further conditions by which it finds them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PREDICATES = ("predicates", "incremental_predicates")  # the first one that is s
 
 
 def merge_settings(node: DbtNode) -> tuple[str, ...]:
-    """The settings of INCREMENTAL_BY_UNIQUE_KEY, as MODEL writes them; ProjectError for what it does not do."""
+    """Return the settings of INCREMENTAL_BY_UNIQUE_KEY as MODEL writes them; raise ProjectError for others."""
     keys = key_texts(node, "unique_key")
     updated = _update(node, keys)
     condition = str(node.settings.get("matched_condition") or "").strip()
@@ -34,7 +34,6 @@ def merge_settings(node: DbtNode) -> tuple[str, ...]:
 
 
 def _update(node: DbtNode, keys: tuple[str, ...]) -> str:
-    """What is set where a key is there already."""
     if str(node.settings.get("skip_matched_step") or "").lower() == "true":
         key = _names(node, "unique_key")[0].key
         return f"target.{key} = target.{key}"
@@ -51,9 +50,9 @@ def _update(node: DbtNode, keys: tuple[str, ...]) -> str:
 
 
 def key_texts(node: DbtNode, setting: str) -> tuple[str, ...]:
-    """Return the columns of a setting as MODEL writes them; ProjectError for a text that is no name and no call.
+    """Return the columns of a setting as MODEL writes them; raise ProjectError for a text that is no name and no call.
 
-    dbt writes such a text as it is behind the name of a table: `a-b` is `DBT_INTERNAL_SOURCE.a - b` there, an error.
+    dbt writes such a text unchanged after the name of a table: `a-b` becomes `DBT_INTERNAL_SOURCE.a - b`, an error.
     """
     texts = tuple(text.strip() for text in node.words(setting))
     for text in texts:
@@ -63,7 +62,7 @@ def key_texts(node: DbtNode, setting: str) -> tuple[str, ...]:
 
 
 def read_column(node: DbtNode, setting: str, text: str) -> ColumnName:
-    """Return the name of a column, in back-ticks or not; ProjectError for any other text."""
+    """Return the name of a column, in back-ticks or not; raise ProjectError for any other text."""
     name = ColumnName.parse(text.strip())
     if name is None:
         hint = f"A name that is no word stands in back-ticks: `{quote_column(text.strip('` '))}`."
@@ -85,7 +84,7 @@ def _names(node: DbtNode, setting: str) -> list[ColumnName]:
 
 
 def _predicates(node: DbtNode) -> list[str]:
-    """The conditions beside the key; each stands alone, since dbt puts AND between them without brackets."""
+    """Return the conditions besides the key; an OR is refused because dbt joins them by AND without brackets."""
     setting = next((name for name in PREDICATES if node.settings.get(name)), "")
     value = node.settings.get(setting)
     if value and not isinstance(value, list | tuple):
@@ -94,7 +93,7 @@ def _predicates(node: DbtNode) -> list[str]:
 
 
 def _read_condition(node: DbtNode, setting: str, text: str, *, stands_alone: bool = False) -> str:
-    """A condition over `target` and `source`; ProjectError for one that a merge of ours could read otherwise."""
+    """Return a condition over `target` and `source`; raise ProjectError if mergeplan could read it differently."""
     wrong = _error(node, f"has the condition `{text}` in `{setting}`, which mergeplan does not follow")
     try:
         (condition,) = tree_of(f"SELECT {text}").expressions
@@ -116,7 +115,7 @@ def _read_condition(node: DbtNode, setting: str, text: str, *, stands_alone: boo
 
 
 def _side(node: DbtNode, name: str) -> str | None:
-    """The side of a merge that a table's name means: dbt's name for it, or that of the node."""
+    """Return the side of a merge for a table's name (dbt's name for it, or that of the node), or None."""
     for setting, (usual, side) in _SIDES.items():
         if name == str(node.settings.get(setting) or usual).lower():
             return side

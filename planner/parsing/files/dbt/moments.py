@@ -1,4 +1,4 @@
-"""The time of a run in a compiled text: where dbt would write it as a constant, SQL asks for it."""
+"""The time of a run in a compiled text: dbt would write it as a constant, mergeplan as an expression of SQL."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PART = re.compile(r"%.|[A-Za-z]+|'|[^%A-Za-z']+", re.DOTALL)
 
 
 def fill_moments(node: DbtNode, text: str) -> str:
-    """A text in which SQL asks for the time of the run; ProjectError where that is more than a whole constant."""
+    """Return a text that computes the time of the run in SQL; raise ProjectError if it is only a part of a constant."""
     if not MARKED.search(text):
         return text
     try:
@@ -34,7 +34,7 @@ def fill_moments(node: DbtNode, text: str) -> str:
     filled, end = [], 0
     for before, token in zip([None, *tokens], tokens, strict=False):
         if token.start < end:
-            continue  # of a number that is filled in already
+            continue  # part of a number that is already filled in
         if year := _bare_year(text, token.start, before):
             filled += [text[end : token.start], f"CAST({_sql(node, year)} AS INT)"]
             end = year.end()
@@ -50,11 +50,11 @@ def fill_moments(node: DbtNode, text: str) -> str:
         kind = before.text.upper() if before is not None else ""
         filled += [text[end:start], f"CAST({sql} AS {kind})" if is_typed else sql]
         end = token.end + 1
-    return MARKED.sub("the time of the run", "".join([*filled, text[end:]]))  # what is left stands in comments
+    return MARKED.sub("the time of the run", "".join([*filled, text[end:]]))  # the rest is in comments
 
 
 def _bare_year(text: str, start: int, before: Token | None) -> re.Match[str] | None:
-    """The mark of a year that begins here and stands for itself: `WHERE year = 2026`. It is a number of type INT."""
+    """Return the mark of a year that begins here and is a number of type INT by itself: `WHERE year = 2026`."""
     match = MARKED.match(text, start)
     if match is None or match[3] != "%Y" or (before is not None and before.text.upper() == "INTERVAL"):
         return None
@@ -71,7 +71,6 @@ def _sql(node: DbtNode, match: re.Match[str]) -> str:
 
 
 def _pattern(node: DbtNode, part: str) -> str:
-    """A part of a format of Python as Spark writes it."""
     if part.startswith("%"):
         if part not in FORMATS:
             raise _error(node, f"writes the time of the run in the format `{part}`, which Spark does not have")

@@ -1,4 +1,4 @@
-"""What dbt says of a project, as data: its nodes with their compiled texts, sources, exposures."""
+"""The data that dbt provides of a project: its nodes with their compiled texts, sources, exposures."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _NAME = re.compile(r"[^`.]+|`(?:[^`]|``)+`")
 
 
 class DbtPart(BaseModel):
-    """A part of what the child says."""
+    """A part of the child's output."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class DbtColumn(DbtPart):
-    """A column as YAML describes it; `type` is '' where it says none."""
+    """A column as YAML describes it; `type` is '' if it has none."""
 
     name: str
     type: str = ""
@@ -31,8 +31,10 @@ class DbtColumn(DbtPart):
 
 
 class DbtQuestion(DbtPart):
-    """What a template asks the warehouse while it is compiled: the columns of a node or source, whether a source is
-    there, or the rows of a query of the node `by`."""
+    """A question of a template to the warehouse at compile time.
+
+    It asks for the columns of a node or source, whether a source exists, or the rows of a query of the node `by`.
+    """
 
     kind: Literal["columns", "exists", "query"]
     subject: Text
@@ -40,17 +42,17 @@ class DbtQuestion(DbtPart):
 
     @property
     def key(self) -> str:
-        """Its name among answers."""
+        """The key of its answer."""
         return json.dumps([self.kind, self.subject, self.by])
 
 
 class DbtNode(DbtPart):
     """A model, seed, snapshot or test.
 
-    `relation` is the name of its table as dbt writes it. `text` is its query as a table's first run has it, `later`
-    that of an incremental run. `error` says why it has none, and `line` where in its file. `attached` is the node that
-    a generic test is of. `asks` are the questions that were asked while it was compiled, `hook_asks` those of its
-    hooks: where these have no answer, a hook stands as it is written.
+    `relation` is the name of its table as dbt writes it. `text` is the query of a table's first run, `later` that of an
+    incremental run. `error` is why it has none, and `line` the place in its file. `attached` is the node of a generic
+    test. `asks` are the questions of its compilation, `hook_asks` those of its hooks. A hook whose questions have no
+    answer stays as it is written.
     """
 
     id: str
@@ -79,21 +81,21 @@ class DbtNode(DbtPart):
 
     @property
     def table(self) -> str:
-        """Its name as ours: in lower case, without back-ticks."""
+        """Its name in mergeplan: in lower case, without back-ticks."""
         return table_name(self.relation)
 
     @property
     def materialized(self) -> str:
-        """How dbt keeps its rows."""
+        """Its materialization in dbt, in lower case."""
         return str(self.settings.get("materialized", "view")).lower()
 
     def change_texts(self, change: Callable[[str], str]) -> Self:
-        """The node with another spelling of its texts."""
+        """Return the node with another spelling of its texts."""
         texts = {name: change(getattr(self, name)) for name in ("text", "later")}
         return self.model_copy(update=texts) if texts != {"text": self.text, "later": self.later} else self
 
     def words(self, setting: str) -> tuple[str, ...]:
-        """A setting that is a word or a list of words."""
+        """Return the words of a setting that is a word or a list of words."""
         value = self.settings.get(setting)
         if value is None:
             return ()
@@ -112,12 +114,12 @@ class DbtSource(DbtPart):
 
     @property
     def table(self) -> str:
-        """Its name as ours: in lower case, without back-ticks."""
+        """Its name in mergeplan: in lower case, without back-ticks."""
         return table_name(self.relation)
 
 
 class DbtExposure(DbtPart):
-    """Who uses tables outside of the project."""
+    """A user of tables outside of the project."""
 
     name: str
     type: str
@@ -139,7 +141,7 @@ class DbtFixture(DbtPart):
 
 
 class DbtUnitTest(DbtPart):
-    """A unit test; `error` says what of it mergeplan does not follow."""
+    """A unit test; `error` is the part that mergeplan does not support."""
 
     id: str
     name: str
@@ -164,13 +166,13 @@ class DbtProject(DbtPart):
     files: tuple[str, ...]  # that were read, absolute
 
     def with_nodes(self, nodes: Iterable[DbtNode]) -> Self:
-        """The project with other nodes: a plain copy would find the old ones by their id."""
+        """Return the project with other nodes, and without the cached `by_id` that a plain copy would keep."""
         changed = self.model_copy(update={"nodes": tuple(nodes)})
         vars(changed).pop("by_id", None)
         return changed
 
     def change_texts(self, change: Callable[[str], str]) -> Self:
-        """The project with another spelling of the texts of its nodes."""
+        """Return the project with another spelling of the texts of its nodes."""
         return self.with_nodes(node.change_texts(change) for node in self.nodes)
 
     @cached_property
@@ -183,15 +185,15 @@ class DbtProject(DbtPart):
 
 
 class DbtRound(DbtPart):
-    """The nodes of a project that a further round of answers changed."""
+    """The nodes of a project that another round of answers changed."""
 
     nodes: tuple[DbtNode, ...]
 
 
 def read_round(text: str, before: DbtProject | None, spell: Callable[[str], str] = str) -> DbtProject:
-    """A project as the child says it: whole, or the nodes that are others than in the round before; ValidationError.
+    """Return the child's project: whole, or with the nodes that changed since the round before.
 
-    `spell` is how the target's queries are spelled for Spark.
+    `spell` converts the target's queries to Spark's spelling. Raise ValidationError for a wrong form.
     """
     if before is not None:
         with suppress(ValidationError):
@@ -201,6 +203,6 @@ def read_round(text: str, before: DbtProject | None, spell: Callable[[str], str]
 
 
 def table_name(relation: str) -> str:
-    """A relation as dbt writes it, as the name of a model: `a`.`b` and a.b are a.b."""
+    """Return the name of a model for a relation as dbt writes it: `a`.`b` and a.b are a.b."""
     parts = (part.strip("`").replace("``", "`") for part in _NAME.findall(relation))
     return ".".join(part for part in parts if part).lower()

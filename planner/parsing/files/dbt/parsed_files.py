@@ -1,6 +1,6 @@
-"""What dbt read to make a manifest, by the partial_parse.msgpack that it writes beside it.
+"""The files that dbt read to make a manifest, from the partial_parse.msgpack that it writes beside it.
 
-A manifest of other files says something old, also where nothing in itself shows that: it has no trace of YAML files.
+A manifest of other files is outdated, even if nothing in it shows that: it has no trace of YAML files.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from mergeplan.planner.errors import Place, ProjectError
 
 NAME = "partial_parse.msgpack"
 PROJECT = "dbt_project.yml"
-BY_NODE = ("model", "snapshot", "seed", "singular_test")  # of the project's own: another text refuses the node alone
+BY_NODE = ("model", "snapshot", "seed", "singular_test")  # of the project itself: a changed text refuses only the node
 PACKAGES = ("dbt_packages", "dbt_modules")
-UNREAD = ("analysis", "docs")  # from which no row follows
+UNREAD = ("analysis", "docs")  # without effect on rows
 SUFFIXES = (".sql", ".csv", ".py", ".yml", ".yaml")
 Read = Callable[[str], str | None]  # the text of a file of the project, None where there is none
 AGAIN = "Make the manifest again."
@@ -26,8 +26,10 @@ AGAIN = "Make the manifest again."
 
 @dataclass(frozen=True)
 class ParsedFile:
-    """A file that dbt read: its path from the root, whose it is, what it is to dbt, and the SHA-256 of its text; '' for
-    a large seed, whose text dbt does not hash."""
+    """A file that dbt read: its path from the root, its package, its kind in dbt, and the SHA-256 of its text.
+
+    The hash is '' for a large seed, whose text dbt does not hash.
+    """
 
     path: str
     package: str
@@ -36,7 +38,7 @@ class ParsedFile:
 
 
 def parsed_files(path: str, data: bytes, project: str) -> list[ParsedFile]:
-    """The files of the project and of its packages; ProjectError for what dbt did not write."""
+    """Return the files of the project and of its packages; raise ProjectError for data that dbt did not write."""
     import msgpack  # only such a manifest needs it, and a triggerer of Airflow may lack it
 
     try:
@@ -62,7 +64,7 @@ def _files(content: Mapping[str, Any], project: str) -> Iterator[ParsedFile]:
 
 
 def _within(root: str, name: str, package: str, kind: str, hashed: str) -> Iterator[ParsedFile]:
-    """The file, unless it lies outside the project: as dbt's own macros do, beside its program."""
+    """Yield the file unless it is outside the project, like dbt's own macros beside its program."""
     path = os.path.relpath(name, root)
     if not path.startswith(".."):
         yield ParsedFile(PurePosixPath(path).as_posix(), package, kind, str(hashed))
@@ -71,7 +73,7 @@ def _within(root: str, name: str, package: str, kind: str, hashed: str) -> Itera
 def check_parsed_files(
     manifest: str, parsed: Iterable[ParsedFile], project: str, files: Iterable[str], read: Read
 ) -> None:
-    """ProjectError for a file that is another one than dbt read, and for one that it did not know."""
+    """Raise ProjectError for a file that differs from the one that dbt read, and for one that it did not know."""
     known = {file.path: file for file in parsed}
     for file in known.values():
         is_of_a_node = file.package == project and file.kind in BY_NODE
@@ -87,7 +89,7 @@ def check_parsed_files(
 
 
 def _top(path: str) -> str:
-    """The folder of a project in which a file lies: `models`, or `dbt_packages/dbt_utils/macros`."""
+    """Return the top folder of a file in a project: `models`, or `dbt_packages/dbt_utils/macros`."""
     parts = path.split("/")
     return "/".join(parts[: 3 if parts[0] in PACKAGES else 1])
 

@@ -1,4 +1,4 @@
-"""A node of dbt as the text of a model, with the tests of dbt that are of it as audits below."""
+"""The text of a model for a dbt node, with the dbt tests that belong to it as audits below."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WORD = re.compile(r"\W+")
 
 
 def model_text(node: DbtNode, audits: Sequence[tuple[str, str]] = ()) -> str:
-    """The text of the model that a node is, with audits by name below it; ProjectError."""
+    """Return the text of a node's model, with audits by name below it; raise ProjectError."""
     kind = dbt_kind(node)
     if node.type != "seed" and is_blank(node.text):
         message = f"The file of `{node.table}` has no query."
@@ -40,10 +40,10 @@ def model_text(node: DbtNode, audits: Sequence[tuple[str, str]] = ()) -> str:
 
 
 def audit_texts(test: DbtNode, model: DbtNode | None) -> Iterator[tuple[str, str]]:
-    """The audits that a test is, as (name, AUDIT block).
+    """Yield the audits of a test, as (name, AUDIT block).
 
-    A blocking one where it is an error in dbt, one that only warns where it is a warning. One of no model alone is a
-    standalone audit. ProjectError for a test that cannot be asked.
+    An audit is blocking if the test is an error in dbt, and only warns if it is a warning. A test without a single
+    model is a standalone audit. Raise ProjectError for a test that cannot run.
     """
     if test.error:
         raise ProjectError(f"dbt cannot compile it: {test.error.rstrip('.')}.", place=Place(test.path, test.line))
@@ -60,7 +60,7 @@ def audit_texts(test: DbtNode, model: DbtNode | None) -> Iterator[tuple[str, str
 
 
 def _audit(test: DbtNode, model: DbtNode | None, condition: str, *, blocking: bool) -> tuple[str, str]:
-    """One audit: the rows that fail, or how many they are where another number than none is allowed."""
+    """Return one audit: the failing rows, or their number if another number than none is allowed."""
     if not _CONDITION.fullmatch(condition):
         message = f"it fails at `{condition}`, which is no comparison with a number."
         raise ProjectError(message, place=Place(test.path, 1))
@@ -81,13 +81,15 @@ def _audit(test: DbtNode, model: DbtNode | None, condition: str, *, blocking: bo
 
 
 def replace_relation(text: str, relation: str, replacement: str) -> str:
-    """A text with another name in the place of a relation's, wherever that stands by itself."""
+    """Return a text with a relation's name replaced wherever it is a whole name."""
     return re.sub(rf"(?<![\w`.]){re.escape(relation)}(?![\w`.])", lambda _: replacement, text)
 
 
 def tests_by_model(project: DbtProject) -> tuple[Mapping[str, list[DbtNode]], list[DbtNode]]:
-    """The tests of each node by its id, and those that are of none alone: each is asked at the node that is built last
-    of all that it reads."""
+    """Return the tests of each node by its id, and those that belong to no single node.
+
+    Each test runs at the last built of all nodes that it reads.
+    """
     by_model: dict[str, list[DbtNode]] = {}
     apart: list[DbtNode] = []
     for test in project.nodes:
@@ -98,7 +100,7 @@ def tests_by_model(project: DbtProject) -> tuple[Mapping[str, list[DbtNode]], li
 
 
 def _owner(project: DbtProject, test: DbtNode) -> str | None:
-    """The node at which a test is asked: of those that it reads the one that is built from all others."""
+    """Return the node at which a test runs: the one it reads that is built from all others, or None."""
     reads = [name for name in test.depends_on if name in project.by_id]
     return next((name for name in reads if not set(reads) - {name} - _ancestors(project, name)), None)
 
@@ -115,8 +117,10 @@ def _ancestors(project: DbtProject, name: str) -> set[str]:
 
 
 def constraint_texts(node: DbtNode) -> Iterator[tuple[str, str]]:
-    """The audits that the constraints of hooks and of a contract are: on tables of Delta a write that breaks one
-    fails."""
+    """Yield the audits of the constraints of hooks and of a contract.
+
+    On tables of Delta, a write that breaks a constraint fails.
+    """
     name = f"{_WORD.sub('_', node.id.partition('.')[2])}_constraint"
     for column in dict.fromkeys(not_null_columns(node)):
         yield _constraint(node, f"{name}_not_null_{_WORD.sub('_', column)}", f"{quote_name(column)} IS NULL")
@@ -128,25 +132,24 @@ def constraint_texts(node: DbtNode) -> Iterator[tuple[str, str]]:
         elif kind == "check" and not column:
             condition = f"NOT coalesce(({expression}), false)"
         else:
-            continue  # of which dbt makes nothing on Spark
+            continue  # dbt ignores it on Spark
         yield _constraint(node, f"{name}_{number}", condition)
 
 
 def _constraint(node: DbtNode, name: str, condition: str) -> tuple[str, str]:
-    """The audit that a constraint is: no row may fulfil the condition."""
     _refuse_macros(node, condition)
     return name, f"AUDIT (name {name}, blocking true);\nSELECT * FROM @this_model WHERE {condition};"
 
 
 def _is_enforced(node: DbtNode) -> bool:
-    """True for a model whose columns and types its YAML states, and dbt checks."""
+    """Return True for a model whose columns and types are stated in YAML and checked by dbt."""
     contract = node.settings.get("contract")
     is_enforced = isinstance(contract, dict) and contract.get("enforced") is True
     return is_enforced and node.type == "model" and node.materialized != "ephemeral"
 
 
 def _contract(node: DbtNode) -> Iterator[str]:
-    """The columns and types that a contract states."""
+    """Yield the columns and types of a contract; raise ProjectError if they are incomplete."""
     if not _is_enforced(node):
         return
     if untyped := [column.name for column in node.columns if not column.type]:
@@ -164,7 +167,7 @@ def _name(node: DbtNode) -> str:
 
 
 def _words(node: DbtNode) -> Iterator[str]:
-    """What is only said of a model."""
+    """Yield the properties that only describe a model."""
     if text := " ".join(node.description.split()):
         yield f"description {quote(text)}"
     if node.owner:
@@ -177,7 +180,6 @@ def _words(node: DbtNode) -> Iterator[str]:
 
 
 def _layout(node: DbtNode) -> Iterator[str]:
-    """How a table's files are written."""
     if node.type == "seed" or node.materialized in ("view", "ephemeral"):
         return
     file_format = str(node.settings.get("file_format") or "").lower()
@@ -193,14 +195,14 @@ def _layout(node: DbtNode) -> Iterator[str]:
 
 
 def _refuse_macros(node: DbtNode, text: str) -> None:
-    """ProjectError for a text of which a part would be taken for a macro of ours."""
+    """Raise ProjectError for a text with a part that mergeplan would take for a macro."""
     if at := find_macro(text):
         raise ProjectError(f"`{node.name}` has `{at}` in its query, which mergeplan would take for a macro.",
                            place=Place(node.path, 1))  # fmt: skip
 
 
 def _refuse_files(node: DbtNode, text: str) -> None:
-    """ProjectError for a query that reads files by their path: Spark would read whatever lies there."""
+    """Raise ProjectError for a query that reads files by their path: Spark would read any files there."""
     if path := find_files(text):
         message = f"`{node.table}` reads the files `{path[:80]}` by their path, and not a table."
         hint = "Let a table have them (`CREATE TABLE raw.items USING parquet LOCATION '...'`), and read it as a source."
@@ -208,8 +210,10 @@ def _refuse_files(node: DbtNode, text: str) -> None:
 
 
 def external_texts(project: DbtProject) -> Iterable[dict[str, object]]:
-    """The sources with typed columns as items of external_models.yaml, and the tables that dbt fills: YAML need not
-    list all columns of a source."""
+    """Yield the sources with typed columns as items of external_models.yaml, and the tables that dbt fills.
+
+    YAML need not list all columns of a source.
+    """
     for node in filter(is_loaded, project.nodes):
         yield {"name": _name(node), "columns": dict(node.types), "stamp": load_stamp(node)}
     for source in project.sources:
@@ -225,7 +229,7 @@ def external_texts(project: DbtProject) -> Iterable[dict[str, object]]:
 
 
 def exposure_texts(project: DbtProject) -> Iterable[dict[str, object]]:
-    """The exposures that use models or seeds, as items of exposures.yaml."""
+    """Yield the exposures that use models or seeds, as items of exposures.yaml."""
     for exposure in project.exposures:
         nodes = [project.by_id[name] for name in exposure.depends_on if name in project.by_id]
         words = {"name": exposure.name, "type": exposure.type, "owner": exposure.owner}

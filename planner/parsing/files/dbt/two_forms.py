@@ -1,4 +1,4 @@
-"""The two forms of an incremental model, that of its first run and that of later ones, as one query."""
+"""The two forms of an incremental model, for its first run and for later ones, as one query."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SPARK = Dialect.get_or_raise("spark")
 
 
 def later_reads_itself(node: DbtNode) -> bool:
-    """True for a later form that names the node's own table, whatever stands before the name; in doubt too."""
+    """Return True if the later form names the node's own table, qualified in any way; in doubt too."""
     try:
         trees = parse(node.later, dialect="spark")
     except SqlglotError:
@@ -23,9 +23,9 @@ def later_reads_itself(node: DbtNode) -> bool:
 
 
 def first_or_later(node: DbtNode) -> str:
-    """The query of a first run while the table has no rows, and that of a later run from then on.
+    """Return the query of a first run while the table has no rows, and of a later run from then on.
 
-    Both stand in one query, so that an edit of either is an edit of the model.
+    Both are in one query, so that an edit of either is an edit of the model.
     """
     first, later = node.text.strip().rstrip(";"), node.later.strip().rstrip(";")
     if is_alike(first, later):
@@ -40,7 +40,7 @@ def first_or_later(node: DbtNode) -> str:
 
 
 def is_alike(first: str, later: str) -> bool:
-    """True for two texts that are one query: comments and white space aside."""
+    """Return True for two texts that are the same query except for comments and white space."""
     try:
         words = [[text[at.start : at.end + 1] for at in SPARK.tokenize(text)] for text in (first, later)]
     except SqlglotError:
@@ -49,6 +49,6 @@ def is_alike(first: str, later: str) -> bool:
 
 
 def _check_query(node: DbtNode, query: str, when: str) -> None:
-    """ProjectError for one that is no SQL by itself: in a query of both forms, it would be wrong at another place."""
+    """Raise ProjectError for a form that is no SQL by itself: in the joined query, the error would be elsewhere."""
     source = SourceText(node.path, query, "spark")
     parse_tokens(source, tokenize(source), f"The query {when}")

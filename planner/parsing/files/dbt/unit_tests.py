@@ -1,4 +1,4 @@
-"""Unit tests of dbt as files of unit tests of ours, each test on the line where dbt's begins."""
+"""Unit tests of dbt as unit test files of mergeplan, each test on the line where dbt's begins."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mergeplan.planner.parsing.files.dbt.nodes import DbtFixture, DbtNode, DbtPr
 
 
 def unit_test_body(test: DbtUnitTest, project: DbtProject) -> dict[str, object]:
-    """A test as the body of one of ours; ProjectError for one that would ask something else than in dbt."""
+    """Return a test as the body of a mergeplan test; raise ProjectError if it would mean something else."""
     model = project.by_id.get(test.model)
     if model is None or model.error:
         raise _not_run(test, "its model is not compiled")
@@ -35,7 +35,7 @@ def unit_test_body(test: DbtUnitTest, project: DbtProject) -> dict[str, object]:
 
 
 def unit_test_text(tests: Iterable[tuple[DbtUnitTest, Mapping[str, object]]], source: str) -> str:
-    """A file of tests with these bodies; `source` is the text of dbt's own file."""
+    """Return a file of tests with these bodies; `source` is the text of dbt's own file."""
     lines: dict[int, list[str]] = {}
     for test, body in tests:
         line = _line(test.name, source)
@@ -48,7 +48,7 @@ def unit_test_text(tests: Iterable[tuple[DbtUnitTest, Mapping[str, object]]], so
 
 
 def _inputs(test: DbtUnitTest, model: DbtNode, project: DbtProject) -> Sequence[DbtFixture]:
-    """The inputs that the model's query reads. Whether a run is a later one, ours asks the model's own rows."""
+    """Return the inputs that the model's query reads; the model's own rows decide whether a run is a later one."""
     own = [fixture for fixture in test.inputs if fixture.table == model.table]
     others = [fixture for fixture in test.inputs if fixture.table != model.table]
     is_twofold = model.materialized == "incremental" and model.text.strip() != model.later.strip()
@@ -64,7 +64,7 @@ def _relation(fixture: DbtFixture) -> dict[str, Any]:
 
 
 def _line(name: str, source: str) -> int:
-    """The line of a YAML file where the item of this name begins."""
+    """Return the line of a YAML file where the item of this name begins."""
     match = re.search(rf"^.*\bname:\s*['\"]?{re.escape(name)}\b", source, re.MULTILINE)
     return source.count("\n", 0, match.start()) + 1 if match else 1
 

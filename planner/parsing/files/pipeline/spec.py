@@ -15,7 +15,7 @@ _NAME = re.compile(r"[\w-]+")
 
 
 def check_name(name: str) -> str:
-    """A name that is put before those of tables; ValueError for a text that is none."""
+    """Return a name that is put before those of tables; raise ValueError for any other text."""
     if not _NAME.fullmatch(name):
         raise ValueError(f"`{name[:80]}` is no name: letters, digits, `_` and `-`")
     return name
@@ -25,7 +25,7 @@ Name = Annotated[str, AfterValidator(check_name)]
 
 
 class Glob(BaseModel):
-    """Which files are read."""
+    """A pattern of the files to read."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -55,17 +55,17 @@ class PipelineSpec(BaseModel):
 
     @property
     def schema_name(self) -> str:
-        """The schema of names without one, behind its catalog where that is not Spark's own."""
+        """The schema of names without one, preceded by its catalog unless that is Spark's own."""
         schema = self.database or self.named_schema or "default"
         return schema if self.catalog in (None, SESSION_CATALOG) else f"{self.catalog}.{schema}"
 
     def reads(self, path: str) -> bool:
-        """True for a file that defines tables, by its path from the specification."""
+        """Return True for a file that defines tables, by its path from the specification."""
         return any(_matches(path, library.glob.include) for library in self.libraries)
 
 
 def parse_spec(path: str, text: str) -> PipelineSpec:
-    """The specification of a text; ProjectError."""
+    """Return the specification of a text; raise ProjectError."""
     document = read_document(path, text)
     try:
         return PipelineSpec.model_validate(document.value)
@@ -78,7 +78,10 @@ def parse_spec(path: str, text: str) -> PipelineSpec:
 
 
 def _matches(path: str, include: str) -> bool:
-    """True for a file itself, below `folder/**`, and by a pattern within one folder, as Spark allows them."""
+    """Return True if a pattern matches a file: the file itself, `folder/**`, or a pattern within one folder.
+
+    Spark allows these forms.
+    """
     include = include.removeprefix("./")
     if include.endswith("/**"):
         return path.startswith(include[:-2])

@@ -1,4 +1,4 @@
-"""The statements of a pipeline's SQL file, each as the text of a model, or with why it is none."""
+"""The statements of a pipeline's SQL file, each as the text of a model, or with the reason why it is none."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _PLAIN = re.compile(r"\w+")
 
 @dataclass(frozen=True)
 class PipelineTable:
-    """A table or view that a statement defines. `text` is that of its model; `error` says why there is none."""
+    """A table or view that a statement defines, with the text of its model, or an `error` if there is none."""
 
     path: str
     line: int
@@ -57,7 +57,7 @@ class _Statement:
 
 
 def read_statements(path: str, text: str, schema: str) -> Iterator[PipelineTable]:
-    """What a SQL file of a pipeline defines, whose names without a schema are of this one."""
+    """Yield the tables of a pipeline's SQL file; names without a schema belong to `schema`."""
     tainted: ProjectError | None = None  # by a statement that those after it depend on
     for statement in _split(path, text):
         table = _read(statement, schema)
@@ -83,7 +83,6 @@ def _split(path: str, text: str) -> Iterator[_Statement]:
 
 
 def _read(statement: _Statement, schema: str) -> PipelineTable:
-    """One statement."""
     words = [word for token in statement.tokens[:8] for word in _word(token).split()]
     what = next((kind for kind in (*KINDS, *REFUSED) if words[: 1 + kind.count(" ") + 1] == ["CREATE", *kind.split()]),
                 "")  # fmt: skip
@@ -109,7 +108,7 @@ def _read(statement: _Statement, schema: str) -> PipelineTable:
 
 
 def _model_text(statement: _Statement, name: str, what: str, at: int, schema: str) -> str:
-    """The text of a model whose lines are those of the file."""
+    """Return the text of a model whose lines are those of the file."""
     header = [f"name {name}", f"kind {KINDS[what]}"]
     tokens = statement.tokens
     while at < len(tokens) and _word(tokens[at]) != "AS":
@@ -125,7 +124,7 @@ def _model_text(statement: _Statement, name: str, what: str, at: int, schema: st
 
 
 def _clause(statement: _Statement, name: str, at: int) -> tuple[str, int]:
-    """One clause before AS as a property of MODEL, and where the next one begins."""
+    """Return one clause before AS as a property of MODEL, and the index of the next one."""
     tokens, word = statement.tokens, _word(statement.tokens[at])
     following = tokens[at + 1] if at + 1 < len(tokens) else tokens[at]
     if word == "USING":
@@ -145,7 +144,7 @@ def _clause(statement: _Statement, name: str, at: int) -> tuple[str, int]:
 
 
 def _qualify_query(statement: _Statement, name: str, query: str, schema: str) -> str:
-    """A query with the pipeline's schema before each table that has none; ProjectError for one that streams."""
+    """Return a query with the schema before each table that has none; raise ProjectError for one that streams."""
     try:
         (tree,) = Dialect.get_or_raise("spark").parse(query)
     except (SqlglotError, ValueError, RecursionError):
@@ -168,7 +167,6 @@ def _qualify_query(statement: _Statement, name: str, query: str, schema: str) ->
 
 
 def _is_cte(table: exp.Table) -> bool:
-    """True for the name of a CTE that stands around a table."""
     node: exp.Expr | None = table
     while node is not None:
         clause = node.args.get("with_") or node.args.get("with")
@@ -183,7 +181,6 @@ def _qualify(parts: Sequence[str], schema: str) -> str:
 
 
 def _name(tokens: Sequence[Token], at: int) -> tuple[list[str], int]:
-    """The parts of a name, and the place after it."""
     parts = [tokens[at].text] if at < len(tokens) else [""]
     at += 1
     while at + 1 < len(tokens) and tokens[at].token_type is TokenType.DOT:
@@ -193,7 +190,7 @@ def _name(tokens: Sequence[Token], at: int) -> tuple[list[str], int]:
 
 
 def _skip_words(tokens: Sequence[Token], words: int) -> int:
-    """The place after so many words: a token may be two of them."""
+    """Return the index after so many words: a token may contain two of them."""
     at = 0
     while words > 0:
         words -= len(tokens[at].text.split())
@@ -202,7 +199,6 @@ def _skip_words(tokens: Sequence[Token], words: int) -> int:
 
 
 def _properties(statement: _Statement, at: int) -> Iterator[str]:
-    """The properties in parentheses, with keys as MODEL has them."""
     _read_parentheses(statement, at)
     tokens = statement.tokens[at + 1 : _closing(statement.tokens, at)]
     starts = [-1, *(index for index, token in enumerate(tokens) if token.text == ","), len(tokens)]
@@ -217,7 +213,7 @@ def _properties(statement: _Statement, at: int) -> Iterator[str]:
 
 
 def _read_parentheses(statement: _Statement, at: int) -> str:
-    """The text between two parentheses, with them; ProjectError where none begin."""
+    """Return the text between two parentheses, including them; raise ProjectError if none begin."""
     tokens = statement.tokens
     if at >= len(tokens) or tokens[at].text != "(":
         raise statement.refuse("A list in parentheses is missing in it.")
@@ -234,5 +230,5 @@ def _closing(tokens: Sequence[Token], at: int) -> int:
 
 
 def _word(token: Token) -> str:
-    """What a token says as a key word; '' for a text."""
+    """Return a token as a keyword in upper case, or '' for a string."""
     return "" if token.token_type is TokenType.STRING else " ".join(token.text.upper().split())

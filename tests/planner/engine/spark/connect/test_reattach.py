@@ -104,8 +104,10 @@ def wait_until(holds: Callable[[], bool]) -> None:
 def kill_write(engine: SparkEngine, home: Path, sql: str, *, when: str = "") -> tuple[str, Operation]:
     """The write of a client that was killed while it ran, or after it had printed a line."""
     given = json.dumps([engine._shared.server().url, settings(engine), sql])
-    # Only this write may run: a write that is ended before Spark has begun it may go on.
-    running = engine._shared.spark.sparkContext.statusTracker().getActiveJobsIds
+    # Only this write may run: one of an earlier test that was ended before Spark had begun it goes on.
+    context = engine._shared.spark.sparkContext
+    running = context.statusTracker().getActiveJobsIds
+    context.cancelAllJobs()
     wait_until(lambda: not running())
     argv = [sys.executable, "-c", CLIENT, given, str(home)]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[5]) as child:
