@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,8 @@ from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import PROPERTIES, Model
 from mergeplan.planner.model.property import Facet, declare
 from mergeplan.planner.plan.change import Category, Change
+from mergeplan.planner.plan.forward_only import why_not
+from mergeplan.planner.snapshot.snapshot import Snapshot
 from tests.planner import test_every_property as properties
 from tests.planner.building import change_of, external, model, project, promote
 
@@ -29,6 +31,7 @@ class LaterModel(Model):
     color: int = declare(0, Facet.NONE, "its color")
 
 
+COUNTED = "SELECT id, COUNT(*) AS n FROM s.raw GROUP BY id"
 STORED = [kind for kind in properties.KIND if kind.is_stored]
 
 
@@ -38,10 +41,21 @@ def later_model(kind: Kind, **values: Any) -> LaterModel:
     return LaterModel(**{field.name: getattr(made, field.name) for field in fields(Model)}, **values)
 
 
-def edit(kind: Kind, **values: Any) -> dict[str, Change]:
+def edit(before: LaterModel, after: LaterModel) -> dict[str, Change]:
     raw, reader = external("s.raw", "id n d e"), model("s.reader", "SELECT id FROM s.t")
-    before, after = later_model(kind), later_model(kind, **values)
     return change_of(project(raw, before, reader), project(raw, after, reader))
+
+
+def edits(kind: Kind, **values: Any) -> list[dict[str, Change]]:
+    """Return the changes by setting a property, and by taking it back."""
+    before, after = later_model(kind), later_model(kind, **values)
+    return [edit(before, after), edit(after, before)]
+
+
+def sides(change: Change) -> tuple[Snapshot, Snapshot]:
+    assert change.old
+    assert change.new
+    return change.old, change.new
 
 
 @pytest.mark.parametrize("kind", properties.KIND)
@@ -56,41 +70,70 @@ def test_a_property_at_its_default_leaves_the_fingerprint_and_the_version(kind: 
 
 @pytest.mark.parametrize("kind", [kind for kind in properties.KIND if not kind.traits.always_forward_only])
 def test_an_edit_of_rows_makes_another_table_and_another_of_what_reads_it(kind: Kind) -> None:
-    changes = edit(kind, sampled=True)
+    for changes in edits(kind, sampled=True):
+        change, reader = changes["s.t"], changes["s.reader"]
 
-    assert (changes["s.t"].category, changes["s.t"].rule) == (Category.BREAKING, "settings-changed")
-    assert "`sampled` changed" in changes["s.t"].reason
-    assert changes["s.reader"].category is Category.INDIRECT_BREAKING
-    for change in (changes["s.t"], changes["s.reader"]):
-        assert change.old
-        assert change.new
-        assert change.old.version != change.new.version
+        assert (change.category, change.rule) == (Category.BREAKING, "settings-changed")
+        assert "`sampled` changed" in change.reason
+        assert reader.category is Category.INDIRECT_BREAKING
+        for old, new in (sides(change), sides(reader)):
+            assert old.version != new.version
+        old, new = sides(change)
+        assert old.fingerprint.data != new.fingerprint.data
+
+
+def test_of_rows_that_a_property_decides_neither_keys_nor_types_are_known() -> None:
+    raw = external("s.raw", "id n d e")
+    plain, sampled = (replace(later_model(Kind.FULL, sampled=on), sql=COUNTED) for on in (False, True))
+    before, after = (promote(project(raw, made))[0].snapshots["s.t"].meaning for made in (plain, sampled))
+
+    assert before
+    assert after
+    assert (before.keys, before.types) != ((), ())
+    assert (after.keys, after.types) == ((), ())
 
 
 @pytest.mark.parametrize("kind", STORED)
 def test_an_edit_of_the_layout_makes_a_table_of_the_same_rows(kind: Kind) -> None:
-    change = edit(kind, bloom_filter=("id",))["s.t"]
+    for changes in edits(kind, bloom_filter=("id",)):
+        change = changes["s.t"]
+        old, new = sides(change)
 
-    assert (change.category, change.rule) == (Category.NON_BREAKING, "layout-changed")
-    assert change.old
-    assert change.new
-    assert change.old.version != change.new.version
-    assert change.old.meaning == change.new.meaning
+        assert (change.category, change.rule) == (Category.NON_BREAKING, "layout-changed")
+        assert "`bloom_filter` changed" in change.reason
+        assert old.version != new.version
+        assert old.fingerprint.data != new.fingerprint.data
+        assert old.meaning == new.meaning
+
+
+@pytest.mark.parametrize("kind", [kind for kind in properties.KIND if not kind.is_stored])
+def test_what_has_no_table_has_no_layout(kind: Kind) -> None:
+    assert edits(kind, bloom_filter=("id",)) == [{}, {}]
+
+
+def test_a_table_of_another_layout_does_not_take_over_files() -> None:
+    before, after = later_model(Kind.FULL), later_model(Kind.FULL, bloom_filter=("id",))
+
+    for old, new in ((before, after), (after, before)):
+        assert why_not(old, new) == "its `bloom_filter` changed, and with it its files"
 
 
 @pytest.mark.parametrize("kind", properties.KIND)
 def test_an_edit_of_metadata_keeps_the_table(kind: Kind) -> None:
-    change = edit(kind, contact="ann")["s.t"]
+    for changes in edits(kind, contact="ann"):
+        change = changes["s.t"]
+        old, new = sides(change)
 
-    assert (change.category, change.rule) == (Category.METADATA, "metadata-only")
-    assert change.old
-    assert change.new
-    assert change.old.version == change.new.version
+        assert (change.category, change.rule) == (Category.METADATA, "metadata-only")
+        assert "`contact` changed" in change.reason
+        assert old.version == new.version
+        assert old.fingerprint.data == new.fingerprint.data
+        assert old.fingerprint.metadata != new.fingerprint.metadata
 
 
 @pytest.mark.parametrize("kind", properties.KIND)
 def test_an_edit_of_what_is_in_no_fingerprint_is_no_change(kind: Kind) -> None:
-    assert edit(kind, color=3) == {}
+    assert edits(kind, color=3) == [{}, {}]
 
 
 @pytest.mark.parametrize("key", PROPERTIES)
