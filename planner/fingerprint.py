@@ -6,6 +6,7 @@ import hashlib
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime
 
+SCALARS = (str, int, datetime)
 # Stored hashes contain these fields even at their defaults. The table never grows: a field that a class gets later is
 # written only where it is set, so that hashes of values without it stay as they are.
 ALWAYS_WRITTEN = {
@@ -46,17 +47,17 @@ def digest(*parts: str) -> str:
 
 
 def encode_text(value: object) -> str:
-    """Return the text of a value in a hash that is stored; TypeError for a type that has none.
+    """Return the text of a value in a hash that is stored; raise TypeError for a type that has none.
 
     >>> encode_text(("a", True)), encode_text(["b"])
     ("('a', True)", "['b']")
     """
+    if value is None or isinstance(value, SCALARS):
+        return repr(value)
     if isinstance(value, tuple):
         return f"({', '.join(map(encode_text, value))}{',' if len(value) == 1 else ''})"
     if isinstance(value, list):
         return f"[{', '.join(map(encode_text, value))}]"
-    if value is None or isinstance(value, str | int | datetime):
-        return repr(value)
     if not is_dataclass(value) or isinstance(value, type):
         raise TypeError(f"{type(value).__name__} has no text in hashes")
     always = ALWAYS_WRITTEN.get(type(value).__name__, "").split()
