@@ -1,12 +1,12 @@
 """A property of models as a row: its default, what an edit of it changes, the kinds that take it, and its description.
 
-The row stands at the field of `Model` that holds the value. The parser, fingerprints, versions, meanings, the editor
-and the reference page read it there: a new property is that row, and the code that uses it.
+The row stands at the field of `Model` that holds the value. The parser, fingerprints, versions, meanings and the editor
+read it there, and tests hold the reference to it: a new property is that row, and the code that uses it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from functools import cache
 from typing import Any, TypeVar
@@ -41,9 +41,10 @@ class Property:
 
 
 def declare(default: T, facet: Facet, doc: str, *kinds: Kind, pinned: bool = False) -> T:
-    return field(default=default, metadata={"facet": facet, "doc": doc, "kinds": kinds, "pinned": pinned})
+    return field(default=default, metadata={"property": Property("", default, facet, doc, kinds, pinned)})
 
 
 @cache
 def properties_of(model: type[Any]) -> dict[str, Property]:
-    return {row.name: Property(row.name, row.default, **row.metadata) for row in fields(model) if row.metadata}
+    rows = {row.name: row.metadata["property"] for row in fields(model) if "property" in row.metadata}
+    return {key: replace(row, key=key) for key, row in rows.items()}

@@ -32,9 +32,8 @@ def ask_new_audits(plan: Plan, layout: Layout, context: ApplyContext) -> tuple[F
         snapshot = change.new
         for call in _newly_asked(change, store) if snapshot else ():
             assert snapshot is not None
-            if not is_enabled(call, audits) or digest(encode_text(call)) in store.passed_audits.names_for(
-                snapshot.table
-            ):
+            audit_digest = digest(encode_text(call))
+            if not is_enabled(call, audits) or audit_digest in store.passed_audits.names_for(snapshot.table):
                 continue
             with locate_query_errors(snapshot.model):
                 held = _whole(store, snapshot)
@@ -43,7 +42,7 @@ def ask_new_audits(plan: Plan, layout: Layout, context: ApplyContext) -> tuple[F
             if not result.ok and result.blocking:
                 failures.append(audit_failure(snapshot.model, result))
             else:
-                store.passed_audits.record(snapshot.table, digest(encode_text(call)))
+                store.passed_audits.record(snapshot.table, audit_digest)
     return tuple(failures)
 
 
