@@ -72,8 +72,8 @@ def find_conflict(branches: Mapping[str, str], prod_branch: str, pull_prefix: st
 
 def merge_records(records: Sequence[BranchRecord], environments: Mapping[str, str]) -> tuple[BranchRecord, ...]:
     """Return the records of the branches that the rules name; another environment starts a new record."""
-    known = {(record.branch, record.environment): record for record in records}
-    return tuple(known.get(pair, BranchRecord(*pair)) for pair in environments.items())
+    records_by_branch = {(record.branch, record.environment): record for record in records}
+    return tuple(records_by_branch.get(pair, BranchRecord(*pair)) for pair in environments.items())
 
 
 def branches_of(records: Collection[BranchRecord]) -> frozenset[str]:

@@ -47,4 +47,8 @@ def cost_limits(record: PullRecord, budget: Budget) -> tuple[str, ...]:
     """Return the limits of what may be computed: the budget, or what a person approved for this head."""
     names = ("--max-bytes", "--max-seconds")
     limits = zip(names, budget, record.cost_approval, strict=True)
-    return tuple(f"{name}={max(most, more):.0f}" for name, most, more in limits if most is not None)
+    return tuple(
+        f"{name}={max(default_limit, approved_limit):.0f}"
+        for name, default_limit, approved_limit in limits
+        if default_limit is not None
+    )

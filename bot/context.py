@@ -208,8 +208,10 @@ class BotContext:
             return self._raise_if_shutdown(call, Finished((), 1, str(cancelled)))
         except MergeplanError as error:
             return error_result(error)
-        asked = arguments if call.is_silent else (*arguments, "--output", "json")
-        task = Task(asked, call.folder, repository, child_run, call.gateways, call.own_code, packages, call.is_fork)
+        planner_arguments = arguments if call.is_silent else (*arguments, "--output", "json")
+        task = Task(
+            planner_arguments, call.folder, repository, child_run, call.gateways, call.own_code, packages, call.is_fork
+        )
         log.info("planner_started", run=child_run, repository=repository, purpose=purpose)
         standby = self.standby if arguments[0] in WAITED_FOR else None
         with (
@@ -242,16 +244,16 @@ class BotContext:
             return None
         home = project_home(self.settings, call.job.repository)
         texts = ((name, read_file(call.folder / name, MOST_CHARACTERS[name])) for name in FILES)
-        wanted = self.reader.requirements({name: text for name, text in texts if text is not None})
-        return packages_folder(self.settings, home, wanted, os.environ, should_stop)
+        requirements = self.reader.requirements({name: text for name, text in texts if text is not None})
+        return packages_folder(self.settings, home, requirements, os.environ, should_stop)
 
     def _lay_dbt_packages(self, call: PlannerCall, should_stop: Callable[[], str]) -> None:
         """Put the packages into a dbt project, which opens only with them, for any command."""
         if not is_dbt_project(call.folder):
             return
         home = project_home(self.settings, call.job.repository)
-        wanted = read_dbt_requirements(self.reader, call.folder)
-        lay_dbt_packages(self.settings, home, wanted, call.folder, os.environ, should_stop)
+        requirements = read_dbt_requirements(self.reader, call.folder)
+        lay_dbt_packages(self.settings, home, requirements, call.folder, os.environ, should_stop)
 
     @contextmanager
     def _record_progress(self, call: PlannerCall, on_event: Callable[[Line], None]) -> Iterator[Callable[[Line], None]]:

@@ -54,17 +54,20 @@ class Demo:
             while not ready():
                 seconds = time.monotonic() - started
                 if self.service.poll() is not None or seconds > PATIENCE:
-                    why = "the service ended" if self.service.poll() is not None else f"it took over {PATIENCE:.0f} s"
-                    raise MergeplanError(f"{what}: {why}.", hint=f"See {self.folder / 'service.log'}.")
+                    reason = (
+                        "the service ended" if self.service.poll() is not None else f"it took over {PATIENCE:.0f} s"
+                    )
+                    raise MergeplanError(f"{what}: {reason}.", hint=f"See {self.folder / 'service.log'}.")
                 status.update(f"{what}... {seconds:.0f} s")
                 time.sleep(0.5)
         self.console.print(f"  [green]✔[/green] {what} ({time.monotonic() - started:.0f} s)")
 
     def comment(self, number: int) -> Comment | None:
         """Return the bot's plan comment on a pull request."""
-        said = self.github.comments(REPOSITORY, number)
+        comments = self.github.comments(REPOSITORY, number)
         return next(
-            (comment for comment in said if comment.author == self.github.bot_login and "<!--" in comment.body), None
+            (comment for comment in comments if comment.author == self.github.bot_login and "<!--" in comment.body),
+            None,
         )
 
     def body(self, number: int) -> str:
@@ -165,9 +168,11 @@ def _story(demo: Demo) -> None:
     demo.show(second)
 
     demo.say("Ann knows better and comments: [bold]/categorize non-breaking[/bold]")
-    before = demo.body(second)
+    earlier_body = demo.body(second)
     demo.github.comment(REPOSITORY, second, "/categorize non-breaking", author=ANN)
-    demo.wait("the plan shows the category", lambda: demo.body(second) != before and "categorized" in demo.body(second))
+    demo.wait(
+        "the plan shows the category", lambda: demo.body(second) != earlier_body and "categorized" in demo.body(second)
+    )
     demo.wait("its environment is built", lambda: demo.is_built(second))
     demo.show(second)
 
@@ -201,8 +206,8 @@ def open_demo_pull(demo: Demo, branch: str, title: str, change: tuple[str, str],
     if change[0] not in text:
         raise MergeplanError(f"`{change[0].strip()}` is not in {MODEL}.")
     demo.github.commit(REPOSITORY, branch, {MODEL: text.replace(*change, 1)}, title, author=author)
-    asked = f"{title}\n\n{title}, please."
-    return demo.github.open_pull_request(REPOSITORY, branch, "main", asked, author=author)
+    message = f"{title}\n\n{title}, please."
+    return demo.github.open_pull_request(REPOSITORY, branch, "main", message, author=author)
 
 
 @contextmanager
@@ -242,7 +247,7 @@ def start_demo(console: Console, folder: Path) -> Iterator[Demo]:
 
 
 def _environment(github: Sandbox, folder: Path, key: Path, port: int) -> dict[str, str]:
-    own = {
+    demo_variables = {
         "MERGEPLAN_GITHUB_API_URL": github.url,
         "MERGEPLAN_GITHUB_APP_ID": str(github.app_id),
         "MERGEPLAN_GITHUB_PRIVATE_KEY_PATH": str(key),
@@ -252,7 +257,10 @@ def _environment(github: Sandbox, folder: Path, key: Path, port: int) -> dict[st
         "MERGEPLAN_PUBLIC_URL": f"http://127.0.0.1:{port}",
         "MERGEPLAN_WRITE_SPACING_SECONDS": "0",
     }
-    return {**{name: value for name, value in os.environ.items() if not name.startswith("MERGEPLAN_")}, **own}
+    return {
+        **{name: value for name, value in os.environ.items() if not name.startswith("MERGEPLAN_")},
+        **demo_variables,
+    }
 
 
 def _end_now(_number: int, _frame: FrameType | None) -> None:

@@ -19,8 +19,9 @@ def github() -> Iterator[Finding]:
         if not settings.is_app and not settings.github_token.get_secret_value():
             yield Finding("github", None, "no login: MERGEPLAN_GITHUB_APP_ID or MERGEPLAN_GITHUB_TOKEN is for the bot")
             return
-        asked = check_for_github(settings).model_copy(update={"bot_login": ""})  # so that GitHub itself says it
-        login = GitHub(asked).login()
+        # without a login, so that GitHub itself says it
+        login_settings = check_for_github(settings).model_copy(update={"bot_login": ""})
+        login = GitHub(login_settings).login()
         yield Finding("github", True, f"logged in as {login} by {'an App' if settings.is_app else 'a token'}")
     except (MergeplanError, GitHubFailed) as error:
         yield Finding("github", False, " ".join(str(error).split()))

@@ -46,12 +46,14 @@ class Move:
 
 def meeting(number: int, mine: PlanView, other: PlanView) -> Meeting | None:
     """Return where two plans meet; None if they change no model in common."""
-    theirs = {model.name: model for model in other.models if _counts(model)}
-    both = [(model, theirs[model.name]) for model in mine.models if _counts(model) and model.name in theirs]
-    if not both:
+    other_models = {model.name: model for model in other.models if _counts(model)}
+    model_pairs = [
+        (model, other_models[model.name]) for model in mine.models if _counts(model) and model.name in other_models
+    ]
+    if not model_pairs:
         return None
-    edited = [(a, b) for a, b in both if a.change in EDITS and b.change in EDITS]
-    computed = tuple(a.name for a, b in both if (a, b) not in edited)
+    edited = [(a, b) for a, b in model_pairs if a.change in EDITS and b.change in EDITS]
+    computed = tuple(a.name for a, b in model_pairs if (a, b) not in edited)
     columns = tuple(f"{a.name}.{name}" for a, b in edited for name in sorted(_columns(a) & _columns(b)))
     return Meeting(number, tuple(a.name for a, _ in edited), computed, columns)
 
@@ -67,9 +69,13 @@ def _columns(model: ModelChange) -> set[str]:
 
 def undoing(number: int, mine: PlanView, merged_plan: PlanView) -> Undoing | None:
     """Return what a plan takes back of a merge: the same lines reversed, or a model that came and goes."""
-    theirs = {model.name: model for model in merged_plan.models if model.change in EDITS}
-    back = tuple(model.name for model in mine.models if model.name in theirs and _takes_back(model, theirs[model.name]))
-    return Undoing(number, back, len(back) == len(theirs)) if back else None
+    merged_models = {model.name: model for model in merged_plan.models if model.change in EDITS}
+    back = tuple(
+        model.name
+        for model in mine.models
+        if model.name in merged_models and _takes_back(model, merged_models[model.name])
+    )
+    return Undoing(number, back, len(back) == len(merged_models)) if back else None
 
 
 def _takes_back(mine: ModelChange, theirs: ModelChange) -> bool:
@@ -98,13 +104,13 @@ def is_concerned(plan: PlanView, moves: Sequence[Move], since: int, until: int) 
 
     They changed what it changes or reads, or read what it changes; or one of them is not known.
     """
-    known = {entry.revision: entry for entry in moves}
-    between = [known.get(revision) for revision in range(since + 1, until + 1)]
+    moves_by_revision = {entry.revision: entry for entry in moves}
+    between = [moves_by_revision.get(revision) for revision in range(since + 1, until + 1)]
     if since > until or None in between:
         return True
-    mine = {model.name for model in plan.models}
-    touched = mine | {name for model in plan.models for name in model.parents}
-    return any(_meets(entry, mine, touched) for entry in between if entry)
+    planned_models = {model.name for model in plan.models}
+    touched = planned_models | {name for model in plan.models for name in model.parents}
+    return any(_meets(entry, planned_models, touched) for entry in between if entry)
 
 
 def _meets(other: Move, mine: Iterable[str], touched_names: Iterable[str]) -> bool:

@@ -257,8 +257,8 @@ class PullRecord:
         return next((ref for ref in self.deployments if ref.environment == environment), None)
 
     def add_check(self, ref: CheckRef) -> PullRecord:
-        kept = tuple(check for check in self.checks if (check.name, check.sha) != (ref.name, ref.sha))
-        return replace(self, checks=(*kept, ref))
+        other_checks = tuple(check for check in self.checks if (check.name, check.sha) != (ref.name, ref.sha))
+        return replace(self, checks=(*other_checks, ref))
 
 
 @dataclass(frozen=True)

@@ -131,9 +131,9 @@ def unpack_outcome(text: str) -> PlannerOutcome | None:
 
 def select_lines(lines: Iterable[Line]) -> tuple[Kept, ...]:
     """Return the lines that a report needs, without passed tests, progress and a repeated plan."""
-    kept = [line for line in lines if isinstance(line, KEPT) and not (isinstance(line, TestLine) and line.ok)]
-    repeated = any(isinstance(line, ResultLine) and line.plan for line in kept)
-    return tuple(line for line in kept if not (isinstance(line, PlanLine) and repeated))
+    reported_lines = [line for line in lines if isinstance(line, KEPT) and not (isinstance(line, TestLine) and line.ok)]
+    repeated = any(isinstance(line, ResultLine) and line.plan for line in reported_lines)
+    return tuple(line for line in reported_lines if not (isinstance(line, PlanLine) and repeated))
 
 
 def read_outcome(lines: Sequence[Kept], exit_code: int) -> PlannerOutcome:

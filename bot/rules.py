@@ -225,11 +225,13 @@ def config_of(section: CicdSection, default_branch: str) -> BotConfig:
     except RequestError as error:
         raise ProjectError(error.message, place=section.place(_environment_key(section))) from None
     branch = config.prod_branch_name or config.production_branch_name or default_branch
-    wrong, why = find_conflict(config.branch_environments or {}, branch, config.pr_environment_name or "")
-    if why:
+    wrong, conflict = find_conflict(config.branch_environments or {}, branch, config.pr_environment_name or "")
+    if conflict:
         hint = "Name another environment, or take the branch out."
         raise ProjectError(
-            f"`cicd_bot.branch_environments`: {why}.", place=section.place(f"branch_environments.{wrong}"), hint=hint
+            f"`cicd_bot.branch_environments`: {conflict}.",
+            place=section.place(f"branch_environments.{wrong}"),
+            hint=hint,
         )
     return config.model_copy(update={"prod_branch_name": branch, "production_branch_name": None})
 

@@ -21,16 +21,16 @@ def check_secret_files(folder: Path, names: Collection[str], environ: Mapping[st
     It is no variable of these names, leads elsewhere, cannot be read as text, or an empty variable of the environment
     would go before it. A file without the prefix is left alone.
     """
-    seen: dict[str, Path] = {}
+    files_by_name: dict[str, Path] = {}
     for path in list_secret_files(folder):
         name = path.name.lower()
         if name.removeprefix(PREFIX) not in names:
             raise RequestError(f"MERGEPLAN_SECRETS_DIR is not usable: `{path.name}` is the name of no variable.")
-        if name in seen:
+        if name in files_by_name:
             raise RequestError(
-                f"MERGEPLAN_SECRETS_DIR is not usable: `{seen[name].name}` and `{path.name}` are one variable."
+                f"MERGEPLAN_SECRETS_DIR is not usable: `{files_by_name[name].name}` and `{path.name}` are one variable."
             )
-        seen[name] = path
+        files_by_name[name] = path
         if any(variable.lower() == name and not value for variable, value in environ.items()):
             raise RequestError(
                 f"{name.upper()} is empty in the environment, and is a file in MERGEPLAN_SECRETS_DIR, too.",

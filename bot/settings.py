@@ -136,8 +136,8 @@ class Settings(BaseSettings):
 
     def secret_paths(self) -> tuple[Path, ...]:
         """Return the files and folders that project code may not read, anywhere on disk; it reads its own checkout."""
-        kind, _, rest = self.database_url.partition(":///")
-        file = Path(rest.partition("?")[0]) if kind.startswith("sqlite") and rest else None
+        kind, _, database_path = self.database_url.partition(":///")
+        file = Path(database_path.partition("?")[0]) if kind.startswith("sqlite") and database_path else None
         paths = (self.home, self.github_private_key_path, self.secrets_dir, file)
         return tuple(path.resolve() for path in paths if path)
 

@@ -55,8 +55,8 @@ class OtlpTracing(Tracing):
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
         from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-        own = {} if "OTEL_SERVICE_NAME" in environ else {"service.name": "mergeplan"}
-        self._provider = TracerProvider(resource=Resource.create(own))
+        resource_attributes = {} if "OTEL_SERVICE_NAME" in environ else {"service.name": "mergeplan"}
+        self._provider = TracerProvider(resource=Resource.create(resource_attributes))
         self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
         self._tracer = self._provider.get_tracer("mergeplan")
         self._trace, self._texts = trace, TraceContextTextMapPropagator()
@@ -84,11 +84,11 @@ class OtlpTracing(Tracing):
                 raise
 
     def record_span(self, name: str, seconds: float, **attributes: object) -> None:
-        now = time.time_ns()
+        end_time = time.time_ns()
         begun = self._tracer.start_span(
-            name, start_time=now - int(seconds * 1e9), attributes=_span_attributes(attributes)
+            name, start_time=end_time - int(seconds * 1e9), attributes=_span_attributes(attributes)
         )
-        begun.end(now)
+        begun.end(end_time)
 
     def note(self, **attributes: object) -> None:
         self._trace.get_current_span().set_attributes(_span_attributes(attributes))

@@ -178,10 +178,10 @@ def merge(intervals: Iterable[Interval]) -> Timeline:
 
 def subtract(whole: Iterable[Interval], taken: Iterable[Interval]) -> Timeline:
     """Return the time of `whole` that is in none of `taken`."""
-    left = list(merge(whole))
+    remaining = list(merge(whole))
     for hole in merge(taken):
         pieces: list[Interval] = []
-        for interval in left:
+        for interval in remaining:
             if hole.end <= interval.start or interval.end <= hole.start:
                 pieces.append(interval)
                 continue
@@ -189,8 +189,8 @@ def subtract(whole: Iterable[Interval], taken: Iterable[Interval]) -> Timeline:
                 pieces.append(Interval(interval.start, hole.start))
             if hole.end < interval.end:
                 pieces.append(Interval(hole.end, interval.end))
-        left = pieces
-    return tuple(left)
+        remaining = pieces
+    return tuple(remaining)
 
 
 def intersection(one: Iterable[Interval], other: Iterable[Interval]) -> Timeline:

@@ -52,19 +52,19 @@ def _limit_time(seconds: float) -> Iterator[None]:
             _raise()
 
     try:
-        before = signal.signal(signal.SIGVTALRM, stop)
+        old_handler = signal.signal(signal.SIGVTALRM, stop)
     except ValueError:  # another thread than the main one
         yield
         return
-    left, again = signal.setitimer(signal.ITIMER_VIRTUAL, seconds, AGAIN)
+    timer_delay, timer_interval = signal.setitimer(signal.ITIMER_VIRTUAL, seconds, AGAIN)
     try:
         yield
     finally:
         armed = False
         signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
-        signal.signal(signal.SIGVTALRM, before)
-        if left:
-            signal.setitimer(signal.ITIMER_VIRTUAL, left, again)
+        signal.signal(signal.SIGVTALRM, old_handler)
+        if timer_delay:
+            signal.setitimer(signal.ITIMER_VIRTUAL, timer_delay, timer_interval)
 
 
 def _raise() -> NoReturn:
@@ -74,12 +74,12 @@ def _raise() -> NoReturn:
 @contextmanager
 def _limit_memory(growth: int) -> Iterator[None]:
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    most = _data() + growth
+    memory_limit = _data() + growth
     limits = [limit for limit in (soft, hard) if limit != resource.RLIM_INFINITY]
-    if most == growth or any(limit <= most for limit in limits):
+    if memory_limit == growth or any(limit <= memory_limit for limit in limits):
         yield  # the size of this process is not known here, or it is limited already
         return
-    resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
+    resource.setrlimit(resource.RLIMIT_DATA, (memory_limit, hard))
     try:
         yield
     finally:

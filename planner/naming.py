@@ -171,7 +171,7 @@ class Naming:
         `spark_catalog__dev.shop.orders`.
         """
         catalog, schema, table = parts_of(model)
-        own = self.default or SESSION_CATALOG
+        default_catalog = self.default or SESSION_CATALOG
         catalog = _first(self.catalogs, environment) or catalog
         if environment != PROD:
             match self.suffix:
@@ -180,8 +180,8 @@ class Naming:
                 case Suffix.TABLE:
                     table = f"{table}__{environment}"
                 case Suffix.CATALOG:
-                    catalog = f"{catalog or own}__{environment}"
-        return qualify_table("" if catalog == own else catalog, schema, table)
+                    catalog = f"{catalog or default_catalog}__{environment}"
+        return qualify_table("" if catalog == default_catalog else catalog, schema, table)
 
     def table(self, model: str, version: str) -> str:
         """Return the name of a table, in the model's catalog.

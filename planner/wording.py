@@ -12,8 +12,8 @@ def count_noun(number: int, noun: str, plural: str = "") -> str:
 
 def first_names(names: Sequence[str], most: int) -> str:
     """Return a text such as `a, b and 3 more`."""
-    more = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+    more_text = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more_text
 
 
 def join_names(names: Sequence[str]) -> str:

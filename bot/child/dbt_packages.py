@@ -48,16 +48,16 @@ WRITTEN = 4  # times that is on the disk while dbt runs: archives, and what dbt 
 def read_dbt_requirements(reader: RepositoryReader, project: Path) -> DbtRequirements | None:
     """Return the requirements of a dbt project and its own folders, read as dbt resolves them; raise ProjectError."""
     texts = _read_texts(project, "")
-    wanted = reader.dbt_requirements(texts)
-    while wanted is not None and wanted.unread and not os.path.lexists(project / wanted.install_path):
-        for folder in wanted.unread:
-            _check_folder(project, folder, wanted.path)
+    requirements = reader.dbt_requirements(texts)
+    while requirements is not None and requirements.unread and not os.path.lexists(project / requirements.install_path):
+        for folder in requirements.unread:
+            _check_folder(project, folder, requirements.path)
             if not (folder_texts := _read_texts(project, folder)).get(f"{folder}/{PROJECT}"):
                 message = f"The folder `{folder}` of a package has no {PROJECT}."
-                raise ProjectError(message, place=Place(wanted.path), hint=COMMIT)
+                raise ProjectError(message, place=Place(requirements.path), hint=COMMIT)
             texts |= folder_texts
-        wanted = reader.dbt_requirements(texts)
-    return wanted
+        requirements = reader.dbt_requirements(texts)
+    return requirements
 
 
 def _read_texts(project: Path, folder: str) -> dict[str, str]:

@@ -117,11 +117,11 @@ def _add_folders(read: Texts, local: dict[str, str], files: dict[str, str]) -> N
         documents = _read_folder(read, folder)
         if PROJECT not in documents:
             continue
-        before = set(local)
+        earlier_folders = set(local)
         packages = _take_packages(documents, local)
         files[f"{folder}/{PROJECT}"] = json.dumps({"name": _project_name(documents[PROJECT]), "version": "1.0"})
         files[f"{folder}/{PACKAGES}"] = json.dumps({"packages": packages}, ensure_ascii=False)
-        waiting += [name for name in local if name not in before]
+        waiting += [name for name in local if name not in earlier_folders]
 
 
 def _take_packages(documents: Mapping[str, Document], local: dict[str, str]) -> list[dict[str, Any]]:
@@ -155,8 +155,8 @@ def _take_entry(document: Document, index: int, entry: object, local: dict[str, 
     _refuse_templates(document, at, entry)
     if "local" not in entry and not NAME.fullmatch(str(entry.get("package", ""))):
         source = next((key for key in ("git", "tarball", "private") if key in entry), "")
-        what = f"A package by `{source}` is not fetched here" if source else "This is not a package of dbt's hub"
-        raise document.error(at, f"{what}: a pull request does not choose what the service connects to.", COMMIT)
+        problem = f"A package by `{source}` is not fetched here" if source else "This is not a package of dbt's hub"
+        raise document.error(at, f"{problem}: a pull request does not choose what the service connects to.", COMMIT)
     for key, value in entry.items():
         _check_setting(document, at, key, value)
     if "local" in entry:

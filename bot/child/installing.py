@@ -103,8 +103,8 @@ class Installer:
                 with suppress(subprocess.TimeoutExpired):
                     process.wait(POLL)
                     break
-                if why := self.should_stop():
-                    raise Cancelled(why)
+                if stop_reason := self.should_stop():
+                    raise Cancelled(stop_reason)
                 if time.monotonic() > deadline:
                     raise InstallFailed(f"it took longer than {self.settings.packages_seconds:.0f} seconds")
                 self._check_size(work / "home")
@@ -136,8 +136,8 @@ def make_home(work: Path, *folders: str) -> Path:
 
 def plain_environment(home: Path) -> dict[str, str]:
     """Return the variables that any program needs, with `home` as HOME and as the folder for temporary files."""
-    kept = {name: os.environ[name] for name in PLAIN if name in os.environ}
-    return {**kept, "HOME": str(home), "TMPDIR": str(home), "PYTHONNOUSERSITE": "1"}
+    variables = {name: os.environ[name] for name in PLAIN if name in os.environ}
+    return {**variables, "HOME": str(home), "TMPDIR": str(home), "PYTHONNOUSERSITE": "1"}
 
 
 def measure_folder(folder: Path, files_max: int) -> tuple[int, int]:

@@ -37,8 +37,8 @@ def isolation_words(settings: Settings) -> str:
     """
     if settings.isolation == NONE:
         return "none: the code of projects may do what this user may (MERGEPLAN_ISOLATION=none)"
-    if why := cannot():
-        return f"not possible here ({why}): pull requests that bring code of their own are held"
+    if obstacle := cannot():
+        return f"not possible here ({obstacle}): pull requests that bring code of their own are held"
     return settings.isolation
 
 
@@ -47,6 +47,6 @@ def confinement_words(settings: Settings) -> str:
     if settings.isolation == NONE or settings.isolation_spark == NONE:
         variable = SPARK if settings.isolation_spark == NONE else VARIABLE
         return f"none: Spark's Java may do what this user may ({variable}=none)"
-    if why := cannot_confine():
-        return f"not possible here ({why})"
+    if obstacle := cannot_confine():
+        return f"not possible here ({obstacle})"
     return CONFINED

@@ -53,17 +53,19 @@ class Source:
     def build_source(cls, settings: Settings, environ: Mapping[str, str], should_stop: Callable[[], str]) -> Source:
         builds = settings.packages_builds == "allow"
         places = {name: environ.get(name, "").split() for name in (PLACES[2:] if builds else PLACES)}
-        kept = {name: " ".join(map(inside_url, urls)) for name, urls in places.items() if urls}
+        pip_variables = {name: " ".join(map(inside_url, urls)) for name, urls in places.items() if urls}
         local = [location for urls in places.values() for location in urls if _is_local(location)]
         folders = tuple(str(Path(location.removeprefix("file://")).resolve()) for location in local)
         origins = () if builds else index_origins(environ, settings.packages_hosts)
         if builds or environ.get("PIP_NO_INDEX"):
-            kept["PIP_NO_INDEX"] = "1"
-        elif PLACES[0] not in kept:
-            kept[PLACES[0]] = inside_url(PYPI)
-        kept["PIP_TRUSTED_HOST"] = " ".join(dict.fromkeys(urlsplit(origin.inside).netloc for origin in origins))
+            pip_variables["PIP_NO_INDEX"] = "1"
+        elif PLACES[0] not in pip_variables:
+            pip_variables[PLACES[0]] = inside_url(PYPI)
+        pip_variables["PIP_TRUSTED_HOST"] = " ".join(
+            dict.fromkeys(urlsplit(origin.inside).netloc for origin in origins)
+        )
         installer = Installer(settings, origins, environ, should_stop, FILES_MAX, BYTES_MAX)
-        return cls(kept, folders, installer, builds)
+        return cls(pip_variables, folders, installer, builds)
 
 
 def packages_folder(
@@ -123,23 +125,28 @@ class _Installing:
 
     def _wheels(self, work: Path) -> Path:
         """Return a folder with wheels of the requirements that mergeplan's own libraries do not satisfy."""
-        own, wheel_folder = make_home(work, "wheels"), work / "given"
+        home, wheel_folder = make_home(work, "wheels"), work / "given"
         wheel_folder.mkdir()
         (wheel_folder / "requirements.txt").write_text(self.wanted.text, encoding="utf-8")
         (wheel_folder / "constraints.txt").write_text(self.constraints, encoding="utf-8")
-        report = own / "report.json"
+        report = home / "report.json"
         kinds = () if self.source.builds else ("--only-binary", ":all:")
-        asked = ("-r", str(wheel_folder / "requirements.txt"), "-c", str(wheel_folder / "constraints.txt"))
-        self._pip(work, "install", "--dry-run", "--report", str(report), *kinds, *asked)
+        requirement_options = (
+            "-r",
+            str(wheel_folder / "requirements.txt"),
+            "-c",
+            str(wheel_folder / "constraints.txt"),
+        )
+        self._pip(work, "install", "--dry-run", "--report", str(report), *kinds, *requirement_options)
         missing = self._missing(report)
         (wheel_folder / "missing.txt").write_text(
             "".join(f"{requirement}\n" for requirement in missing), encoding="utf-8"
         )
         if missing:
             verb = "wheel" if self.source.builds else "download"
-            place = ("--wheel-dir" if self.source.builds else "--dest", str(own / "wheels"))
+            place = ("--wheel-dir" if self.source.builds else "--dest", str(home / "wheels"))
             self._pip(work, verb, "--no-deps", *place, *kinds, "-r", str(wheel_folder / "missing.txt"))
-        return own / "wheels"
+        return home / "wheels"
 
     def _missing(self, report: Path) -> list[str]:
         """Return the pinned requirements to install, by pip's report.
@@ -159,9 +166,9 @@ class _Installing:
 
     def _pip(self, work: Path, *arguments: str) -> None:
         installer = self.source.installer
-        if self.source.builds and installer.settings.isolation != NONE and (why := installer.why_not_isolated):
+        if self.source.builds and installer.settings.isolation != NONE and (obstacle := installer.why_not_isolated):
             hint = "Use Linux 6.2 or newer with Landlock, or take MERGEPLAN_PACKAGES_BUILDS away."
-            raise Refused(f"The packages of {self.wanted.path} cannot be built apart here: {why}.", hint=hint)
+            raise Refused(f"The packages of {self.wanted.path} cannot be built apart here: {obstacle}.", hint=hint)
         read = (
             *libraries(sys.executable, os.environ, "-I"),
             *map(str, ABOUT),

@@ -119,14 +119,14 @@ def child_environment(settings: Settings, repository: str, environ: Mapping[str,
     `-` says that the state database's address, or OpenLineage's key, comes on standard input: an environment can be
     read by any process of the same user, Spark included.
     """
-    own = {"MERGEPLAN_HOME": str(project_home(settings, repository)), "MERGEPLAN_PROJECT": repository}
-    return {**bare_environment(settings, environ), **own, **dict.fromkeys(stdin_secrets(settings), "-")}
+    project_variables = {"MERGEPLAN_HOME": str(project_home(settings, repository)), "MERGEPLAN_PROJECT": repository}
+    return {**bare_environment(settings, environ), **project_variables, **dict.fromkeys(stdin_secrets(settings), "-")}
 
 
 def bare_environment(settings: Settings, environ: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that every planner child gets, for any repository."""
-    kept = {name: environ[name] for name in (*ALLOWED, *settings.planner_environment) if name in environ}
-    return {**kept, "HOME": kept.get("HOME", NO_HOME), **ISOLATED_PYTHON, "PYTHONUNBUFFERED": "1"}
+    variables = {name: environ[name] for name in (*ALLOWED, *settings.planner_environment) if name in environ}
+    return {**variables, "HOME": variables.get("HOME", NO_HOME), **ISOLATED_PYTHON, "PYTHONUNBUFFERED": "1"}
 
 
 def open_standby(settings: Settings) -> Standby | None:
@@ -155,15 +155,15 @@ def run_planner(
     deadline = time.monotonic() + settings.run_timeout_seconds
     lines: list[Kept] = []
     home = _spellings(str(settings.home.resolve()))  # a path of the server's is nobody's business on GitHub
-    stopped, asked = "", 0.0
+    stopped, polled_at = "", 0.0
     try:
         while (line := _next(printed)) is not None:
             if line:
                 _hear(home.sub("MERGEPLAN_HOME", line), lines, on_event)
-            if time.monotonic() - asked < POLL_SECONDS:
+            if time.monotonic() - polled_at < POLL_SECONDS:
                 continue
             stopped = should_stop() or ("It took too long." if time.monotonic() > deadline else "")
-            asked = time.monotonic()
+            polled_at = time.monotonic()
             if stopped:
                 break
     finally:
@@ -251,9 +251,9 @@ def isolation_variables(settings: Settings, *, own_code: bool) -> dict[str, str]
 
     Merged code was reviewed by people, so it also runs on a machine that cannot isolate.
     """
-    how = AVAILABLE if settings.isolation == REQUIRED and not own_code else settings.isolation
+    isolation_mode = AVAILABLE if settings.isolation == REQUIRED and not own_code else settings.isolation
     hidden = (str(path) for path in settings.secret_paths())
-    variables = {VARIABLE: how, MEMORY: str(settings.isolation_memory), HIDDEN: os.pathsep.join(hidden)}
+    variables = {VARIABLE: isolation_mode, MEMORY: str(settings.isolation_memory), HIDDEN: os.pathsep.join(hidden)}
     variables |= {FUNCTIONS: settings.isolation_udf} if settings.isolation_udf else {}
     return variables | settings.spark_variables()
 

@@ -85,9 +85,9 @@ class RepositoryReader:
             raise ProjectError(f"The file has more than {LONGEST} characters.", place=Place(path))
         key = sha256(json.dumps([reads, inputs, folder.version if folder else ""]).encode()).hexdigest()
         with self._lock:
-            known = key in self._answers
+            is_cached = key in self._answers
             answer = self._answers.get(key)
-        if not known:
+        if not is_cached:
             with folder.open() if folder else nullcontext() as place:
                 request = {"reads": reads, "given": {**inputs, **({"folder": str(place)} if place else {})}}
                 answer = _ask(CODE_CHILD if folder else CHILD, json.dumps(request), path, folder)

@@ -54,8 +54,8 @@ def requirements_of(read: Callable[[str], str | None]) -> Requirements | None:
                 raise ProjectError(f"It is longer than {MOST_CHARACTERS[path]:,} characters.", place=Place(path))
             numbered = _read_dependencies(path, text) if path.endswith(".toml") else _lines(text)
             lines = tuple(_check_requirement(path, number, line) for number, line in numbered)
-            wanted = tuple(line for line in lines if _name(line) not in OURS)
-            return Requirements(path, wanted) if wanted else None
+            requirements = tuple(line for line in lines if _name(line) not in OURS)
+            return Requirements(path, requirements) if requirements else None
     return None
 
 
@@ -95,8 +95,8 @@ def _check_requirement(path: str, number: int, line: str) -> str:
     bare = " ".join(HASH.sub("", line).split())
     match = NAMED.fullmatch(bare)
     if match is None or not MARKER.fullmatch(match["marker"] or "") or any(not char.isprintable() for char in line):
-        what = "is an option of pip" if bare.startswith("-") else "is not a package by name and version"
-        raise ProjectError(f"`{line[:80]}` {what}.", place=Place(path, number), hint=HINT)
+        problem = "is an option of pip" if bare.startswith("-") else "is not a package by name and version"
+        raise ProjectError(f"`{line[:80]}` {problem}.", place=Place(path, number), hint=HINT)
     return line
 
 

@@ -54,9 +54,9 @@ class Warmth:
         self._closing.set()
         self._thread.join(timeout=WATCH_SECONDS + 1)
         with self._lock:
-            for kept in self._kept.values():
-                end_group(kept.child.pid, kept.birth, self._settings.grace_seconds)
-                self._inbox.runs.end(kept.run_id, kept.child.wait())
+            for standby in self._kept.values():
+                end_group(standby.child.pid, standby.birth, self._settings.grace_seconds)
+                self._inbox.runs.end(standby.run_id, standby.child.wait())
             self._kept.clear()
 
     def _start(self, repository: str, failures: int = 0) -> _Kept:
@@ -73,8 +73,8 @@ class Warmth:
     def _watch(self) -> None:
         while not self._closing.wait(WATCH_SECONDS):
             with self._lock:
-                for repository, kept in list(self._kept.items()):
-                    self._look_at(repository, kept)
+                for repository, standby in list(self._kept.items()):
+                    self._look_at(repository, standby)
 
     def _look_at(self, repository: str, slot: _Kept) -> None:
         exit_code = slot.child.poll()

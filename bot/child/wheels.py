@@ -38,10 +38,10 @@ def unpack(wheels: Path, folder: Path) -> tuple[str, ...]:
     Raise BadWheel for a wheel that is not accepted.
     """
     index: dict[str, Any] = {}
-    left = MOST_BYTES
+    remaining_bytes = MOST_BYTES
     for wheel in sorted(wheels.glob("*.whl")):
         descriptor = os.open(wheel, os.O_RDONLY | os.O_NOFOLLOW)
-        unpacked = _Unpacked(folder, left)
+        unpacked = _Unpacked(folder, remaining_bytes)
         try:
             with os.fdopen(descriptor, "rb") as file:
                 _check_directory(file)
@@ -49,7 +49,7 @@ def unpack(wheels: Path, folder: Path) -> tuple[str, ...]:
                     unpacked.take(archive)
         except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, ValueError, EOFError) as error:
             raise BadWheel(f"{wheel.name} cannot be read: {error}") from None
-        left = unpacked.left
+        remaining_bytes = unpacked.left
         index |= unpacked.index_entry(wheel.name)
     (folder / INDEX).write_text(json.dumps(index, indent=1, sort_keys=True), encoding="utf-8")
     return tuple(sorted(index))
@@ -88,12 +88,12 @@ class _Unpacked:
                     self.metadata = copy.read(BLOCK)
 
     def index_entry(self, wheel: str) -> dict[str, Any]:
-        said = BytesParser().parsebytes(self.metadata, headersonly=True)
-        name = normal(str(said.get("Name") or wheel.partition("-")[0]))
-        required = (NAME.match(str(requirement)) for requirement in said.get_all("Requires-Dist", ()))
+        headers = BytesParser().parsebytes(self.metadata, headersonly=True)
+        name = normal(str(headers.get("Name") or wheel.partition("-")[0]))
+        required = (NAME.match(str(requirement)) for requirement in headers.get_all("Requires-Dist", ()))
         return {
             name: {
-                "version": str(said.get("Version") or ""),
+                "version": str(headers.get("Version") or ""),
                 "digest": sha256("\n".join(self.hashes).encode()).hexdigest()[:32],
                 "modules": sorted(self.modules),
                 "requires": sorted({normal(match[0]) for match in required if match}),

@@ -25,8 +25,8 @@ class NotAllowed:
 
 def decide(command: Command, facts: Facts, needs: Mapping[str, Role]) -> Allowed | NotAllowed:
     """Decide if a command may run: first by its author, then by whether what they saw still holds."""
-    why = "" if FORMS[command.verb].anybody else _refuse(command, facts, needs)
-    return NotAllowed(why) if why else Allowed()
+    reason = "" if FORMS[command.verb].anybody else _refuse(command, facts, needs)
+    return NotAllowed(reason) if reason else Allowed()
 
 
 def role_for(command: Command, needs: Mapping[str, Role], *, is_held: bool = False) -> Role:
@@ -40,8 +40,8 @@ def _refuse(command: Command, facts: Facts, needs: Mapping[str, Role]) -> str:
         return (
             f"This pull request does not merge into `{facts.elsewhere}`, so it changes nothing in prod and has no plan."
         )
-    if why := form.off(facts):
-        return why
+    if reason := form.off(facts):
+        return reason
     if facts.role is None:
         return "Your permission could not be verified, so nothing was changed. Try again in a minute."
     need = role_for(command, needs, is_held=facts.is_held_merge)

@@ -76,34 +76,34 @@ def _read_line(line: str, namespace: str) -> Command | Mistake | None:
     match = COMMAND.fullmatch(line.rstrip())
     if not match:
         return None
-    ticks, word, rest = match[1], match[2].lower(), match[3]
-    if ticks and not rest.endswith(ticks):
+    ticks, word, argument_text = match[1], match[2].lower(), match[3]
+    if ticks and not argument_text.endswith(ticks):
         return None  # `/plan` in the middle of a sentence that happens to begin a line
-    rest = (rest.removesuffix(ticks) if ticks else rest).strip()
+    argument_text = (argument_text.removesuffix(ticks) if ticks else argument_text).strip()
     addressed = word in ("mergeplan", namespace)
     if addressed:
-        word, _, rest = rest.partition(" ")
-        word, rest = word.replace("`", "").lower().lstrip("/") or "help", rest.strip()
+        word, _, argument_text = argument_text.partition(" ")
+        word, argument_text = word.replace("`", "").lower().lstrip("/") or "help", argument_text.strip()
     elif namespace:
         return None
-    shown = " ".join([f"/{word}", *rest.split()])
-    project, rest = _project(rest)
+    shown = " ".join([f"/{word}", *argument_text.split()])
+    project, argument_text = _project(argument_text)
     form = FORMS.get(word)
     if form is None:
         result: Command | Mistake | None = _unknown(shown, word, addressed)
     else:
-        result = form.parse(Line(word, shown, rest, form.usage, form.example))
+        result = form.parse(Line(word, shown, argument_text, form.usage, form.example))
     return replace(result, project=project) if result else None
 
 
 def _project(rest: str) -> tuple[str, str]:
     """Return the folder after `--project`, and the rest; text after `--where` belongs to a condition."""
-    before, where, condition = rest.partition("--where")
-    named = PROJECT.search(before)
+    option_text, where, condition = rest.partition("--where")
+    named = PROJECT.search(option_text)
     if named is None:
         return "", rest
-    kept = f"{before[: named.start()]} {before[named.end() :]}".strip()
-    return named[1].strip("/"), f"{kept} {where}{condition}".strip()
+    remaining_text = f"{option_text[: named.start()]} {option_text[named.end() :]}".strip()
+    return named[1].strip("/"), f"{remaining_text} {where}{condition}".strip()
 
 
 def _unknown(line: str, word: str, is_addressed: bool) -> Mistake | None:

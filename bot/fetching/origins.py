@@ -45,8 +45,8 @@ def hub_origins(environ: Mapping[str, str], hosts: str = "") -> tuple[Origin, ..
     url = environ.get(HUB, "") or DBT_HUB
     base = _build_origin(url, HUB, f"{_split_url(url, HUB).path.rstrip('/')}/")
     named = [DBT_FILES, *_split_list(hosts)]
-    others = (_build_host(url, HUB), *(_build_host(host, HOSTS) for host in named))
-    return (replace(base, inside=HUB_INSIDE), *others)
+    host_origins = (_build_host(url, HUB), *(_build_host(host, HOSTS) for host in named))
+    return (replace(base, inside=HUB_INSIDE), *host_origins)
 
 
 def index_origins(environ: Mapping[str, str], hosts: str = "") -> tuple[Origin, ...]:

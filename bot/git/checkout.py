@@ -129,8 +129,8 @@ class Checkout:
     def first_parents(self, after: str, until: str) -> tuple[str, ...]:
         """Return the commits of a branch after one of them, oldest first, as its merges saw them."""
         with self._reading() as objects:
-            before, commits, at = self._ancestors(objects, _sha(after)), list[str](), _sha(until)
-            while at and at not in before:
+            ancestors, commits, at = self._ancestors(objects, _sha(after)), list[str](), _sha(until)
+            while at and at not in ancestors:
                 commits.append(at)
                 at = next(iter(self._commit(objects, at).parents), "")
         return tuple(reversed(commits[:STEPS_MOST]))
@@ -152,12 +152,12 @@ class Checkout:
         """Merge the head into the base; the same two always give the same commit."""
         with self._reading(remember=False) as objects:
             trees = {commit: self._commit(objects, commit).tree for commit in (base, head)}
-            mine, theirs = (self._ancestors(objects, commit) for commit in (base, head))
-            if base in theirs:
+            base_commits, head_commits = (self._ancestors(objects, commit) for commit in (base, head))
+            if base in head_commits:
                 return Merge(head, trees[head])
-            if not mine & theirs:
+            if not base_commits & head_commits:
                 return Merge()
-            objects.prove(mine | theirs, "commit")  # git finds the merge bases by what lies in the mirror
+            objects.prove(base_commits | head_commits, "commit")  # git finds the merge bases by what lies in the mirror
             self._look_through(objects, base, head)
         merged = self._merge_trees(base, head)
         if merged.code not in (0, 1):
@@ -189,10 +189,10 @@ class Checkout:
                 slot.tree.bring(objects, entry.oid if entry and entry.is_folder else EMPTY_TREE)
         except OSError as error:
             path = _path_below(error.filename, slot.tree.place)
-            why = (error.strerror or type(error).__name__).lower()
+            reason = (error.strerror or type(error).__name__).lower()
             if error.errno in UNWRITABLE:
-                raise BadCommit(f"A file of the commit cannot be written: {why}.", path) from None
-            raise CheckoutFailed(f"The files of the commit cannot be written: {why}.") from None
+                raise BadCommit(f"A file of the commit cannot be written: {reason}.", path) from None
+            raise CheckoutFailed(f"The files of the commit cannot be written: {reason}.") from None
         except ValueError:
             raise BadCommit("The commit has a folder that git cannot have written.") from None
 
@@ -232,27 +232,27 @@ class Checkout:
 
     def _ancestors(self, objects: Objects, commit: str) -> set[str]:
         """Return a commit and all before it; nothing for a missing one."""
-        seen, left = set[str](), [commit] if self._find_commit(objects, commit) else []
-        while left:
-            at = left.pop()
-            if at not in seen:
-                seen.add(at)
-                left += self._commit(objects, at).parents
-        return seen
+        commits, pending_commits = set[str](), [commit] if self._find_commit(objects, commit) else []
+        while pending_commits:
+            at = pending_commits.pop()
+            if at not in commits:
+                commits.add(at)
+                pending_commits += self._commit(objects, at).parents
+        return commits
 
     def _look_through(self, objects: Objects, base: str, head: str) -> None:
         """Read, and so prove, all that a merge of the two looks at.
 
         Commits with several merge bases are merged over a merge of these, and so on down.
         """
-        oids, seen, left = dict[str, None](), set[frozenset[str]](), [frozenset((base, head))]
-        while left:
-            pair = left.pop()
-            if pair in seen:
+        oids, checked_pairs, pending_pairs = dict[str, None](), set[frozenset[str]](), [frozenset((base, head))]
+        while pending_pairs:
+            pair = pending_pairs.pop()
+            if pair in checked_pairs:
                 continue
-            seen.add(pair)
+            checked_pairs.add(pair)
             olds = self._git("merge-base", "--all", *sorted(pair)).split()
-            left += (frozenset(commits) for commits in combinations(olds, 2))
+            pending_pairs += (frozenset(commits) for commits in combinations(olds, 2))
             for old, new in product(olds, sorted(pair)):
                 trees = [self._commit(objects, commit).tree for commit in (old, new)]
                 oids |= {entry.oid: None for _, entry in objects.differing(*trees) if entry.is_text}
@@ -341,8 +341,8 @@ class Checkout:
         """
         if not oids:
             return
-        known = self._read_tips() if tips is None else tips
-        if self._run(*FETCH, self._url, network=True, tips=known, input_lines=oids).code == 0:
+        mirror_tips = self._read_tips() if tips is None else tips
+        if self._run(*FETCH, self._url, network=True, tips=mirror_tips, input_lines=oids).code == 0:
             return
         fresh = self.folder / "mirror.new"
         remove_path(fresh)

@@ -99,9 +99,9 @@ class Objects:
         every = list(dict.fromkeys(oids)) if self._fetch else []
         missing = []
         for start in range(0, len(every), ASKED_MOST):
-            asked = every[start : start + ASKED_MOST]
-            self._ask("info", asked)
-            missing += [oid for oid in asked if self._header() == [oid, "missing"]]
+            batch = every[start : start + ASKED_MOST]
+            self._ask("info", batch)
+            missing += [oid for oid in batch if self._header() == [oid, "missing"]]
         if missing and self._fetch:
             self._fetch(missing)
 
@@ -186,17 +186,17 @@ class Objects:
 
     def changes(self, old: str | None, new: str | None) -> Iterator[tuple[str, Entry | None, Entry | None]]:
         """Yield the paths below two trees whose file differs, with both entries; raise BadCommit for too many."""
-        left, count = [("", old, new)] if old != new else [], 0
-        while left:
-            under, one, other = left.pop()
-            before, after = (self.tree(oid) if oid else {} for oid in (one, other))
-            for name in sorted(before.keys() | after.keys()):
-                sides = (before.get(name), after.get(name))
+        pending_folders, count = [("", old, new)] if old != new else [], 0
+        while pending_folders:
+            under, old_oid, new_oid = pending_folders.pop()
+            old_entries, new_entries = (self.tree(oid) if oid else {} for oid in (old_oid, new_oid))
+            for name in sorted(old_entries.keys() | new_entries.keys()):
+                sides = (old_entries.get(name), new_entries.get(name))
                 if sides[0] == sides[1]:
                     continue
                 folders = [side.oid if side and side.is_folder else None for side in sides]
                 if any(folders):
-                    left.append((f"{under}{name}/", folders[0], folders[1]))
+                    pending_folders.append((f"{under}{name}/", folders[0], folders[1]))
                 files = [side if side and not side.is_folder else None for side in sides]
                 if any(files):
                     yield f"{under}{name}", files[0], files[1]

@@ -40,18 +40,18 @@ class WorkTree:
 
     def bring(self, objects: Objects, tree: str) -> None:
         """Make the folder hold exactly the files of a tree, byte for byte."""
-        known, self.tree = self.tree, None  # it holds nothing for certain until this is done
-        if known is None or not self._is_folder():
+        old_tree, self.tree = self.tree, None  # it holds nothing for certain until this is done
+        if old_tree is None or not self._is_folder():
             self._begin_anew()
-            known = None
-        wanted = self._repairs()
-        for path, before, after in objects.changes(known, tree):
-            if before:
+            old_tree = None
+        pending_files = self._repairs()
+        for path, old_entry, new_entry in objects.changes(old_tree, tree):
+            if old_entry:
                 self._remove(path)
-                wanted.pop(path, None)
-            if after:
-                wanted[path] = after
-        self._write(objects, wanted)
+                pending_files.pop(path, None)
+            if new_entry:
+                pending_files[path] = new_entry
+        self._write(objects, pending_files)
         self.tree = tree
 
     def _is_folder(self) -> bool:
@@ -78,16 +78,16 @@ class WorkTree:
 
     def _sound(self, folders: set[str]) -> Iterator[str]:
         """Yield the files that are unchanged since they were noted; other files are removed."""
-        left = [""]
-        while left:
-            under = left.pop()
+        pending_folders = [""]
+        while pending_folders:
+            under = pending_folders.pop()
             with os.scandir(self.place / under) as scan:
                 entries = list(scan)
             for entry in entries:
                 path = f"{under}/{entry.name}" if under else entry.name
                 note = self._notes.get(path)
                 if entry.is_dir(follow_symlinks=False) and path in folders:
-                    left.append(path)
+                    pending_folders.append(path)
                     if note and note.entry.mode == SUBMODULE:
                         yield path
                 elif note and note.seen == _file_identity(entry.stat(follow_symlinks=False)):
@@ -156,9 +156,9 @@ def _write_file(file: Path, entry: Entry, content: bytes) -> tuple[int, ...]:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
     descriptor = os.open(file, flags, 0o755 if entry.mode == PROGRAM else 0o644)
     try:
-        left = memoryview(content)
-        while left:
-            left = left[os.write(descriptor, left) :]
+        remaining_content = memoryview(content)
+        while remaining_content:
+            remaining_content = remaining_content[os.write(descriptor, remaining_content) :]
         return _file_identity(os.fstat(descriptor))
     finally:
         os.close(descriptor)

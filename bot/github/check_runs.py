@@ -48,20 +48,20 @@ class CheckRuns:
         The checks of a commit are written one after the other, so GitHub is called once for all of them.
         """
         with self._lock:
-            known = self._known.get(sha)
-        if known is None or time.monotonic() - known.at > KNOWN_SECONDS:
+            cached_checks = self._known.get(sha)
+        if cached_checks is None or time.monotonic() - cached_checks.at > KNOWN_SECONDS:
             at = time.monotonic()
             runs = self._calls.read(lambda: list(self._calls.repo.get_commit(sha).get_check_runs()))
-            known = _Known(at, {run.external_id: _id(run) for run in reversed(runs)})
+            cached_checks = _Known(at, {run.external_id: _id(run) for run in reversed(runs)})
             with self._lock:
                 for old in list(self._known)[: max(0, len(self._known) - COMMITS_MOST)]:
                     del self._known[old]
-                self._known[sha] = known
-        return known.ids.get(key, CheckId())
+                self._known[sha] = cached_checks
+        return cached_checks.ids.get(key, CheckId())
 
     def write(self, request: CheckRequest) -> CheckId:
         """Create or update a check on a commit, by REST."""
-        view, output, rest = request.view, *self._output(request.view)
+        view, output, later_annotations = request.view, *self._output(request.view)
         state: dict[str, Any] = {"status": view.status, "external_id": request.key}
         state["actions"] = [asdict(action) for action in view.actions]  # none take away those that it had
         if request.details:
@@ -71,7 +71,7 @@ class CheckRuns:
         if request.known.id:
             try:
                 run = self._calls.write(lambda: self._edit_run(request.known.id, state, output))
-                return self._more(run, rest, output)
+                return self._more(run, later_annotations, output)
             except GitHubFailed as error:
                 if error.status not in (403, 404, 422):
                     raise
@@ -89,7 +89,7 @@ class CheckRuns:
             self._forget(request.sha)
             raise
         self._keep(request, _id(run))
-        return self._more(run, rest, output)
+        return self._more(run, later_annotations, output)
 
     def write_together(self, comment: CommentEdit | None, requests: Sequence[CheckRequest]) -> Written | None:
         """Write a comment and checks in one call; return None if that is impossible, or GitHub did not confirm it.

@@ -59,12 +59,12 @@ class Comments:
         body = self._calls.clean(body)
 
         def look() -> Posted | None:
-            ours = (
+            own_comments = (
                 comment
                 for comment in self.read(number)
                 if comment.author == self._login and comment.body.startswith(marker)
             )
-            return next(ours, None)
+            return next(own_comments, None)
 
         def post() -> Posted:
             return _parse_comment(self._calls.repo.get_issue(number).create_comment(body))

@@ -253,15 +253,15 @@ def _issue_comment(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
 
 def _ticks(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
     """Parse ticked boxes of a comment that looks like the bot's plan comment; its record shows whether it is."""
-    comment, before = payload["comment"], _text(payload.get("changes", {}).get("body", {}).get("from", ""))
-    boxes = find_ticks(before, _text(comment["body"]))
+    comment, old_body = payload["comment"], _text(payload.get("changes", {}).get("body", {}).get("from", ""))
+    boxes = find_ticks(old_body, _text(comment["body"]))
     if not boxes or len(boxes) > BOXES_MOST:
         return Ignored(guid, "an edit that is no tick of a box runs nothing")
     author = _presser(payload)
     if not author:
         return Ignored(guid, "bots tick nothing")
     at, number = _moment(comment["updated_at"]), _whole(payload["issue"]["number"], MOST_NUMBER)
-    read, marker = comment_digest(clear_boxes(before)), PLAN_MARKER.match(comment["body"])
+    read, marker = comment_digest(clear_boxes(old_body)), PLAN_MARKER.match(comment["body"])
     label = label_of(marker[1]) if marker else None
     pressed = Pressed(author, Press(boxes), comment_id=_whole(comment["id"], MOST_ID), at=at, read=read)
     return Event(guid, "issue_comment.edited", _repository(payload), number, pressed=pressed, project=label)
@@ -309,8 +309,8 @@ def _check(guid: str, payload: Mapping[str, Any], noun: str) -> Event | Ignored:
     head = _sha(check["head_sha"])
     pulls = check.get("pull_requests") or []
     number = _whole(pulls[0]["number"], MOST_NUMBER) if pulls else 0
-    ours, label = pull_of_key(_text(check.get("external_id") or ""))
-    about = label if ours else None  # a whole suite is of every project
+    check_pull, label = pull_of_key(_text(check.get("external_id") or ""))
+    about = label if check_pull else None  # a whole suite is of every project
     return Event(guid, f"{noun}.rerequested", _repository(payload), number, head=head, again=True, project=about)
 
 

@@ -86,11 +86,11 @@ class GitHub:
 
     def budget(self) -> Mapping[str, int]:
         """Return the calls that each installation has left, by GitHub's last answer, without a new call."""
-        left = {
+        remaining_calls = {
             str(connection.installation): connection.client.requester.rate_limiting[0]
             for connection in self.owners.connections()
         }
-        return {installation: calls for installation, calls in left.items() if calls >= 0}
+        return {installation: calls for installation, calls in remaining_calls.items() if calls >= 0}
 
 
 class RepositoryGateway:

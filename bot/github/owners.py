@@ -157,11 +157,11 @@ class Owners:
         """Return the id of the installation that covers a repository, from GitHub where it is unknown."""
         owner, _, name = repository.partition("/")
         with self._lock:
-            known, state = self._at.get(repository, 0), self._states.get(owner)
+            installation, state = self._at.get(repository, 0), self._states.get(owner)
             lately = time.monotonic() - self._looked.get(owner, 0.0) < LOOK_AGAIN_SECONDS
         if state and state.state == "suspended" and owner in self._looked and lately:
             raise OwnerUnavailable(owner, state.state, state.why, 403)
-        return known or self._look_up(repository, owner, name)
+        return installation or self._look_up(repository, owner, name)
 
     def _look_up(self, repository: str, owner: str, name: str) -> int:
         app = self.app
@@ -261,9 +261,9 @@ class Owners:
         owner_states = []
         for state in states.values():
             connection = connections.get(state.installation)
-            left = connection.pause.remaining_seconds if connection else 0.0
-            if left and state.state == "working":
-                state = replace(state, state="paused", why="GitHub asked to wait.", seconds=round(left, 1))
+            pause_seconds = connection.pause.remaining_seconds if connection else 0.0
+            if pause_seconds and state.state == "working":
+                state = replace(state, state="paused", why="GitHub asked to wait.", seconds=round(pause_seconds, 1))
             owner_states.append(state)
         return tuple(sorted(owner_states, key=lambda state: state.owner))
 
@@ -294,11 +294,11 @@ class Owners:
 
     def _works(self, owner: str, installation: int) -> None:
         with self._lock:
-            known = self._states.get(owner)
+            old_state = self._states.get(owner)
             self._looked.pop(owner, None)
-            if known and known.installation != installation:
+            if old_state and old_state.installation != installation:
                 self.forget(owner)
-            if not known or (known.installation, known.state) != (installation, "working"):
+            if not old_state or (old_state.installation, old_state.state) != (installation, "working"):
                 self._states[owner] = OwnerState(owner, installation, since=_now())
                 log.info("owner_works", owner=owner, installation=installation)
 
@@ -307,18 +307,18 @@ class Owners:
 
     def _trouble(self, owner: str, installation: int, state: State, why: str, status: int) -> OwnerUnavailable:
         with self._lock:
-            known = self._states.get(owner)
+            old_state = self._states.get(owner)
             self._looked[owner] = time.monotonic()
-            if not known or (known.installation, known.state, known.why) != (installation, state, why):
+            if not old_state or (old_state.installation, old_state.state, old_state.why) != (installation, state, why):
                 self._states[owner] = OwnerState(owner, installation, state, _now(), why)
                 log.warning("owner_in_trouble", owner=owner, installation=installation, state=state, why=why)
         return OwnerUnavailable(owner, state, f"{owner}: {why}", status)
 
     def _note_absent(self, installations: Iterable[OwnerState]) -> None:
         """Forget owners that have no installation any more."""
-        there = {installation.owner for installation in installations}
+        installed_owners = {installation.owner for installation in installations}
         with self._lock:
-            gone = [owner for owner in self._states if owner not in there]
+            gone = [owner for owner in self._states if owner not in installed_owners]
         for owner in gone:
             self.forget(owner)
 

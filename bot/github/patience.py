@@ -56,11 +56,11 @@ class Pause:
 
     def wait(self) -> None:
         """Wait out a short pause; GitHubPaused for a long one."""
-        left = self.remaining_seconds
-        if left > self._longest:
-            raise GitHubPaused(left)
-        if left:
-            threading.Event().wait(left)
+        pause_seconds = self.remaining_seconds
+        if pause_seconds > self._longest:
+            raise GitHubPaused(pause_seconds)
+        if pause_seconds:
+            threading.Event().wait(pause_seconds)
 
 
 def patiently(pause: Pause, call: Callable[[], T], tries: int = READ_TRIES) -> T:
@@ -122,9 +122,9 @@ def rate_limit_wait(error: GithubException) -> float | None:
     if error.status not in (403, 429):
         return None
     headers = {key.lower(): value for key, value in (error.headers or {}).items()}
-    after, reset = str(headers.get("retry-after", "")), str(headers.get("x-ratelimit-reset", ""))
-    if after.isdecimal():
-        return min(float(after), LONGEST_PAUSE)
+    retry_after, reset = str(headers.get("retry-after", "")), str(headers.get("x-ratelimit-reset", ""))
+    if retry_after.isdecimal():
+        return min(float(retry_after), LONGEST_PAUSE)
     if headers.get("x-ratelimit-remaining") == "0" and reset.isdecimal():
         return min(max(1.0, float(reset) - time.time() + 1), LONGEST_PAUSE)
     return SECONDARY_WAIT if error.status == 429 or isinstance(error, RateLimitExceededException) else None

@@ -57,10 +57,10 @@ class Polls:
         return cast("tuple[T, ...]", tuple(entries))
 
     def _page(self, ask: Ask, url: str, keep: Callable[[Any], tuple[object, ...]], key: str) -> Page:
-        known = self._find_page(key, url)
-        status, headers, body = ask(url, {"If-None-Match": known.etag} if known else {})
-        if status == 304 and known:
-            return known
+        cached_page = self._find_page(key, url)
+        status, headers, body = ask(url, {"If-None-Match": cached_page.etag} if cached_page else {})
+        if status == 304 and cached_page:
+            return cached_page
         link = NEXT.search(str(headers.get("link", "")))
         page = Page(str(headers.get("etag", "")), keep(json.loads(body)), link[1] if link else "")
         if page.etag:

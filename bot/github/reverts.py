@@ -51,5 +51,5 @@ def is_revert(candidate: Pull, original: Pull, repository: str) -> bool:
     That is `revert-41-branch`, or with a number behind it where that name was taken.
     """
     name = re.escape(f"revert-{original.number}-{original.head_ref}")
-    own = candidate.is_open and not candidate.is_fork_of(repository) and candidate.base_ref == original.base_ref
-    return own and bool(re.fullmatch(rf"{name}(-\d+)?", candidate.head_ref))
+    may_revert = candidate.is_open and not candidate.is_fork_of(repository) and candidate.base_ref == original.base_ref
+    return may_revert and bool(re.fullmatch(rf"{name}(-\d+)?", candidate.head_ref))

@@ -69,9 +69,9 @@ class GitTokens:
     def token(self, repository: str) -> str:
         """Return a token for `owner/name`; GithubException when GitHub gives none."""
         with self._lock:
-            known, until = self._tokens.get(repository, ("", 0.0))
+            cached_token, until = self._tokens.get(repository, ("", 0.0))
         if time.time() < until - EARLY_SECONDS:
-            return known
+            return cached_token
         body: dict[str, Any] = {"repositories": [repository.partition("/")[2]], "permissions": GIT_PERMISSIONS}
         _, answer = self._requester.requestJsonAndCheck("POST", self._path, input=body)
         until = datetime.fromisoformat(str(answer["expires_at"]).replace("Z", "+00:00")).timestamp()

@@ -68,16 +68,16 @@ class Commands:
         query = sa.select(COMMANDS.c.data).where(*where).order_by(COMMANDS.c.repository).with_for_update()
         with self._database.writing() as connection:
             read = [_COMMAND.validate_json(command_row.data) for command_row in connection.execute(query)]
-            known = {command.repository: command for command in read}
-            if known[row.repository].lines is None:
+            commands_by_key = {command.repository: command for command in read}
+            if commands_by_key[row.repository].lines is None:
                 for key in dict.fromkeys([row.repository, *lines]):
-                    if key not in known:  # no webhook brought it there
-                        known[key] = replace(row, repository=key, seen=True)
+                    if key not in commands_by_key:  # no webhook brought it there
+                        commands_by_key[key] = replace(row, repository=key, seen=True)
                         self._queue.make_due(connection, key, row.number)
-                    if known[key].lines is None:
-                        known[key] = replace(known[key], lines=lines.get(key, ()))
-                        _put(connection, known[key])
-        return known[row.repository]
+                    if commands_by_key[key].lines is None:
+                        commands_by_key[key] = replace(commands_by_key[key], lines=lines.get(key, ()))
+                        _put(connection, commands_by_key[key])
+        return commands_by_key[row.repository]
 
     def answer(self, row: CommandRow) -> None:
         self._change(row, lambda stored_row: replace(stored_row, state=row.state, answers=row.answers))
@@ -134,9 +134,9 @@ def take_press(connection: sa.Connection, record: PullRecord, press_event: Press
     own_id = -1 - int(hashlib.sha256(json.dumps(once).encode()).hexdigest()[:15], 16)  # never a comment's
     of_pull = (COMMANDS.c.repository == repository, COMMANDS.c.number == number, COMMANDS.c.state != "answered")
     waiting = connection.execute(sa.select(COMMANDS.c.data).where(*of_pull)).scalars()
-    same = (press_event.author, press_event.press)
+    press_identity = (press_event.author, press_event.press)
     if _is_known(connection, repository, own_id) or any(
-        (command.author, command.press) == same for command in map(_COMMAND.validate_json, waiting)
+        (command.author, command.press) == press_identity for command in map(_COMMAND.validate_json, waiting)
     ):
         return False
     at = press_event.at or datetime.fromtimestamp(now(connection), UTC).isoformat()

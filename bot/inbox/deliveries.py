@@ -98,14 +98,14 @@ class Deliveries:
         """Return what storing a delivery would do, by a transaction that is rolled back."""
         events = self._split_by_project(event)
         with self._database.undone() as connection:
-            before = _queue_state(connection)
-            known = set(connection.execute(_KNOWN, {"guids": [delivery.guid for delivery in events]}).scalars())
-            fresh = [delivery for delivery in events if delivery.guid not in known]
+            old_state = _queue_state(connection)
+            stored_guids = set(connection.execute(_KNOWN, {"guids": [delivery.guid for delivery in events]}).scalars())
+            fresh = [delivery for delivery in events if delivery.guid not in stored_guids]
             if not fresh:
                 return Taken(fresh=False)
             self._take_in(connection, fresh)
-            after = _queue_state(connection)
-        return Taken(fresh=True, keys=tuple(sorted(key for key in after if after[key] != before.get(key))))
+            new_state = _queue_state(connection)
+        return Taken(fresh=True, keys=tuple(sorted(key for key in new_state if new_state[key] != old_state.get(key))))
 
     def notice(self, repository: str, number: int, kind: str, head: str = "") -> None:
         """Store news that no webhook brought."""
@@ -134,18 +134,18 @@ class Deliveries:
         A run without a recorded end was on a machine that never came back.
         """
         with self._database.writing() as connection:
-            before = now(connection) - days * 86_400
-            connection.execute(DELIVERIES.delete().where(DELIVERIES.c.received_at < before))
-            unseen = sa.and_(RUNS.c.ended_at.is_(None), RUNS.c.started_at < before, RUNS.c.purpose != "warm")
-            connection.execute(RUNS.delete().where(sa.or_(RUNS.c.ended_at < before, unseen)))
+            cutoff = now(connection) - days * 86_400
+            connection.execute(DELIVERIES.delete().where(DELIVERIES.c.received_at < cutoff))
+            unseen = sa.and_(RUNS.c.ended_at.is_(None), RUNS.c.started_at < cutoff, RUNS.c.purpose != "warm")
+            connection.execute(RUNS.delete().where(sa.or_(RUNS.c.ended_at < cutoff, unseen)))
 
     def _commit(self, events: Sequence[Event]) -> tuple[bool, ...]:
         with self._database.writing() as connection:
-            known = set(connection.execute(_KNOWN, {"guids": [event.guid for event in events]}).scalars())
+            stored_guids = set(connection.execute(_KNOWN, {"guids": [event.guid for event in events]}).scalars())
             fresh: dict[str, Event] = {}
             taken = []
             for event in events:
-                taken.append(event.guid not in known and event.guid not in fresh)
+                taken.append(event.guid not in stored_guids and event.guid not in fresh)
                 fresh |= {event.guid: event} if taken[-1] else {}
             if fresh:
                 self._take_in(connection, tuple(fresh.values()))
@@ -185,8 +185,10 @@ class Deliveries:
         """Make due what an installation brings: its prods, and pull requests that are not over."""
         if event.kind.rpartition(".")[2] not in COMES:
             return
-        known = sa.select(PRODS.c.repository).where(PRODS.c.repository.startswith(f"{event.owner}/", autoescape=True))
-        names = event.repositories or tuple(row.repository for row in connection.execute(known))
+        prods_query = sa.select(PRODS.c.repository).where(
+            PRODS.c.repository.startswith(f"{event.owner}/", autoescape=True)
+        )
+        names = event.repositories or tuple(row.repository for row in connection.execute(prods_query))
         put_off = (QUEUE.c.repository.startswith(f"{event.owner}/", autoescape=True), QUEUE.c.due_at.is_not(None))
         connection.execute(QUEUE.update().where(*put_off).values(due_at=now(connection)))
         for name in names:
@@ -253,8 +255,8 @@ def _ask_again(connection: sa.Connection, repository: str, number: int, head: st
     """Request another try of the key's job; for branches, of the one at that head."""
     if number == BRANCHES:
         prod = read_prod(connection, repository)
-        again = (replace(record, again=record.again or record.commit == head) for record in prod.branches)
-        put_prod(connection, replace(prod, branches=tuple(again)))
+        branches = (replace(record, again=record.again or record.commit == head) for record in prod.branches)
+        put_prod(connection, replace(prod, branches=tuple(branches)))
     elif not number:
         put_prod(connection, replace(read_prod(connection, repository), again=True))
     elif record := read_pull(connection, repository, number):

@@ -58,9 +58,9 @@ class Recorder:
         self.note()
 
     def record_line(self, line: Line) -> None:
-        before, self._progress = self._progress, apply_line(self._progress, line)
-        is_new_stage = (before.stage, before.ended) != (self._progress.stage, self._progress.ended)
-        if self._progress is not before and (is_new_stage or time.monotonic() - self._noted > self._seconds):
+        old_progress, self._progress = self._progress, apply_line(self._progress, line)
+        is_new_stage = (old_progress.stage, old_progress.ended) != (self._progress.stage, self._progress.ended)
+        if self._progress is not old_progress and (is_new_stage or time.monotonic() - self._noted > self._seconds):
             self.note()
 
     def end(self) -> None:

@@ -50,9 +50,9 @@ class Pulls:
             return tuple(_PULL.validate_json(row.data) for row in connection.execute(query.limit(most)))
 
     def filter_by_state(self, repository: str, *states: PullState) -> tuple[PullRecord, ...]:
-        wanted = (PULLS.c.repository == repository, PULLS.c.state.in_([state.value for state in states]))
+        conditions = (PULLS.c.repository == repository, PULLS.c.state.in_([state.value for state in states]))
         with self._database.reading() as connection:
-            rows = connection.execute(sa.select(PULLS.c.data).where(*wanted).order_by(PULLS.c.number))
+            rows = connection.execute(sa.select(PULLS.c.data).where(*conditions).order_by(PULLS.c.number))
             return tuple(_PULL.validate_json(row.data) for row in rows)
 
     def update(

@@ -118,19 +118,22 @@ class Queue:
         rows = {row.key: (row.wanted, row.due_at, row.settle_until) for row in key_rows}
         for due in dues:
             key = queue_key(due.repository, due.number)
-            wanted, due_at, settle_until = rows[key]
-            rows[key] = wanted + 1, self._due_at(due, at, due_at, settle_until), settle_until
-        changed = [{"of_key": key, "wanted": wanted, "due_at": due_at} for key, (wanted, due_at, _) in rows.items()]
+            request_count, due_at, settle_until = rows[key]
+            rows[key] = request_count + 1, self._due_at(due, at, due_at, settle_until), settle_until
+        changed = [
+            {"of_key": key, "wanted": request_count, "due_at": due_at}
+            for key, (request_count, due_at, _) in rows.items()
+        ]
         connection.execute(_MAKE_DUE, changed)
 
     def _due_at(self, due: Due, at: float, due_at: float | None, settle_until: float | None) -> float:
-        wanted = at + due.in_seconds
+        requested_at = at + due.in_seconds
         if due_at is None:
-            return wanted
+            return requested_at
         if settle_until is None:
-            return min(due_at, wanted)
+            return min(due_at, requested_at)
         # A burst of pushes: each moves the next plan off a little, but not for ever.
-        return min(at + self._settle, settle_until) if due.pushed else max(due_at, wanted)
+        return min(at + self._settle, settle_until) if due.pushed else max(due_at, requested_at)
 
     def claim(self, worker: str, only: Sequence[str] = (), but: Sequence[str] = ()) -> Job | None:
         """Claim the key that has been due longest and that no living worker holds.
@@ -145,12 +148,14 @@ class Queue:
             if row is None:
                 return None
             until = now(connection) + self._lease
-            held = {"owner": worker, "owned_until": until, "settle_until": None}
-            connection.execute(QUEUE.update().where(QUEUE.c.key == row.key).values(held))
+            claim_values = {"owner": worker, "owned_until": until, "settle_until": None}
+            connection.execute(QUEUE.update().where(QUEUE.c.key == row.key).values(claim_values))
             last = sa.select(sa.func.max(DELIVERIES.c.id)).where(DELIVERIES.c.queue_key == row.key)
-            seen = connection.execute(last).scalar() or 0
-            trace = connection.execute(sa.select(DELIVERIES.c.trace).where(DELIVERIES.c.id == seen)).scalar() or ""
-        return Job(row.key, row.repository, row.number, row.wanted, seen, row.attempts, worker, trace)
+            delivery_id = connection.execute(last).scalar() or 0
+            trace = (
+                connection.execute(sa.select(DELIVERIES.c.trace).where(DELIVERIES.c.id == delivery_id)).scalar() or ""
+            )
+        return Job(row.key, row.repository, row.number, row.wanted, delivery_id, row.attempts, worker, trace)
 
     def renew(self, worker: str, keys: Sequence[str]) -> tuple[str, ...]:
         """Extend a worker's claims on these keys, and return the keys that it holds no longer.
@@ -158,11 +163,11 @@ class Queue:
         A claim that ended may have been taken over by another worker. A key that could not be released, the database
         being out of reach, is free when its claim ends.
         """
-        held = sa.and_(QUEUE.c.owner == worker, QUEUE.c.key.in_(keys))
+        claimed_rows = sa.and_(QUEUE.c.owner == worker, QUEUE.c.key.in_(keys))
         with self._database.writing() as connection:
             until = now(connection) + self._lease
-            connection.execute(QUEUE.update().where(held).values(owned_until=until))
-            still = set(connection.execute(sa.select(QUEUE.c.key).where(held)).scalars())
+            connection.execute(QUEUE.update().where(claimed_rows).values(owned_until=until))
+            still = set(connection.execute(sa.select(QUEUE.c.key).where(claimed_rows)).scalars())
         return tuple(key for key in keys if key not in still)
 
     def holds(self, job: Job) -> bool:

@@ -50,14 +50,18 @@ def drawing(models: Sequence[ModelChange]) -> Drawing[Box] | None:
 
 def _depths(models: Sequence[ModelChange]) -> dict[str, int]:
     """Return the number of models above each, on the longest path; a cycle, which no plan has, ends the count."""
-    known = {model.name: model for model in models}
+    models_by_name = {model.name: model for model in models}
     depths: dict[str, int] = {}
     for _ in range(len(models)):
-        before = dict(depths)
+        old_depths = dict(depths)
         for model in models:
-            above = [depths.get(parent, 0) + 1 for parent in model.parents if parent in known and parent != model.name]
+            above = [
+                depths.get(parent, 0) + 1
+                for parent in model.parents
+                if parent in models_by_name and parent != model.name
+            ]
             depths[model.name] = min(max(above, default=0), len(models))
-        if depths == before:
+        if depths == old_depths:
             break
     return depths
 
@@ -75,5 +79,5 @@ def _sort_column(column: Sequence[ModelChange], places: Mapping[str, tuple[int, 
 def _box(model: ModelChange, x: int, y: int) -> Box:
     name, category = model.name, category_of(model)
     work = ", recomputed" if model.recomputed and model.change != "added" else ", skipped" if model.skipped else ""
-    known = category if category in NAMES else "undecided"
-    return Box(model, x, y, shorten_name(name, NAME_MOST), known, f"{NAMES[known]}{work}")
+    shown_category = category if category in NAMES else "undecided"
+    return Box(model, x, y, shorten_name(name, NAME_MOST), shown_category, f"{NAMES[shown_category]}{work}")

@@ -37,5 +37,5 @@ def alert(markdown: str) -> Alert:
     """Split a status paragraph into its sort and its lines."""
     lines = [line.removeprefix(">").strip() for line in markdown.split("\n")]
     match = ALERT.fullmatch(lines[0]) if lines else None
-    kept = tuple(line for line in (lines[1:] if match else lines) if line)
-    return Alert(match[1].lower() if match else "", kept)
+    text_lines = tuple(line for line in (lines[1:] if match else lines) if line)
+    return Alert(match[1].lower() if match else "", text_lines)

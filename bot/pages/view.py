@@ -105,9 +105,9 @@ class Changes:
         """The diffs of the edited models, as many as fit."""
         room, blocks = DIFFS_ROOM, []
         for row in (row for group in self.groups for row in group.rows if row.model.diff):
-            lines, left = diff_lines(row.model.diff, min(DIFF_MOST, max(0, room)))
+            lines, omitted_count = diff_lines(row.model.diff, min(DIFF_MOST, max(0, room)))
             room -= len(row.model.diff)
-            blocks.append(Diff(row, lines, left))
+            blocks.append(Diff(row, lines, omitted_count))
         return tuple(blocks)
 
     @property

@@ -143,7 +143,7 @@ def collect_needs(
 
     `owners` are the code owners by the path of a model's file.
     """
-    asked = Asked()
+    requirements = Asked()
     for rule in rules:
         models = [model for model in reviewable_models(plan) if _is_about(rule, model)]
         if models or (edits_rules and rule.asks):
@@ -152,8 +152,12 @@ def collect_needs(
             needs += _owners(models, owners) if rule.code_owners else ()
             blocked = tuple(Block(m.name, word) for m in models for word in rule.blocks if word in _words(m))
             freezes = rule.freezes if models else ()
-            asked = Asked((*asked.needs, *needs), asked.blocked + blocked, asked.freezes + freezes)
-    return replace(asked, needs=tuple(dict.fromkeys(asked.needs)), blocked=tuple(dict.fromkeys(asked.blocked)))
+            requirements = Asked(
+                (*requirements.needs, *needs), requirements.blocked + blocked, requirements.freezes + freezes
+            )
+    return replace(
+        requirements, needs=tuple(dict.fromkeys(requirements.needs)), blocked=tuple(dict.fromkeys(requirements.blocked))
+    )
 
 
 def _is_about(rule: ReviewRule, model: ModelChange) -> bool:
@@ -193,21 +197,25 @@ def summarize_reviews(
 
 def _promises_at_review(review: Review, shown_plans: Sequence[PlanShown]) -> tuple[str, ...]:
     """Return the promises made for its commit before the review's second: GitHub's times are no finer."""
-    before = [view for view in shown_plans if view.head == review.commit and view.since < review.at]
-    return before[-1].promises if before else ()
+    earlier_plans = [view for view in shown_plans if view.head == review.commit and view.since < review.at]
+    return earlier_plans[-1].promises if earlier_plans else ()
 
 
 def decide_approval(request: Asked, reviews: ReviewSummary, people: People, at: datetime) -> Decision:
     """Decide if a plan may reach prod: enough approvals of the right people, no objection, no block, no freeze."""
-    wanted = bool(request.needs)
-    missing = tuple(left for need in request.needs if (left := _count_missing(need, reviews, people)).left > 0)
+    needs_approval = bool(request.needs)
+    missing = tuple(
+        open_need for need in request.needs if (open_need := _count_missing(need, reviews, people)).left > 0
+    )
     frozen = frozen_until(request.freezes, at)
     change = next_change(request.freezes, at)
     return Decision(
         ruled=True,
-        approved_by=reviews.approved if wanted else (),
+        approved_by=reviews.approved if needs_approval else (),
         missing=missing,
-        objecting=tuple(reviewer for reviewer in reviews.objecting if reviewer in people.writers) if wanted else (),
+        objecting=tuple(reviewer for reviewer in reviews.objecting if reviewer in people.writers)
+        if needs_approval
+        else (),
         outdated=reviews.outdated if missing else (),
         blocked=request.blocked,
         unread=tuple(sorted(people.unread)) if missing else (),

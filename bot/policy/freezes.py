@@ -79,5 +79,5 @@ def freeze_sentence(freeze: Freeze, end: datetime) -> str:
     `Prod is frozen until Mon 23 Nov 2026 08:00 (Europe/Berlin): the weekend.`
     """
     local = end.astimezone(ZoneInfo(freeze.zone))
-    why = f": {freeze.reason.rstrip('.')}" if freeze.reason else ""
-    return f"Prod is frozen until {local:%a} {local.day} {local:%b %Y %H:%M} ({freeze.zone}){why}."
+    reason_text = f": {freeze.reason.rstrip('.')}" if freeze.reason else ""
+    return f"Prod is frozen until {local:%a} {local.day} {local:%b %Y %H:%M} ({freeze.zone}){reason_text}."

@@ -176,8 +176,8 @@ class _BranchReconciliation:
     def _check(self, commit: str, view: CheckView) -> None:
         try:
             key = f"mergeplan:branch:{commit[:12]}"
-            known = self.gateway.checks.find(commit, key)
-            self.gateway.checks.write(CheckRequest(commit, view, key, known, ""))
+            check_id = self.gateway.checks.find(commit, key)
+            self.gateway.checks.write(CheckRequest(commit, view, key, check_id, ""))
         except (GitHubFailed, GitHubPaused) as error:
             self.log.warning("check_not_written", commit=commit, why=str(error))
 

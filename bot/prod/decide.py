@@ -236,15 +236,17 @@ def _roll_back(facts: ProdFacts) -> Action | None:
     for record in facts.pulls:
         if not record.rollback.by:
             continue
-        before = record.rollback.to or record.promotion.revision - 1
+        target_revision = record.rollback.to or record.promotion.revision - 1
         if record.rollback.start:
-            return RollBack(record.number, record.rollback.by, before)
+            return RollBack(record.number, record.rollback.by, target_revision)
         moved = (
-            facts.prod.revision <= before if record.rollback.to else facts.prod.revision != record.promotion.revision
+            facts.prod.revision <= target_revision
+            if record.rollback.to
+            else facts.prod.revision != record.promotion.revision
         )
-        if moved or before < 1:
+        if moved or target_revision < 1:
             return RefuseRollback(record.number, f"Prod has moved on to revision {facts.prod.revision}.")
-        return RollBack(record.number, record.rollback.by, before)
+        return RollBack(record.number, record.rollback.by, target_revision)
     return None
 
 
@@ -269,12 +271,12 @@ def _resume_deploy(facts: ProdFacts) -> Action | None:
 
 
 def _deploy(facts: ProdFacts) -> Action | None:
-    asked = next((record.number for record in facts.pulls if record.deploy.head), 0)
-    if not asked or facts.prod.state is not Prod.READY:
+    number = next((record.number for record in facts.pulls if record.deploy.head), 0)
+    if not number or facts.prod.state is not Prod.READY:
         return None
     if facts.steps:
-        return RefuseDeploy(asked, "An earlier merge waits before prod: the rules do not let it in yet.")
-    return DeployPull(asked)
+        return RefuseDeploy(number, "An earlier merge waits before prod: the rules do not let it in yet.")
+    return DeployPull(number)
 
 
 def _again(facts: ProdFacts) -> Action | None:
@@ -283,12 +285,12 @@ def _again(facts: ProdFacts) -> Action | None:
     if facts.again and not facts.taken and prod.state is Prod.READY and prod.promoted_commit != facts.head:
         return PromotePush(facts.head)
     for record in facts.pulls:
-        asked = is_asked_again(record)
+        is_requested = is_asked_again(record)
         if record.number in facts.closed:
-            if asked:
+            if is_requested:
                 return HoldStep(Step(facts.head, record.number))
             continue
-        if asked or (record.state is PullState.MERGED and record.number in facts.behind):
+        if is_requested or (record.state is PullState.MERGED and record.number in facts.behind):
             return PromoteMerge(record.number, facts.head)
     return None
 

@@ -45,12 +45,12 @@ class Deployer:
         """Continue a deploy from its stage; return the merge commit if prod and the branch show it, else ''."""
         record, pull = self._record(number), self.gateway.pull(number)
         if not record.deploy.stage:
-            why = self._refusal(prod, record, pull)
-            if why:
-                return self._refuse_deploy(number, why)
+            refusal = self._refusal(prod, record, pull)
+            if refusal:
+                return self._refuse_deploy(number, refusal)
             record = self._update(number, partial(begin_deploy, prod_revision=prod.revision))
-        if record.deploy.stage == "promoting" and (why := self._promote(prod, record)):
-            return self._refuse_deploy(number, why)
+        if record.deploy.stage == "promoting" and (refusal := self._promote(prod, record)):
+            return self._refuse_deploy(number, refusal)
         return self._merge(number)
 
     def refuse(self, number: int, why: str) -> None:
@@ -118,8 +118,8 @@ class Deployer:
         row = ended.row
         revision, plan_id = (row.revision, row.plan_id) if row else (prod.revision + 1, "")
         self._update_prod(lambda stored: replace(stored, revision=revision, plan_id=plan_id))
-        what = f"took prod back to revision {to}: {why}"
-        self.context.inbox.decisions.record(self.gateway.name, record.number, who, what)
+        decision = f"took prod back to revision {to}: {why}"
+        self.context.inbox.decisions.record(self.gateway.name, record.number, who, decision)
         return self._refuse_deploy(record.number, f"{why} Prod is back at the tables of revision {to}.")
 
     def _refuse_deploy(self, number: int, why: str) -> str:

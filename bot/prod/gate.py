@@ -117,8 +117,8 @@ class Gatekeeper:
 
     def _is_the_plan_shown(self, prod: ProdRecord, step: Step, record: PullRecord) -> bool:
         has_plan = bool(record.outcome and record.outcome.plan and not record.outcome.plan.not_selected)
-        same = record.base.prod_revision == prod.revision and record.base.tree == self._checkout.tree(step.commit)
-        return bool(step.number) and has_plan and same
+        same_base = record.base.prod_revision == prod.revision and record.base.tree == self._checkout.tree(step.commit)
+        return bool(step.number) and has_plan and same_base
 
     def _preview_record(self, prod: ProdRecord, step: Step, record: PullRecord) -> PullRecord | None:
         """Return the record as if it had been planned at the merge; None where no plan can be made."""

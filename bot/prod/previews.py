@@ -48,26 +48,28 @@ class Previews:
 
     def bring_in_line(self, record: BranchRecord, pulls: tuple[Pull, ...]) -> None:
         """Plan each open pull request into the branch whose head or environment differs from the planned one."""
-        wanted = [pull for pull in pulls if self._is_ours(pull, record)][:PULLS_MOST]
-        known = {preview.number: preview for preview in record.previews}
-        for pull in wanted:
-            now = PullPreview(pull.number, pull.head, record.promoted_commit)
-            if known.get(pull.number) != now and self._plan(record, pull):
-                known[pull.number] = now
-                self._keep(record, known)
-        open_numbers = {pull.number for pull in wanted}
-        if gone := known.keys() - open_numbers:
+        own_pulls = [pull for pull in pulls if self._is_ours(pull, record)][:PULLS_MOST]
+        previews_by_number = {preview.number: preview for preview in record.previews}
+        for pull in own_pulls:
+            current_preview = PullPreview(pull.number, pull.head, record.promoted_commit)
+            if previews_by_number.get(pull.number) != current_preview and self._plan(record, pull):
+                previews_by_number[pull.number] = current_preview
+                self._keep(record, previews_by_number)
+        open_numbers = {pull.number for pull in own_pulls}
+        if gone := previews_by_number.keys() - open_numbers:
             for number in gone:
                 self._take_back(record, number)
-            self._keep(record, {number: known[number] for number in known if number not in gone})
+            self._keep(
+                record, {number: previews_by_number[number] for number in previews_by_number if number not in gone}
+            )
 
     def _is_ours(self, pull: Pull, record: BranchRecord) -> bool:
         return pull.is_open and pull.base_ref == record.branch and not pull.is_fork_of(self.job.repository)
 
     def _keep(self, record: BranchRecord, previews: dict[int, PullPreview]) -> None:
-        kept = tuple(previews[number] for number in sorted(previews))
+        sorted_previews = tuple(previews[number] for number in sorted(previews))
         self.context.inbox.prods.update(
-            self.job.repository, update_branch, record.branch, lambda stored: replace(stored, previews=kept)
+            self.job.repository, update_branch, record.branch, lambda stored: replace(stored, previews=sorted_previews)
         )
 
     def _take_back(self, record: BranchRecord, number: int) -> None:
@@ -126,7 +128,7 @@ class Previews:
     def _check(self, pull: Pull, view: CheckView) -> None:
         try:
             key = f"mergeplan:branch-plan:{pull.number}"
-            known = self.gateway.checks.find(pull.head, key)
-            self.gateway.checks.write(CheckRequest(pull.head, view, key, known, ""))
+            check_id = self.gateway.checks.find(pull.head, key)
+            self.gateway.checks.write(CheckRequest(pull.head, view, key, check_id, ""))
         except (GitHubFailed, GitHubPaused) as error:
             log.warning("check_not_written", pull_request=pull.number, why=str(error))

@@ -207,14 +207,19 @@ class _ProdReconciliation:
         prod, pulls = self._prod(), self.inbox.pulls.all(self.job.repository)
         steps = self._steps(prod)[: max(0, STEPS_MOST - self.pass_.taken)]
         waiting = [pull for pull in pulls if pull.state in WAITING and pull.promotion.merge_sha]
-        held = (pull for pull in waiting if not pull.rollback.reversal.revision)  # prod shows nothing of what it undid
-        shown = {pull.number for pull in held if self._holds(prod.promoted_commit, pull.promotion.merge_sha)}
+        # prod shows nothing of what it undid
+        unreverted_pulls = (pull for pull in waiting if not pull.rollback.reversal.revision)
+        shown = {
+            pull.number for pull in unreverted_pulls if self._holds(prod.promoted_commit, pull.promotion.merge_sha)
+        }
         taken_on = {pull.number for pull in waiting if self._holds(prod.commit, pull.promotion.merge_sha)}
         untouched = bool(steps) and prod.state is Prod.READY and self._is_untouched(prod, steps[0])
         gate = self.gatekeeper.look(prod, steps) if prod.state is Prod.READY and not untouched else Gate()
         behind = frozenset(taken_on - shown)
-        again = [pull.number for pull in pulls if is_asked_again(pull) or pull.number in behind]
-        closed = () if steps else (n for n in again if not self.gatekeeper.is_open(prod, Step(self.pass_.head, n)))
+        retried_numbers = [pull.number for pull in pulls if is_asked_again(pull) or pull.number in behind]
+        closed = (
+            () if steps else (n for n in retried_numbers if not self.gatekeeper.is_open(prod, Step(self.pass_.head, n)))
+        )
         return replace(
             self.pass_,
             prod=prod,
@@ -338,8 +343,8 @@ class _ProdReconciliation:
                 number, partial(conclude_promotion, lines=lines, revision=revision, reason=reason)
             )
             plan_id = ended.outcome.plan.id if ended.outcome.plan else ""
-            why = f"promoted {commit}{' against the rules' if by and not record.rules.decision.is_ok else ''}"
-            self.inbox.decisions.record(self.job.repository, number, by or "merge", why, plan_id)
+            decision = f"promoted {commit}{' against the rules' if by and not record.rules.decision.is_ok else ''}"
+            self.inbox.decisions.record(self.job.repository, number, by or "merge", decision, plan_id)
             self.notify(notices.MergePromoted(self.job.repository, number, ended.outcome))
         else:
             record = self._update_pull(number, partial(fail_promotion, lines=lines))
@@ -442,8 +447,10 @@ class _ProdReconciliation:
         """Drop what is unused; environments of pull requests that are not over do not expire."""
         self._update(partial(record_sweep, at=time.time()))  # first: one that fails is not tried again and again
         pulls = self.inbox.pulls.all(self.job.repository)
-        kept = [pull.environment.name for pull in pulls if pull.environment.name and pull.is_kept(time.time())]
-        keep = (*kept, *(record.environment for record in self._prod().branches))
+        pull_environments = [
+            pull.environment.name for pull in pulls if pull.environment.name and pull.is_kept(time.time())
+        ]
+        keep = (*pull_environments, *(record.environment for record in self._prod().branches))
         outcome = self.planner.sweep(self._prod().promoted_commit, keep)
         if outcome.ok:
             for name in outcome.kept:
@@ -492,7 +499,7 @@ class _ProdReconciliation:
     def _check(self, commit: str, view: CheckView) -> None:
         try:
             key, details = f"mergeplan:prod:{commit[:12]}", self.gateway.page(0, "progress")
-            known = self.gateway.checks.find(commit, key)
-            self.gateway.checks.write(CheckRequest(commit, view, key, known, details))
+            check_id = self.gateway.checks.find(commit, key)
+            self.gateway.checks.write(CheckRequest(commit, view, key, check_id, details))
         except (GitHubFailed, GitHubPaused) as error:
             self.log.warning("check_not_written", commit=commit, why=str(error))

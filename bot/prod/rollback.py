@@ -34,8 +34,8 @@ class Rollbacks:
         begun = self.inbox.pulls.get(self.repository, number).rollback.start
         outcome = None
         if begun in (0, prod.revision):
-            others = tuple(pull.number for pull in self._pulls_since(revision) if pull.number != number)
-            reversal = Reversal(who, revision, others)
+            other_numbers = tuple(pull.number for pull in self._pulls_since(revision) if pull.number != number)
+            reversal = Reversal(who, revision, other_numbers)
             self._update(number, partial(begin_rollback, prod_revision=prod.revision, reversal=reversal))
             ended = self.planner.roll_back(prod.promoted_commit, revision, who, number)
             outcome, row = ended.outcome, ended.row
@@ -56,8 +56,8 @@ class Rollbacks:
         reason = rollback_outcome_words(who, revision, outcome)
         for pull in self._pulls_since(revision):
             if pull.number != number:
-                why = f"{reason} It was asked for in #{number}."
-                conclude = partial(conclude_rollback, reason=why, reversal=Reversal(who, revision))
+                pull_reason = f"{reason} It was asked for in #{number}."
+                conclude = partial(conclude_rollback, reason=pull_reason, reversal=Reversal(who, revision))
                 self.show(self._update(pull.number, conclude))
         reversal = replace(self.inbox.pulls.get(self.repository, number).rollback.reversal, to_open=True)
         self.show(self._update(number, partial(conclude_rollback, reason=reason, reversal=reversal)))

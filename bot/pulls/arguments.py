@@ -31,7 +31,7 @@ def plan_arguments(
     start = [f"--start={config.default_pr_start}"] if config.default_pr_start else []
     forward = ["--forward-only"] if record.source.forward_only else []
     selected = [f"--select-model={selector}" for selector in record.wishes.select]
-    others = [f"--others-from={PROD}"] if selected else []
+    others_option = [f"--others-from={PROD}"] if selected else []
     rows = () if skips else diff_arguments(diff, "data-diff-")
     physical = "--physical-plan" if config.physical_plan and not skips else "--no-physical-plan"
     return (
@@ -44,7 +44,7 @@ def plan_arguments(
         *start,
         *forward,
         *selected,
-        *others,
+        *others_option,
         *destructive_arguments(record),
         *cost_limits(record, config.cost_budget),
         *rows,
@@ -66,10 +66,10 @@ def merge_digest(record: PullRecord) -> str:
 
 def merge_arguments(record: PullRecord, *, expect: bool = True) -> tuple[str, ...]:
     """Return the arguments of a merge's promotion: people's decisions and the promised plan."""
-    known = bool(record.environment.name and record.environment.exists)
+    has_environment = bool(record.environment.name and record.environment.exists)
     planned = merge_digest(record)
-    words = ("--overrides-from", record.environment.name) if known else ()
-    expected = ("--expect-digest", planned) if planned and known and expect else ()
+    words = ("--overrides-from", record.environment.name) if has_environment else ()
+    expected = ("--expect-digest", planned) if planned and has_environment and expect else ()
     forward = ("--forward-only",) if record.source.forward_only else ()
     return (*words, *expected, *forward, *destructive_arguments(record))
 

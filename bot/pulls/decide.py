@@ -127,8 +127,8 @@ def _decide(pull: Pull, record: PullRecord, prod: ProdRecord, prod_branch: str, 
     if not pull.is_open or pull.base_ref != prod_branch:
         return _decide_closed(record)
     if pull.is_fork_of(repository) and record.permits.allowed_head != pull.head:
-        held = record.state is PullState.HELD and record.head == pull.head
-        return Rest() if held else Hold()
+        is_held = record.state is PullState.HELD and record.head == pull.head
+        return Rest() if is_held else Hold()
     if record.state is PullState.CANCELLED and record.head == pull.head and not record.wishes.again:
         return Rest()
     action = _planning(pull, record, prod)

@@ -31,19 +31,21 @@ def what_is_due(record: PullRecord, prod: ProdRecord, *, presses: bool = False) 
     """
     shown = Shown(record, prod)
     views = [_add_buttons(view, shown, presses) for view in checks(shown)] if record.head else []
-    wanted = [(record.head, view) for view in sorted(views, key=lambda view: writing_turn(view.name))]
+    required_checks = [(record.head, view) for view in sorted(views, key=lambda view: writing_turn(view.name))]
     if record.state in AFTER_MERGE and record.promotion.merge_sha and record.promotion.merge_sha != record.head:
-        wanted.append((record.promotion.merge_sha, _add_buttons(promotion_check(record), shown, presses)))
+        required_checks.append((record.promotion.merge_sha, _add_buttons(promotion_check(record), shown, presses)))
     if record.group.head and record.group.head != record.promotion.merge_sha:
-        wanted += [(record.group.head, view) for view in checks(Shown(record.group_record, prod))]
-    stand = {(sha, view.name) for sha, view in wanted}
+        required_checks += [(record.group.head, view) for view in checks(Shown(record.group_record, prod))]
+    stand = {(sha, view.name) for sha, view in required_checks}
     # Of older heads, and of a queue's group that was merged meanwhile: none stays in progress.
     for ref in record.checks:
         if not ref.done and (ref.sha, ref.name) not in stand:
             newer = "" if ref.sha in (record.head, record.promotion.merge_sha) else record.head
-            wanted.append((ref.sha, final_check(ref.name, newer)))
+            required_checks.append((ref.sha, final_check(ref.name, newer)))
     text = plan_comment(shown) or ""
-    due = Due(text if text and (_is_new(record) or must_be_written(record, text)) else "", _differing(record, wanted))
+    due = Due(
+        text if text and (_is_new(record) or must_be_written(record, text)) else "", _differing(record, required_checks)
+    )
     if due.comment or due.checks:
         return due
     return next((Due(deployment=deployment) for deployment in deployments(record) if _is_due(record, deployment)), None)
@@ -79,13 +81,13 @@ def record_comment(stored: PullRecord, record: PullRecord, text: str, at: str) -
 
 def _differing(record: PullRecord, wanted_checks: Iterable[tuple[str, CheckView]]) -> tuple[tuple[str, CheckView], ...]:
     """Return the checks that GitHub shows differently."""
-    known = {(check.name, check.sha): check.digest for check in record.checks}
-    return tuple((sha, view) for sha, view in wanted_checks if known.get((view.name, sha)) != view.digest)
+    digests_by_check = {(check.name, check.sha): check.digest for check in record.checks}
+    return tuple((sha, view) for sha, view in wanted_checks if digests_by_check.get((view.name, sha)) != view.digest)
 
 
 def _is_due(record: PullRecord, view: DeploymentView) -> bool:
-    known = record.deployment(view.environment)
-    return known is None or (known.sha, known.state) != (view.sha, view.state)
+    deployment = record.deployment(view.environment)
+    return deployment is None or (deployment.sha, deployment.state) != (view.sha, view.state)
 
 
 def _shows(record: PullRecord) -> bool:
@@ -111,8 +113,10 @@ def _is_shown(record: PullRecord) -> bool:
 
 def _plans_shown(record: PullRecord, since: str) -> tuple[PlanShown, ...]:
     """Return what was promised until now, with this plan where it or its head is new."""
-    kept = record.shown.plans
+    shown_plans = record.shown.plans
     if _is_shown(record):
-        last = kept[-1]
-        return (*kept[:-1], replace(last, promises=tuple(dict.fromkeys((*last.promises, *record.promises)))))
-    return (*kept, PlanShown(record.head, record.promises, since))[-SHOWN_MOST:] if record.promises else kept
+        last = shown_plans[-1]
+        return (*shown_plans[:-1], replace(last, promises=tuple(dict.fromkeys((*last.promises, *record.promises)))))
+    return (
+        (*shown_plans, PlanShown(record.head, record.promises, since))[-SHOWN_MOST:] if record.promises else shown_plans
+    )

@@ -104,15 +104,15 @@ def _bring_in_line(
 
 
 def _put_deployment(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, view: DeploymentView) -> None:
-    known = record.deployment(view.environment)
-    same = known.id if known and known.sha == view.sha else 0
-    ref = DeploymentRef(view.environment, view.sha, gateway.deployments.write(view, same), view.state)
+    deployment = record.deployment(view.environment)
+    deployment_id = deployment.id if deployment and deployment.sha == view.sha else 0
+    ref = DeploymentRef(view.environment, view.sha, gateway.deployments.write(view, deployment_id), view.state)
     inbox.pulls.update(record.repository, record.number, _put_deployment_ref, ref)
 
 
 def _put_deployment_ref(record: PullRecord, ref: DeploymentRef) -> PullRecord:
-    others = (deployment for deployment in record.deployments if deployment.environment != ref.environment)
-    return replace(record, deployments=(*others, ref))
+    other_deployments = (deployment for deployment in record.deployments if deployment.environment != ref.environment)
+    return replace(record, deployments=(*other_deployments, ref))
 
 
 def _put_together(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, write: Due) -> bool:
@@ -166,9 +166,9 @@ def _put_checks(record: PullRecord, written_checks: Iterable[tuple[tuple[str, Ch
 def _request(gateway: RepositoryGateway, record: PullRecord, sha: str, view: CheckView) -> CheckRequest:
     ref = record.check(view.name, sha)
     key = check_key(record.repository, record.number, view.name)
-    known = CheckId(ref.id, ref.node, ref.url) if ref else gateway.checks.find(sha, key)
+    check_id = CheckId(ref.id, ref.node, ref.url) if ref else gateway.checks.find(sha, key)
     named = replace(view, name=add_label(view.name, label_of(record.repository)))
-    return CheckRequest(sha, named, key, known, gateway.page(record.number, page_of(view.name)))
+    return CheckRequest(sha, named, key, check_id, gateway.page(record.number, page_of(view.name)))
 
 
 def _put_comment(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, text: str) -> None:

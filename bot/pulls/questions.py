@@ -89,10 +89,10 @@ def complete_answer(answer: Answer, finished_run: Finished) -> Answer:
     """Return the answer with the planner's result."""
     outcome = finished_run.outcome
     if not outcome.ok:
-        why = finished_run.stopped or "; ".join(
+        reason = finished_run.stopped or "; ".join(
             f"{problem.message} {problem.hint}".strip() for problem in outcome.problems
         )
-        why = why or "Internal error in mergeplan."
-        return replace(answer, ok=False, sentence=f"{why} Nothing was changed.", waits_for="")
+        reason = reason or "Internal error in mergeplan."
+        return replace(answer, ok=False, sentence=f"{reason} Nothing was changed.", waits_for="")
     result = next((line for line in reversed(finished_run.lines) if isinstance(line, ResultLine)), ResultLine(ok=False))
     return replace(answer, sentence=form_of(answer.text).reply(outcome, result), waits_for="")

@@ -26,9 +26,11 @@ def look_around(inbox: Inbox, record: PullRecord) -> None:
 
 
 def _meetings(inbox: Inbox, record: PullRecord, plan: PlanView) -> tuple[Meeting, ...]:
-    others = inbox.pulls.filter_by_state(record.repository, PullState.PLANNED)
-    plans = ((pull.number, pull.outcome.plan) for pull in others if pull.number != record.number and pull.outcome)
-    meetings = (meeting(number, plan, other) for number, other in plans if other)
+    planned_pulls = inbox.pulls.filter_by_state(record.repository, PullState.PLANNED)
+    plans = (
+        (pull.number, pull.outcome.plan) for pull in planned_pulls if pull.number != record.number and pull.outcome
+    )
+    meetings = (meeting(number, plan, other_plan) for number, other_plan in plans if other_plan)
     return tuple(encounter for encounter in meetings if encounter)
 
 

@@ -79,12 +79,12 @@ class Reviewers:
             owners = self._owners(plan)
         except ProjectError as error:
             return Decision(ruled=True, frozen=UNREAD_OWNERS.format(error))
-        asked = collect_needs(rules, plan, owners, edits_rules=record.rules.changes_rules)
-        reviews = self._gateway.reviews(record.number) if asked.needs and record.number else ()
+        requirements = collect_needs(rules, plan, owners, edits_rules=record.rules.changes_rules)
+        reviews = self._gateway.reviews(record.number) if requirements.needs and record.number else ()
         reviewed = summarize_reviews(
             reviews, record.shown.plans, promises(plan, record.rules_text), record.source.author
         )
-        return decide_approval(asked, reviewed, self._people(asked, reviewed), datetime.now(UTC))
+        return decide_approval(requirements, reviewed, self._people(requirements, reviewed), datetime.now(UTC))
 
     @property
     def _folder(self) -> str:
@@ -99,7 +99,7 @@ class Reviewers:
         prefix = "" if self._folder in ("", ".") else f"{self._folder.strip('/')}/"
         paths = {model.path: f"{prefix}{model.path}" for model in reviewable_models(plan)}
         owners = self._context.reader.owners(path, text, sorted(paths.values())) if path else {}
-        return {own: owners[inside] for own, inside in paths.items() if inside in owners}
+        return {model_path: owners[inside] for model_path, inside in paths.items() if inside in owners}
 
     def _people(self, request: Asked, reviews: ReviewSummary) -> People:
         who = (*reviews.approved, *reviews.objecting) if request.needs else ()

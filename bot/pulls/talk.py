@@ -53,14 +53,18 @@ def pick_up(context: BotContext, gateway: RepositoryGateway, number: int, commen
 
     Only a webhook tells who ticked a box: without it the tick is removed, and the person ticks again.
     """
-    own = [comment.body for comment in comments if comment.author == gateway.login]
+    bot_bodies = [comment.body for comment in comments if comment.author == gateway.login]
     plan = context.inbox.pulls.get(gateway.name, number).comment.id
     if any(comment.id == plan and has_ticks(comment.body) for comment in comments):
         context.inbox.pulls.update(gateway.name, number, clear_comment_digest)  # its boxes will be empty
     namespace = context.inbox.prods.get(gateway.name).namespace
     for comment in comments:
         nobodys = not comment.author or comment.by_bot or comment.author == gateway.login
-        if nobodys or comment.edited or any(body.startswith(reply_marker(gateway.name, comment.id)) for body in own):
+        if (
+            nobodys
+            or comment.edited
+            or any(body.startswith(reply_marker(gateway.name, comment.id)) for body in bot_bodies)
+        ):
             continue
         if not read_commands(comment.body, namespace) or context.inbox.commands.knows(gateway.name, comment.id):
             continue
@@ -85,8 +89,8 @@ def carry_out(context: BotContext, gateway: RepositoryGateway, pull: Pull, confi
         role = None if all(form.anybody for form in forms) else gateway.role(row.author)
         alone = gateway.project and any(form.alone for form in forms)
         every = _projects(context, gateway, pull.number, config) if alone else ()
-        others = tuple(project.folder for project in every if project.touched and project.key != gateway.name)
-        live = _Live(pull, role, others)
+        other_folders = tuple(project.folder for project in every if project.touched and project.key != gateway.name)
+        live = _Live(pull, role, other_folders)
         answers = tuple(_one(context, row, request, live, config) for request in requests)
         context.inbox.commands.answer(replace(row, state="accepted", answers=answers))
 
@@ -165,8 +169,8 @@ def _one(context: BotContext, row: CommandRow, command: Command | Mistake, live:
     if isinstance(command, Mistake):
         return Answer(command.text, False, command.sentence)
     record, prod = context.inbox.pulls.get(row.repository, row.number), context.inbox.prods.get(row.repository)
-    held = record.state is PullState.MERGED and record.rules.held
-    if not row.proven and ROLES.index(role_for(command, config.permissions, is_held=held)) > ROLES.index("write"):
+    is_held = record.state is PullState.MERGED and record.rules.held
+    if not row.proven and ROLES.index(role_for(command, config.permissions, is_held=is_held)) > ROLES.index("write"):
         return Answer(command.text, False, UNPROVEN if row.press is None else EDITED)
     verdict = decide(command, _facts(row, record, prod, live, config), config.permissions)
     if isinstance(verdict, NotAllowed):

@@ -44,9 +44,9 @@ def approval_title(decision: Decision) -> str:
     if decision.objecting:
         return f"{decision.objecting[0]} asked for changes"
     if decision.missing:
-        first, *more = decision.missing
-        rest = f", and {count_noun(len(more), 'other')}" if more else ""
-        return f"Waits for {_who(first, plain=True)}{rest}"
+        first, *other_needs = decision.missing
+        others_text = f", and {count_noun(len(other_needs), 'other')}" if other_needs else ""
+        return f"Waits for {_who(first, plain=True)}{others_text}"
     if decision.frozen:
         return decision.frozen.rstrip(".")
     people = first_names(decision.approved_by, NAMES_MOST)

@@ -209,9 +209,9 @@ def _checks_block(outcome: PlannerOutcome | None) -> list[str]:
         return []
     passed = sum(audit.ok for audit in outcome.audits)
     parts = [f"{count_noun(outcome.passed, 'unit test')} passed"] if outcome.passed else []
-    same = sum(audit.unchanged for audit in outcome.audits)
-    kept = f" ({same} unchanged since they passed)" if same else ""
-    parts += [f"{count_noun(passed, 'audit')} passed{kept}"] if passed else []
+    unchanged_count = sum(audit.unchanged for audit in outcome.audits)
+    unchanged_text = f" ({unchanged_count} unchanged since they passed)" if unchanged_count else ""
+    parts += [f"{count_noun(passed, 'audit')} passed{unchanged_text}"] if passed else []
     return [" · ".join(parts)] if parts else []
 
 

@@ -37,11 +37,11 @@ def deployments(record: PullRecord) -> tuple[DeploymentView, ...]:
 
 
 def _environment(record: PullRecord) -> DeploymentView | None:
-    outcome, known = record.outcome, record.deployment(record.environment.name)
+    outcome, deployment = record.outcome, record.deployment(record.environment.name)
     if not record.environment.exists:
         return (
-            _build_deployment(record, record.environment.name, known.sha, "inactive", "It is dropped.")
-            if known
+            _build_deployment(record, record.environment.name, deployment.sha, "inactive", "It is dropped.")
+            if deployment
             else None
         )
     if record.state is not PullState.PLANNED or outcome is None or not outcome.applied or not touches(outcome.plan):

@@ -39,8 +39,8 @@ def _meeting(meeting: Meeting) -> str:
         shared.append(f"edits {_some(meeting.edited)} too{where}")
     if meeting.computed:
         shared.append(f"changes {_some(meeting.computed)} too")
-    then = "Whichever is merged second is planned again."
-    return f"- #{meeting.number} {' and '.join(shared)}. {then}"
+    consequence = "Whichever is merged second is planned again."
+    return f"- #{meeting.number} {' and '.join(shared)}. {consequence}"
 
 
 def _some(names: Sequence[str]) -> str:

@@ -73,16 +73,16 @@ def code(text: str) -> str:
 def fence(text: str, language: str = "", limit: int = 20_000) -> str:
     """Return a fenced block that holds any text; cut at a line's end, followed by the number of lines left out."""
     lines = printable(text).rstrip("\n").split("\n")
-    kept: list[str] = []
+    shown_lines: list[str] = []
     room = limit
     for line in lines:
         room -= min(len(line), 2000) + 1
         if room < 0:
             break
-        kept.append(line[:2000])
-    ticks = "`" * max(3, longest_ticks("\n".join(kept)) + 1)
-    rest = f"\n*{len(lines) - len(kept)} more lines.*" if len(kept) < len(lines) else ""
-    return f"{ticks}{language}\n" + "\n".join(kept) + f"\n{ticks}{rest}"
+        shown_lines.append(line[:2000])
+    ticks = "`" * max(3, longest_ticks("\n".join(shown_lines)) + 1)
+    omission = f"\n*{len(lines) - len(shown_lines)} more lines.*" if len(shown_lines) < len(lines) else ""
+    return f"{ticks}{language}\n" + "\n".join(shown_lines) + f"\n{ticks}{omission}"
 
 
 def inert(text: str) -> str:
@@ -140,14 +140,16 @@ def within(blocks: Sequence[str], limit: int, left_out: str) -> str:
     """Return the blocks that fit, in order, always with the first and the last; `left_out` replaces the rest."""
     first, *middle, last = blocks if len(blocks) > 1 else (*blocks, "")
     room = limit - len(first) - len(last) - len(left_out) - 8
-    kept, dropped = [first], False
+    shown_blocks, dropped = [first], False
     for block in middle:
         if len(block) + 2 <= room:
-            kept.append(block)
+            shown_blocks.append(block)
             room -= len(block) + 2
         else:
             dropped = True
-    return "\n\n".join(paragraph for paragraph in [*kept, left_out if dropped else "", last] if paragraph) + "\n"
+    return (
+        "\n\n".join(paragraph for paragraph in [*shown_blocks, left_out if dropped else "", last] if paragraph) + "\n"
+    )
 
 
 def fitting(lines: Sequence[str], limit: int, rest: str = "- and {} more") -> list[str]:
@@ -156,14 +158,14 @@ def fitting(lines: Sequence[str], limit: int, rest: str = "- and {} more") -> li
     >>> fitting(["- one", "- two", "- three"], 12)
     ['- one', '- two', '- and 1 more']
     """
-    kept: list[str] = []
+    shown_lines: list[str] = []
     room = limit
     for line in lines:
         room -= len(line) + 1
         if room < 0:
-            return [*kept, rest.format(f"{len(lines) - len(kept):,}")]
-        kept.append(line)
-    return kept
+            return [*shown_lines, rest.format(f"{len(lines) - len(shown_lines):,}")]
+        shown_lines.append(line)
+    return shown_lines
 
 
 def clip_text(text: str, limit: int = 2_000) -> str:
@@ -189,8 +191,8 @@ def days(intervals: Sequence[Span]) -> str:
         spans = [span for span in whole if span]
         total = sum((end - start).days for start, end in spans)
         texts = [_span(start, end - timedelta(days=1)) for start, end in spans[:3]]
-        more = f" and {len(spans) - 3} more ranges" if len(spans) > 3 else ""
-        return f"{count_noun(total, 'day')}, {', '.join(texts)}{more}"
+        more_text = f" and {len(spans) - 3} more ranges" if len(spans) > 3 else ""
+        return f"{count_noun(total, 'day')}, {', '.join(texts)}{more_text}"
     texts = [f"{start} until {end}" for start, end in intervals]
     return first_names(texts, 3)
 

@@ -73,20 +73,20 @@ def group_table(models: Sequence[ModelChange]) -> str:
 
     groups = [list(members) for _, members in groupby(sorted(models, key=sort), key=sort)]
     lines = table(("Models", "Category", "Why", "Computed"), map(_group_row, groups)).split("\n")
-    rest = sum(map(len, groups[GROUPS:]))
-    more = [f"| … and {count_noun(rest, 'model')} of other sorts | | | |"] if rest else []
-    return "\n".join([*lines[: GROUPS + 2], *more])
+    hidden_count = sum(map(len, groups[GROUPS:]))
+    hidden_rows = [f"| … and {count_noun(hidden_count, 'model')} of other sorts | | | |"] if hidden_count else []
+    return "\n".join([*lines[: GROUPS + 2], *hidden_rows])
 
 
 def _group_row(members: Sequence[ModelChange]) -> tuple[str, str, str, str]:
     first, category = members[0], category_of(members[0])
     reasons = Counter(reason_words(model) for model in members if model.reason)
-    why = next(iter(reasons)) if len(reasons) == 1 else ""
+    reason = next(iter(reasons)) if len(reasons) == 1 else ""
     rule = f"<sub>{code(first.rule)}</sub>" if first.rule else ""
     return (
         _names(members),
         f"{SIGNS.get(category, '🟣')} {NAMES.get(category, inert(category))}",
-        " ".join(filter(None, (why, rule))),
+        " ".join(filter(None, (reason, rule))),
         _group_work(members),
     )
 
@@ -113,16 +113,16 @@ def diffs_blocks(models: Sequence[ModelChange], site: Site = NOWHERE) -> list[st
     edited = [model for model in models if model.diff]
     if len(edited) <= DIFFS_OPEN:
         return [_diff_block(model, site, DIFF_MOST) for model in edited]
-    kept: list[str] = []
+    blocks: list[str] = []
     room = DIFFS_ROOM
     for model in edited:
         block = _diff_block(model, site, DIFF_MOST // 4)
         room -= len(block) + 2
         if room < 0:
-            kept.append(f"*{len(edited) - len(kept):,} more diffs: see the files of the pull request.*")
+            blocks.append(f"*{len(edited) - len(blocks):,} more diffs: see the files of the pull request.*")
             break
-        kept.append(block)
-    return [details_block(f"{len(edited):,} diffs", "\n\n".join(kept))]
+        blocks.append(block)
+    return [details_block(f"{len(edited):,} diffs", "\n\n".join(blocks))]
 
 
 def _diff_block(model: ModelChange, site: Site, most: int) -> str:
@@ -169,8 +169,10 @@ def why_words(model: ModelChange) -> str:
 
 def reason_words(model: ModelChange) -> str:
     """Return the reason as it follows the model's name, such as `It is not in prod yet`."""
-    own = f"`{model.name}` is "
-    return inert(f"It is {model.reason.removeprefix(own)}" if model.reason.startswith(own) else model.reason)
+    name_prefix = f"`{model.name}` is "
+    return inert(
+        f"It is {model.reason.removeprefix(name_prefix)}" if model.reason.startswith(name_prefix) else model.reason
+    )
 
 
 def computation_words(model: ModelChange) -> str:
@@ -194,10 +196,10 @@ def table_words(model: ModelChange) -> str:
         return "its view is dropped"
     if model.keeps and not model.preview:
         return f"a table of its own, over the rows of {code(model.shares or 'prod')}"
-    what = "view" if model.kind.upper() == "VIEW" else "table"
+    noun = "view" if model.kind.upper() == "VIEW" else "table"
     if model.shares:
-        return f"{what} shared with {code(model.shares)}"
-    return (f"a {what} of its own" if model.table else "no table") + (
+        return f"{noun} shared with {code(model.shares)}"
+    return (f"a {noun} of its own" if model.table else "no table") + (
         ", a preview" if model.preview and model.table else ""
     )
 
@@ -206,8 +208,8 @@ def _column_words(model: ModelChange) -> str:
     """Return the touched columns as a sentence; '' where the reason names them."""
     columns = model.columns
     if columns.every:
-        told = model.rule in ROWS_TOLD or model.change in ("added", "removed")
-        return "" if told else "Any row may change."
+        is_explained = model.rule in ROWS_TOLD or model.change in ("added", "removed")
+        return "" if is_explained else "Any row may change."
     if model.rule in COLUMNS_TOLD:
         return ""
     groups = (("adds", columns.added), ("alters", columns.altered), ("removes", columns.removed))

@@ -86,8 +86,8 @@ def find_ticks(before: str, after: str) -> tuple[str, ...]:
     """Return the boxes that an edit ticked, as they were before; none when it changed anything else."""
     if clear_boxes(before) != clear_boxes(after):
         return ()
-    both = zip(_lines(before), _lines(after), strict=True)
-    return tuple(was for was, now in both if was == _blank(was) and now != was)
+    line_pairs = zip(_lines(before), _lines(after), strict=True)
+    return tuple(old_line for old_line, new_line in line_pairs if old_line == _blank(old_line) and new_line != old_line)
 
 
 def clear_boxes(text: str) -> str:
@@ -107,8 +107,10 @@ def resolve_press(key: str, press: Press, record: PullRecord, prod: ProdRecord) 
             if key == offer.identifier if press.head else (key == offer.box and not offer.moves_prod):
                 return _parse_command(offer.command)
     named = KEY.search(key)
-    what = f"/{named[1]}" if named else "this"
-    return Mistake(what, "It was shown with another plan, or is not offered any more.", "Look at what is shown now.")
+    command_text = f"/{named[1]}" if named else "this"
+    return Mistake(
+        command_text, "It was shown with another plan, or is not offered any more.", "Look at what is shown now."
+    )
 
 
 def _parse_command(command: str) -> Command:

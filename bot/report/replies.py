@@ -27,11 +27,11 @@ def reply(row: CommandRow, answers: Sequence[Answer], state: str, project: str =
 
     `project` is the folder of the project that answers, if the repository has several.
     """
-    how = "asked" if row.press is None else "pressed a button" if row.press.head else "ticked"
+    verb = "asked" if row.press is None else "pressed a button" if row.press.head else "ticked"
     results = [f"{'🚀' if answer.ok else '😕'} {code(answer.text)}\n{answer.sentence}" for answer in answers]
     whom = f", and the project {code(project)} answers" if project else ""
     marker = reply_marker(row.repository, row.comment_id)
-    blocks = [f"{marker}\n{code(row.author)} {how}{whom}:", *results, f"**Now:** {state}"]
+    blocks = [f"{marker}\n{code(row.author)} {verb}{whom}:", *results, f"**Now:** {state}"]
     return within(blocks, REPLY_LIMIT, "*More is not shown.*")
 
 
@@ -41,15 +41,15 @@ def state_sentence(pull_view: Shown) -> str:
     plan = outcome.plan if outcome else None
     match record.state:
         case PullState.PLANNED if plan and touches(plan):
-            which = f"plan `{plan.id}` of `{record.head[:7]}`"
+            plan_text = f"plan `{plan.id}` of `{record.head[:7]}`"
             if words := selection_words(record):
-                return f"{which}: {words}{_link(record)}"
+                return f"{plan_text}: {words}{_link(record)}"
             if plan.blockers:
-                return f"{which} is blocked: {inert(clip_text(plan.blockers[0].message))}{_link(record)}"
+                return f"{plan_text} is blocked: {inert(clip_text(plan.blockers[0].message))}{_link(record)}"
             if outcome and outcome.is_too_costly:
-                return f"{which} waits for `/approve-cost`; nothing was computed.{_link(record)}"
+                return f"{plan_text} waits for `/approve-cost`; nothing was computed.{_link(record)}"
             work = f"{change_words(plan)}; computed: {work_words(plan)}"
-            return f"{which}: {work}. {promise_sentence(plan, outcome)}{_link(record)}"
+            return f"{plan_text}: {work}. {promise_sentence(plan, outcome)}{_link(record)}"
         case PullState.PLANNED:
             return f"`{record.head[:7]}` changes no models."
         case PullState.PROMOTED:
@@ -65,8 +65,8 @@ def state_sentence(pull_view: Shown) -> str:
             return "merged; prod is unchanged; see the plan comment."
         case _:
             typed = ", ".join(code(offer.typed) for offer in offers(record, pull_view.prod))
-            why = " ".join(inert(problem.message) for problem in blockers(record))
-            return f"{why}{_link(record)}" + (f" Accepted now: {typed}." if typed else "")
+            reasons = " ".join(inert(problem.message) for problem in blockers(record))
+            return f"{reasons}{_link(record)}" + (f" Accepted now: {typed}." if typed else "")
 
 
 def _link(record: PullRecord) -> str:

@@ -49,8 +49,8 @@ def revert_words(record: PullRecord) -> str:
     if back.number:
         all_of_it = " in other projects too" if record.place.project else ""
         return f"{holds}: merge #{back.number}, which reverts it{all_of_it}, or the next promotion brings it back.{too}"
-    why = f" No pull request was opened: {inert(clip_text(back.why, 300))}" if back.why else ""
-    return f"{holds}: press *Revert* on this pull request, or the next promotion brings it back.{too}{why}"
+    failure_text = f" No pull request was opened: {inert(clip_text(back.why, 300))}" if back.why else ""
+    return f"{holds}: press *Revert* on this pull request, or the next promotion brings it back.{too}{failure_text}"
 
 
 def _join_numbers(numbers: Sequence[int]) -> str:

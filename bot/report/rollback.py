@@ -31,8 +31,10 @@ def rollback_words(view: RollbackView) -> str:
             [code(change.view), f"{_short_name(change.before)}<br>→ {_short_name(change.after)}"]
             for change in view.views[:VIEWS_MOST]
         ]
-        rest = len(view.views) - VIEWS_MOST
-        blocks.append(table(["View", "Table now → after"], rows) + (f"\n\n… and {rest} more" if rest > 0 else ""))
+        hidden_count = len(view.views) - VIEWS_MOST
+        blocks.append(
+            table(["View", "Table now → after"], rows) + (f"\n\n… and {hidden_count} more" if hidden_count > 0 else "")
+        )
     else:
         blocks.append("No view would move.")
     if view.behind:
@@ -70,8 +72,10 @@ def behind_words(behind: BehindRow) -> str:
         )
     if not behind.lacks:
         return f"{code(behind.model)} comes back; the next run computes {days(behind.due)}."
-    then = "the next run computes them" if _within(behind.lacks, behind.due) else _due_words(behind.due)
-    return f"{code(behind.model)} lacks up-to-date rows of {days(behind.lacks)}, which the later table holds; {then}."
+    next_step = "the next run computes them" if _within(behind.lacks, behind.due) else _due_words(behind.due)
+    return (
+        f"{code(behind.model)} lacks up-to-date rows of {days(behind.lacks)}, which the later table holds; {next_step}."
+    )
 
 
 def _due_words(due: Spans) -> str:

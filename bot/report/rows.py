@@ -32,8 +32,8 @@ def _row_counts(differ: Sequence[DataDifference]) -> str:
     rows = differ[0].rows if differ else None
     counts = ((rows.changed, "changed"), (rows.only_first, "gone"), (rows.only_second, "new")) if rows else ()
     parts = [(count, word) for count, word in counts if count]
-    (first, verb), *rest = parts or [(0, "changed")]
-    return ", ".join((f"{count_noun(first, 'row')} {verb}", *(f"{count:,} {word}" for count, word in rest)))
+    (first, verb), *other_counts = parts or [(0, "changed")]
+    return ", ".join((f"{count_noun(first, 'row')} {verb}", *(f"{count:,} {word}" for count, word in other_counts)))
 
 
 def rows_title(outcome: PlannerOutcome | None) -> str:
@@ -46,8 +46,8 @@ def rows_title(outcome: PlannerOutcome | None) -> str:
     if not differ and open_ones:
         return f"no row changed in {count_noun(len(compared), 'model')}, {open_ones} not compared"
     where = " on the days built here" if any(diff.left_out for diff in compared) else ""
-    rest = f" ({count_noun(open_ones, 'model')} not compared)" if open_ones else ""
-    return f"{_row_counts(differ)}{where}{rest}"
+    open_text = f" ({count_noun(open_ones, 'model')} not compared)" if open_ones else ""
+    return f"{_row_counts(differ)}{where}{open_text}"
 
 
 def rows_blocks(outcome: PlannerOutcome | None, most: int = TOLD) -> list[str]:
@@ -57,11 +57,11 @@ def rows_blocks(outcome: PlannerOutcome | None, most: int = TOLD) -> list[str]:
         return []
     differ = sorted((diff for diff in differences if rows_changed(diff)), key=_share, reverse=True)
     files = [diff for diff in differences if diff.same_files]
-    same = [diff for diff in differences if diff.rows and not (rows_changed(diff) or diff.same_files)]
+    unchanged_diffs = [diff for diff in differences if diff.rows and not (rows_changed(diff) or diff.same_files)]
     unknown = [diff for diff in differences if diff.rows is None and not diff.is_off]
-    if not (differ or same or files or unknown):
+    if not (differ or unchanged_diffs or files or unknown):
         return []
-    ways = {_how(diff) for diff in (*differ, *same) or files}
+    ways = {_how(diff) for diff in (*differ, *unchanged_diffs) or files}
     common = ways.pop() if len(ways) == 1 else ""
     blocks = [f"#### Rows, before and after{f' ({common})' if common else ''}"]
     if differ:
@@ -76,13 +76,13 @@ def rows_blocks(outcome: PlannerOutcome | None, most: int = TOLD) -> list[str]:
         blocks.append(
             _name_models(files, "is made of the same files as before", "are made of the same files as before")
         )
-    if same:
-        blocks.append(_name_models(same, "holds the same rows as before", "hold the same rows as before"))
+    if unchanged_diffs:
+        blocks.append(_name_models(unchanged_diffs, "holds the same rows as before", "hold the same rows as before"))
     if unknown:
         body = "\n".join(fitting([f"- {code(diff.model)}: {_note(diff)}" for diff in unknown], ROOM))
         blocks.append(details_block(f"{count_noun(len(unknown), 'model')} not compared", body))
-    first, second, *rest = blocks
-    return [f"{first}\n\n{second}", *rest, *_samples(differ)]
+    first, second, *later_blocks = blocks
+    return [f"{first}\n\n{second}", *later_blocks, *_samples(differ)]
 
 
 def _share(diff: DataDifference) -> tuple[float, int]:

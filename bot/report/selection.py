@@ -20,8 +20,8 @@ def selection_words(record: PullRecord) -> str:
     if plan is None or not plan.not_selected:
         return ""
     selectors = ", ".join(map(code, record.wishes.select))
-    left = count_noun(len(plan.not_selected), "changed model")
-    return f"Only {selectors or 'some models'} was planned; {left} not: {name_list(plan.not_selected)}."
+    unplanned_text = count_noun(len(plan.not_selected), "changed model")
+    return f"Only {selectors or 'some models'} was planned; {unplanned_text} not: {name_list(plan.not_selected)}."
 
 
 def merge_sentence(record: PullRecord, planned_digest: str, outcome: PlannerOutcome) -> str:

@@ -16,5 +16,5 @@ class Shown:
 
     def write_command(self, command: str) -> str:
         """Return a command as it is typed here: with the namespace, and the project where there are several."""
-        own = f" --project {self.record.place.project}" if self.record.place.project else ""
-        return (f"/{self.prod.namespace} {command[1:]}" if self.prod.namespace else command) + own
+        project_option = f" --project {self.record.place.project}" if self.record.place.project else ""
+        return (f"/{self.prod.namespace} {command[1:]}" if self.prod.namespace else command) + project_option

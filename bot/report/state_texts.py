@@ -124,23 +124,25 @@ def plan_status(pull_view: Shown) -> str:
         cheaper = f" {words}" if (words := cheaper_words(plan)) else ""
         return f"> [!WARNING]\n> **Nothing was computed.** {over}{cheaper}"
     if plan and touches(plan) and not record.rules.decision.is_ok:
-        then = promise_sentence(plan, outcome)
-        return f"> [!IMPORTANT]\n> **Built; not allowed into prod yet**, see below. {then}"
+        promise = promise_sentence(plan, outcome)
+        return f"> [!IMPORTANT]\n> **Built; not allowed into prod yet**, see below. {promise}"
     if plan and touches(plan):
         return f"> [!TIP]\n> **Ready.** {promise_sentence(plan, outcome)}"
     return "This pull request changes no model: nothing to plan, nothing to promote."
 
 
 def stop_status(pull_view: Shown) -> str:
-    kept = " The environment keeps what was already computed." if pull_view.record.environment.exists else ""
-    return f"{inert(pull_view.record.reason)}{kept}"
+    environment_text = (
+        " The environment keeps what was already computed." if pull_view.record.environment.exists else ""
+    )
+    return f"{inert(pull_view.record.reason)}{environment_text}"
 
 
 def hold_status(pull_view: Shown) -> str:
     record = pull_view.record
     lines = "\n".join(f"> - {line}" for line in hold_lines(record))
-    why = "the rules keep it from prod, which shows what it showed"
-    return f"> [!IMPORTANT]\n> Merged as `{record.promotion.merge_sha[:7]}`; {why}.\n>\n{lines}"
+    reason = "the rules keep it from prod, which shows what it showed"
+    return f"> [!IMPORTANT]\n> Merged as `{record.promotion.merge_sha[:7]}`; {reason}.\n>\n{lines}"
 
 
 def merge_status(pull_view: Shown) -> str:
@@ -153,7 +155,7 @@ def end_status(pull_view: Shown) -> str:
 
 
 def close_status(pull_view: Shown) -> str:
-    why = inert(pull_view.record.reason) or "Closed without merging."
+    reason = inert(pull_view.record.reason) or "Closed without merging."
     if pull_view.record.environment.exists:
-        return f"{why} Its environment is kept for some days, as requested; prod is unchanged."
-    return f"{why} The environment and the tables that only it used are deleted; prod is unchanged."
+        return f"{reason} Its environment is kept for some days, as requested; prod is unchanged."
+    return f"{reason} The environment and the tables that only it used are deleted; prod is unchanged."

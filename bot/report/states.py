@@ -89,15 +89,15 @@ def _skip_checks(pull_view: Shown) -> CheckText:
 
 
 def _stop_checks(pull_view: Shown) -> CheckText:
-    why = pull_view.record.reason or "Stopped."
-    return CheckText(why, why, "cancelled")
+    reason = pull_view.record.reason or "Stopped."
+    return CheckText(reason, reason, "cancelled")
 
 
 def _close_checks(pull_view: Shown) -> CheckText:
     if pull_view.record.reason:
         return CheckText("Nothing to do", pull_view.record.reason, "success")
-    why = "Closed: the environment was dropped."
-    return CheckText(why, why, "cancelled")
+    reason = "Closed: the environment was dropped."
+    return CheckText(reason, reason, "cancelled")
 
 
 # --- blockers ---

@@ -103,10 +103,10 @@ def skip_summary(plan: PlanView) -> str:
     if not models:
         return ""
     head = f"**{count_noun(len(models), 'model was', 'models were')} not computed.**"
-    why = list(dict.fromkeys(inert(model.reason) for model in models if model.rule == "same-data"))
-    more = f" And {len(why) - WHY_MOST} more like that." if len(why) > WHY_MOST else ""
+    reasons = list(dict.fromkeys(inert(model.reason) for model in models if model.rule == "same-data"))
+    more_text = f" And {len(reasons) - WHY_MOST} more like that." if len(reasons) > WHY_MOST else ""
     cost = cost_of(models)
-    return " ".join([head, *why[:WHY_MOST]]) + more + (f" That saved {cost}." if cost else "")
+    return " ".join([head, *reasons[:WHY_MOST]]) + more_text + (f" That saved {cost}." if cost else "")
 
 
 def check_words(plan: PlanView | None) -> str:
@@ -118,7 +118,7 @@ def check_words(plan: PlanView | None) -> str:
     agreed = sum(check.state in ("agrees", "explained") for check in checks)
     open_checks = Counter(check.detail for check in checks if check.state == "unchecked")
     parts = [f"Checked by Spark: {count_noun(agreed, 'model keeps', 'models keep')} rows."] if agreed else []
-    parts += [f"Not checked: {number} ({inert(why)})." for why, number in open_checks.items()]
+    parts += [f"Not checked: {number} ({inert(reason)})." for reason, number in open_checks.items()]
     return " ".join(parts)
 
 
@@ -136,8 +136,8 @@ def open_words(plan: PlanView) -> str:
     for (model, columns), names in readers.items():
         where = f" in {first_names([code(column) for column in columns], COLUMNS_MOST)}" if columns else ""
         parts.append(f"{first_names(names, WHY_MOST)} if {code(model)} holds the same rows as before{where}")
-    more = f"; and {len(parts) - WHY_MOST} more like that" if len(parts) > WHY_MOST else ""
-    return f"**May still be skipped**, with what reads it: {'; '.join(parts[:WHY_MOST])}{more}." if parts else ""
+    more_text = f"; and {len(parts) - WHY_MOST} more like that" if len(parts) > WHY_MOST else ""
+    return f"**May still be skipped**, with what reads it: {'; '.join(parts[:WHY_MOST])}{more_text}." if parts else ""
 
 
 def refusal_words(plan: PlanView | None) -> str:
@@ -152,9 +152,9 @@ def refusal_words(plan: PlanView | None) -> str:
     files = len({file.path for file in plan.refused})
     title = f"**Not planned:** {count_noun(files, 'file')} of models cannot be opened."
     readers = first_names([code(model.model) for model in plan.left_out], WHY_MOST)
-    left = [f"- Left out, since they read one of these: {readers}."] if readers else []
-    more = [f"- … and {len(lines) - REFUSED_MOST} more"] if len(lines) > REFUSED_MOST else []
-    return "\n".join([f"🚫 {title}", "", *lines[:REFUSED_MOST], *more, *left])
+    reader_lines = [f"- Left out, since they read one of these: {readers}."] if readers else []
+    more_lines = [f"- … and {len(lines) - REFUSED_MOST} more"] if len(lines) > REFUSED_MOST else []
+    return "\n".join([f"🚫 {title}", "", *lines[:REFUSED_MOST], *more_lines, *reader_lines])
 
 
 def cost_of(models: Sequence[ModelChange]) -> str:
@@ -169,13 +169,17 @@ def estimate_words(models: Sequence[ModelChange]) -> str:
     todo = [model for model in models if model.intervals and not model.skipped]
     parts = []
     if sized := [model for model in todo if "statistics" in model.estimate.basis]:
-        least = "at least " if len(sized) < len(todo) else ""
+        qualifier = "at least " if len(sized) < len(todo) else ""
         size = size_text(sum(model.estimate.bytes for model in sized))
-        parts.append(f"{least}{size} to read (Spark's statistics, {len(sized)} of {count_noun(len(todo), 'table')})")
+        parts.append(
+            f"{qualifier}{size} to read (Spark's statistics, {len(sized)} of {count_noun(len(todo), 'table')})"
+        )
     if timed := [model for model in todo if "batches" in model.estimate.basis]:
-        least = "at least " if len(timed) < len(todo) else "about "
+        qualifier = "at least " if len(timed) < len(todo) else "about "
         took = duration_text(sum(model.estimate.seconds for model in timed))
-        parts.append(f"{least}{took} of batches (earlier batches, {len(timed)} of {count_noun(len(todo), 'table')})")
+        parts.append(
+            f"{qualifier}{took} of batches (earlier batches, {len(timed)} of {count_noun(len(todo), 'table')})"
+        )
     return ", ".join(parts)
 
 
@@ -198,25 +202,27 @@ def cheaper_words(plan: PlanView) -> str:
     below = sum(bool(m.intervals) and m.category == "indirect_breaking" for m in plan.models)
     if not edited or not below:
         return ""
-    what = code(edited[0].name) if len(edited) == 1 else f"these {len(edited)} models"
-    return f"If {what} were non-breaking, {count_noun(todo - below, 'table')} instead of {todo:,} would be computed."
+    model_text = code(edited[0].name) if len(edited) == 1 else f"these {len(edited)} models"
+    return (
+        f"If {model_text} were non-breaking, {count_noun(todo - below, 'table')} instead of {todo:,} would be computed."
+    )
 
 
 def promise_sentence(plan: PlanView, outcome: PlannerOutcome | None) -> str:
     """Return what a merge will do, in numbers."""
     applied = bool(outcome and outcome.applied)
-    stands = applied or not any(model.intervals for model in plan.models)
-    acts = _view_acts(plan, "the tables already built here" if stands else "the result")
+    is_computed = applied or not any(model.intervals for model in plan.models)
+    acts = _view_acts(plan, "the tables already built here" if is_computed else "the result")
     if not acts:
         return "Merging changes no table and no view of prod: only what is known of the models."
     if applied and any(model.category == "forward_only" for model in plan.models):
         dropped = sum(model.change == "removed" for model in plan.models)
         gone = f" It drops {count_noun(dropped, 'view')}." if dropped else ""
         return _forward_sentence(plan, len(moving(plan))) + gone
-    if stands:
+    if is_computed:
         return f"Merging {acts}. Nothing is computed{' again' if moving(plan) else ''}."
-    most, less = ("up to ", " (skips those whose inputs are unchanged)") if plan.comparisons else ("", "")
-    return f"Merging computes {most}{work_words(plan)}{less}, then {acts}."
+    bound, less = ("up to ", " (skips those whose inputs are unchanged)") if plan.comparisons else ("", "")
+    return f"Merging computes {bound}{work_words(plan)}{less}, then {acts}."
 
 
 def _view_acts(plan: PlanView, tables: str) -> str:
@@ -232,11 +238,12 @@ def _view_acts(plan: PlanView, tables: str) -> str:
 def _forward_sentence(plan: PlanView, views: int) -> str:
     """Return what a merge does where changes are forward-only."""
     previews = [model for model in plan.models if model.preview and model.kind.upper() not in ("VIEW", "EMBEDDED")]
-    kept = sum(model.category == "forward_only" for model in previews)
+    forward_count = sum(model.category == "forward_only" for model in previews)
     later = [code(model.name) for model in previews if model.category != "forward_only"]
     shown = (
-        f" What is shown here of {count_noun(kept, 'model')} is a preview: in prod the rows that are there stay."
-        if kept
+        f" What is shown here of {count_noun(forward_count, 'model')} is a preview: in prod the rows that are there "
+        "stay."
+        if forward_count
         else ""
     )
     work = f" It computes {', '.join(later)}, built of previews here." if later else " Nothing is computed again."
@@ -250,10 +257,10 @@ def waiting_words(prod: ProdRecord) -> str:
     problems = prod.outcome.problems if prod.outcome else ()
     if not problems:
         return "Prod is being built for the first time; this pull request is planned as soon as it stands."
-    why = inert(clip_text(problems[0].message))
+    reason = inert(clip_text(problems[0].message))
     at = f" at {datetime.fromtimestamp(prod.again_at, UTC):%H:%M:%S} UTC" if prod.again_at else ""
-    then = f"It is tried again by itself{at}; this pull request is planned as soon as it stands."
-    return f"Prod could not be built yet: {why} {then}"
+    retry_text = f"It is tried again by itself{at}; this pull request is planned as soon as it stands."
+    return f"Prod could not be built yet: {reason} {retry_text}"
 
 
 def unbuilt_words(prod: ProdRecord) -> str:
@@ -264,8 +271,8 @@ def unbuilt_words(prod: ProdRecord) -> str:
     if prod.state is not Prod.FAILED or prod.revision or not (prod.outcome and prod.outcome.problems):
         return ""
     problems = prod.outcome.problems
-    why = problem_line(problems[0]).removeprefix("- ")
-    return f"Prod could not be built: {why} Until a merge fixes that, every model is planned as new."
+    reason = problem_line(problems[0]).removeprefix("- ")
+    return f"Prod could not be built: {reason} Until a merge fixes that, every model is planned as new."
 
 
 def promotion_status(record: PullRecord) -> str:
@@ -302,8 +309,10 @@ def view_words(promotion: PromotionRow) -> str:
     counts = [(number, verb) for number, verb in named if number]
     if not counts:
         return "No view had to change."
-    first, *rest = counts
-    parts = ", ".join([f"{count_noun(first[0], 'view')} {first[1]}", *(f"{number:,} {verb}" for number, verb in rest)])
+    first, *other_counts = counts
+    parts = ", ".join(
+        [f"{count_noun(first[0], 'view')} {first[1]}", *(f"{number:,} {verb}" for number, verb in other_counts)]
+    )
     return f"{parts}."
 
 

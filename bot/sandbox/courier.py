@@ -130,8 +130,8 @@ class Courier:
 
     def _release(self) -> None:
         with self._wake:
-            held, self._held = self._held[::-1], []
-        self._enqueue(*held)
+            deliveries, self._held = self._held[::-1], []
+        self._enqueue(*deliveries)
 
     def _next(self) -> Parcel | None:
         with self._wake:

@@ -47,8 +47,8 @@ class ApiFault:
 
         With an owner, only calls with a token of its installation match.
         """
-        ours = self.owner in ("", owner)
-        return ours and self.method in ("*", method) and re.search(self.path, path) is not None
+        owner_matches = self.owner in ("", owner)
+        return owner_matches and self.method in ("*", method) and re.search(self.path, path) is not None
 
 
 class Faults:

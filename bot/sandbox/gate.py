@@ -99,11 +99,11 @@ class Gate:
         """Return the headers with the answer's tag, and True if the caller has that answer already."""
         if scope["method"] != "GET" or status != 200:
             return headers, False
-        asked = dict(scope["headers"])
+        request_headers = dict(scope["headers"])
         # As on GitHub a tag holds for one token: a new token has to read everything once more.
-        known = asked.get(b"authorization", b"") + body
-        etag = f'W/"{hashlib.sha256(known).hexdigest()[:32]}"'.encode()
-        return [*headers, (b"etag", etag)], asked.get(b"if-none-match") == etag
+        tagged_content = request_headers.get(b"authorization", b"") + body
+        etag = f'W/"{hashlib.sha256(tagged_content).hexdigest()[:32]}"'.encode()
+        return [*headers, (b"etag", etag)], request_headers.get(b"if-none-match") == etag
 
     async def _reply(self, send: Send, status: int, headers: Headers, body: bytes) -> None:
         names = {name for name, _ in headers}

@@ -139,8 +139,8 @@ def conversation(view: View, owner: str, name: str, number: str) -> dict[str, An
     repo, pull = _pull(view, owner, name, number)
     folder = view.state.git(repo.full_name)
     start = repos.merge_base(folder, pull.base_sha, pull.head_sha) or pull.base_sha
-    said = [item for item in repo.comments.values() if item.number == pull.number]
-    events = [(item.created_at, item.id, "comment", item) for item in said]
+    comments = [item for item in repo.comments.values() if item.number == pull.number]
+    events = [(item.created_at, item.id, "comment", item) for item in comments]
     events += [(item.submitted_at, item.id, "review", item) for item in pull.reviews]  # type: ignore[misc]
     return {
         "repo": repo,

@@ -56,11 +56,11 @@ def next_number(repo: Repository) -> int:
 
 def _source(site: Site, repo: Repository, head: str, fork_name: str | None) -> tuple[Repository, str]:
     owner, _, branch = head.rpartition(":")
-    for other in site.state.repositories.values():
-        if fork_name and other.full_name == fork_name:
-            return other, branch
-        if not fork_name and owner == other.owner and repo.full_name in (other.full_name, other.fork_of):
-            return other, branch
+    for candidate in site.state.repositories.values():
+        if fork_name and candidate.full_name == fork_name:
+            return candidate, branch
+        if not fork_name and owner == candidate.owner and repo.full_name in (candidate.full_name, candidate.fork_of):
+            return candidate, branch
     if owner or fork_name:
         raise invalid("PullRequest", "head", "head is not in a fork of this repository", "invalid")
     return repo, branch
@@ -128,10 +128,10 @@ def reopen(site: Site, repo: Repository, item: Issue, sender: str) -> None:
 def label(site: Site, repo: Repository, item: Issue, name: str, sender: str) -> None:
     """Add a label; create it if the repository has none of that name."""
     check_length("Label", "name", name, LABEL_NAME)
-    kept = repo.labels.setdefault(name, Label(site.state.next_id(), name))
+    stored_label = repo.labels.setdefault(name, Label(site.state.next_id(), name))
     if name not in item.labels:
         item.labels.append(name)
-        _labels_changed(site, repo, item, kept, "labeled", sender)
+        _labels_changed(site, repo, item, stored_label, "labeled", sender)
 
 
 def unlabel(site: Site, repo: Repository, item: Issue, name: str, sender: str) -> None:
@@ -163,17 +163,17 @@ def merge(site: Site, repo: Repository, pull: PullRequest, sender: str, body: Js
     if missing := shapes_pulls.missing_checks(repo, pull):
         raise ApiError(405, f'Required status check "{missing[0]}" is expected.')
     folder = site.state.git(repo.full_name)
-    before = repos.tip(folder, pull.base_ref)
-    assert before is not None  # a pull request whose base is deleted is closed
+    old_tip = repos.tip(folder, pull.base_ref)
+    assert old_tip is not None  # a pull request whose base is deleted is closed
     try:
-        after = _merge_commit(folder, pull, before, pushes.person(site.state, sender), method, body)
+        new_tip = _merge_commit(folder, pull, old_tip, pushes.person(site.state, sender), method, body)
     except GitError as error:
         raise ApiError(405, "This branch can't be rebased") from error
-    repos.set_ref(folder, f"refs/heads/{pull.base_ref}", after)
-    pull.merged_at, pull.merged_by, pull.merge_commit_sha, pull.merged_onto = now(), sender, after, before
+    repos.set_ref(folder, f"refs/heads/{pull.base_ref}", new_tip)
+    pull.merged_at, pull.merged_by, pull.merge_commit_sha, pull.merged_onto = now(), sender, new_tip, old_tip
     pushes.close(site, repo, pull, sender)
-    pushes.notify_push(site, repo, pull.base_ref, before, after, sender)
-    return after
+    pushes.notify_push(site, repo, pull.base_ref, old_tip, new_tip, sender)
+    return new_tip
 
 
 def _merge_commit(folder: Path, pull: PullRequest, base: str, author: Person, method: MergeMethod, body: Json) -> str:
@@ -205,21 +205,21 @@ def update_branch(site: Site, repo: Repository, pull: PullRequest, sender: str, 
     if base is None or tree is None:
         raise ApiError(422, "merge conflict between base and head")
     text = f"Merge branch '{pull.base_ref}' into {pull.head_ref}\n"
-    after = repos.commit_tree(folder, tree, (pull.head_sha, base), text, pushes.person(site.state, sender))
+    merge_sha = repos.commit_tree(folder, tree, (pull.head_sha, base), text, pushes.person(site.state, sender))
     if source is not repo:
-        repos.fetch(site.state.git(source.full_name), folder, after, f"refs/pull/{pull.number}/update")
-    pushes.point(site, source, pull.head_ref, after, sender)
+        repos.fetch(site.state.git(source.full_name), folder, merge_sha, f"refs/pull/{pull.number}/update")
+    pushes.point(site, source, pull.head_ref, merge_sha, sender)
 
 
 def revert(site: Site, repo: Repository, pull: PullRequest, sender: str, body: Json) -> PullRequest:
     """Open a pull request that reverts a merged one, from `revert-NUMBER-BRANCH`; answer 422 if git cannot."""
     folder = site.state.git(repo.full_name)
-    tip, after = repos.tip(folder, pull.base_ref), pull.merge_commit_sha
-    if pull.merged_at is None or after is None:
+    tip, merge_sha = repos.tip(folder, pull.base_ref), pull.merge_commit_sha
+    if pull.merged_at is None or merge_sha is None:
         raise ApiError(422, "The pull request is not merged, so it cannot be reverted.")
-    before = repos.commit(folder, pull.merged_onto or repos.commit(folder, after).parents[0])
-    who, text = pushes.person(site.state, sender), f'Revert "{pull.title}"\n\nThis reverts commit {after}.\n'
-    back = repos.commit_tree(folder, before.tree, (after,), text, who)  # merged into what has come since
+    parent_commit = repos.commit(folder, pull.merged_onto or repos.commit(folder, merge_sha).parents[0])
+    who, text = pushes.person(site.state, sender), f'Revert "{pull.title}"\n\nThis reverts commit {merge_sha}.\n'
+    back = repos.commit_tree(folder, parent_commit.tree, (merge_sha,), text, who)  # merged into what has come since
     tree = repos.merge_trees(folder, tip, back) if tip else None
     if tip is None or tree is None or tree == repos.commit(folder, tip).tree:
         raise ApiError(422, "Sorry, this pull request couldn't be reverted automatically.")

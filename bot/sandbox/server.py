@@ -200,11 +200,11 @@ def _application(sandbox: Sandbox) -> Application:
     site.state.site, site.state.stage = sandbox.site, sandbox
     for part in (admin, git_http, pages):
         site.include_router(part.router)
-    rest = api.build(sandbox.site)
+    api_app = api.build(sandbox.site)
 
     async def choose(scope: Scope, receive: Receive, send: Send) -> None:
         root = scope.get("path", "/").split("/")[1]
-        await (rest if root in api.ROOTS else site)(scope, receive, send)
+        await (api_app if root in api.ROOTS else site)(scope, receive, send)
 
     return choose
 
@@ -228,7 +228,7 @@ def run_sandbox(
     def end(number: int, frame: FrameType | None) -> None:
         ended.set()
 
-    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
+    old_handlers = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         with Sandbox(folder, host=host, port=port, webhook_url=webhook_url, secret=secret) as sandbox:
             _write_private(folder / KEY_FILE, sandbox.app_private_key)
@@ -237,7 +237,7 @@ def run_sandbox(
                 on_start(sandbox)
             ended.wait()
     finally:
-        for number, handler in before.items():
+        for number, handler in old_handlers.items():
             signal.signal(number, handler)
 
 

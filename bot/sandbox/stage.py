@@ -242,8 +242,8 @@ class Stage:
         with self.state.lock:
             repo = self._repo(repository, author, OPEN_PULL)
             first, _, body = title.partition("\n\n")
-            asked = {"title": first, "body": body, "head": head, "base": base}
-            return pulls.open_pull(self.site, repo, author, asked).number
+            request_body = {"title": first, "body": body, "head": head, "base": base}
+            return pulls.open_pull(self.site, repo, author, request_body).number
 
     def edit_pull_request(
         self,
@@ -293,8 +293,8 @@ class Stage:
         """Submit a review of the present head and return its id."""
         with self.state.lock:
             repo = self._repo(repository, author, OPEN_PULL)
-            asked = {"event": REVIEW_WORDS.get(state), "body": body or state}
-            return talk.review(self.site, repo, self._pull(repository, number), author, asked).id
+            request_body = {"event": REVIEW_WORDS.get(state), "body": body or state}
+            return talk.review(self.site, repo, self._pull(repository, number), author, request_body).id
 
     def dismiss_review(self, repository: str, number: int, review_id: int, *, author: str) -> None:
         with self.state.lock:
@@ -356,8 +356,8 @@ class Stage:
     def comments(self, repository: str, number: int) -> list[Comment]:
         """Return the comments of an issue or pull request, oldest first, with their reactions."""
         with self.state.lock:
-            said = self.state.repositories[repository].comments.values()
-            return copy.deepcopy([item for item in said if item.number == number])
+            stored_comments = self.state.repositories[repository].comments.values()
+            return copy.deepcopy([item for item in stored_comments if item.number == number])
 
     def checks(self, repository: str, sha: str) -> dict[str, CheckRun]:
         """Return the latest run of each check name on that commit."""

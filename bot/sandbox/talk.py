@@ -77,10 +77,10 @@ def react(state: State, reactions: list[Reaction], author: str, content: str) ->
 
 
 def unreact(reactions: list[Reaction], reaction_id: int) -> None:
-    kept = [item for item in reactions if item.id != reaction_id]
-    if len(kept) == len(reactions):
+    remaining = [item for item in reactions if item.id != reaction_id]
+    if len(remaining) == len(reactions):
         raise ApiError(404, "Not Found")
-    reactions[:] = kept
+    reactions[:] = remaining
 
 
 def review(site: Site, repo: Repository, pull: PullRequest, author: str, body: Json) -> Review:

@@ -108,14 +108,14 @@ def repository_removed(site: Site, installation: Installation, repo: Repository)
 def _repositories_changed(site: Site, installation: Installation, action: str, repo: Repository) -> None:
     lists: dict[str, list[Json]] = {"repositories_added": [], "repositories_removed": []}
     lists[f"repositories_{action}"] = [_short_repository(repo)]
-    more = {"action": action, "requester": None, "repository_selection": "selected"}
-    _send_installation(site, installation, "installation_repositories", more | lists)
+    change_fields = {"action": action, "requester": None, "repository_selection": "selected"}
+    _send_installation(site, installation, "installation_repositories", change_fields | lists)
 
 
 def _send_installation(site: Site, installation: Installation, event: str, payload: Json) -> None:
     who = {"sender": shapes.user(site.state, installation.account)}
-    told = {"installation": shapes.installation(site.state, installation)} | who | payload
-    site.courier.send(event, told, installation_id=installation.id)
+    full_payload = {"installation": shapes.installation(site.state, installation)} | who | payload
+    site.courier.send(event, full_payload, installation_id=installation.id)
 
 
 def _short_repository(repo: Repository) -> Json:
@@ -223,8 +223,8 @@ def _new_commits(site: Site, repo: Repository, before: str, after: str) -> list[
     if after == repos.ZERO_SHA:
         return []
     folder = site.state.git(repo.full_name)
-    known = repos.tip(folder, repo.default_branch) if before == repos.ZERO_SHA else before
-    newest = repos.log(folder, f"--max-count={MOST_COMMITS}", after, *([f"^{known}"] if known else []))
+    base_sha = repos.tip(folder, repo.default_branch) if before == repos.ZERO_SHA else before
+    newest = repos.log(folder, f"--max-count={MOST_COMMITS}", after, *([f"^{base_sha}"] if base_sha else []))
     return newest[::-1]
 
 

@@ -94,8 +94,8 @@ def _conclude(context: BotContext, event: Event, environ: Mapping[str, str], und
     for key in project_keys(event.repository, context.settings.project_folders):
         record = context.inbox.pulls.get(key, event.number) if event.number else None
         ends.append(_End(record, context.inbox.prods.get(key)))
-    own = [end for end in ends if end.plan] or ends[:1]  # one is enough to say that nothing changes
-    text = "\n".join(filter(None, [_undone(undone), *(end.plan or _summary(end.record) for end in own)]))
+    shown_ends = [end for end in ends if end.plan] or ends[:1]  # one is enough to say that nothing changes
+    text = "\n".join(filter(None, [_undone(undone), *(end.plan or _summary(end.record) for end in shown_ends)]))
     if environ.get("GITHUB_STEP_SUMMARY"):
         with Path(environ["GITHUB_STEP_SUMMARY"]).open("a") as summary:
             summary.write(text)
@@ -103,7 +103,7 @@ def _conclude(context: BotContext, event: Event, environ: Mapping[str, str], und
     if environ.get("GITHUB_OUTPUT"):
         with Path(environ["GITHUB_OUTPUT"]).open("a") as outputs:
             outputs.writelines(
-                f"{key}={value}\n" for key, value in outputs_of(own[0].record, own[0].prod, code).items()
+                f"{key}={value}\n" for key, value in outputs_of(shown_ends[0].record, shown_ends[0].prod, code).items()
             )
     return code
 

@@ -65,8 +65,8 @@ def _pages(context: BotContext) -> FastAPI:
         QUEUE.set(depth.due)
         AGE.set(depth.oldest_seconds)
         CLAIMED.set(depth.claimed)
-        for installation, left in context.github.budget().items():
-            BUDGET.labels(installation).set(left)
+        for installation, remaining_calls in context.github.budget().items():
+            BUDGET.labels(installation).set(remaining_calls)
         OWNERS.clear()
         for owner in context.github.owners.states():
             OWNERS.labels(owner.owner, owner.state).set(1)

@@ -78,8 +78,11 @@ class _Door:
         repository, path = f"{where['owner']}/{where['name']}", where.get("path", "")
         base = f"{self._site.path}/catalog/{repository}"
         if asset := assets_by_url().get(f"/{path}"):
-            kept = {"Cache-Control": "public, max-age=31536000, immutable", "X-Content-Type-Options": "nosniff"}
-            return Response(asset.content, headers=kept, media_type=asset.media_type)
+            asset_headers = {
+                "Cache-Control": "public, max-age=31536000, immutable",
+                "X-Content-Type-Options": "nosniff",
+            }
+            return Response(asset.content, headers=asset_headers, media_type=asset.media_type)
         sent = request.query_params.get("key", "")
         key = sent or request.cookies.get(COOKIE, "")
         verdict = self._links.verdict(repository, 0, key, time.time())
@@ -106,11 +109,11 @@ class _Door:
         return answer
 
     def _page(self, repository: str, path: str, query: QueryParams, base: str) -> Response:
-        known = self._known.get(repository)
-        if known is None:
+        known_catalog = self._known.get(repository)
+        if known_catalog is None:
             return HTMLResponse(refusal(*UNREAD), 404, dict(headers()))
-        frame = Frame(known.pages.catalog.project, tabs=TABS, base=base, notice=known.notice)
-        page = _Page(self._known, known, repository, frame)
+        frame = Frame(known_catalog.pages.catalog.project, tabs=TABS, base=base, notice=known_catalog.notice)
+        page = _Page(self._known, known_catalog, repository, frame)
         status = HTTPStatus.OK
         try:
             text = page.render(path, query)
@@ -133,7 +136,7 @@ class _Page:
 
         Raise RequestError if it does not exist and ValidationError if the query is wrong.
         """
-        first, _, rest = path.partition("/")
+        first, _, subpath = path.partition("/")
         pages: Mapping[str, Callable[[QueryParams], str]] = {
             "": self._listing,
             "unused": lambda _: self._known.pages.list_unused(self._frame),
@@ -141,11 +144,11 @@ class _Page:
             "environments": self._environments,
             "plans": self._list,
         }
-        if first == "models" and rest in self._known.pages.catalog.models:
-            return self._model(rest)
-        if first == "plans" and PULL.fullmatch(rest):
-            return self._plan(int(rest))
-        if rest or first not in pages:
+        if first == "models" and subpath in self._known.pages.catalog.models:
+            return self._model(subpath)
+        if first == "plans" and PULL.fullmatch(subpath):
+            return self._plan(int(subpath))
+        if subpath or first not in pages:
             raise _Nowhere
         return pages[first](query)
 
@@ -168,11 +171,11 @@ class _Page:
 
     def _lineage(self, query: QueryParams) -> str:
         values: dict[str, object] = {name: query[name] for name in query if name != "open"}
-        asked = LineageQuery.model_validate(values | {"open": tuple(query.getlist("open"))})
+        lineage_query = LineageQuery.model_validate(values | {"open": tuple(query.getlist("open"))})
         categories: Mapping[str, str] = {}
-        if asked.plan:
-            categories = categories_of(self._pull(asked.plan))
-        return lineage_page(self._known.pages, self._frame, asked.wish(categories))
+        if lineage_query.plan:
+            categories = categories_of(self._pull(lineage_query.plan))
+        return lineage_page(self._known.pages, self._frame, lineage_query.wish(categories))
 
     def _environments(self, _: QueryParams) -> str:
         prod = self._plans.prod(self._repository)

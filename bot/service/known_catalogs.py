@@ -51,21 +51,21 @@ class KnownCatalogs:
 
         Request a new one if it is missing or old.
         """
-        mark, wanted = self.context.inbox.catalogs.mark(repository), catalog_mark(self.prod(repository))
-        if wanted and (mark.mark != wanted or time.time() - mark.made_at > OLDEST):
+        mark, prod_mark = self.context.inbox.catalogs.mark(repository), catalog_mark(self.prod(repository))
+        if prod_mark and (mark.mark != prod_mark or time.time() - mark.made_at > OLDEST):
             self._ask(repository)
-        known = self._known.get(repository)
-        if known is None or known.mark != mark:
+        known_catalog = self._known.get(repository)
+        if known_catalog is None or known_catalog.mark != mark:
             with self._lock:
-                known = self._known.get(repository)
-                if known is None or known.mark != mark:
-                    known = self._read(repository)
-        if known is None:
+                known_catalog = self._known.get(repository)
+                if known_catalog is None or known_catalog.mark != mark:
+                    known_catalog = self._read(repository)
+        if known_catalog is None:
             return None
-        moved = bool(wanted) and known.mark.mark != wanted
-        revision = known.pages.catalog.revision
+        moved = bool(prod_mark) and known_catalog.mark.mark != prod_mark
+        revision = known_catalog.pages.catalog.revision
         notice = f"Prod has moved on since: this is revision {revision}, and it is read again." if moved else ""
-        return KnownCatalog(known.mark, known.pages, notice)
+        return KnownCatalog(known_catalog.mark, known_catalog.pages, notice)
 
     def prod(self, repository: str) -> ProdRecord:
         return self.context.inbox.prods.get(repository)
@@ -108,7 +108,7 @@ class KnownCatalogs:
 
     def _ask(self, repository: str) -> None:
         """Wake the job that reads the catalog in a planner child, but not too often."""
-        now = time.time()
-        if now - self._asked.get(repository, 0.0) > OLDEST / 12:
-            self._asked[repository] = now
+        current_time = time.time()
+        if current_time - self._asked.get(repository, 0.0) > OLDEST / 12:
+            self._asked[repository] = current_time
             self.context.inbox.queue.wake(repository, CATALOG)

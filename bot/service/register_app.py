@@ -88,10 +88,12 @@ class _Server(ThreadingHTTPServer):
         self._taking = threading.Lock()
 
     def form(self) -> str:
-        wanted = self.registration
-        target = form_address(wanted.api_url, wanted.organization, wanted.state)
-        made = manifest(wanted.name, wanted.webhook_url, f"{self.address}/callback", public=wanted.public)
-        return register_form(target, json.dumps(made, indent=2), web_address(wanted.api_url))
+        registration = self.registration
+        target = form_address(registration.api_url, registration.organization, registration.state)
+        made = manifest(
+            registration.name, registration.webhook_url, f"{self.address}/callback", public=registration.public
+        )
+        return register_form(target, json.dumps(made, indent=2), web_address(registration.api_url))
 
     def take(self, code: str) -> tuple[int, str]:
         """Exchange the code, only the first one, and return the status and the page for the browser."""
@@ -112,13 +114,15 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Server
 
     def do_GET(self) -> None:
-        wanted, url = self.server.registration, urlsplit(self.path)
+        registration, url = self.server.registration, urlsplit(self.path)
         query = {name: values[0] for name, values in parse_qs(url.query).items()}
         if self.headers.get("Host") != urlsplit(self.server.address).netloc:
             self._answer(403, refusal("Not this way", "This page is of this machine alone."))
-        elif hmac.compare_digest(url.path.encode(), f"/{wanted.start}".encode()):
+        elif hmac.compare_digest(url.path.encode(), f"/{registration.start}".encode()):
             self._answer(200, self.server.form())
-        elif url.path != "/callback" or not hmac.compare_digest(query.get("state", "").encode(), wanted.state.encode()):
+        elif url.path != "/callback" or not hmac.compare_digest(
+            query.get("state", "").encode(), registration.state.encode()
+        ):
             self._answer(403, refusal("Not this way", "Begin with the address that the terminal shows."))
         elif not CODE.fullmatch(query.get("code", "")):
             self._answer(400, refusal("GitHub sent no code", "Go back, and let GitHub make the App."))

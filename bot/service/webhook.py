@@ -127,9 +127,9 @@ class BodyRoom:
         try:
             async with asyncio.timeout(self._limits.body_seconds):
                 async for part in request.stream():
-                    before = self._count_bytes(body)
+                    old_count = self._count_bytes(body)
                     body += part
-                    self._left -= self._count_bytes(body) - before
+                    self._left -= self._count_bytes(body) - old_count
                     if len(body) > MAX_BYTES:
                         return TOO_LARGE
                     if self._left < 0 and self._count_bytes(body):

@@ -206,9 +206,9 @@ class Worker:
         The last thread is reserved for other owners, so that one owner's huge repository delays no one else.
         """
         with self._claiming:
-            held = Counter(owner_of(key) for key in tuple(self._held))
-            most = max(1, self.context.settings.workers - 1)
-            crowded = [owner for owner, jobs in held.items() if jobs >= most]
+            jobs_by_owner = Counter(owner_of(key) for key in tuple(self._held))
+            job_limit = max(1, self.context.settings.workers - 1)
+            crowded = [owner for owner, jobs in jobs_by_owner.items() if jobs >= job_limit]
             if crowded and {owner_of(repository) for repository in self.context.inbox.queue.repositories()} <= {
                 *crowded
             }:
@@ -295,8 +295,8 @@ class Worker:
             return self.context.github.owners.list_owners()
         except (GitHubFailed, GitHubPaused) as error:
             log.warning("sweep_failed", why=str(error))
-        known = map(owner_of, self.context.inbox.queue.repositories())
-        return tuple(dict.fromkeys(known))
+        queue_owners = map(owner_of, self.context.inbox.queue.repositories())
+        return tuple(dict.fromkeys(queue_owners))
 
     def _sweep_owner(self, owner: str) -> None:
         """Compare one owner's repositories no faster than GitHub allows; stop at an error that all of them share."""
@@ -328,9 +328,9 @@ class Worker:
         An App sees the repositories that its installation covers; a token, the known ones and those in the settings.
         """
         named = self.context.github.repositories(owner)
-        known = () if owner else map(repository_of, self.context.inbox.queue.repositories())
+        queue_names = () if owner else map(repository_of, self.context.inbox.queue.repositories())
         folders = self.context.settings.project_folders
-        return tuple(key for name in dict.fromkeys([*known, *named]) for key in project_keys(name, folders))
+        return tuple(key for name in dict.fromkeys([*queue_names, *named]) for key in project_keys(name, folders))
 
     def _sweep_repository(self, gateway: RepositoryGateway) -> None:
         inbox, name = self.context.inbox, gateway.name
@@ -339,10 +339,10 @@ class Worker:
             inbox.queue.wake(name, 0)
         if any(_branch_is_behind(gateway, record) for record in prod.branches):
             inbox.queue.wake(name, BRANCHES)
-        known = {record.number: record for record in inbox.pulls.all(name)}
+        records_by_number = {record.number: record for record in inbox.pulls.all(name)}
         opened = gateway.open_pulls()
         for pull in (*opened, *gateway.list_closed_pulls(30)):
-            record = known.get(pull.number, PullRecord(name, pull.number))
+            record = records_by_number.get(pull.number, PullRecord(name, pull.number))
             if (
                 (self._looked.get((name, pull.number)) != pull.updated_at and (pull.is_open or record.head))
                 or is_behind(pull, record)
@@ -351,7 +351,7 @@ class Worker:
                 inbox.queue.wake(name, pull.number)
             # GitHub tells whole seconds: what is said in the second in which it was looked at would not be seen.
             self._looked[(name, pull.number)] = pull.updated_at if _is_past(pull.updated_at) else ""
-        for number, kind, head in group_news(known, gateway.merge_groups() if opened else {}):
+        for number, kind, head in group_news(records_by_number, gateway.merge_groups() if opened else {}):
             inbox.deliveries.notice(name, number, kind, head)
 
 

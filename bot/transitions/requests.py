@@ -20,8 +20,8 @@ def set_overrides(record: PullRecord, overrides: tuple[PendingOverride, ...]) ->
 
 def add_override(record: PullRecord, override: PendingOverride) -> PullRecord:
     """Set the category of one model, in place of an earlier one that is not stored yet."""
-    others = tuple(pending for pending in record.wishes.overrides if pending.model != override.model)
-    return set_overrides(record, (*others, override))
+    other_overrides = tuple(pending for pending in record.wishes.overrides if pending.model != override.model)
+    return set_overrides(record, (*other_overrides, override))
 
 
 def approve_cost(record: PullRecord, cost: tuple[int, float], head: str) -> PullRecord:

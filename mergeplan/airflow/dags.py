@@ -106,8 +106,8 @@ class MergeplanMaintenanceDag(DAG):
             "start": Param("", type="string", description="The first day to restate."),
             "end": Param("", type="string", description="The last day to restate."),
         }
-        own = {"catchup": False, "max_active_runs": 1, "tags": ["mergeplan"], "params": params, **kwargs}
-        super().__init__(dag_id, schedule=schedule, **own)
+        dag_options = {"catchup": False, "max_active_runs": 1, "tags": ["mergeplan"], "params": params, **kwargs}
+        super().__init__(dag_id, schedule=schedule, **dag_options)
         with self:
             restate = RestateOperator(task_id="restate", place=place)
             audit = VerbOperator(

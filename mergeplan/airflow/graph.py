@@ -90,11 +90,11 @@ class ScheduleGraph:
             return "UTC", ()
         first = min(due, key=lambda m: UNITS.index(m.interval_unit) if m.interval_unit in UNITS else len(UNITS))
         zone = first.time_zone or "UTC"
-        own = {_plain_cron(model.cron) for model in due if (model.time_zone or "UTC") == zone}
+        zone_crons = {_plain_cron(model.cron) for model in due if (model.time_zone or "UTC") == zone}
         hourly = {_hourly(_plain_cron(model.cron)) for model in due if (model.time_zone or "UTC") != zone}
-        if len(own | hourly) <= MOST_CRONS:
-            return zone, tuple(sorted(own | hourly))
-        minutes = {minute for cron in own | hourly for minute in cron.split()[0].split(",")}
+        if len(zone_crons | hourly) <= MOST_CRONS:
+            return zone, tuple(sorted(zone_crons | hourly))
+        minutes = {minute for cron in zone_crons | hourly for minute in cron.split()[0].split(",")}
         return zone, (f"{'*' if '*' in minutes else ','.join(sorted(minutes))} * * * *",)
 
 

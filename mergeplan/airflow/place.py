@@ -37,12 +37,12 @@ class Place:
 
     def environ(self, state_url: str) -> dict[str, str]:
         """Return the variables of the command, over those of this process."""
-        own = dict(self.env)
+        variables = dict(self.env)
         if state_url:
-            own[STATE_URL] = state_url
+            variables[STATE_URL] = state_url
         if self.project is not None:
-            own[PROJECT] = self.project
-        return {**os.environ, **own}
+            variables[PROJECT] = self.project
+        return {**os.environ, **variables}
 
     def serialize(self) -> dict[str, Any]:
         return {**vars(self), "command": list(self.command), "env": [list(pair) for pair in self.env]}

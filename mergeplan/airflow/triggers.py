@@ -127,7 +127,7 @@ class ModelTrigger(BaseTrigger):
         return _WATCHES.setdefault((reader, watch.id), watch)
 
     async def _wait(self, watch: RunWatch) -> Decision:
-        said, why_absent, read_at = "", "", time.monotonic()
+        logged_reason, why_absent, read_at = "", "", time.monotonic()
         while True:
             try:
                 decision = await watch.decide(self.models, self.lost_seconds)
@@ -141,7 +141,7 @@ class ModelTrigger(BaseTrigger):
                     return Decision(Step.FAIL, decision.reason)
             if decision.step is not Step.WAIT:
                 return decision
-            if decision.reason != said:
-                said = decision.reason
-                self.log.info("%s", said)
+            if decision.reason != logged_reason:
+                logged_reason = decision.reason
+                self.log.info("%s", logged_reason)
             await asyncio.sleep(self.poll_seconds)

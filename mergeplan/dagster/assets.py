@@ -58,8 +58,8 @@ def build_all_assets(
     for model in asset_models(deployment):
         members.setdefault(tuple(key for key, names in chosen.items() if model.name in names), []).append(model)
     for selectors, models in members.items():
-        own = [options.by_selector[selector] for selector in selectors]
-        merged = replace(options, **{key: value for values in own for key, value in values.items()})
+        selector_options = [options.by_selector[selector] for selector in selectors]
+        merged = replace(options, **{key: value for values in selector_options for key, value in values.items()})
         yield build_assets(deployment, models, merged, "_".join((name, *map(word, selectors))))
 
 

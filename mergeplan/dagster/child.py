@@ -17,8 +17,8 @@ class ChildEnded(Exception):
     """The process ended by itself: its exit code, or the negative number of the signal that killed it."""
 
     def __init__(self, code: int, stderr: str) -> None:
-        how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
-        super().__init__(f"mergeplan {how}. {stderr}".strip())
+        ending = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+        super().__init__(f"mergeplan {ending}. {stderr}".strip())
         self.code = code
 
 

@@ -29,16 +29,16 @@ class ModelOptions(dg.Model, dg.Resolvable):
 
     def arguments(self, component: "MergeplanProjectComponent") -> dict[str, Any]:
         """Return the options that are set, as the operations of assets take them."""
-        own: dict[str, Any] = {}
+        asset_options: dict[str, Any] = {}
         if self.pool is not None:
-            own["pool"] = self.pool
+            asset_options["pool"] = self.pool
         if self.op_tags is not None:
-            own["op_tags"] = self.op_tags
+            asset_options["op_tags"] = self.op_tags
         if self.retries is not None or self.retry_delay_seconds is not None:
             retries = component.retries if self.retries is None else self.retries
             delay = component.retry_delay_seconds if self.retry_delay_seconds is None else self.retry_delay_seconds
-            own["retry_policy"] = dg.RetryPolicy(max_retries=retries, delay=delay)
-        return own
+            asset_options["retry_policy"] = dg.RetryPolicy(max_retries=retries, delay=delay)
+        return asset_options
 
 
 @dataclass
@@ -112,7 +112,7 @@ class MergeplanProjectComponent(dg.StateBackedComponent, dg.Resolvable):
             name=self.name,
             retry_policy=dg.RetryPolicy(max_retries=self.retries, delay=self.retry_delay_seconds),
             pool=self.pool,
-            options={selector: own.arguments(self) for selector, own in self.options.items()},
+            options={selector: selector_options.arguments(self) for selector, selector_options in self.options.items()},
             maintenance=self.maintenance,
             running=self.running,
             external=self.external,

@@ -37,11 +37,11 @@ def export_deployment(settings: SessionSettings, environment: str, *, lineage: b
         shown = store.environments.get(environment)
         stored = {name: snapshot for name, snapshot in shown.snapshots.items() if snapshot.kind.is_stored}
         timelines = store.intervals.load_timelines({snapshot.table for snapshot in stored.values()})
-    held = {name: spans(timelines[snapshot.table]) for name, snapshot in stored.items()}
+    loaded_spans = {name: spans(timelines[snapshot.table]) for name, snapshot in stored.items()}
     lookups = Lookups(Cache(settings.cache))
     rows = lineage_rows(shown, ShapeMemory(lookups, reader_version())) if lineage else {}
     lookups.keep()
-    return Deployment(schedule=schedule, held=held, lineage=rows)
+    return Deployment(schedule=schedule, held=loaded_spans, lineage=rows)
 
 
 def lineage_rows(environment: Environment, memory: ShapeMemory) -> dict[str, ModelLineage]:

@@ -85,14 +85,14 @@ class Recorder:
         }
         self.touched.add(model.name)
         self.inputs.pop(model.name, None)
-        held = self.deployment.held.get(model.name, ())
+        loaded_spans = self.deployment.held.get(model.name, ())
         return dg.AssetMaterialization(
             self.translator.get_asset_key(model.name),
             partition=partition,
             metadata={
                 TABLE: model.table,
                 "mergeplan/revision": self.deployment.schedule.revision,
-                **({HELD: held[-1][1]} if held else {}),
+                **({HELD: loaded_spans[-1][1]} if loaded_spans else {}),
                 **metadata,
             },
             tags=provenance(model.fingerprint, version, inputs),
@@ -101,8 +101,8 @@ class Recorder:
     def view(self, model: ScheduledModel) -> dg.AssetMaterialization | None:
         """Return an event for a view whose query or inputs differ from those of its newest event; None otherwise."""
         inputs = {name: self._read(name) for name in self.deployment.parents[model.name]}
-        version, before = view_version(model.fingerprint, inputs), self._read(model.name).version
-        return None if version == before else self.event(model, None, version, {})
+        version, old_version = view_version(model.fingerprint, inputs), self._read(model.name).version
+        return None if version == old_version else self.event(model, None, version, {})
 
     def audit_events(self, report: Audited) -> Iterable[dg.AssetCheckEvaluation]:
         """Yield the result of an audit for each partition that it examined."""
@@ -115,8 +115,8 @@ class Recorder:
         model = self.deployment.models.get(report.model)
         partitions: Sequence[str | None] = (None,)
         if model and is_by_time(model):
-            held = self.deployment.held.get(model.name, ())
-            partitions = [key for span in held for key in self.partitions_of(model, span)][-limit:]
+            loaded_spans = self.deployment.held.get(model.name, ())
+            partitions = [key for span in loaded_spans for key in self.partitions_of(model, span)][-limit:]
         yield from self._evaluations(report, report.audit, partitions)
 
     def _evaluations(

@@ -137,9 +137,9 @@ class ReportedRun:
         sentences = [f"{len(failed)} model{'s' * (len(failed) != 1)} failed: {', '.join(failed)}."] if failed else []
         if progress.skipped:
             sentences.append(f"Not computed, since they read them: {', '.join(progress.skipped)}.")
-        for what, names in (("audit", progress.failed_audits), ("unit test", progress.failed_tests)):
+        for check_kind, names in (("audit", progress.failed_audits), ("unit test", progress.failed_tests)):
             if names and not failed:
-                sentences.append(f"{len(names)} {what}{'s' * (len(names) != 1)} failed: {', '.join(names)}.")
+                sentences.append(f"{len(names)} {check_kind}{'s' * (len(names) != 1)} failed: {', '.join(names)}.")
         if not sentences:
             sentences += [describe_error(error) for error in progress.errors[:3]]
         raise dg.Failure(

@@ -55,20 +55,22 @@ def materialize_views(recorder: Recorder) -> Iterator[dg.AssetMaterialization]:
 
 def _table_events(recorder: Recorder, model: ScheduledModel, limit: int) -> Iterator[dg.AssetMaterialization]:
     """Yield events for partitions of a table, or the table, that Dagster does not know or knows in another version."""
-    held = recorder.deployment.held.get(model.name, ())
-    before = recorder.latest.get(model.name)
-    same_code = before is not None and (before.tags or {}).get(CODE_VERSION) == model.fingerprint
-    same_table = before is not None and recorder.table_before(model) == model.table
-    keys = [key for span in held for key in recorder.partitions_of(model, span)][-limit:] if held else []
+    loaded_spans = recorder.deployment.held.get(model.name, ())
+    latest_event = recorder.latest.get(model.name)
+    same_code = latest_event is not None and (latest_event.tags or {}).get(CODE_VERSION) == model.fingerprint
+    same_table = latest_event is not None and recorder.table_before(model) == model.table
+    keys = (
+        [key for span in loaded_spans for key in recorder.partitions_of(model, span)][-limit:] if loaded_spans else []
+    )
     keys = [*dict.fromkeys(keys)]
     if same_code and same_table:
-        keys = _unknown(recorder, model, keys, before)
+        keys = _unknown(recorder, model, keys, latest_event)
     versions = recorder.versions(model) if keys and same_table and not same_code else {}  # no row was written
     revision = recorder.deployment.schedule.revision
-    how = "filled by another process" if same_code and same_table else f"promoted with revision {revision}"
+    origin = "filled by another process" if same_code and same_table else f"promoted with revision {revision}"
     for key in keys:
         version = versions.get(key) or table_data_version(model.table, key, recorder.writer)
-        yield recorder.event(model, key, version, {"mergeplan/how": how})
+        yield recorder.event(model, key, version, {"mergeplan/how": origin})
 
 
 def _unknown(
@@ -77,7 +79,7 @@ def _unknown(
     """Return the partitions that Dagster has no event of; a whole table if it was filled further since."""
     if keys == [None]:
         reported = before.metadata.get(HELD) if before else None
-        held = recorder.deployment.held[model.name][-1][1]
-        return [] if reported and instant(str(reported.value)) >= instant(held) else keys
-    known = recorder.instance.get_materialized_partitions(recorder.translator.get_asset_key(model.name))
-    return [key for key in keys if key not in known]
+        loaded_until = recorder.deployment.held[model.name][-1][1]
+        return [] if reported and instant(str(reported.value)) >= instant(loaded_until) else keys
+    reported_keys = recorder.instance.get_materialized_partitions(recorder.translator.get_asset_key(model.name))
+    return [key for key in keys if key not in reported_keys]

@@ -77,8 +77,11 @@ class MergeplanTranslator:
         if not is_by_time(model) or not model.interval_unit:
             return None
         grid = Grid(model.interval_unit)
-        held = deployment.held.get(model.name, ())
-        start = instant(model.start or (held[0][0] if held else deployment.schedule.promoted_at or EPOCH.isoformat()))
+        loaded_spans = deployment.held.get(model.name, ())
+        start = instant(
+            model.start
+            or (loaded_spans[0][0] if loaded_spans else deployment.schedule.promoted_at or EPOCH.isoformat())
+        )
         return dg.TimeWindowPartitionsDefinition(
             start=grid.floor(start), fmt=grid.form, cron_schedule=grid.cron, timezone="UTC"
         )

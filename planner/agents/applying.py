@@ -96,5 +96,5 @@ def _check_size(computed: Sequence[ModelChange], most: int) -> None:
 
 
 def _names(names: Sequence[str]) -> str:
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(f"`{name}`" for name in names[:SHOWN]) + more
+    remainder = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(f"`{name}`" for name in names[:SHOWN]) + remainder

@@ -51,8 +51,8 @@ class Policy:
     def max_tables(self, principal: Principal) -> int:
         """Return how many tables a plan that this principal applies may compute at most."""
         operator, project = find_limit(self.operator, principal), find_limit(self.project, principal)
-        most = MOST_TABLES if operator is None else operator
-        return most if project is None else min(most, project)
+        table_limit = MOST_TABLES if operator is None else operator
+        return table_limit if project is None else min(table_limit, project)
 
 
 def find_decision(rules: AgentsConfig, principal: Principal, tool: str, group: ToolGroup) -> Decision | None:
@@ -73,8 +73,8 @@ def read_policy(settings: SessionSettings, operator: Path | None) -> Policy:
     """Return the rules of the operator and of the project; raise MergeplanError for an unusable file."""
     reading = Folder(settings.root.resolve(), Cache(None))
     config = read_config(read_source(read_configuration(reading, settings.isolation), os.environ))
-    own = AgentsConfig() if operator is None else read_operator_rules(operator, settings.root)
-    return Policy(own, config.agents)
+    operator_rules = AgentsConfig() if operator is None else read_operator_rules(operator, settings.root)
+    return Policy(operator_rules, config.agents)
 
 
 def read_operator_rules(path: Path, root: Path) -> AgentsConfig:
@@ -95,8 +95,8 @@ def read_operator_rules(path: Path, root: Path) -> AgentsConfig:
 
 
 def _parts(rules: AgentsConfig, principal: Principal) -> tuple[AgentRules, ...]:
-    own = rules.principals.get(principal.name)
-    return (own, rules) if own else (rules,)
+    principal_rules = rules.principals.get(principal.name)
+    return (principal_rules, rules) if principal_rules else (rules,)
 
 
 def _repository(root: Path) -> Path:

@@ -119,10 +119,10 @@ def _answering(calls: Calls, name: str, tool: Callable[..., dict[str, Any]], cal
             place = f"{error.place}: " if error.place else ""
             raise ToolError(f"{place}{error.message} {error.hint}".strip()) from None
 
-    own = inspect.signature(tool, eval_str=True)
+    tool_signature = inspect.signature(tool, eval_str=True)
     context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=Context)
-    parameters = [parameter for parameter in own.parameters.values() if parameter.name != "caller"]
-    answer.__signature__ = own.replace(parameters=[*parameters, context])  # type: ignore[attr-defined]
+    parameters = [parameter for parameter in tool_signature.parameters.values() if parameter.name != "caller"]
+    answer.__signature__ = tool_signature.replace(parameters=[*parameters, context])  # type: ignore[attr-defined]
     answer.__annotations__ = {p.name: p.annotation for p in (*parameters, context)} | {"return": dict[str, Any]}
     return answer
 

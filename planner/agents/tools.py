@@ -70,9 +70,9 @@ class Tools:
             models, catalog = work.project.models, work.project.catalogs.default
             lineage = lineage_of(models, strip_default_catalog(target, catalog), downstream=downstream)
         answer = dump(lineage_result(lineage, models))
-        kept: Json = {key: answer[key] for key in ("model", "column", "direction", "unfollowed") if key in answer}
+        header: Json = {key: answer[key] for key in ("model", "column", "direction", "unfollowed") if key in answer}
         edges = answer["edges"]
-        return {**kept, "total": len(edges), "edges": edges[: max(1, min(limit, MOST))]}
+        return {**header, "total": len(edges), "edges": edges[: max(1, min(limit, MOST))]}
 
     def environments(self) -> Json:
         """List the environments: revision, when promoted, models, expiry."""

@@ -99,10 +99,10 @@ class CatalogReader:
 
         Raise StillReading if there is no catalog yet after `patience` seconds.
         """
-        known = self._known.get(environment)
-        if known and time.monotonic() - self._looked < CHECK and self._clock() < known.until:
-            return known
-        if known is None:
+        snapshot = self._known.get(environment)
+        if snapshot and time.monotonic() - self._looked < CHECK and self._clock() < snapshot.until:
+            return snapshot
+        if snapshot is None:
             return self._read_first(environment, patience)
         if self._lock.acquire(blocking=False):
             reading = threading.Thread(target=self._read_aside, args=(environment,), name="catalog", daemon=True)
@@ -110,7 +110,7 @@ class CatalogReader:
             reading.join(PATIENCE)
             if not reading.is_alive():
                 return self._known.get(environment) or self.read(environment)  # which raises what was wrong
-        return known
+        return snapshot
 
     def read_for_page(self) -> CatalogSnapshot:
         """Return the catalog of prod with the shorter patience for a person who waits before an empty page."""
@@ -144,13 +144,13 @@ class CatalogReader:
 
     def close(self) -> None:
         """Let go of the state database."""
-        held = self._lock.acquire(timeout=PATIENCE)
+        is_locked = self._lock.acquire(timeout=PATIENCE)
         try:
             if self._store is not None:
                 self._store.close()
             self._store = None
         finally:
-            if held:
+            if is_locked:
                 self._lock.release()
 
     @contextmanager
@@ -194,11 +194,16 @@ class CatalogReader:
             self._lock.release()
 
     def _read_again(self, environment: str) -> CatalogSnapshot:
-        looked, known = time.monotonic(), self._known.get(environment)
+        looked, snapshot = time.monotonic(), self._known.get(environment)
         files, state = look_at(self.settings.root), self._store.mark() if self._store else ""
-        if known and self._clock() < known.until and state == known.state and self._is_same(known.files, files):
+        if (
+            snapshot
+            and self._clock() < snapshot.until
+            and state == snapshot.state
+            and self._is_same(snapshot.files, files)
+        ):
             self._looked = looked
-            return known
+            return snapshot
         mark = _mark(files, state)
         if files and self._failure and self._failure[0] == (environment, mark):
             raise self._failure[1].with_traceback(None)

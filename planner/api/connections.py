@@ -63,7 +63,7 @@ class TimedProtocol(H11Protocol):
         super().connection_made(transport)
         self.peer = peer_of(transport)
         self._enter("head")
-        give_way(self, (other for other in self.connections if isinstance(other, TimedProtocol)))
+        give_way(self, (connection for connection in self.connections if isinstance(connection, TimedProtocol)))
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._enter("idle")
@@ -110,17 +110,21 @@ class TimedProtocol(H11Protocol):
 
 def give_way(new: TimedProtocol, connections: Iterable[TimedProtocol]) -> None:
     """End one connection where a new one is too many, of all or of its peer; the new one, if no other can go."""
-    others = [other for other in connections if other is not new and not other.transport.is_closing()]
-    counts = Counter(other.peer for other in others)
+    open_connections = [
+        connection for connection in connections if connection is not new and not connection.transport.is_closing()
+    ]
+    counts = Counter(connection.peer for connection in open_connections)
     limits = new.limits
     if counts[new.peer] >= limits.peer_connections:
-        waiting = [other for other in others if other.is_waiting and other.peer == new.peer]
-    elif len(others) >= limits.connections:
-        waiting = [other for other in others if other.is_waiting]
+        waiting = [
+            connection for connection in open_connections if connection.is_waiting and connection.peer == new.peer
+        ]
+    elif len(open_connections) >= limits.connections:
+        waiting = [connection for connection in open_connections if connection.is_waiting]
     else:
         return
-    most = max((counts[other.peer] for other in waiting), default=0)
-    of_most = (other for other in waiting if counts[other.peer] == most)
+    highest_count = max((counts[connection.peer] for connection in waiting), default=0)
+    of_most = (connection for connection in waiting if counts[connection.peer] == highest_count)
     min(of_most, key=lambda other: other.since, default=new).transport.abort()
 
 

@@ -45,9 +45,9 @@ class ApiContext:
         return self.jobs.submit(request)
 
     def _refusal(self, principal: Principal | None, scope: Scope, mode: Mode | None) -> str | None:
-        own, modes = self.access.mode, list(Mode)
-        if not own.scope.includes(scope) or (mode and modes.index(own) < modes.index(mode)):
-            return f"This server runs in the mode `{own}`, which does not do that."
+        server_mode, modes = self.access.mode, list(Mode)
+        if not server_mode.scope.includes(scope) or (mode and modes.index(server_mode) < modes.index(mode)):
+            return f"This server runs in the mode `{server_mode}`, which does not do that."
         if principal is None or not principal.scope.includes(scope):
             return f"The token does not allow it: it needs the scope `{scope}`."
         return None

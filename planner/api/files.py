@@ -129,14 +129,14 @@ def _no_such(path: str) -> NotFound:
 
 def _check_unchanged(root: Path, path: str, expected: str | None) -> None:
     try:
-        now = read_file(root, path)
+        current_file = read_file(root, path)
     except NotFound:
         if expected is None:
             return
         raise
     if expected is None:
         raise Conflict(f"There is a file `{path}` already.", hint="Read it, and send its `digest`.")
-    if now.digest != expected:
+    if current_file.digest != expected:
         raise Conflict(f"`{path}` was changed meanwhile.", hint="Read it again, and send its `digest`.", retry=True)
 
 

@@ -105,10 +105,10 @@ def _undone(store: StateStore, engine: Engine, saved_plan: SavedPlan) -> list[st
         return []
     if any(promotion.new.plan_id == saved_plan.id for promotion in store.promotions.pending()):
         return []  # its views are partly swapped: it can be neither finished nor undone now
-    known = store.tables.all()
+    recorded_tables = store.tables.all()
     for name in saved_plan.options["adopted"]:
         with store.leases.hold(table_lease(name), "adoption", wait=60):
-            if name in known:
+            if name in recorded_tables:
                 engine.tables.drop(name)
                 store.tables.forget([name])
     back = [old for old, new in saved_plan.options["moves"] if _move_back(engine, Move(old, new))]
@@ -133,11 +133,11 @@ def _move_aside(engine: Engine, move: Move) -> None:
 
 def _move_back(engine: Engine, move: Move) -> bool:
     """Give the table its name again; return False if it never lost it."""
-    moved, now = engine.catalog.standing(move.new), engine.catalog.standing(move.old)
+    moved, occupant = engine.catalog.standing(move.new), engine.catalog.standing(move.old)
     if moved is None or moved.is_view:
         return False
-    if now is not None:
-        if not now.is_view or now.sql != _stand_in(move, [column.name for column in moved.columns]):
+    if occupant is not None:
+        if not occupant.is_view or occupant.sql != _stand_in(move, [column.name for column in moved.columns]):
             message = f"`{move.old}` was made anew while `{move.new}` was on its way back to that name."
             raise Refused(
                 message, hint=f"Drop one of them, and rename `{move.new}` to `{move.old}` if that is the other."

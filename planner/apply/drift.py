@@ -105,18 +105,18 @@ def find_drift(
         {snapshot.table for snapshot in prod.snapshots.values()} if environment.name != prod.name else frozenset[str]()
     )
     views = environment.views_by_name
-    own = [
+    own_snapshots = [
         snapshot
         for snapshot in environment.snapshots.values()
         if snapshot.kind.has_view and snapshot.table not in shown
     ]
-    there = _objects((*views, *(snapshot.table for snapshot in own)), engine)
+    object_names = _objects((*views, *(snapshot.table for snapshot in own_snapshots)), engine)
     tables = [
         Drift(environment.name, snapshot.name, snapshot.table, DriftKind.TABLE_GONE, snapshot.kind.keeps_history)
-        for snapshot in sorted(own, key=lambda snapshot: snapshot.name)
-        if snapshot.table.lower() not in there
+        for snapshot in sorted(own_snapshots, key=lambda snapshot: snapshot.name)
+        if snapshot.table.lower() not in object_names
     ]
-    missing = [view for _, view in sorted(views.items()) if view.name.lower() not in there]
+    missing = [view for _, view in sorted(views.items()) if view.name.lower() not in object_names]
     kinds = [(view, DriftKind.VIEW_GONE) for view in missing]
     if describe:
         present = (view for _, view in sorted(views.items()) if view not in missing)
@@ -134,10 +134,10 @@ def find_emptied(
     """
     shown = {snapshot.table for snapshot in prod.snapshots.values()} if environment.name != prod.name else set[str]()
     snapshots = [one for one in environment.snapshots.values() if one.kind.is_stored]
-    own = {one.table: one for one in snapshots if one.table not in shown and one.table not in gone_tables}
-    loaded, costs = store.intervals.load_timelines(own), store.costs.load(own)
+    own_snapshots = {one.table: one for one in snapshots if one.table not in shown and one.table not in gone_tables}
+    loaded, costs = store.intervals.load_timelines(own_snapshots), store.costs.load(own_snapshots)
     emptied = []
-    for table, snapshot in sorted(own.items()):
+    for table, snapshot in sorted(own_snapshots.items()):
         model = snapshot.model
         had_rows = loaded[table] and table in costs and costs[table].rows
         if not had_rows or "DELETE" in model.when_matched.upper():

@@ -93,8 +93,8 @@ def apply(
         forget_restated(plan, store, lease, context.emit)
     try:
         forget_standalone(plan, store, project)
-        before, after = (statements_of(project, plan.new, key) for key in (BEFORE, AFTER))
-        run_statements(engine, before)
+        before_statements, after_statements = (statements_of(project, plan.new, key) for key in (BEFORE, AFTER))
+        run_statements(engine, before_statements)
         # One pool to create, fill and swap: a catalog connects again for every new thread.
         with ThreadPoolExecutor(max(THREADS, _workers(context.project)), thread_name_prefix="table") as pool:
             done = _build_and_audit(plan, context, options, pool)
@@ -105,7 +105,7 @@ def apply(
             if options.complete:
                 _check_loaded(done.plan, store)
             done = _promote(replace(done.plan, id=plan.id), context, lease, done, options, pool)
-        run_statements(engine, after)
+        run_statements(engine, after_statements)
         return done
     except KeyboardInterrupt:
         raise Cancelled("the run was cancelled.") from None
@@ -152,7 +152,7 @@ def _build_tables(
         emit(StageStarted(Stage.COMPARE, len(ready)))
         compare_tables(ready, context.engine, store, _holder(plan))
         tried |= {(comparison.reader, comparison.model) for comparison in ready}
-        before, plan = plan, replan()
+        former_plan, plan = plan, replan()
         for comparison in ready:
             emit(
                 Compared(
@@ -162,7 +162,7 @@ def _build_tables(
                     spared=comparison.reader not in _building(plan),
                 )
             )
-        _check_same_request(before, plan)
+        _check_same_request(former_plan, plan)
 
 
 def _downstream(plan: Plan, names: Collection[str]) -> frozenset[str]:
@@ -240,8 +240,8 @@ def _fill(
     def audits(snapshot: Snapshot, interval: Interval) -> Iterator[AuditResult]:
         return run_audits(engine, snapshot, interval, options)
 
-    ours = {snapshot.table for snapshot in layout.snapshots.values() if snapshot.kind.is_stored}
-    reuse = AuditReuse(context.store, engine, ours, context.spark)
+    stored_tables = {snapshot.table for snapshot in layout.snapshots.values() if snapshot.kind.is_stored}
+    reuse = AuditReuse(context.store, engine, stored_tables, context.spark)
 
     def audits_again(snapshot: Snapshot, interval: Interval) -> Iterator[AuditResult]:
         return run_kept_audits(snapshot, interval, options, reuse)
@@ -250,8 +250,8 @@ def _fill(
     emit(StageStarted(Stage.BACKFILL, len(work), spark_ui(connection, engine)))
     failed = audit_external_tables(work, layout, context)
     because = {failure.model: _downstream(plan, {failure.model}) for failure in failed}
-    left = {name: model for model, names in because.items() for name in names & work.keys()}
-    for name, model in sorted(left.items()):
+    skipped_models = {name: model for model, names in because.items() for name in names & work.keys()}
+    for name, model in sorted(skipped_models.items()):
         emit(ModelSkipped(name, model))
     with running(project.code, engine) as python:
         layout, holder = replace(layout, python=python), _holder(plan)
@@ -261,8 +261,8 @@ def _fill(
             workers=_workers(project), check=context.check, relies=plan.relies,
             order=add_audit_parents(layout.parents, read), untouched=fresh_tables,
         )  # fmt: skip
-        filled = backfill(writer, {name: task for name, task in work.items() if name not in left}, pool)
-    return filled.plus(Filled(failures=failed, skipped=tuple(sorted(left))))
+        filled = backfill(writer, {name: task for name, task in work.items() if name not in skipped_models}, pool)
+    return filled.plus(Filled(failures=failed, skipped=tuple(sorted(skipped_models))))
 
 
 def _workers(project: Project) -> int:
@@ -307,11 +307,11 @@ def _promote(
     if not plan.promotes:
         context.emit(StageSkipped(Stage.PROMOTE, f"{plan.environment} shows it already"))
         return so_far
-    before = context.engine.jobs()
+    jobs_before = context.engine.jobs()
     swap = SwapOptions(seconds_of_promotion(context.project.config, plan.environment), options.replaces)
-    wanted = Wanted(plan.old, plan.new, plan.id, options.who, options.note, swap=swap)
-    promoted = promote(context.store, context.engine, lease, wanted, emit=context.emit, pool=pool)
-    return replace(so_far, promoted=promoted, promotion_jobs=context.engine.jobs() - before)
+    promotion_request = Wanted(plan.old, plan.new, plan.id, options.who, options.note, swap=swap)
+    promoted = promote(context.store, context.engine, lease, promotion_request, emit=context.emit, pool=pool)
+    return replace(so_far, promoted=promoted, promotion_jobs=context.engine.jobs() - jobs_before)
 
 
 def _check_unmoved(plan: Plan, store: StateStore) -> None:

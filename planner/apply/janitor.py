@@ -39,9 +39,9 @@ def sweep(
     """
     dropped: list[str] = []
     for _ in range(ROUNDS):  # repeated if an environment changes during the sweep
-        seen = store.environments.generation()
+        generation = store.environments.generation()
         doomed = find_unused_tables(store, now, retention, orphans=orphans)
-        if _drop_all(store, engine, doomed, seen, dropped, emit):
+        if _drop_all(store, engine, doomed, generation, dropped, emit):
             break
     for schema in sorted({name.rpartition(".")[0] for name in dropped}):
         engine.catalog.drop_schema_if_empty(schema)
@@ -50,11 +50,11 @@ def sweep(
 
 def find_expired_environments(store: StateStore, now: datetime, pinned_names: Collection[str] = ()) -> tuple[str, ...]:
     """Return the environments that are expired; never prod, nor one that is pinned."""
-    kept = {PROD, *pinned_names}
+    protected_names = {PROD, *pinned_names}
     return tuple(
         environment.name
         for environment in store.environments.all()
-        if environment.expires_at and environment.expires_at <= now and environment.name not in kept
+        if environment.expires_at and environment.expires_at <= now and environment.name not in protected_names
     )
 
 
@@ -83,18 +83,18 @@ def find_unused_tables(
     store: StateStore, now: datetime, retention: timedelta = RETENTION, *, orphans: bool = False
 ) -> list[str]:
     """Return the tables that a sweep would drop now, and those of an unfinished sweep."""
-    known = store.tables.all()
+    recorded_tables = store.tables.all()
     past = _Past.load(store)
     needed = set().union(*(past.tables(row) for row in past.live_revisions(now, retention, orphans)))
     for plan in store.plans.since(now - OPEN):
         if not (orphans and plan.created_at <= past.dropped_at.get(plan.environment, plan.created_at - OPEN)):
             needed |= set(plan.tables)
     left_behind = past.orphan_drop_times() if orphans else {}
-    for name, table in known.items():
+    for name, table in recorded_tables.items():
         if table.touched_at > now - OPEN and table.touched_at > left_behind.get(name, table.touched_at - OPEN):
             needed.add(name)
-    _add_what_views_read(needed, {name: table.reads for name, table in known.items()})
-    return [name for name, table in known.items() if table.garbage or name not in needed]
+    _add_what_views_read(needed, {name: table.reads for name, table in recorded_tables.items()})
+    return [name for name, table in recorded_tables.items() if table.garbage or name not in needed]
 
 
 def _drop_all(
@@ -154,7 +154,7 @@ class _Past:
 
     def live_revisions(self, now: datetime, retention: timedelta, orphans: bool) -> list[Revision]:
         """Return the revisions in force, and those that a rollback may still use, counted from their replacement."""
-        kept = [row for promotion in self.store.promotions.pending() for row in self._both(promotion)]
+        live_rows = [row for promotion in self.store.promotions.pending() for row in self._both(promotion)]
         for name, rows in self.histories.items():
             if orphans and name in self.dropped_at:
                 continue
@@ -163,9 +163,9 @@ class _Past:
                 if row.action is HistoryAction.UNDONE:
                     continue
                 if replaced is None or replaced > now - retention:
-                    kept.append(row)
+                    live_rows.append(row)
                 replaced = row.at
-        return kept
+        return live_rows
 
     def orphan_drop_times(self) -> Mapping[str, datetime]:
         """Return, by table, when an environment that showed it or planned it was dropped."""
@@ -178,8 +178,8 @@ class _Past:
         return times
 
     def _both(self, promotion: Promotion) -> list[Revision]:
-        both = (promotion.old.revision, promotion.new.revision)
-        return [row for row in self.histories[promotion.environment] if row.revision in both]
+        revisions = (promotion.old.revision, promotion.new.revision)
+        return [row for row in self.histories[promotion.environment] if row.revision in revisions]
 
 
 def _add_what_views_read(needed_tables: set[str], reads: Mapping[str, tuple[str, ...]]) -> None:

@@ -51,26 +51,26 @@ def remove_old_versions(store: StateStore, engine: Engine, keep: timedelta, now:
     time.
     """
     views, planned = physical_views(store.snapshots.all()), find_old_versions(store)
-    removed, kept = list[str](), list(planned.kept)
+    removed, kept_tables = list[str](), list(planned.kept)
     for name in planned.removed:
         try:
             with store.leases.hold(table_lease(name), "the janitor"):
                 # A process that clones a table holds its lease until the clone is recorded: none can come from here on.
                 if reason := reason_to_keep(name, store.tables.all(), views):
-                    kept.append(Kept(name, reason))
+                    kept_tables.append(Kept(name, reason))
                     continue
                 result = engine.tables.expire(name, keep, now)
         except LeaseHeld:
-            kept.append(Kept(name, "it is being written"))
+            kept_tables.append(Kept(name, "it is being written"))
             continue
         except QueryError as error:
-            kept.append(Kept(name, error.message.partition("\n")[0]))
+            kept_tables.append(Kept(name, error.message.partition("\n")[0]))
             continue
         if result.removed:
             removed.append(name)
         elif result.kept:
-            kept.append(Kept(name, result.kept))
-    return OldVersions(tuple(removed), tuple(sorted(kept, key=lambda version: version.table)))
+            kept_tables.append(Kept(name, result.kept))
+    return OldVersions(tuple(removed), tuple(sorted(kept_tables, key=lambda version: version.table)))
 
 
 def select_old_versions(
@@ -87,8 +87,8 @@ def select_old_versions(
             formats.setdefault(snapshot.table, set()).add(snapshot.model.table_format)
     with_log = sorted(name for name, table_formats in formats.items() if table_formats <= set(TABLE_FORMATS))
     reasons = {name: reason_to_keep(name, known_tables, views) for name in with_log}
-    kept = tuple(Kept(name, reason) for name, reason in reasons.items() if reason)
-    return OldVersions(tuple(name for name, reason in reasons.items() if not reason), kept)
+    kept_tables = tuple(Kept(name, reason) for name, reason in reasons.items() if reason)
+    return OldVersions(tuple(name for name, reason in reasons.items() if not reason), kept_tables)
 
 
 def reason_to_keep(name: str, known_tables: Mapping[str, PhysicalTable], views: Collection[str]) -> str:

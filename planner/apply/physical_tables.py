@@ -57,18 +57,20 @@ def missing_tables(
     Tables that are `taking_over` the rows of another table do so again if all their time was forgotten. Raise PlanMoved
     if a table that should hold rows was removed from the catalog: it is forgotten, and a new plan builds it again.
     """
-    wanted = [snapshot for snapshot in snapshots if snapshot.kind.has_view]
-    known = {name: table for name, table in store.tables.all().items() if not table.garbage and table.columns}
-    there = {f"{schema}.{name}" for schema in _schemas(wanted) for name in engine.catalog.objects(schema)}
-    lost = [s.table for s in wanted if s.table in known and s.table.lower() not in there]
+    visible_snapshots = [snapshot for snapshot in snapshots if snapshot.kind.has_view]
+    recorded_tables = {name: table for name, table in store.tables.all().items() if not table.garbage and table.columns}
+    object_names = {
+        f"{schema}.{name}" for schema in _schemas(visible_snapshots) for name in engine.catalog.objects(schema)
+    }
+    lost = [s.table for s in visible_snapshots if s.table in recorded_tables and s.table.lower() not in object_names]
     if any(store.intervals.load_timelines(lost).values()):
         store.tables.forget(lost)
         raise PlanMoved(
             f"The table `{lost[0]}` is no longer in the catalog.", hint="Plan again: it will be built again."
         )
     # a plan counts the rows that such a table will take over as if it held them
-    hollow = {table for table, held in store.intervals.load_timelines(taking_over).items() if not held}
-    return tuple(s for s in wanted if s.table not in known or s.table in lost or s.table in hollow)
+    hollow = {table for table, timeline in store.intervals.load_timelines(taking_over).items() if not timeline}
+    return tuple(s for s in visible_snapshots if s.table not in recorded_tables or s.table in lost or s.table in hollow)
 
 
 def _schemas(snapshots: Iterable[Snapshot]) -> list[str]:

@@ -33,10 +33,10 @@ class FileHashes:
     def hash_file(self, name: str) -> str:
         """Return the SHA-256 of a file, by its path from the root; OSError when it cannot be read."""
         looks = looks_of(os.stat(f"{self._root}/{name}"))
-        known = self._before.get(name)
-        if known is not None and known[:-1] == looks:
-            self._now[name] = known
-            return str(known[-1])
+        stored_entry = self._before.get(name)
+        if stored_entry is not None and stored_entry[:-1] == looks:
+            self._now[name] = stored_entry
+            return str(stored_entry[-1])
         return self.read(name)[1]
 
     def read(self, name: str) -> tuple[bytes, str]:
@@ -45,20 +45,22 @@ class FileHashes:
         with path.open("rb") as file:
             looks, began = looks_of(os.fstat(file.fileno())), time.time_ns()
             data = file.read()
-            same = looks == looks_of(os.fstat(file.fileno()))
+            is_unchanged = looks == looks_of(os.fstat(file.fileno()))
         hashed = hashlib.sha256(data).hexdigest()
-        if same and began - max(looks[2], looks[3]) > TICK:
+        if is_unchanged and began - max(looks[2], looks[3]) > TICK:
             self._now[name] = [*looks, hashed]
         return data, hashed
 
     def save(self) -> None:
         """Keep what was read for the next process, and what is known of the files that nobody asked for."""
-        others = self._before.keys() - self._now.keys()
-        gone = {name for name in others if not (self._root / name).exists()} if self._is_new(others) else set()
-        kept = {name: looks for name, looks in self._before.items() if name in others - gone} | self._now
-        if kept != self._before:
-            self._cache.put({self._key: json.dumps(kept, separators=(",", ":"))})
-            self._before = kept
+        unread_names = self._before.keys() - self._now.keys()
+        gone = (
+            {name for name in unread_names if not (self._root / name).exists()} if self._is_new(unread_names) else set()
+        )
+        entries = {name: looks for name, looks in self._before.items() if name in unread_names - gone} | self._now
+        if entries != self._before:
+            self._cache.put({self._key: json.dumps(entries, separators=(",", ":"))})
+            self._before = entries
 
     def _is_new(self, others: Set[str]) -> bool:
         """Return True when there is something to write, so that removed files are looked for."""

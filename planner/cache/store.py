@@ -97,12 +97,12 @@ class Lookups:
         if key in self._new:
             return self._new[key]
         try:
-            known, stale = _select(self._connection, [key]) if self._connection else ({}, [])
+            texts, stale = _select(self._connection, [key]) if self._connection else ({}, [])
         except (sqlite3.Error, UnicodeDecodeError, OverflowError):
             self.close()  # `keep` removes what is damaged
             return None
         self._stale += stale
-        return known.get(key)
+        return texts.get(key)
 
     def put(self, key: str, text: str) -> None:
         """Store these texts in one transaction, and note the others as read.
@@ -143,9 +143,9 @@ def _select(connection: sqlite3.Connection, keys: Collection[str]) -> tuple[dict
     texts: dict[str, str] = {}
     stale: list[str] = []
     today = date.today().toordinal()
-    for some in _batches(keys):
-        marks = ",".join("?" * len(some))
-        rows = connection.execute(f"SELECT key, text, checksum, used FROM entries WHERE key IN ({marks})", some)
+    for batch in _batches(keys):
+        marks = ",".join("?" * len(batch))
+        rows = connection.execute(f"SELECT key, text, checksum, used FROM entries WHERE key IN ({marks})", batch)
         for key, text, checksum, used in rows:
             if type(text) is bytes and checksum == _checksum(key, text):
                 texts[key] = text.decode()

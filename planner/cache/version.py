@@ -22,5 +22,5 @@ def reader_version() -> str:
     The code and not the package's version: an installation that is edited keeps its version.
     """
     files = sorted({path for pattern in READERS for path in PLANNER.glob(pattern)})
-    own = (part for path in files for part in (path.relative_to(PLANNER).as_posix(), path.read_text("utf-8")))
-    return digest(*own, parser_version, sys.version)
+    source_texts = (part for path in files for part in (path.relative_to(PLANNER).as_posix(), path.read_text("utf-8")))
+    return digest(*source_texts, parser_version, sys.version)

@@ -79,9 +79,9 @@ class _Neighbours:
 
     def column(self, model: str, name: str) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
         """Return the sources of a column, and its readers, by itself or as one of all columns."""
-        own, every = Node(model, name), Node(model, ALL)
-        sources = {**self.made_from.get(own, {}), **self.made_from.get(every, {})}
-        targets = {**self.read_by.get(own, {}), **self.read_by.get(every, {})}
+        column_node, every = Node(model, name), Node(model, ALL)
+        sources = {**self.made_from.get(column_node, {}), **self.made_from.get(every, {})}
+        targets = {**self.read_by.get(column_node, {}), **self.read_by.get(every, {})}
         return tuple(sources), tuple(targets)
 
     def row_deciders(self, model: str) -> tuple[Node, ...]:
@@ -175,12 +175,12 @@ def _deployed_tables(sources: CatalogSources) -> dict[str, DeployedTable]:
     tables: dict[str, DeployedTable] = {}
     for name, snapshot in snapshots.items():
         shown = name in environment.views and snapshot.kind.has_view
-        held: Timeline = sources.loaded.timeline_of(snapshot) if snapshot.kind.is_stored else ()
+        loaded_time: Timeline = sources.loaded.timeline_of(snapshot) if snapshot.kind.is_stored else ()
         tables[name] = DeployedTable(
             view=environment.naming.view(name, environment.name) if shown else "",
             table=snapshot.table if snapshot.kind.has_view else "",
             version=snapshot.version,
-            held=held,
+            held=loaded_time,
             missing=behind.get(name, ((), ()))[1],
             current=name in models and _same_text(models[name], snapshot.model),
         )

@@ -57,8 +57,8 @@ def key_question(model: Model, table: str) -> str:
         return ""
     keys = ", ".join(map(key_sql, model.unique_key))
     null = " OR ".join(f"({key_sql(key)}) IS NULL" for key in model.unique_key)
-    now = f" WHERE {in_force(model.history)}" if model.kind.fill is Fill.HISTORY and model.history else ""
-    grouped = f"SELECT count(*) AS n, max({null}) AS empty FROM {table}{now} GROUP BY {keys}"
+    where = f" WHERE {in_force(model.history)}" if model.kind.fill is Fill.HISTORY and model.history else ""
+    grouped = f"SELECT count(*) AS n, max({null}) AS empty FROM {table}{where} GROUP BY {keys}"
     return f"SELECT count(*) FROM ({grouped}) WHERE n > 1 OR empty"
 
 
@@ -77,18 +77,18 @@ def resolve_loaded_time(
         return whole, ()
     if table_content.timeless:
         raise RequestError(f"{table_content.timeless} of its rows have no `{model.time_column}`: they are of no day.")
-    before = sum(count for at, count in table_content.units.items() if at < model.cron.cut(start))
-    if before and not is_declared:
+    older_count = sum(count for at, count in table_content.units.items() if at < model.cron.cut(start))
+    if older_count and not is_declared:
         raise RequestError(
-            f"{before} of its rows are older than {start:%Y-%m-%d}, where `{model.name}` begins: prod would lose them. "
-            "Set `start` of the model, or declare `start` of the table."
+            f"{older_count} of its rows are older than {start:%Y-%m-%d}, where `{model.name}` begins: prod would lose "
+            "them. Set `start` of the model, or declare `start` of the table."
         )
     with_rows = merge(Interval(at, model.cron.next_cut(at)) for at in table_content.units if start <= at < end)
     empty = subtract(whole, with_rows)
-    held = whole if is_declared else with_rows
+    loaded_time = whole if is_declared else with_rows
     if not with_rows:
         raise RequestError(f"it holds no rows between {start:%Y-%m-%d} and {end:%Y-%m-%d}.")
-    return held, tuple(_notes(table_content, start, end, empty, is_declared, model))
+    return loaded_time, tuple(_notes(table_content, start, end, empty, is_declared, model))
 
 
 def _notes(

@@ -68,8 +68,8 @@ def is_blocking(call: AuditCall, audits: Mapping[str, Audit]) -> bool:
     """Return the call's own setting, else the audit's; a built-in blocks unless its name ends in `_non_blocking`."""
     if call.blocking is not None:
         return call.blocking
-    own = audits.get(call.name)
-    return own.blocking if own else not call.name.endswith(NON_BLOCKING)
+    audit = audits.get(call.name)
+    return audit.blocking if audit else not call.name.endswith(NON_BLOCKING)
 
 
 def audit_query(
@@ -88,8 +88,8 @@ def _bind(model: Model, call: AuditCall, options: AuditContext) -> BoundAudit:
 
 def _query(audit: BoundAudit, model: Model, table: str, interval: Interval | None, options: AuditContext) -> str:
     execution = options.execution or (interval.end if interval else _EPOCH)
-    known = {**options.tables, model.name: table}
-    return render_audit(audit, known, options.embedded, interval, execution, _rows(model, table, interval))
+    tables = {**options.tables, model.name: table}
+    return render_audit(audit, tables, options.embedded, interval, execution, _rows(model, table, interval))
 
 
 def read_by_audits(model: Model, audits: Mapping[str, Audit]) -> frozenset[str]:
@@ -140,8 +140,8 @@ def fetch_failing_rows(engine: Engine, sql: str, samples: Samples, figures: tupl
 
 def is_enabled(call: AuditCall, audits: Mapping[str, Audit]) -> bool:
     """Return False for an audit with `skip true`."""
-    own = audits.get(call.name)
-    return own is None or not own.skip
+    audit = audits.get(call.name)
+    return audit is None or not audit.skip
 
 
 def run_audits(

@@ -75,9 +75,9 @@ def parse_explain(text: str) -> Explained:
     """Return the plan that Spark explains; raise NotUnderstood for any other text, such as that of a refused query."""
     if not text.startswith(HEAD):
         raise NotUnderstood("no physical plan")
-    main, _, rest = text.partition(SUBQUERIES)
+    main, _, subqueries = text.partition(SUBQUERIES)
     drawn, pruned = {"": _first(main[len(HEAD) :])}, set()
-    for part in re.split(r"^Subquery:\d+ Hosting ", rest, flags=re.M)[1:]:
+    for part in re.split(r"^Subquery:\d+ Hosting ", subqueries, flags=re.M)[1:]:
         hosting, _, tree = part.partition("\n")
         host = _HOST.match(hosting)
         if host is None:

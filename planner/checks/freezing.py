@@ -31,7 +31,7 @@ def frozen_text(text: str) -> str:
     Return '' if the tokens alone do not identify these.
     """
     tokens = tokenize(SourceText("", text, "spark"))
-    out, last, count, now = "", 0, 0, 0
+    out, last, count, plain_count = "", 0, 0, 0
     for index, token in enumerate(tokens):
         word = token.text.upper()
         quoted = token.token_type in (TokenType.STRING, TokenType.RAW_STRING, TokenType.IDENTIFIER)
@@ -44,11 +44,11 @@ def frozen_text(text: str) -> str:
         if not called and word not in _BARE:
             continue
         end = tokens[index + 2].end if called else token.end
-        now += word == "NOW"  # a plain call to the parser
+        plain_count += word == "NOW"  # a plain call to the parser
         out += text[last : token.start] + ("@execution_date" if word in _DATES else "@execution_dt")
         last, count = end + 1, count + 1
-    known = len(clock_calls(spark_tree(text)))
-    return out + text[last:] if known in (count, count - now) else ""
+    parsed_count = len(clock_calls(spark_tree(text)))
+    return out + text[last:] if parsed_count in (count, count - plain_count) else ""
 
 
 def ctes_of(sql: str) -> str:
@@ -56,11 +56,11 @@ def ctes_of(sql: str) -> str:
     tokens, depth = tokenize(SourceText("", sql, "spark")), 0
     if tokens[0].token_type is not TokenType.WITH:
         return ""
-    for token, after in pairwise(tokens):
+    for token, next_token in pairwise(tokens):
         depth += (token.token_type in OPEN) - (token.token_type in CLOSE)
         if depth == 0 and token.token_type is TokenType.R_PAREN:
-            if after.token_type is TokenType.SELECT:
-                return sql[: after.start].rstrip()
-            if after.token_type not in (TokenType.COMMA, TokenType.ALIAS):
+            if next_token.token_type is TokenType.SELECT:
+                return sql[: next_token.start].rstrip()
+            if next_token.token_type not in (TokenType.COMMA, TokenType.ALIAS):
                 return ""
     return ""

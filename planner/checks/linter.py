@@ -111,8 +111,8 @@ def lint_models(linted: LintedProject, only: AbstractSet[str] | None = None) -> 
     for name in project.models if only is None else sorted(only & project.models.keys()):
         model = project.models[name]
         rules = applicable(project.rules, model)
-        wanted = rules.every | (ALWAYS.keys() - rules.ignored)
-        for rule in sorted(wanted & CHECKS.keys() - {own.name for own in project.rules.own}):
+        selected_rules = rules.every | (ALWAYS.keys() - rules.ignored)
+        for rule in sorted(selected_rules & CHECKS.keys() - {custom_rule.name for custom_rule in project.rules.own}):
             violations += (
                 Violation(rule, name, message, place.place, rule in rules.errors)
                 for message, place in CHECKS[rule](linted, model)
@@ -129,15 +129,15 @@ def lint_models(linted: LintedProject, only: AbstractSet[str] | None = None) -> 
 def _own(linted_project: LintedProject, only: Collection[str] | None) -> Iterator[Violation]:
     """Yield the violations of custom rules, which run in a separate process."""
     project = linted_project.project
-    wanted = [name for name in project.models if only is None or name in only]
+    model_names = [name for name in project.models if only is None or name in only]
     requests = [
         RuleRequest(
-            own.name,
-            own.class_name,
-            own.place,
-            tuple(name for name in wanted if _holds(linted_project, own.name, name)),
+            custom_rule.name,
+            custom_rule.class_name,
+            custom_rule.place,
+            tuple(name for name in model_names if _holds(linted_project, custom_rule.name, name)),
         )
-        for own in project.rules.own
+        for custom_rule in project.rules.own
     ]
     if not any(request.models for request in requests):
         return
@@ -188,15 +188,17 @@ def _column_names(linted_project: LintedProject, model: Model) -> Found:
         for name in model.depends_on
         if name in linted_project.column_lineage
     }
-    known = {name: frozenset(parent.columns) for name, parent in parents.items() if parent.columns is not None}
+    columns_by_table = {
+        name: frozenset(parent.columns) for name, parent in parents.items() if parent.columns is not None
+    }
     if tree is None:
         return
-    missing = _missing_columns(linted_project, model, parents) if len(known) == len(model.depends_on) else []
-    columns = {column for table in known.values() for column in table}
+    missing = _missing_columns(linted_project, model, parents) if len(columns_by_table) == len(model.depends_on) else []
+    columns = {column for table in columns_by_table.values() for column in table}
     for name in missing:
         hint = did_you_mean(name, columns, most=12)
         yield f"no table that `{model.name}` reads has a column `{name}`. {hint}".rstrip(), model.locate(name)
-    if not missing and (ambiguity := ambiguous_column(tree, known)):
+    if not missing and (ambiguity := ambiguous_column(tree, columns_by_table)):
         column, sources = ambiguity
         tables = " and ".join(f"`{source}`" for source in sources)
         yield f"`{column}` is ambiguous: {tables} have it. Qualify it with the table.", model.locate(column)
@@ -268,10 +270,10 @@ def _table_misspelling(linted_project: LintedProject, model: Model) -> Found:
 
 def _is_near(name: str, other: str) -> bool:
     """Return True if two names differ by a typing error, in the schema or in the table."""
-    parts, others = name.split("."), other.split(".")
-    pairs = [pair for pair in zip(parts, others, strict=False) if pair[0] != pair[1]]
+    parts, other_parts = name.split("."), other.split(".")
+    pairs = [pair for pair in zip(parts, other_parts, strict=False) if pair[0] != pair[1]]
     if (
-        len(parts) != len(others)
+        len(parts) != len(other_parts)
         or len(pairs) != 1
         or min(map(len, pairs[0])) < 4
         or len({DIGITS.sub("", part) for part in pairs[0]}) == 1
@@ -330,7 +332,7 @@ def _pause(cron: Cron) -> float:
     ticks = [SOME_DAY]
     for _ in range(TICKS):
         ticks.append(cron.next_tick(ticks[-1]))
-    return max((after - before).total_seconds() for before, after in pairwise(ticks[1:]))
+    return max((next_tick - tick).total_seconds() for tick, next_tick in pairwise(ticks[1:]))
 
 
 CHECKS: Mapping[str, Callable[[LintedProject, Model], Found]] = {

@@ -85,12 +85,12 @@ def _read_whole(
 ) -> Iterator[PhysicalChange]:
     """Yield tables that are read whole although a filter chose before; `columns` are those of the chosen partitions."""
     for table in _common_tables(old, new):
-        before, after = _table_scans(old, table), _table_scans(new, table)
-        if any(chooses(scan) is None for scan in (*before, *after)):
+        old_scans, new_scans = _table_scans(old, table), _table_scans(new, table)
+        if any(chooses(scan) is None for scan in (*old_scans, *new_scans)):
             continue
-        whole = [sum(not chooses(scan) for scan in scans) for scans in (before, after)]
-        columns = {name for scan in before for name in scan.columns} if cost is Cost.PRUNING else set()
-        if whole[1] > whole[0] and whole[0] < len(before):
+        whole = [sum(not chooses(scan) for scan in scans) for scans in (old_scans, new_scans)]
+        columns = {name for scan in old_scans for name in scan.columns} if cost is Cost.PRUNING else set()
+        if whole[1] > whole[0] and whole[0] < len(old_scans):
             yield PhysicalChange(cost, whole[0], whole[1], (table,), tuple(sorted(columns)))
 
 
@@ -104,11 +104,11 @@ def _table_scans(scans: Iterable[Scan], table: str) -> list[Scan]:
 
 def _no_longer_broadcast(old: PhysicalPlan, new: PhysicalPlan) -> Iterator[PhysicalChange]:
     """Yield the tables that a join no longer broadcasts and that another join now shuffles."""
-    fewer, more = Counter(old.broadcast) - Counter(new.broadcast), Counter(new.shuffled) - Counter(old.shuffled)
-    for tables in sorted(fewer.keys() & more.keys()):
+    fewer, new_shuffles = Counter(old.broadcast) - Counter(new.broadcast), Counter(new.shuffled) - Counter(old.shuffled)
+    for tables in sorted(fewer.keys() & new_shuffles.keys()):
         if tables:
-            before = Counter(old.shuffled)[tables]
-            yield PhysicalChange(Cost.BROADCAST, before, before + more[tables], tables)
+            old_count = Counter(old.shuffled)[tables]
+            yield PhysicalChange(Cost.BROADCAST, old_count, old_count + new_shuffles[tables], tables)
 
 
 def _more(cost: Cost, old: Sequence[Tables], new: Sequence[Tables]) -> Iterator[PhysicalChange]:
@@ -121,6 +121,8 @@ def _more_shuffles(old: Sequence[tuple[str, ...]], new: Sequence[tuple[str, ...]
     """Yield the additional shuffles; their columns are reported only if no other shuffle changed its columns."""
     if len(new) <= len(old):
         return
-    more = Counter(new) - Counter(old)
-    columns = {name for shuffle in more for name in shuffle} if more.total() == len(new) - len(old) else set()
+    new_shuffles = Counter(new) - Counter(old)
+    columns = (
+        {name for shuffle in new_shuffles for name in shuffle} if new_shuffles.total() == len(new) - len(old) else set()
+    )
     yield PhysicalChange(Cost.SHUFFLE, len(old), len(new), columns=tuple(sorted(columns)))

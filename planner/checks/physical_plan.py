@@ -137,8 +137,8 @@ class _Reading:
     def _below(self, step: Operator) -> frozenset[str]:
         step = self._original(step)
         if step.id not in self._found:  # a chain of reused exchanges has very many paths
-            own = {self._scans[step.id].table} - {""} if step.id in self._scans else set()
-            self._found[step.id] = frozenset(own).union(*map(self._below, step.inputs))
+            scanned_tables = {self._scans[step.id].table} - {""} if step.id in self._scans else set()
+            self._found[step.id] = frozenset(scanned_tables).union(*map(self._below, step.inputs))
         return self._found[step.id]
 
     def _original(self, step: Operator) -> Operator:
@@ -168,8 +168,8 @@ class _Reading:
 
     def _scan(self, step: Operator) -> Scan:
         if match := _FILES.fullmatch(step.name):
-            known = self._table(match[1] or "")
-            return _file_scan(step, known)
+            scanned_table = self._table(match[1] or "")
+            return _file_scan(step, scanned_table)
         if match := _BATCH.fullmatch(step.name):
             return _batch_scan(step, self._table(match[1]), is_chosen=step.id in self._plan.runtime_pruned)
         return Scan("")

@@ -140,13 +140,13 @@ def _content(model: Model) -> str:
 def _model_dependencies(project: Project, model: Model) -> set[str]:
     """Return the models that a query is made of or whose columns it needs; declared columns need no parents."""
     names: set[str] = set()
-    left = list(model.depends_on)
-    while left:
-        name = left.pop()
+    waiting = list(model.depends_on)
+    while waiting:
+        name = waiting.pop()
         parent = project.models.get(name)
         if name not in names:
             names.add(name)
-            left += parent.depends_on if parent and (parent.kind.is_embedded or not parent.columns) else ()
+            waiting += parent.depends_on if parent and (parent.kind.is_embedded or not parent.columns) else ()
     return names
 
 

@@ -44,11 +44,11 @@ def run_standalone(
 def read_by(audit: Audit, parents: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
     """Return the tables that an audit reads, also through embedded models."""
     tables: set[str] = set()
-    left = list(audit.depends_on)
-    while left:
-        if (name := left.pop()) not in tables:
+    waiting = list(audit.depends_on)
+    while waiting:
+        if (name := waiting.pop()) not in tables:
             tables.add(name)
-            left += parents.get(name, ())
+            waiting += parents.get(name, ())
     return frozenset(tables)
 
 

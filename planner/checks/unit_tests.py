@@ -61,8 +61,8 @@ def run_unit_tests(engine: Engine, project: Project, tests: Sequence[UnitTest]) 
         except (ProjectError, QueryError) as error:
             return error
 
-    with running(project.code, engine) as python, ExitStack() as held:
-        code = _Code(python, held)
+    with running(project.code, engine) as python, ExitStack() as query_stack:
+        code = _Code(python, query_stack)
         with ThreadPoolExecutor(THREADS, thread_name_prefix="test") as pool:
             ready = list(pool.map(prepare, tests))
         every = [query for queries in ready if not isinstance(queries, MergeplanError) for query in queries]
@@ -86,8 +86,8 @@ def model_rows(engine: Engine, project: Project, test: UnitTest) -> dict[str, Ro
     The outputs are `query` and the CTEs that the test names.
     """
     every = replace(test, query=test.query or TestRows())
-    with running(project.code, engine) as python, ExitStack() as held:
-        queries = _output_queries(engine, project, every, _Schemas(engine, project), _Code(python, held))
+    with running(project.code, engine) as python, ExitStack() as query_stack:
+        queries = _output_queries(engine, project, every, _Schemas(engine, project), _Code(python, query_stack))
         results = fetch_all(engine, [query.sql for query in queries])
     answers: dict[str, Rows] = {}
     for query in queries:
@@ -105,14 +105,18 @@ def _result(
         return TestResult(test, error=_add_place(queries, test))
     outputs = []
     for query in queries:
-        actual, wanted = results[query.sql], results[query.expected_sql] if query.expected_sql else None
-        for answer in (actual, wanted):
+        actual, expected_answer = results[query.sql], results[query.expected_sql] if query.expected_sql else None
+        for answer in (actual, expected_answer):
             if isinstance(answer, MergeplanError):
                 return TestResult(test, error=_add_place(answer, test))
         assert isinstance(actual, Rows)
         actual = Rows(tuple(column.name for column in query.columns), actual.rows)
         names = query.expected_names
-        expected = Rows(names, wanted.rows) if isinstance(wanted, Rows) else _as_rows(query.expected, query.columns)
+        expected = (
+            Rows(names, expected_answer.rows)
+            if isinstance(expected_answer, Rows)
+            else _as_rows(query.expected, query.columns)
+        )
         types = {column.name: column.type for column in query.columns}
         differences = compare_rows(expected, actual, types, query.expected.partial)
         outputs.append(OutputResult(query.output, expected, actual, differences))
@@ -166,19 +170,19 @@ def _output_queries(
     if not model.sql:
         raise ProjectError(f"{model.name} is a {model.kind} model: it has no query to test.", place=test.place)
     tree, sql = _query(project, model, test, schemas)
-    wanted = [] if test.query is None else [("query", sql, test.query)]
-    wanted += [(name, _cte(tree, sql, name, test), relation) for name, relation in test.ctes.items()]
-    return tuple(_one(engine, name, sql, relation, test, model.dialect) for name, sql, relation in wanted)
+    outputs = [] if test.query is None else [("query", sql, test.query)]
+    outputs += [(name, _cte(tree, sql, name, test), relation) for name, relation in test.ctes.items()]
+    return tuple(_one(engine, name, sql, relation, test, model.dialect) for name, sql, relation in outputs)
 
 
 def _one(engine: Engine, name: str, sql: str, expected_rows: TestRows, test: UnitTest, dialect: str) -> _OutputQuery:
     """Return the query for one output; times are compared as strings, so that no time zone interferes."""
     columns = engine.schema(sql)
-    own = own_query(expected_rows.query, dialect, test) if expected_rows.query else ""
-    own_schema = engine.schema(own) if own else ()
-    own = _times_as_texts(own, own_schema) if own else ""
+    expected_sql = own_query(expected_rows.query, dialect, test) if expected_rows.query else ""
+    own_schema = engine.schema(expected_sql) if expected_sql else ()
+    expected_sql = _times_as_texts(expected_sql, own_schema) if expected_sql else ""
     names = tuple(column.name for column in own_schema)
-    return _OutputQuery(test, name, _times_as_texts(sql, columns), columns, expected_rows, own, names)
+    return _OutputQuery(test, name, _times_as_texts(sql, columns), columns, expected_rows, expected_sql, names)
 
 
 def _times_as_texts(sql: str, columns: tuple[Column, ...]) -> str:
@@ -223,30 +227,30 @@ def _query(project: Project, model: Model, test: UnitTest, schemas: _Schemas) ->
 
 def _reads(project: Project, model: Model) -> set[str]:
     tables: set[str] = {model.name} if model.reads_itself else set()
-    left = [model]
-    while left:
-        for name in left.pop().depends_on:
+    waiting = [model]
+    while waiting:
+        for name in waiting.pop().depends_on:
             if name not in tables:
                 tables.add(name)
-                left += [project.models_to_inline[name]] if name in project.models_to_inline else []
+                waiting += [project.models_to_inline[name]] if name in project.models_to_inline else []
     return tables
 
 
 def _frozen(tree: exp.Expr, moment: datetime) -> exp.Expr:
     values = dates(None, moment)
-    for now in clock_calls(tree):
-        is_date = isinstance(now, exp.CurrentDate) or now.name.lower() == "current_date"
+    for clock_call in clock_calls(tree):
+        is_date = isinstance(clock_call, exp.CurrentDate) or clock_call.name.lower() == "current_date"
         name = "execution_date" if is_date else "execution_dt"
-        now.replace(values[name].copy())
+        clock_call.replace(values[name].copy())
     return tree
 
 
 def _cte(tree: exp.Expr, sql: str, name: str, test: UnitTest) -> str:
     """Return the query for the rows of one CTE of the model, which runs as `sql`."""
     with_ = tree.args.get("with_")
-    known = [cte.alias for cte in with_.expressions] if isinstance(with_, exp.With) else []
-    if name not in [alias.lower() for alias in known] or not isinstance(with_, exp.With):
-        raise ProjectError(f"{test.model} has no CTE `{name}`.", place=test.place, hint=did_you_mean(name, known))
+    cte_aliases = [cte.alias for cte in with_.expressions] if isinstance(with_, exp.With) else []
+    if name not in [alias.lower() for alias in cte_aliases] or not isinstance(with_, exp.With):
+        raise ProjectError(f"{test.model} has no CTE `{name}`.", place=test.place, hint=did_you_mean(name, cte_aliases))
     if ctes := ctes_of(sql):
         return f"{ctes} SELECT * FROM {exp.to_identifier(name).sql('spark')}"
     shown = exp.select("*").from_(exp.to_identifier(name))
@@ -257,9 +261,9 @@ def _cte(tree: exp.Expr, sql: str, name: str, test: UnitTest) -> str:
 def _as_rows(expected_rows: TestRows, columns: tuple[Column, ...]) -> Rows:
     """Return expected rows over the columns they name, or all columns in a full comparison; a missing key is NULL."""
     named = dict.fromkeys(key for row in expected_rows.rows for key in row)
-    known = [column.name for column in columns]
-    order = [name for name in known if name in named or not expected_rows.partial] + [
-        n for n in named if n not in known
+    column_names = [column.name for column in columns]
+    order = [name for name in column_names if name in named or not expected_rows.partial] + [
+        n for n in named if n not in column_names
     ]
     return Rows(tuple(order), tuple(tuple(row.get(name) for name in order) for row in expected_rows.rows))
 

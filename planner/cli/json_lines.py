@@ -70,9 +70,9 @@ class JsonLines:
 
     def due(self, plan: Plan, estimates: Mapping[str, Estimate]) -> None:
         """Print what a run would compute; after a plan (`--run`) the result is about that plan."""
-        before = self._plan
+        earlier_plan = self._plan
         self.plan(plan, estimates)
-        self._plan = before or self._plan
+        self._plan = earlier_plan or self._plan
 
     def knows(self, snapshots: Mapping[str, Snapshot]) -> None:
         """Set the models of later events: an audit's line is looked up in them."""
@@ -90,8 +90,8 @@ class JsonLines:
                 self._pending[environment] = tuple(views)
             case AuditRan(model, result):
                 self._audit(model, result)
-        if known := event_line(event):
-            line(known)
+        if json_line := event_line(event):
+            line(json_line)
 
     def warn(self, message: str) -> None:
         line(WarningLine(message=message))
@@ -108,8 +108,8 @@ class JsonLines:
             promotion = promotion_of(outcome)
             filled = backfill_of(outcome).model_copy(update={"seconds": round(self._seconds, 3)})
             gathered |= {"applied": promotion is not None, "promotion": promotion, "backfill": filled}
-        own = {name: getattr(result, name) for name in result.model_fields_set}
-        line(result.model_copy(update=gathered | own))
+        verb_fields = {name: getattr(result, name) for name in result.model_fields_set}
+        line(result.model_copy(update=gathered | verb_fields))
 
     def report_end(self, *, ok: bool) -> None:
         """Print the last line of a verb that reports only whether it succeeded."""

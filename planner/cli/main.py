@@ -144,8 +144,8 @@ class Verbs(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         from difflib import get_close_matches
 
-        if args and (same := args[0].replace("-", "_")) in self.verbs:
-            args = [same, *args[1:]]
+        if args and (verb := args[0].replace("-", "_")) in self.verbs:
+            args = [verb, *args[1:]]
         if args and args[0] not in self.verbs and not args[0].startswith("-"):
             near = [MEANT[args[0]]] if args[0] in MEANT else get_close_matches(args[0], self.verbs, n=1)
             hint = f" Did you mean `{near[0]}`?" if near else ""

@@ -106,10 +106,10 @@ class Terminal:
 
     def confirm(self, plan: Plan) -> bool:
         """Ask the person; end of input is a no, and an interrupt ends the verb."""
-        what = "Virtual Update" if plan.is_virtual else "Backfill Tables"
+        action = "Virtual Update" if plan.is_virtual else "Backfill Tables"
         try:
             answer: str = click.prompt(
-                f"Apply - {what} [y/n]", type=click.Choice(["y", "n"], case_sensitive=False), show_choices=False
+                f"Apply - {action} [y/n]", type=click.Choice(["y", "n"], case_sensitive=False), show_choices=False
             )
         except click.Abort as aborted:
             if isinstance(aborted.__context__, KeyboardInterrupt):

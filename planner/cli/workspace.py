@@ -82,8 +82,8 @@ def open_workspace(
     workspace_settings, open_engine = settings(root, gateway), context.obj
     if open_engine is not None:
         workspace_settings = replace(workspace_settings, open_engine=open_engine)
-    now = datetime.now(UTC)
-    at = moment(execution_time, now) or now
+    opened_at = datetime.now(UTC)
+    at = moment(execution_time, opened_at) or opened_at
     work = Workspace(workspace_settings, profile, at, on_event, only_looks)
     ending = interruptible(work.cancel, (signal.SIGINT, signal.SIGTERM))
     with ending, interruptible(work.leave, (signal.SIGUSR1,)), closing(work):

@@ -19,12 +19,16 @@ def config_schema(bot: type[BaseModel] | None = None, without_effect: frozenset[
     """
     json_schema = Config.model_json_schema()
     if bot is not None:
-        own = bot.model_json_schema()
-        json_schema["$defs"] |= own.pop("$defs", {})
-        own["properties"] |= {key: {"description": "Accepted, no effect here."} for key in sorted(without_effect)}
-        json_schema["$defs"][own["title"]] = own
+        bot_schema = bot.model_json_schema()
+        json_schema["$defs"] |= bot_schema.pop("$defs", {})
+        bot_schema["properties"] |= {
+            key: {"description": "Accepted, no effect here."} for key in sorted(without_effect)
+        }
+        json_schema["$defs"][bot_schema["title"]] = bot_schema
         described = json_schema["properties"]["cicd_bot"]["description"]
-        json_schema["properties"]["cicd_bot"] = {"anyOf": [{"$ref": f"#/$defs/{own['title']}"}, {"type": "null"}]}
+        json_schema["properties"]["cicd_bot"] = {
+            "anyOf": [{"$ref": f"#/$defs/{bot_schema['title']}"}, {"type": "null"}]
+        }
         json_schema["properties"]["cicd_bot"]["description"] = described
     schema: dict[str, Any] = _or_from_environment(json_schema)
     return {"$schema": DIALECT, **schema, "title": "config.yaml of a mergeplan project"}

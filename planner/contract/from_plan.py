@@ -78,24 +78,24 @@ def final_plan_view(
     It contains the time that was computed, which is no longer missing. Models that were skipped, because their inputs
     hold the same rows, have none.
     """
-    asked = {model.name: model.intervals for model in shown_plan.models}
+    shown_intervals = {model.name: model.intervals for model in shown_plan.models}
     final = plan_view(plan, estimates)
     models = (
         model.model_copy(
             update={
-                "intervals": () if model.skipped else asked.get(model.name, model.intervals),
+                "intervals": () if model.skipped else shown_intervals.get(model.name, model.intervals),
                 "copies": copied_spans.get(model.name, ()),
             }
         )
         for model in final.models
     )
-    kept = {
+    shown_fields = {
         "id": shown_plan.id,
         "virtual": shown_plan.virtual,
         "empty": shown_plan.empty,
         "planned_digest": shown_plan.digest,
     }
-    return final.model_copy(update={**kept, "models": tuple(models)})
+    return final.model_copy(update={**shown_fields, "models": tuple(models)})
 
 
 def diff_row(model: ModelChange) -> DiffRow:
@@ -169,8 +169,8 @@ def _refusal_row(file: RefusedFile) -> RefusedRow:
 
 def _estimate(estimate: Estimate) -> CostEstimate:
     """Return the estimate with 0 for what is unknown."""
-    known = {"statistics": estimate.bytes, "batches": estimate.seconds}
-    basis = tuple(name for name, cost in known.items() if cost is not None)
+    costs = {"statistics": estimate.bytes, "batches": estimate.seconds}
+    basis = tuple(name for name, cost in costs.items() if cost is not None)
     seconds = round(estimate.seconds or 0, 3)
     return CostEstimate(bytes=estimate.bytes or 0, rows=estimate.rows or 0, seconds=seconds, basis=basis)
 

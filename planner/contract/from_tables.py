@@ -111,7 +111,7 @@ def lineage_result(lineage: Lineage, models: Mapping[str, Model]) -> ResultLine:
             tables.LineageEdge(source=_end(edge.source), target=_end(edge.target), how=str(edge.how))
             for edge in lineage.edges
         ),
-        unfollowed=tuple(tables.Unfollowed(model=model, reason=why) for model, why in lineage.unfollowed),
+        unfollowed=tuple(tables.Unfollowed(model=model, reason=reason) for model, reason in lineage.unfollowed),
     )
 
 

@@ -25,6 +25,7 @@ class TableView:
 
     name: str
     sql: str
+    table: str = ""  # the empty table that the query returns whole
 
 
 @dataclass(frozen=True)
@@ -32,13 +33,15 @@ class QueryPair:
     """Two queries to compare.
 
     `columns` are the output columns to compare; None means all of them, in their order. Without `first`, only the
-    columns of `second` are requested. With `ordered`, the order of the rows counts too.
+    columns of `second` are requested. With `ordered`, the order of the rows counts too. With `reads_decide`, both are
+    one query if `second` reads no column that one side alone has.
     """
 
     first: str
     second: str
     columns: tuple[str, ...] | None = None
     ordered: bool = False
+    reads_decide: bool = False
 
 
 @dataclass(frozen=True)

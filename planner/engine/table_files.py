@@ -28,8 +28,8 @@ def same_rows(first: TableFiles | None, second: TableFiles | None, columns: Iter
     """Return True if both tables are known to hold the same rows in these columns (names in lower case)."""
     if first is None or second is None or first.read_as != second.read_as or first.files != second.files:
         return False
-    one, other = dict(first.columns), dict(second.columns)
-    return all(name in one and one[name] == other.get(name) for name in columns)
+    first_columns, second_columns = dict(first.columns), dict(second.columns)
+    return all(name in first_columns and first_columns[name] == second_columns.get(name) for name in columns)
 
 
 def schema_columns(fields: Iterable[Any]) -> tuple[tuple[str, str], ...]:

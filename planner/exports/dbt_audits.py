@@ -16,9 +16,9 @@ DBT_TESTS = {"not_null": "not_null", "unique_values": "unique", "accepted_values
 def audit_nodes(project: str, model: CatalogModel, name: DbtName) -> Iterator[dict[str, Any]]:
     """Yield the test nodes of a model's audits."""
     for audit in model.audits:
-        own = DBT_TESTS.get(audit.name.removesuffix("_non_blocking"), audit.name)
+        test_name = DBT_TESTS.get(audit.name.removesuffix("_non_blocking"), audit.name)
         for column in _columns(audit):
-            yield _test(project, model, name, audit, (own, column))
+            yield _test(project, model, name, audit, (test_name, column))
 
 
 def _columns(audit: CatalogAudit) -> list[str]:
@@ -30,12 +30,12 @@ def _columns(audit: CatalogAudit) -> list[str]:
 def _test(
     project: str, model: CatalogModel, name: DbtName, audit: CatalogAudit, test: tuple[str, str]
 ) -> dict[str, Any]:
-    own, column = test
+    test_name, column = test
     kwargs = {key: text for key, text in audit.arguments if key not in ("columns", "column")}
     if column:
         kwargs["column_name"] = column
-    title = "_".join(filter(None, (own, name.name, column)))
-    unique_id = f"test.{project}.{title}.{digest('dbt test', model.name, own, repr(kwargs))[:10]}"
+    title = "_".join(filter(None, (test_name, name.name, column)))
+    unique_id = f"test.{project}.{title}.{digest('dbt test', model.name, test_name, repr(kwargs))[:10]}"
     return {
         "unique_id": unique_id,
         "name": title,
@@ -51,7 +51,7 @@ def _test(
         "config": {"enabled": True, "materialized": "test", "severity": "ERROR" if audit.blocking else "WARN"},
         "column_name": column or None,
         "attached_node": None if name.is_source else name.unique_id,
-        "test_metadata": {"name": own, "kwargs": kwargs, "namespace": None},
+        "test_metadata": {"name": test_name, "kwargs": kwargs, "namespace": None},
         "refs": [] if name.is_source else [{"name": name.name, "package": None, "version": None}],
         "sources": [name.unique_id.split(".")[2:]] if name.is_source else [],
         "depends_on": {"macros": [], "nodes": [name.unique_id]},

@@ -178,7 +178,11 @@ def _exposure(catalog: Catalog, names: Mapping[str, DbtName], number: int, expos
     project = project_name(catalog)
     uses = [names[name] for name in exposure.models if name in names]
     label = "".join(char if char.isalnum() else "_" for char in exposure.name)
-    label += f"_{number}" if any(other.name == exposure.name for other in catalog.exposures[:number]) else ""
+    label += (
+        f"_{number}"
+        if any(earlier_exposure.name == exposure.name for earlier_exposure in catalog.exposures[:number])
+        else ""
+    )
     return {
         "unique_id": f"exposure.{project}.{label}",
         "name": label,

@@ -40,10 +40,10 @@ def project_name(catalog: Catalog) -> str:
 def dbt_names(catalog: Catalog) -> Mapping[str, DbtName]:
     """Return the node of each model, and of each external table that no file declares."""
     project = project_name(catalog)
-    own = {name: model for name, model in catalog.models.items() if not model.declared.kind.is_external}
-    titles = _titles(own)
-    names = {name: _node(project, model, titles[name]) for name, model in own.items()}
-    for name in (*(name for name in catalog.models if name not in own), *catalog.outside_tables):
+    project_models = {name: model for name, model in catalog.models.items() if not model.declared.kind.is_external}
+    titles = _titles(project_models)
+    names = {name: _node(project, model, titles[name]) for name, model in project_models.items()}
+    for name in (*(name for name in catalog.models if name not in project_models), *catalog.outside_tables):
         database, schema, table = parts_of(name) if "." in name else ("", "default", name)
         source = _word(f"{database}_{schema}" if database else schema)
         names[name] = DbtName(f"source.{project}.{source}.{table}", table, database, schema, table)

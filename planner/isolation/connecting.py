@@ -43,9 +43,9 @@ class ConnectionProxy:
 
     def __init__(self, target: Path) -> None:
         self._target = target
-        self._line, theirs = socket.socketpair()
-        self._theirs: socket.socket | None = theirs
-        self.descriptor = theirs.fileno()
+        self._line, child_end = socket.socketpair()
+        self._theirs: socket.socket | None = child_end
+        self.descriptor = child_end.fileno()
 
     def start(self) -> None:
         """Start handling: the process has its end of the socket."""
@@ -75,8 +75,8 @@ class ConnectionProxy:
     def _answer(self, listener: int, question: Question) -> None:
         failed = 0
         try:
-            with self._connect(question) as ours:
-                place = (question.number, IN_ITS_PLACE, ours.fileno(), question.descriptor, os.O_CLOEXEC)
+            with self._connect(question) as connection:
+                place = (question.number, IN_ITS_PLACE, connection.fileno(), question.descriptor, os.O_CLOEXEC)
                 fcntl.ioctl(listener, ADD_DESCRIPTOR, struct.pack("QIIII", *place))
         except OSError as error:  # also when we have no descriptor left
             failed = error.errno or errno.ECONNREFUSED
@@ -84,14 +84,14 @@ class ConnectionProxy:
 
     def _connect(self, question: Question) -> socket.socket:
         """Return a connection for the waiting process; raise OSError if that fails."""
-        ours = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            ours.setblocking(False)
-            ours.connect(_short(self._target))
+            connection.setblocking(False)
+            connection.connect(_short(self._target))
         except OSError:
-            ours.close()
+            connection.close()
             raise
-        return ours
+        return connection
 
 
 def _question(raw: bytes) -> Question:

@@ -60,9 +60,9 @@ class ConnectionGate(ConnectionProxy):
 
     def _connect(self, question: Question) -> socket.socket:
         address = _read_memory(question.thread, question.address, min(question.length, LONGEST))
-        ours = self._open_address(address)
-        ours.setblocking(not _is_nonblocking(question.thread, question.descriptor))
-        return ours
+        connection = self._open_address(address)
+        connection.setblocking(not _is_nonblocking(question.thread, question.descriptor))
+        return connection
 
     def _open_address(self, address: bytes) -> socket.socket:
         (family,) = struct.unpack_from("H", address.ljust(2, b"\0"))
@@ -147,20 +147,20 @@ def _family(process: int) -> Iterator[int]:
 
 
 def _dial(family: socket.AddressFamily, place: IpAddress | str, port: int) -> socket.socket:
-    ours = socket.socket(family, socket.SOCK_STREAM)
+    connection = socket.socket(family, socket.SOCK_STREAM)
     try:
-        ours.settimeout(TIMEOUT)
+        connection.settimeout(TIMEOUT)
         if isinstance(place, str):
-            ours.connect(place)
+            connection.connect(place)
         else:
-            ours.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # what the caller had set is lost
-            ours.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # what the caller had set is lost
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             mapped = family == socket.AF_INET6 and place.version == 4
-            ours.connect((f"::ffff:{place}" if mapped else str(place), port))
+            connection.connect((f"::ffff:{place}" if mapped else str(place), port))
     except OSError as error:
-        ours.close()
+        connection.close()
         raise OSError(error.errno or errno.ETIMEDOUT, "connect") from None
-    return ours
+    return connection
 
 
 def _look_up(name: str, port: int) -> list[IpAddress]:

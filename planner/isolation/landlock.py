@@ -41,14 +41,14 @@ def restrict(read: Iterable[str], write: Iterable[str], *, network: bool, signal
 
     `network` leaves TCP and `signals` leaves signals as they are. It needs `no_new_privs`. Raise OSError if it fails.
     """
-    known = version()
+    abi_version = version()
     attributes = struct.pack(
         "QQQ",
-        HANDLED.get(known, HANDLED_LATER),
-        0 if network or known < 4 else CONNECT_OR_BIND_TCP,
-        0 if signals or known < 6 else SIGNALS_AND_ABSTRACT_SOCKETS,
+        HANDLED.get(abi_version, HANDLED_LATER),
+        0 if network or abi_version < 4 else CONNECT_OR_BIND_TCP,
+        0 if signals or abi_version < 6 else SIGNALS_AND_ABSTRACT_SOCKETS,
     )
-    size = 8 if known < 4 else 16 if known < 6 else 24
+    size = 8 if abi_version < 4 else 16 if abi_version < 6 else 24
     rules = call(LANDLOCK_CREATE, ctypes.create_string_buffer(attributes, len(attributes)), size, 0)
     try:
         for path in read:

@@ -91,8 +91,8 @@ def cannot() -> str:
 @cache
 def cannot_confine() -> str:
     """Return why this machine cannot confine a process with connections, '' if it can; tested once per process."""
-    if why := cannot():
-        return why
+    if obstacle := cannot():
+        return obstacle
     with _scene() as (secret, scratch, port):
         gate = ConnectionGate((), (scratch,), lambda address: None)
         read = (*libraries(sys.executable, {}, *PYTHON[1:]), "/proc")

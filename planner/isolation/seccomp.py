@@ -60,8 +60,8 @@ def restrict(network: Network, *, signals_kept: bool, modes: bool = False) -> in
     """
     steps = program(machine(), network, os.getpid(), signals_kept, modes=modes)
     code = b"".join(struct.pack("HBBI", *step) for step in steps)
-    held = ctypes.create_string_buffer(code, len(code))
-    filters = struct.pack("HxxxxxxQ", len(steps), ctypes.addressof(held))
+    instructions = ctypes.create_string_buffer(code, len(code))
+    filters = struct.pack("HxxxxxxQ", len(steps), ctypes.addressof(instructions))
     notify = network in NOTIFIED
     number = SPECIAL[machine()]["seccomp"]
     result = call(number, SET_FILTER, NEW_LISTENER if notify else 0, ctypes.create_string_buffer(filters, len(filters)))

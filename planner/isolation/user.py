@@ -26,7 +26,7 @@ GIB = 1 << 30
 
 def become_own_user() -> None:
     """Become a user that owns nothing else, with no right of root's left but to read; raise OSError if it fails."""
-    held = _read_capabilities()
+    capabilities = _read_capabilities()
     for capability in range(64):
         with suppress(OSError):  # there are not as many
             if prctl(PR_CAPBSET_READ, capability) and capability != READ_ANYTHING:
@@ -35,7 +35,7 @@ def become_own_user() -> None:
     os.setgroups([])
     os.setresgid(OWN_USER, OWN_USER, OWN_USER)
     os.setresuid(OWN_USER, OWN_USER, OWN_USER)
-    keep_capabilities(held & 1 << READ_ANYTHING)
+    keep_capabilities(capabilities & 1 << READ_ANYTHING)
 
 
 def keep_capabilities(capabilities: int) -> None:
@@ -77,18 +77,18 @@ def limit(memory: int, seconds: int) -> None:
         resource.RLIMIT_NPROC: _tasks() + MORE_TASKS,
         resource.RLIMIT_MEMLOCK: 64 << 20,
     }
-    for kind, most in limits.items():
+    for kind, maximum in limits.items():
         hard = resource.getrlimit(kind)[1]
-        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.setrlimit(kind, (most, most))
+        maximum = maximum if hard == resource.RLIM_INFINITY else min(maximum, hard)
+        resource.setrlimit(kind, (maximum, maximum))
 
 
 def _tasks() -> int:
     """Return how many processes and threads our user has: a limit counts them all."""
-    ours, count = os.getuid(), 0
+    user_id, count = os.getuid(), 0
     for place in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # it has ended
-            if place.stat().st_uid == ours:
+            if place.stat().st_uid == user_id:
                 count += len(os.listdir(place / "task"))
     return count
 

@@ -60,11 +60,11 @@ class WorkerFork:
 
 def main() -> None:
     """Run `PROFILE -m MODULE ...`."""
-    profile, option, module, *rest = sys.argv[1:]
+    profile, option, module, *arguments = sys.argv[1:]
     if option != "-m":
         sys.exit(f"{option}: Spark starts its workers in an unknown way.")
     worker = WorkerFork(profile_from(profile))
     os.register_at_fork(after_in_child=worker.restrict_fork, after_in_parent=worker.remove_stale)
-    sys.argv = [module, *rest]
+    sys.argv = [module, *arguments]
     with suppress(KeyboardInterrupt):
         runpy.run_module(module, run_name="__main__", alter_sys=True)

@@ -29,21 +29,23 @@ def actions_at(
 ) -> tuple[Action, ...]:
     """Return the actions for a part of a file, and for the diagnostics in it."""
     file = view.file(path, text)
-    here = [found_one for found_one in diagnostics if _meet(found_one.span, span)]
+    own_diagnostics = [found_one for found_one in diagnostics if _meet(found_one.span, span)]
     return (
         *_expand_stars(file, span),
         *_grain_audits(file, span),
-        *(action for diagnostic in here for action in _fixes(view, file, diagnostic)),
+        *(action for diagnostic in own_diagnostics for action in _fixes(view, file, diagnostic)),
     )
 
 
 def _expand_stars(file: FileView, span: Span) -> Iterator[Action]:
     for place, meant in file.names.stars:
-        known = [(alias, columns) for alias, _, columns in meant if columns is not None]
-        if not _meet(place, span) or len(known) < len(meant) or not known:
+        resolved_sources = [(alias, columns) for alias, _, columns in meant if columns is not None]
+        if not _meet(place, span) or len(resolved_sources) < len(meant) or not resolved_sources:
             continue
-        qualified = len(known) > 1 or "." in file.file.text[place.start : place.end]
-        names = [f"{alias}.{column}" if qualified else column for alias, columns in known for column in columns]
+        qualified = len(resolved_sources) > 1 or "." in file.file.text[place.start : place.end]
+        names = [
+            f"{alias}.{column}" if qualified else column for alias, columns in resolved_sources for column in columns
+        ]
         if len({name.rpartition(".")[2] for name in names}) < len(names):
             continue  # two columns of one name, of which the reader would have to choose
         yield Action("Expand `*`", (Edit(file.path, place, _list(file.file.text, place, names)),))
@@ -139,12 +141,12 @@ def _table_fixes(view: ProjectView, file: FileView, diagnostic: Diagnostic) -> I
     near = did_you_mean(name.name, view.project.models, most=0).partition("`")[2].partition("`")[0]
     if near in view.project.models:
         yield Action(f"Change to `{near}`", (Edit(file.path, name.span, near),), diagnostic.message)
-    known = view.texts.get(EXTERNAL)
-    if known is None:
+    external_text = view.texts.get(EXTERNAL)
+    if external_text is None:
         target = view.project.root / EXTERNAL
-        known = target.read_text("utf-8-sig") if target.is_file() else ""
-    end = len(known)
-    entry = ("" if not known or known.endswith("\n") else "\n") + f"- name: {name.name}\n"
+        external_text = target.read_text("utf-8-sig") if target.is_file() else ""
+    end = len(external_text)
+    entry = ("" if not external_text or external_text.endswith("\n") else "\n") + f"- name: {name.name}\n"
     yield Action(f"Declare `{name.name}` in {EXTERNAL}", (Edit(EXTERNAL, Span(end, end), entry),), diagnostic.message)
 
 

@@ -74,18 +74,18 @@ class Item:
 
 def complete(view: ProjectView, path: str, text: str, offset: int) -> tuple[Item, ...]:
     """Return the suggestions at an offset."""
-    before = text[:offset]
-    word = _WORD.search(before)
+    preceding_text = text[:offset]
+    word = _WORD.search(preceding_text)
     start = word.start() if word else offset
     span = Span(start, offset)
     file = read_sql_file(path, text, view.project.defaults.dialect)
-    if before[start : start + 1] == "@":
+    if preceding_text[start : start + 1] == "@":
         return tuple(_macros(view, span))
     if (inside := _block_items(file, text, span)) is not None:
         return tuple(inside)
-    if match := _TABLE_WORD.search(before):
+    if match := _TABLE_WORD.search(preceding_text):
         return tuple(_tables(view, text, Span(offset - len(match[2]), offset)))
-    if qualified := _QUALIFIED.search(before):
+    if qualified := _QUALIFIED.search(preceding_text):
         return tuple(_columns(view, path, text, span, qualified[1].lower()))
     return (*_columns(view, path, text, span, ""), *_functions(span), *_keywords(span))
 
@@ -149,13 +149,13 @@ def _tables(view: ProjectView, text: str, span: Span) -> Iterator[Item]:
 
 def _columns(view: ProjectView, path: str, text: str, span: Span, qualifier: str) -> Iterator[Item]:
     sources = _sources_at(view, path, text, span)
-    seen: set[str] = set()
+    yielded_names: set[str] = set()
     for alias, (table, columns) in sources.items():
         if qualifier in ("", alias):
             types = view.types(table) if table else {}
             for column in columns or ():
-                if column not in seen:
-                    seen.add(column)
+                if column not in yielded_names:
+                    yielded_names.add(column)
                     yield Item(column, ItemKind.COLUMN, span, f"{types.get(column, '')} of {table or alias}".strip(), 1)
     if not qualifier:
         yield from (Item(alias, ItemKind.ALIAS, span, "table", 2) for alias in sources)
@@ -204,10 +204,10 @@ def _keywords(span: Span) -> Iterator[Item]:
 @cache
 def _signatures() -> dict[str, str]:
     """Return function -> its name and required arguments, as sqlglot has them."""
-    known: dict[str, str] = {}
+    signatures: dict[str, str] = {}
     for name, function in exp.FUNCTION_BY_NAME.items():
         if name.lower() in OPEN:
             required = ["expr" if key == "this" else key for key, needed in function.arg_types.items() if needed]
-            more = ["..."] if len(required) < len(function.arg_types) else []
-            known[name.lower()] = f"{name.lower()}({', '.join(required + more)})"
-    return known
+            ellipsis = ["..."] if len(required) < len(function.arg_types) else []
+            signatures[name.lower()] = f"{name.lower()}({', '.join(required + ellipsis)})"
+    return signatures

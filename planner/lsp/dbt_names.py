@@ -55,14 +55,17 @@ def references_of(root: Path, name: DbtName, texts: Mapping[str, str]) -> Iterat
     for path in list_files(root, ".sql"):
         text = texts.get(path) or _text(root / path)
         if name.name in text:
-            yield from (FileSpan(path, span) for other, span in _names(text) if other == name)
+            yield from (FileSpan(path, span) for called_name, span in _names(text) if called_name == name)
 
 
 def table_of(view: ProjectView, root: Path, name: DbtName) -> str | None:
     """Return our model that a call means, as the compiled project has it; None if it is not known."""
     if name.source:
-        wanted = next((table for source, _, table in _sources(root) if source == name), "")
-        return next((model for model in view.project.models if model == wanted or model.endswith(f".{wanted}")), None)
+        source_table = next((table for source, _, table in _sources(root) if source == name), "")
+        return next(
+            (model for model in view.project.models if model == source_table or model.endswith(f".{source_table}")),
+            None,
+        )
     for model in view.project.models.values():
         if PurePosixPath(model.path.partition("#")[0]).stem == name.name and not model.kind.is_external:
             return model.name

@@ -72,10 +72,10 @@ def describe_edit(project: Project, plan: Plan, name: str, estimates: Mapping[st
     if change is None:
         return EditEffect(name, model.place, None)
     computed = tuple(c for c in plan.backfills if c.name == name or c.name in below)
-    kept = below - {c.name for c in plan.changes if c.recomputed or c.missing}
-    own = {c.name: estimates[c.name] for c in computed if c.name in estimates}
+    unwritten_models = below - {c.name for c in plan.changes if c.recomputed or c.missing}
+    own_estimates = {c.name: estimates[c.name] for c in computed if c.name in estimates}
     blockers = tuple(blocker.message for blocker in plan.blockers)
-    return EditEffect(name, model.place, change, computed, len(kept), own, blockers)
+    return EditEffect(name, model.place, change, computed, len(unwritten_models), own_estimates, blockers)
 
 
 def effect_text(effect: EditEffect) -> str:

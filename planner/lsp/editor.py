@@ -119,10 +119,10 @@ class Editor:
             return self.live.errors.get("", ())
         if self.view is not None:
             return ()
-        others = [error for file, errors in sorted(self.live.errors.items()) for error in errors if file != path]
+        other_errors = [error for file, errors in sorted(self.live.errors.items()) for error in errors if file != path]
         return tuple(
             ProjectError(f"The project cannot be opened: {error}", place=Place(path, 1), hint=error.hint)
-            for error in others[:1]
+            for error in other_errors[:1]
         )
 
     def other_errors(self) -> dict[str, tuple[MergeplanError, ...]]:
@@ -141,8 +141,8 @@ class Editor:
         if not is_newest():
             return None
         if state is None:
-            why = error_text(self._state_error) if self._state_error else "Not planned yet: there is no state."
-            return tuple(Effect(model.name, model.line, why) for model in models)
+            reason = error_text(self._state_error) if self._state_error else "Not planned yet: there is no state."
+            return tuple(Effect(model.name, model.line, reason) for model in models)
         names = {model.name for model in models} | _file_models(state, path)
         try:
             plan = plan_edit(view, state, names, datetime.now(UTC), self._shapes())

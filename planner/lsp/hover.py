@@ -46,8 +46,8 @@ def _columns_table(view: ProjectView, model: Model) -> str:
         return ""
     types, described = view.types(model.name), dict(model.column_descriptions)
     rows = [f"| `{column}` | {types.get(column, '')} | {_cell(described.get(column, ''))} |" for column in columns[:40]]
-    more = [f"| … | | {count_noun(len(columns) - 40, 'column')} more |"] if len(columns) > 40 else []
-    return "\n".join(["| column | type | |", "|---|---|---|", *rows, *more])
+    remainder = [f"| … | | {count_noun(len(columns) - 40, 'column')} more |"] if len(columns) > 40 else []
+    return "\n".join(["| column | type | |", "|---|---|---|", *rows, *remainder])
 
 
 def _prod_text(name: str, state: ProdState | None) -> str:
@@ -57,8 +57,10 @@ def _prod_text(name: str, state: ProdState | None) -> str:
     if snapshot is None:
         return "not in prod"
     timeline = state.loaded.timeline_of(snapshot)
-    held = f" · holds {first_names([str(interval) for interval in timeline], 2)}" if timeline else ""
-    return f"in prod: version `{snapshot.version}`, table `{snapshot.table}`{held if snapshot.kind.is_stored else ''}"
+    time_text = f" · holds {first_names([str(interval) for interval in timeline], 2)}" if timeline else ""
+    return (
+        f"in prod: version `{snapshot.version}`, table `{snapshot.table}`{time_text if snapshot.kind.is_stored else ''}"
+    )
 
 
 def _column_text(view: ProjectView, table: str, column: str) -> str | None:
@@ -77,8 +79,8 @@ def _column_text(view: ProjectView, table: str, column: str) -> str | None:
     ]
     if made:
         lines.append(f"made from {first_names(made, MOST)}")
-    elif why := view.lineage[table].why_not:
-        lines.append(f"not followed further: {why}")
+    elif reason := view.lineage[table].why_not:
+        lines.append(f"not followed further: {reason}")
     readers = _readers(view, table, column)
     lines.append(f"read by {first_names(readers, MOST)}" if readers else "read by no model")
     return "\n\n".join(lines)

@@ -150,8 +150,10 @@ class _Reader:
                 inner = shared.this if isinstance(shared, exp.Column) else shared
                 if isinstance(inner, exp.Identifier) and "start" in inner.meta:
                     name = inner.name.lower()
-                    both = tuple(owner for owner, having in sources.values() if having is None or name in having)
-                    yield Name(NameKind.COLUMN, name, _identifier(inner), both)
+                    owners_of_name = tuple(
+                        owner for owner, having in sources.values() if having is None or name in having
+                    )
+                    yield Name(NameKind.COLUMN, name, _identifier(inner), owners_of_name)
 
     def _owners(
         self, scope: Scope, column: exp.Column, sources: Mapping[str, tuple[Owner, tuple[str, ...] | None]]
@@ -280,12 +282,12 @@ def _merge(names: list[Name]) -> list[Name]:
     """Return one name for each place: a bare column that is an output is also a reference to what it reads."""
     by_span: dict[Span, Name] = {}
     for name in names:
-        other = by_span.get(name.span)
-        if other is None or (name.kind is other.kind and not other.owners):
+        earlier_name = by_span.get(name.span)
+        if earlier_name is None or (name.kind is earlier_name.kind and not earlier_name.owners):
             by_span[name.span] = name
         elif name.implicit:
             by_span[name.span] = Name(
-                name.kind, name.name, name.span, other.owners, defines=name.defines, implicit=True
+                name.kind, name.name, name.span, earlier_name.owners, defines=name.defines, implicit=True
             )
     return sorted(by_span.values(), key=lambda name: name.span.start)
 
@@ -320,13 +322,13 @@ def _star_span(file: SqlFile, select: exp.Expr, item: exp.Expr) -> Span | None:
         end = next((token.end + 1 for token in file.tokens if token.start > start and token.text == "*"), None)
         return Span(start, end) if end is not None else None
     origin = select.args.get("from_") or select.args.get("from")
-    after = _span_of(origin) if origin is not None else None
+    origin_span = _span_of(origin) if origin is not None else None
     stars = [
         token
-        for before, token in pairwise(file.tokens)
-        if token.text == "*" and before.text.upper() in ("SELECT", "DISTINCT", ",", "ALL")
+        for preceding_token, token in pairwise(file.tokens)
+        if token.text == "*" and preceding_token.text.upper() in ("SELECT", "DISTINCT", ",", "ALL")
     ]
-    before_from = [token for token in stars if after is not None and token.start < after.start]
+    before_from = [token for token in stars if origin_span is not None and token.start < origin_span.start]
     return Span(before_from[-1].start, before_from[-1].end + 1) if before_from else None
 
 

@@ -118,8 +118,8 @@ def _owner(name: Name, *, follow: bool) -> Owner | None:
 
 
 def _path_of(view: ProjectView, model: str) -> str:
-    known = view.project.models.get(model)
-    return known.path if known is not None else ""
+    project_model = view.project.models.get(model)
+    return project_model.path if project_model is not None else ""
 
 
 def _definition_of_model(view: ProjectView, name: str) -> tuple[FileSpan, ...]:

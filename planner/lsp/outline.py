@@ -39,19 +39,19 @@ def symbols(view: ProjectView, path: str, text: str) -> tuple[Symbol, ...]:
         prop = file.file.property("name")
         span = Span(prop.value[0].start, prop.value[-1].end + 1) if prop and prop.value else Span(0, 0)
         found_symbols.append(Symbol(model.name, NameKind.TABLE, span, str(model.kind)))
-    own = Owner(file.models[0].name) if file.models else Owner()
+    file_owner = Owner(file.models[0].name) if file.models else Owner()
     for name in file.names.names:
         if name.kind is NameKind.CTE and name.is_definition:
             found_symbols.append(Symbol(name.name, NameKind.CTE, name.span, "CTE"))
-        elif name.defines == own and file.models:
+        elif name.defines == file_owner and file.models:
             found_symbols.append(Symbol(name.name, NameKind.COLUMN, name.span))
     return tuple(found_symbols)
 
 
 def workspace_symbols(view: ProjectView, query: str, most: int = 200) -> Iterator[tuple[str, str, int]]:
     """Yield the models whose names contain the query: name, path, line."""
-    asked = query.lower()
-    matches = (model for name, model in view.project.models.items() if asked in name)
+    lower_query = query.lower()
+    matches = (model for name, model in view.project.models.items() if lower_query in name)
     for model, _ in zip(matches, range(most), strict=False):
         yield model.name, model.path, model.line
 
@@ -74,10 +74,10 @@ def type_hints(view: ProjectView, path: str, text: str) -> Iterator[Hint]:
     file = view.file(path, text)
     if len(file.models) != 1:
         return
-    own = file.models[0].name
-    types = dict(view.lineage[own].table.types)
+    model_name = file.models[0].name
+    types = dict(view.lineage[model_name].table.types)
     for name in file.names.names:
-        if name.defines == Owner(own) and (kind := types.get(name.name)):
+        if name.defines == Owner(model_name) and (kind := types.get(name.name)):
             yield Hint(name.span.end, kind)
 
 

@@ -60,12 +60,12 @@ def is_project(folder: Path) -> bool:
 
 def list_files(root: Path, *suffixes: str) -> Iterator[str]:
     """Yield the files of a dbt project or a pipeline, by their path from the root, the first `MOST_FILES`."""
-    left = MOST_FILES
+    remaining_files = MOST_FILES
     for folder, names, files in os.walk(root):
         names[:] = sorted(name for name in names if not name.startswith((".", "__pycache__")) and name not in UNREAD)
         for name in sorted(files):
-            left -= 1
-            if left < 0:
+            remaining_files -= 1
+            if remaining_files < 0:
                 return
             if name.endswith(suffixes):
                 yield Path(folder, name).relative_to(root).as_posix()

@@ -53,11 +53,11 @@ class ProjectView:
     def update(self, project: Project, path: str) -> ProjectView:
         """Return the view of a project of which one file was reread, with all results that are valid for the others."""
         view = ProjectView(project, self.texts)
-        now = tuple(model for model in project.models.values() if model.path == path)
-        names = {model.name for model in (*self.path_models.get(path, ()), *now)}
+        new_models = tuple(model for model in project.models.values() if model.path == path)
+        names = {model.name for model in (*self.path_models.get(path, ()), *new_models)}
         graph = update_graph(self.graph, project.models, names & project.models.keys())
         lineage = self.lineage.update(graph, names)
-        vars(view).update(graph=graph, lineage=lineage, path_models={**self.path_models, path: now})
+        vars(view).update(graph=graph, lineage=lineage, path_models={**self.path_models, path: new_models})
         return view
 
     @cached_property
@@ -127,9 +127,9 @@ class ProjectView:
             is_sql = path.endswith(".sql")
             parts = read_sql_file(path, text, self.project.defaults.dialect) if is_sql else SqlFile(text)
             models = self.path_models.get(path, ())
-            own = models[0].name if models else ""
+            model_name = models[0].name if models else ""
             schema = self.spec.schema_name if self.spec is not None else ""
-            names = names_of(parts, own, self.columns, self.project.catalogs.default, schema)
+            names = names_of(parts, model_name, self.columns, self.project.catalogs.default, schema)
             self._files[key] = FileView(path, parts, names, models)
         return self._files[key]
 

@@ -95,17 +95,17 @@ def _column_edits(view: ProjectView, target: Target, new: str) -> Iterator[Edit]
         raise RequestError(f"The columns of `{table}` are not known.")
     if new.lower() in columns:
         raise RequestError(f"`{table}` has a column `{new}` already.")
-    own = view.file(model.path)
+    own_file = view.file(model.path)
     _check_followed(model, view, table, target.name)
-    if not any(name.defines == target.owner and name.name == target.name for name in own.names.names):
+    if not any(name.defines == target.owner and name.name == target.name for name in own_file.names.names):
         raise RequestError(f"`{target.name}` is not written in the query of `{table}`: a `*` or a macro returns it.")
     _check_audits(view, table, target.name)
-    yield from _edits_in(own, target, new)
-    yield from _block_edits(own, target.name, new)
+    yield from _edits_in(own_file, target, new)
+    yield from _block_edits(own_file, target.name, new)
     for reader in _readers(view, table):
         _check_followed(reader, view, table, target.name)
     for file in view.files_reading(table):
-        if file.path != own.path:
+        if file.path != own_file.path:
             _check_stars(file, table)
             yield from _edits_in(file, target, new)
     yield from unit_test_edits(view, table, column=(target.name, new))
@@ -134,8 +134,8 @@ def _new_text(name: Name, owner: Owner, new: str) -> str:
 def _block_edits(file: FileView, column: str, new: str) -> Iterator[Edit]:
     for prop in file.file.properties:
         if prop.key in _OF_COLUMNS:
-            for before, token in zip((prop.at, *prop.value), prop.value, strict=False):
-                if _is_word(token, column) and not (prop.key == "kind" and before is prop.at):
+            for preceding_token, token in zip((prop.at, *prop.value), prop.value, strict=False):
+                if _is_word(token, column) and not (prop.key == "kind" and preceding_token is prop.at):
                     yield Edit(file.path, Span(token.start, token.end + 1), new)
 
 
@@ -196,8 +196,8 @@ def _check_result(view: ProjectView, target: Target, new: str, edits: tuple[Edit
     except MergeplanError as error:
         raise RequestError(f"Renaming it to `{new}` would break the project: {error.message}") from None
     for change in changes.values():
-        if (why := _why_more(view.project, renamed, target, new.lower(), change)) is not None:
-            raise RequestError(f"Renaming it to `{new}` would change more than the name: {why}")
+        if (reason := _why_more(view.project, renamed, target, new.lower(), change)) is not None:
+            raise RequestError(f"Renaming it to `{new}` would change more than the name: {reason}")
 
 
 def _reread(view: ProjectView, edits: tuple[Edit, ...]) -> Project:
@@ -246,8 +246,8 @@ def _why_not_renamed(before: Project, after: Project, old: str, new: str, change
     name = old if change.name == new else change.name
     if change.change is ChangeKind.REMOVED:
         return None if change.name == old else f"`{change.name}` would go."
-    then, now = before.models[name], after.models[new if name == old else name]
-    if _tree(then.sql, {}) == _tree(now.sql, {new: old}):
+    old_model, new_model = before.models[name], after.models[new if name == old else name]
+    if _tree(old_model.sql, {}) == _tree(new_model.sql, {new: old}):
         return None
     return f"`{name}` would be another query."
 

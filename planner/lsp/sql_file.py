@@ -128,8 +128,8 @@ def _parse(text: str, span: Span, dialect: str) -> tuple[exp.Query | None, tuple
 
 def _blank(call: str) -> str:
     """Return NULL and spaces in place of a call, on as many lines."""
-    rest = call[4:]
-    return "NULL" + re.sub(r"[^\n]", " ", rest)
+    call_end = call[4:]
+    return "NULL" + re.sub(r"[^\n]", " ", call_end)
 
 
 def _calls(query: str) -> Iterator[tuple[int, int]]:

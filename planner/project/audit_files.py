@@ -53,9 +53,9 @@ def _quietly(reading: Folder, name: str) -> str:
 
 def add_audit(reading: Folder, audits: dict[str, Audit], audit: Audit) -> None:
     """Add an audit; two of one name make the project fail."""
-    other = audits.setdefault(audit.name, audit)
-    if other is not audit:
-        message = f"The audit `{audit.name}` is already defined at {Place(other.path, other.line)}."
+    first_audit = audits.setdefault(audit.name, audit)
+    if first_audit is not audit:
+        message = f"The audit `{audit.name}` is already defined at {Place(first_audit.path, first_audit.line)}."
         reading.errors.append(ProjectError(message, place=Place(audit.path, audit.line)))
 
 
@@ -70,17 +70,17 @@ def check_audits(
             if call not in tried:
                 check_call(call, audits, model.locate(call.name, in_block=True))
 
-    before = len(refusing.names().refusals), len(refusing.errors)
+    counts_before = len(refusing.names().refusals), len(refusing.errors)
     refusing.check(models.values(), check)
-    if (len(refusing.names().refusals), len(refusing.errors)) == before:
+    if (len(refusing.names().refusals), len(refusing.errors)) == counts_before:
         file_cache.keep_tried(calls - tried)
 
 
 def attach_audits(model: Model, audits: Mapping[str, Audit]) -> Model:
-    asked = [(call, _describe_audit(audits.get(call.name))) for call in model.audits]
-    if all(call.query == query for call, query in asked):
+    described_calls = [(call, _describe_audit(audits.get(call.name))) for call in model.audits]
+    if all(call.query == query for call, query in described_calls):
         return model
-    return replace(model, audits=tuple(replace(call, query=query) for call, query in asked))
+    return replace(model, audits=tuple(replace(call, query=query) for call, query in described_calls))
 
 
 def _describe_audit(audit: Audit | None) -> str:

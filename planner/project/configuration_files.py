@@ -52,12 +52,12 @@ def read_config_files(
     reading: Folder, gateways_from: Path | None, isolation: Isolation
 ) -> tuple[Config, Document, Document]:
     """Return the configuration, the folder's own file of it, and the file in which its gateways are written."""
-    own = read_configuration(reading, isolation)
+    folder_configuration = read_configuration(reading, isolation)
     if gateways_from is None:
-        document = read_source(own, os.environ)
+        document = read_source(folder_configuration, os.environ)
         return read_config(document), document, document
     ruling = _ruling_configuration(gateways_from, reading.root, isolation)
-    document = read_source(own, restrict_environment(own, ruling, os.environ))
+    document = read_source(folder_configuration, restrict_environment(folder_configuration, ruling, os.environ))
     ruled_by = read_source(ruling, os.environ)
     ruled = read_config(ruled_by)
     config = read_config(document).model_copy(update={name: getattr(ruled, name) for name in RULED})
@@ -72,9 +72,9 @@ def _ruling_configuration(file: Path, root: Path, isolation: Isolation) -> Confi
     source = Source(file.name, file.read_text("utf-8"))
     if not source.is_code:
         return source
-    own = file.parent.resolve()
-    code = run_config(own, source.text, os.environ, isolation)
-    return replace(code.moved(str(root)), mentioned=mentioned_names(own, os.environ))
+    ruling_folder = file.parent.resolve()
+    code = run_config(ruling_folder, source.text, os.environ, isolation)
+    return replace(code.moved(str(root)), mentioned=mentioned_names(ruling_folder, os.environ))
 
 
 def read_configuration(reading: Folder, isolation: Isolation) -> Configuration:
@@ -96,8 +96,8 @@ def read_configuration(reading: Folder, isolation: Isolation) -> Configuration:
     above = next((folder for folder in reading.root.parents if _is_project(folder)), None)
     hint = "Run `mergeplan init` to create a project."
     if above is not None:
-        there = os.path.relpath(above, reading.root)
-        hint = f"The project above is {above}: go there, or add `-p {there}`."
+        path_to_project = os.path.relpath(above, reading.root)
+        hint = f"The project above is {above}: go there, or add `-p {path_to_project}`."
     raise ProjectError(f"There is no config.yaml in {reading.root}.", hint=hint)
 
 

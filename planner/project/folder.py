@@ -44,8 +44,8 @@ class Folder:
     def hash(self, name: str) -> str:
         """Return the hash of a file's content; raise ProjectError if it cannot be read."""
         try:
-            own = self.proposed.get(name)
-            self.hashes[name] = self._known.hash_file(name) if own is None else _hash_text(own)
+            proposed_text = self.proposed.get(name)
+            self.hashes[name] = self._known.hash_file(name) if proposed_text is None else _hash_text(proposed_text)
         except OSError as error:
             raise ProjectError(f"The file cannot be read: {error.strerror}.", place=Place(name)) from None
         return self.hashes[name]
@@ -133,8 +133,8 @@ def _join_catalogs(errors: Sequence[ProjectError]) -> Iterator[ProjectError]:
     for error in errors:
         if not isinstance(error, CatalogUnknown):
             yield error
-        elif others := names.pop(error.hint, None):
-            yield error.with_rest(len(others) - 1)
+        elif catalog_errors := names.pop(error.hint, None):
+            yield error.with_rest(len(catalog_errors) - 1)
 
 
 def _hash_text(text: str) -> str:

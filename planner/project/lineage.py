@@ -163,13 +163,15 @@ def lineage_of(
     model, column = _resolve_name(graph, target)
     readers = [name for name, candidate in models.items() if model in candidate.depends_on]
     about = {model, *readers, *graph.downstream(readers)} if downstream else {model}
-    wanted, followed = about | graph.upstream(about), FollowedModels(graph, memory)
-    own = followed.get(model, Followed(UNKNOWN))
-    if column is not None and own.columns is not None and column not in own.columns:
-        raise RequestError(f"`{model}` has no column `{column}`.", hint=did_you_mean(column, own.columns))
-    starts = _starts(model, column, own, downstream=downstream)
+    related_models, followed = about | graph.upstream(about), FollowedModels(graph, memory)
+    followed_model = followed.get(model, Followed(UNKNOWN))
+    if column is not None and followed_model.columns is not None and column not in followed_model.columns:
+        raise RequestError(f"`{model}` has no column `{column}`.", hint=did_you_mean(column, followed_model.columns))
+    starts = _starts(model, column, followed_model, downstream=downstream)
     edges = _walk(
-        starts, (edge for name in graph.order if name in wanted for edge in followed[name].edges), downstream=downstream
+        starts,
+        (edge for name in graph.order if name in related_models for edge in followed[name].edges),
+        downstream=downstream,
     )
     lost = sorted({edge.target.model for edge in edges if edge.how is How.EVERY_COLUMN})
     return Lineage(model, column, downstream, starts, edges, tuple((name, followed[name].why_not) for name in lost))
@@ -187,9 +189,9 @@ def _follow_model(model: Model, parents: Mapping[str, Parent], memory: ShapeMemo
     shape = model_shape(model, parents, memory)
     cast = types if types and not model.kind.is_view else shape.types
     names = shape.columns or declared
-    kept = tuple((column.name, normalize_type(column.type)) for column in model.history_columns)
-    types = (*cast, *kept)
-    names = names and order_columns(model, (*names, *(name for name, _ in kept)), certain_types(types))
+    history_types = tuple((column.name, normalize_type(column.type)) for column in model.history_columns)
+    types = (*cast, *history_types)
+    names = names and order_columns(model, (*names, *(name for name, _ in history_types)), certain_types(types))
     table = Parent(names, types=types)
     if shape.own is not None and shape.source is not None:
         return Followed(table, lambda: _edges(model, shape, memory))
@@ -212,8 +214,8 @@ def _row_sources(shape: Shape, memory: ShapeMemory) -> RowSources:
     """Return the tables that decide a query's rows, from the cache or from its algebra."""
     assert shape.source is not None
     key = memory.key("row sources", *shape.source.key_parts)
-    known = memory.recall(RowSources, key)
-    if known is None:
+    row_sources = memory.recall(RowSources, key)
+    if row_sources is None:
         relation = shape.relation
         if relation is None:  # the stack is too deep by now to follow it again: any of them may
             reads = frozenset(shape.reads)
@@ -224,9 +226,9 @@ def _row_sources(shape: Shape, memory: ShapeMemory) -> RowSources:
         looked_up = {
             column: tables_in(Block(tuple(value.free), where=(value,))) for column, value in relation.columns.items()
         }
-        known = RowSources(tables_in(Block(block.sources, steps, block.where)), looked_up)
-        memory.remember(key, known)
-    return known
+        row_sources = RowSources(tables_in(Block(block.sources, steps, block.where)), looked_up)
+        memory.remember(key, row_sources)
+    return row_sources
 
 
 def _edges(model: Model, shape: Shape, memory: ShapeMemory) -> tuple[Edge, ...]:
@@ -243,8 +245,10 @@ def _find_edges(model: Model, shape: Shape, rows_of: RowSources) -> Iterator[Edg
                 yield Edge(Node(parent, column_read), Node(name, column), How.MADE_FROM)
     # In SCD type 2, when a version is valid depends on which rows each run finds, and how they differ from the last
     # run's.
-    for kept in model.history_columns:
-        yield from (Edge(Node(parent, ROWS), Node(name, kept.name), How.MADE_FROM) for parent in sorted(shape.reads))
+    for history_column in model.history_columns:
+        yield from (
+            Edge(Node(parent, ROWS), Node(name, history_column.name), How.MADE_FROM) for parent in sorted(shape.reads)
+        )
     for parent in sorted(shape.reads):
         # A time-partitioned table keeps only the rows of its interval, so its time column decides rows too.
         of_time = shape.reads[parent].outputs.get(model.time_column, frozenset())
@@ -264,13 +268,13 @@ def _why_not(shape: Shape, parents: Mapping[str, Parent]) -> str:
 
 def _resolve_name(graph: Graph, target: str) -> tuple[str, str | None]:
     """Return the model, or the table that models read, and the column; raise RequestError."""
-    known = {*graph.models, *(name for model in graph.models.values() for name in model.depends_on)}
+    table_names = {*graph.models, *(name for model in graph.models.values() for name in model.depends_on)}
     parts = target.strip().lower().split(".")
-    whole = next((n for n in (3, 2) if ".".join(parts[:n]) in known), 2)
+    whole = next((n for n in (3, 2) if ".".join(parts[:n]) in table_names), 2)
     model, dot, text = ".".join(parts[:whole]), len(parts) > whole, ".".join(parts[whole:])
     column = ColumnName.parse(text) or text  # `a-b` with or without back-ticks
-    if model not in known:
-        raise RequestError(f"There is no model `{model if dot else target}`.", hint=did_you_mean(model, known))
+    if model not in table_names:
+        raise RequestError(f"There is no model `{model if dot else target}`.", hint=did_you_mean(model, table_names))
     if dot and not column:
         raise RequestError(f"`{target}` ends where a column is expected.", hint="Write MODEL or MODEL.COLUMN.")
     return model, column if dot else None
@@ -295,14 +299,14 @@ def _walk(starts: tuple[Node, ...], edges: Iterable[Edge], *, downstream: bool) 
     for edge in edges:
         at.setdefault((edge.source if downstream else edge.target).model, []).append(edge)
     path_edges: dict[Edge, None] = {}
-    waiting, seen = list(starts), set(starts)
+    waiting, reached_nodes = list(starts), set(starts)
     for node in waiting:
         for edge in at.get(node.model, ()):
             near, far = (edge.source, edge.target) if downstream else (edge.target, edge.source)
             if not near.meets(node):
                 continue
             path_edges[replace(edge, source=node) if downstream else replace(edge, target=node)] = None
-            if far not in seen:
-                seen.add(far)
+            if far not in reached_nodes:
+                reached_nodes.add(far)
                 waiting.append(far)
     return tuple(path_edges)

@@ -143,20 +143,20 @@ def load_project(
     foreign = _open_foreign(reading, config, chosen, options)
     reading = foreign or reading
     config = apply_gateway_defaults(config, chosen)
-    own = read_own_rules(reading, config)
-    rules = select_rules(config.linter, document, own)
+    own_rules = read_own_rules(reading, config)
+    rules = select_rules(config.linter, document, own_rules)
     catalogs, defaults = _open_defaults(reading, config, chosen, document, now)
     names_in = partial(_foreign_names, foreign, defaults) if foreign else partial(_find_names, reading, defaults)
     refusing = Refusing(options.strict, reading.errors, names_in, options.on_read)
     code = read_code(reading, refusing, config, defaults, options.isolation, runs=options.runs_code)
     defaults = replace(defaults, macros=code)
-    known = open_file_cache(options.cache, defaults, config.model_defaults.model_dump_json(exclude_defaults=True))
-    models, audits = read_models(reading, refusing, config, known, code, defaults)
+    file_cache = open_file_cache(options.cache, defaults, config.model_defaults.model_dump_json(exclude_defaults=True))
+    models, audits = read_models(reading, refusing, config, file_cache, code, defaults)
     code.close()
-    read_audits(reading, refusing, config, known, defaults, audits)
-    check_audits(refusing, known, models, audits)
-    known.keep()
-    _check_models(refusing, models, own, code)
+    read_audits(reading, refusing, config, file_cache, defaults, audits)
+    check_audits(refusing, file_cache, models, audits)
+    file_cache.keep()
+    _check_models(refusing, models, own_rules, code)
     models = {name: attach_audits(model, audits) for name, model in models.items()}
     models = _under_settings(reading, refusing, config, ruled_by, chosen, models)
     models, refused = _without_refused(reading, refusing, _under_catalogs(refusing, config, catalogs, models))
@@ -262,13 +262,15 @@ def _foreign_names(foreign: DbtFolder | PipelineFolder, defaults: Defaults, path
 def override_variables(project: Project, model: Model, variables: Mapping[str, Scalar]) -> Model:
     """Return the model with these variables on top of the project's."""
     overrides = {name.lower(): value for name, value in variables.items()}
-    both = {**project.defaults.variables, **overrides}
+    merged_variables = {**project.defaults.variables, **overrides}
     if model.path.endswith(".py"):
-        return replace(project.code.again(model, replace(project.defaults, variables=both)), settings=model.settings)
+        return replace(
+            project.code.again(model, replace(project.defaults, variables=merged_variables)), settings=model.settings
+        )
     columns = KnownColumns(project.models, complete=True).find_columns
-    defaults = replace(project.defaults, variables=both, overrides=overrides, columns=columns)
-    again, _ = parse_models(model.source, model.path, defaults)
-    new_model = next((candidate for candidate in again if candidate.name == model.name), model)
+    defaults = replace(project.defaults, variables=merged_variables, overrides=overrides, columns=columns)
+    new_models, _ = parse_models(model.source, model.path, defaults)
+    new_model = next((candidate for candidate in new_models if candidate.name == model.name), model)
     return replace(new_model, settings=model.settings)
 
 

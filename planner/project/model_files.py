@@ -31,13 +31,13 @@ def read_models(
 ) -> tuple[dict[str, Model], dict[str, Audit]]:
     models: dict[str, Model] = {}
     audits: dict[str, Audit] = {}
-    known, waiting = KnownColumns(models), list[tuple[str, Callable[[], None]]]()
-    defaults = replace(defaults, columns=known.find_columns)
-    said = partial(load_file, reading, file_cache, defaults)
+    known_columns, waiting = KnownColumns(models), list[tuple[str, Callable[[], None]]]()
+    defaults = replace(defaults, columns=known_columns.find_columns)
+    load = partial(load_file, reading, file_cache, defaults)
 
     def read(name: str) -> None:
         try:
-            file_models, inline = said(name, parse_models)
+            file_models, inline = load(name, parse_models)
         except NotRead:
             waiting.append((name, partial(read, name)))
             return
@@ -59,7 +59,7 @@ def read_models(
         def external(text: str, path: str, defaults: Defaults) -> Said:
             return tuple(external_models(read_document(path, text), text, defaults, config.gateways)), ()
 
-        for model in said(name, external)[0]:
+        for model in load(name, external)[0]:
             _add_model(reading, models, model)
 
     names = tuple(reading.files("models", config.ignore_patterns, ".sql"))
@@ -70,18 +70,18 @@ def read_models(
     python_models = RememberedModels(file_cache, code, reading.hashes)
     refusing.each(code.registrations, read_python, lambda entry: entry.path, python_models.is_cheap)
     reading.each(singles, read_external)
-    while waiting and not (reading.errors and known.complete):
-        again, count = waiting[:], len(waiting)
+    while waiting and not (reading.errors and known_columns.complete):
+        retried_jobs, count = waiting[:], len(waiting)
         waiting.clear()
-        refusing.each(again, lambda job: job[1](), lambda job: job[0])
+        refusing.each(retried_jobs, lambda job: job[1](), lambda job: job[0])
         # the remaining ones need tables that no file defines, or depend on each other
-        known.complete = known.complete or len(waiting) == count
+        known_columns.complete = known_columns.complete or len(waiting) == count
     return dict(sorted(models.items())), audits
 
 
 def _add_model(reading: Folder, models: dict[str, Model], model: Model) -> None:
     """Add a model; two of one name make the project fail, because it is unknown which is meant."""
-    other = models.setdefault(model.name, model)
-    if other is not model:
-        message = f"The model `{model.name}` is already defined at {other.place}."
+    first_model = models.setdefault(model.name, model)
+    if first_model is not model:
+        message = f"The model `{model.name}` is already defined at {first_model.place}."
         reading.errors.append(ProjectError(message, place=model.place))

@@ -85,8 +85,10 @@ class RefusedModels:
 
     def and_tests(self, unknown: Iterable[ProjectError]) -> RefusedModels:
         """Return these refusals with those of tests whose models do not exist."""
-        more = (Refusal(error.place.path if error.place else "tests", (error,), whole=False) for error in unknown)
-        return replace(self, refusals=(*self.refusals, *more))
+        test_refusals = (
+            Refusal(error.place.path if error.place else "tests", (error,), whole=False) for error in unknown
+        )
+        return replace(self, refusals=(*self.refusals, *test_refusals))
 
     @property
     def errors(self) -> tuple[ProjectError, ...]:
@@ -212,14 +214,14 @@ def without_refused(
     """Return the models that are not refused and read no refused one, and the refusals with all that read them."""
     if not refused_models:
         return dict(models), refused_models
-    left = {
+    remaining_models = {
         name: model
         for name, model in models.items()
         if model.path not in refused_models.paths and name not in refused_models.names
     }
-    out = readers_of(left, refused_models.names)
-    exclusions = tuple(LeftOut(name, read, _place(left[name], read)) for name, read in sorted(out.items()))
-    opened = {name: model for name, model in left.items() if name not in out}
+    out = readers_of(remaining_models, refused_models.names)
+    exclusions = tuple(LeftOut(name, read, _place(remaining_models[name], read)) for name, read in sorted(out.items()))
+    opened = {name: model for name, model in remaining_models.items() if name not in out}
     return opened, RefusedModels(refused_models.refusals, exclusions)
 
 
@@ -227,14 +229,14 @@ def readers_of(models: Mapping[str, Model], refused_names: Collection[str]) -> d
     """Return the models downstream of these, each with the name of the refused or excluded model that it reads."""
     readers: dict[str, str] = {}
     while True:
-        more = {
+        next_readers = {
             name: next(read for read in model.depends_on if read in refused_names or read in readers)
             for name, model in models.items()
             if name not in readers and any(read in refused_names or read in readers for read in model.depends_on)
         }
-        if not more:
+        if not next_readers:
             return readers
-        readers |= more
+        readers |= next_readers
 
 
 def find_model_names(

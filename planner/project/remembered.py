@@ -76,13 +76,13 @@ class Remembered:
     ) -> Said:
         """Parse the file of this hash and text and cache the result, with the `rest` of its dependencies, if any."""
         noting = defaults.noting()
-        models, audits = said = read(noting)
-        asked = self._entry_dependencies(text, noting.noted)
-        if asked is not None:
-            entry = {"models": encode_json(models), "audits": encode_json(audits), "asked": asked}
-            entry |= {"rest": kept} if (kept := rest()) else {}
+        models, audits = content = read(noting)
+        dependencies = self._entry_dependencies(text, noting.noted)
+        if dependencies is not None:
+            entry = {"models": encode_json(models), "audits": encode_json(audits), "asked": dependencies}
+            entry |= {"rest": rest_entry} if (rest_entry := rest()) else {}
             self._new[self._key(*file)] = json.dumps(entry, separators=(",", ":"))
-        return said
+        return content
 
     def find_tried_calls(self, calls: Collection[AuditCall]) -> frozenset[AuditCall]:
         """Return the calls of built-in audits whose query could be made before."""
@@ -99,30 +99,32 @@ class Remembered:
         self._new = {}
 
     def _key(self, path: str, file_hash: str) -> str:
-        known = self._keys.get((path, file_hash))
-        if known is None:
-            known = self._keys[path, file_hash] = digest(self.context, path, file_hash)
-        return known
+        file_key = self._keys.get((path, file_hash))
+        if file_key is None:
+            file_key = self._keys[path, file_hash] = digest(self.context, path, file_hash)
+        return file_key
 
     def _entry_dependencies(self, text: str, notes: Noted) -> Json | None:
         """Return what an entry depends on, with the answers; None if these cannot be looked up again."""
         if notes.called:
             return None
-        asked: dict[str, Any] = {}
+        dependencies: dict[str, Any] = {}
         if notes.columns:
-            asked["columns"] = {name: _pairs(columns) for name, columns in notes.columns.items()}
+            dependencies["columns"] = {name: _pairs(columns) for name, columns in notes.columns.items()}
         if notes.dates:
-            asked["dates"] = notes.dates
+            dependencies["dates"] = notes.dates
         if notes.materializations:
-            asked["materializations"] = self.facts["materializations"]
+            dependencies["materializations"] = self.facts["materializations"]
         # Only who writes one of these can mean a macro: a new one then says something that it did not say before.
         uses = {"macros": "@", "jinja": "{"}
-        return asked | {fact: self.facts[fact] for fact, mark in uses.items() if mark in text or mark in self.shared}
+        return dependencies | {
+            fact: self.facts[fact] for fact, mark in uses.items() if mark in text or mark in self.shared
+        }
 
     def _holds(self, dependencies: Mapping[str, Any], defaults: Defaults) -> bool:
         dates, columns = dependencies.get("dates", ()), dependencies.get("columns", {})
         return (
-            all(dependencies.get(fact, now) == now for fact, now in self.facts.items())
+            all(dependencies.get(fact, current_value) == current_value for fact, current_value in self.facts.items())
             and all(
                 defaults.resolve_date(text, end=end) == datetime.fromisoformat(answer) for text, end, answer in dates
             )
@@ -166,8 +168,11 @@ def foresee(reading: Folder, file_cache: Remembered, names: Sequence[str]) -> No
 
 def load_file(reading: Folder, file_cache: Remembered, defaults: Defaults, name: str, parse: Parse) -> Said:
     """Return the content of a file, from the cache or parsed."""
-    if name in reading.hashes and (said := file_cache.load_entry((name, reading.hashes[name]), defaults)) is not None:
-        return said
+    if (
+        name in reading.hashes
+        and (content := file_cache.load_entry((name, reading.hashes[name]), defaults)) is not None
+    ):
+        return content
     text = reading.text(name)
     return file_cache.read((name, reading.hashes[name]), text, defaults, lambda defaults: parse(text, name, defaults))
 

@@ -47,12 +47,12 @@ class RememberedModels:
         if registration.arguments.get("is_sql"):  # running its code makes the query
             return tuple(self._code.models(registration, defaults))
         file = self._file(registration)
-        said = self._remembered.load_entry(file, defaults, self._holds)
-        if said is None:
-            said = self._remembered.read(
+        content = self._remembered.load_entry(file, defaults, self._holds)
+        if content is None:
+            content = self._remembered.read(
                 file, _written(registration), defaults, partial(self._follow, registration), self._rest
             )
-        return said[0]
+        return content[0]
 
     def _file(self, registration: RegisteredModel) -> File:
         hashed = self._hashes[registration.path]
@@ -69,10 +69,10 @@ class RememberedModels:
         return {name: self._encode(name, traced) for name, traced in self._code.traced.items()}
 
     def _encode(self, model: str, traced: Traced) -> Json:
-        reads, asked = traced.code.reads, traced.code.asked
+        reads, questions = traced.code.reads, traced.code.asked
         return {
-            "asked": encode_json(asked),
-            "answers": asked.answers(self._names, self._hashes, self._version),
+            "asked": encode_json(questions),
+            "answers": questions.answers(self._names, self._hashes, self._version),
             "texts": sorted(reads.texts),
             "opens": reads.opens,
             "any": bool(reads.unknown),
@@ -94,9 +94,9 @@ class RememberedModels:
         return True
 
     def _is_as_it_was(self, model: Json) -> bool:
-        asked = decode_json(Questions, model["asked"])
+        questions = decode_json(Questions, model["asked"])
         reads = FileReads(set(model["texts"]), model["opens"], [ANY_FILE] if model["any"] else [])
-        answers = asked.answers(self._names, self._hashes, self._version)
+        answers = questions.answers(self._names, self._hashes, self._version)
         return [answers, self._code.digest_data(reads, model["given"])] == [model["answers"], model["data"]]
 
 

@@ -43,20 +43,22 @@ def reread_file(project: Project, path: str, text: str, graph: Graph | None = No
     """
     if project.is_dbt or is_pipeline(project.root):
         raise NeedsLoad
-    others = {name: model for name, model in project.models.items() if model.path != path}
-    before = {name: model for name, model in project.models.items() if model.path == path}
-    models = _read(project, others, path, text)
-    if twice := [model for model in models if model.name in others]:
-        message = f"The model `{twice[0].name}` is already defined at {others[twice[0].name].place}."
+    other_models = {name: model for name, model in project.models.items() if model.path != path}
+    old_models = {name: model for name, model in project.models.items() if model.path == path}
+    models = _read(project, other_models, path, text)
+    if twice := [model for model in models if model.name in other_models]:
+        message = f"The model `{twice[0].name}` is already defined at {other_models[twice[0].name].place}."
         raise ProjectError(message, place=twice[0].place)
-    now = {model.name: model for model in models}
-    project_now = replace(project, models=dict(sorted((others | now).items())))
-    graph_now = update_graph(graph or graph_of(project.models), project_now.models, now.keys())
-    if before.keys() != now.keys() and (project.refused or any(test.model in before for test in project.tests)):
+    new_models = {model.name: model for model in models}
+    project_now = replace(project, models=dict(sorted((other_models | new_models).items())))
+    graph_now = update_graph(graph or graph_of(project.models), project_now.models, new_models.keys())
+    if old_models.keys() != new_models.keys() and (
+        project.refused or any(test.model in old_models for test in project.tests)
+    ):
         raise NeedsLoad  # who reads it may open by now, or be refused
-    if before.keys() - now.keys() and any(model.python for model in others.values()):
+    if old_models.keys() - new_models.keys() and any(model.python for model in other_models.values()):
         raise NeedsLoad
-    _check_askers(project, project_now, graph_now, {*before, *now})
+    _check_askers(project, project_now, graph_now, {*old_models, *new_models})
     return project_now
 
 
@@ -65,8 +67,8 @@ def _read(project: Project, others: Mapping[str, Model], path: str, text: str) -
     defaults = replace(project.defaults, columns=columns)
     with limit_resources(lambda why: ProjectError(f"The file cannot be read: it {why}.", hint=SIMPLER)):
         models, inline = parse_models(text, path, defaults)
-    own = {audit.name: audit for audit in project.audits.values() if audit.path == path}
-    if {audit.name: audit for audit in inline} != own:
+    file_audits = {audit.name: audit for audit in project.audits.values() if audit.path == path}
+    if {audit.name: audit for audit in inline} != file_audits:
         raise NeedsLoad
     return [_complete(project, load_seed(project.root, model) if model.seed else model) for model in models]
 
@@ -91,11 +93,13 @@ def _settings(project: Project, model: Model) -> tuple[tuple[str, str], ...]:
     like = project.models.get(model.name)
     if like is not None and like.gateway == model.gateway and like.kind.has_query == model.kind.has_query:
         return like.settings
-    candidates = (other for other in project.models.values() if not other.kind.is_external and not other.python)
-    same = next((other for other in candidates if other.gateway == model.gateway), None)
-    if same is None or same.kind.has_query != model.kind.has_query:
+    candidates = (
+        candidate for candidate in project.models.values() if not candidate.kind.is_external and not candidate.python
+    )
+    similar_model = next((candidate for candidate in candidates if candidate.gateway == model.gateway), None)
+    if similar_model is None or similar_model.kind.has_query != model.kind.has_query:
         raise NeedsLoad
-    return same.settings
+    return similar_model.settings
 
 
 def _sets_zone(model: Model) -> bool:
@@ -113,5 +117,5 @@ def _check_askers(before: Project, now: Project, graph: Graph, names: set[str]) 
 
 
 def _columns(project: Project, names: set[str]) -> dict[str, object]:
-    known = KnownColumns(project.models, complete=True)
-    return {name: known.find_columns(name) for name in names}
+    known_columns = KnownColumns(project.models, complete=True)
+    return {name: known_columns.find_columns(name) for name in names}

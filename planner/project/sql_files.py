@@ -62,10 +62,10 @@ class SqlFiles:
     def find_models(self) -> dict[str, str]:
         """Return the file that seems to define each model; read only files that changed since the last call."""
         key = digest("models of files", reader_version(), str(self._folder.root))
-        known: dict[str, list[str]] = json.loads(self._cache.get([key]).get(key, "{}"))
+        cached_models: dict[str, list[str]] = json.loads(self._cache.get([key]).get(key, "{}"))
         hashes = {name: self._folder.hash(name) for name in self.names}
-        models = {name: [hashed, self._find_model(name, hashed, known)] for name, hashed in hashes.items()}
-        if models != known:
+        models = {name: [hashed, self._find_model(name, hashed, cached_models)] for name, hashed in hashes.items()}
+        if models != cached_models:
             self._cache.put({key: json.dumps(models, separators=(",", ":"))})
         self._folder.finish()
         return {model: name for name, (_, model) in models.items() if model}
@@ -80,14 +80,14 @@ class SqlFiles:
         """Yield each of these files with its formatted text; raise ProjectErrors for all that cannot be read."""
         layout = digest("layout", reader_version(), dialect, repr(style))
         waiting, errors = list(self.read(names)), list[ProjectError]()
-        while some := waiting[:AT_ONCE]:
+        while file_batch := waiting[:AT_ONCE]:
             del waiting[:AT_ONCE]
-            known, new = self._cache.get([digest(layout, file.text) for file in some]), dict[str, str]()
-            for file in some:
+            cached_layouts, new = self._cache.get([digest(layout, file.text) for file in file_batch]), dict[str, str]()
+            for file in file_batch:
                 key = digest(layout, file.text)
-                if key in known:
-                    text, left = json.loads(known[key])
-                    yield file, Formatted(file.text if text is None else text, left)
+                if key in cached_layouts:
+                    text, reason = json.loads(cached_layouts[key])
+                    yield file, Formatted(file.text if text is None else text, reason)
                     continue
                 try:
                     formatted = format_file(file.name, file.text, dialect, style)

@@ -32,9 +32,9 @@ def read_unit_tests(
         return []
     tests: list[UnitTest] = []
     dialects = refused_models.merge_dialects({name: model.dialect for name, model in models.items()})
-    now, catalog = defaults.now, defaults.catalog
+    load_time, catalog = defaults.now, defaults.catalog
     read = partial(_test_file, reading)
-    around = Surroundings(dialects, config.gateways, read, now, catalog, unknown)
+    around = Surroundings(dialects, config.gateways, read, load_time, catalog, unknown)
     files = reading.files("tests", config.ignore_patterns, ".yaml", ".yml")
     reading.each(files, lambda name: tests.extend(_load_tests(reading, name, around)))
     reading.each(tests, lambda test: _check_name(test, tests))
@@ -58,6 +58,6 @@ def _test_file(reading: Folder, path: str, test: str) -> str:
 
 
 def _check_name(test: UnitTest, tests: list[UnitTest]) -> None:
-    first = next(other for other in tests if other.name == test.name)
+    first = next(candidate for candidate in tests if candidate.name == test.name)
     if first is not test:
         raise ProjectError(f"The test `{test.name}` is already defined at {first.place}.", place=test.place)

@@ -59,8 +59,10 @@ class Execution:
         """Create a global view of a frame's declared columns, for the planner's session."""
         frame_columns = {str(column).lower(): column for column in frame.columns}
         if missing := [column for column, _ in columns if column not in frame_columns]:
-            known = ", ".join(f"`{column}`" for column in frame_columns)
-            raise ValueError(f"it returned no column `{missing[0]}`, which the model declares; it returned {known}")
+            column_names = ", ".join(f"`{column}`" for column in frame_columns)
+            raise ValueError(
+                f"it returned no column `{missing[0]}`, which the model declares; it returned {column_names}"
+            )
         chosen = [frame_columns[column] for column, _ in columns]
         if hasattr(frame, "createGlobalTempView"):
             shown = frame.select(*(f"`{column}`" for column in chosen))
@@ -174,9 +176,9 @@ def _moment(value: Any) -> str:
 
 
 def _call_entry(entry: Callable[..., Any], context: Context, moments: Mapping[str, datetime]) -> Any:
-    wanted = inspect.signature(entry).parameters
-    takes_all = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in wanted.values())
-    return entry(context, **{name: at for name, at in moments.items() if takes_all or name in wanted})
+    parameters = inspect.signature(entry).parameters
+    takes_all = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values())
+    return entry(context, **{name: at for name, at in moments.items() if takes_all or name in parameters})
 
 
 def _connect(spark: Mapping[str, Any]) -> Any:

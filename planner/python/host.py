@@ -126,9 +126,9 @@ class Child:
         code = self._process.returncode
         self._readers[1].join(1)  # what it said last may still be on its way
         output = f" Its last output: {self._output[-1]}" if self._output else ""
-        how = f"with exit code {code}" if code is None or code >= 0 else f"by signal {-code}"
+        exit_text = f"with exit code {code}" if code is None or code >= 0 else f"by signal {-code}"
         self.stop()
-        return ChildFailed(Wrong(message=f"Python ended {how}, and with it this run.{output}"))
+        return ChildFailed(Wrong(message=f"Python ended {exit_text}, and with it this run.{output}"))
 
     def _read(self) -> None:
         assert self._process.stdout is not None
@@ -140,15 +140,15 @@ class Child:
     def _hear(self) -> None:
         """Copy the project's output to our standard error, as plain text, up to a limit."""
         assert self._process.stderr is not None
-        left = MOST_SAID
+        remaining_length = MOST_SAID
         with suppress(ValueError, OSError), self._process.stderr:
             while line := self._process.stderr.readline(LONGEST_LINE):
                 text = CONTROL.sub("", line.decode("utf-8", "replace").rstrip())[:2000]
-                if text and left > 0:
-                    left -= len(text)
+                if text and remaining_length > 0:
+                    remaining_length -= len(text)
                     self._output.append(text)
-                    more = "" if left > 0 else "\nIt printed more, which is not kept."
-                    print(text + more, file=sys.stderr)  # noqa: T201  # what a project's code prints
+                    notice = "" if remaining_length > 0 else "\nIt printed more, which is not kept."
+                    print(text + notice, file=sys.stderr)  # noqa: T201  # what a project's code prints
 
 
 def _start_process(
@@ -180,9 +180,13 @@ def _start_process(
 
 def child_environment(environ: Mapping[str, str], home: str) -> dict[str, str]:
     """Return the environment variables of project code: those that programs need to start, and no credentials."""
-    kept = {name: value for name, value in environ.items() if ENVIRONMENT.fullmatch(name)}
-    own = {"HOME": home, "PYTHONHASHSEED": "0", "PYTHONIOENCODING": "utf-8", "GRPC_VERBOSITY": "NONE"}
-    return {**kept, **own, "SPARK_CONNECT_MODE_ENABLED": "1"}  # pyspark's functions are those of a client
+    allowed_variables = {name: value for name, value in environ.items() if ENVIRONMENT.fullmatch(name)}
+    fixed_variables = {"HOME": home, "PYTHONHASHSEED": "0", "PYTHONIOENCODING": "utf-8", "GRPC_VERBOSITY": "NONE"}
+    return {
+        **allowed_variables,
+        **fixed_variables,
+        "SPARK_CONNECT_MODE_ENABLED": "1",  # pyspark's functions are those of a client
+    }
 
 
 def _stop(

@@ -38,8 +38,8 @@ def start_isolated(
     options: Sequence[str] = OPTIONS,
 ) -> subprocess.Popen[bytes]:
     """Start a command of Python with these options, isolated; raise Refused if this machine cannot isolate."""
-    if why := cannot():
-        raise Refused(f"The project contains Python code, and it cannot be isolated here: {why}.", hint=HINT)
+    if obstacle := cannot():
+        raise Refused(f"The project contains Python code, and it cannot be isolated here: {obstacle}.", hint=HINT)
     own_folder(scratch / "home")
     scratch.chmod(0o711)  # its socket and its home are accessible, but cannot be listed
     profile = code_profile(root, scratch, isolation, command[0], options)

@@ -131,8 +131,9 @@ def _model(
     whole = digest(*parts, *([read] if read else []))[:32]
     any_file = next((str(access) for access in code.reads.unknown), "")
     python = PythonCode(registration.path, registration.name, whole, values, digest(*parts)[:32], any_file)
-    kept = {column.name for column in model.history_columns}  # which the table has besides what the code returns
-    columns = tuple(column for column in model.columns if column.name not in kept)
+    # The table has these columns besides those that the code returns.
+    history_names = {column.name for column in model.history_columns}
+    columns = tuple(column for column in model.columns if column.name not in history_names)
     return replace(
         model,
         source=files[registration.path],
@@ -148,8 +149,12 @@ def _reads_interval(registration: RegisteredModel, files: Mapping[str, str]) -> 
     for node in nodes:
         if not isinstance(node, ast.FunctionDef):
             return True
-        wanted = {"start", "end", *([node.args.kwarg.arg] if node.args.kwarg else [])}
-        if any(isinstance(child, ast.Name) and child.id in wanted for part in node.body for child in ast.walk(part)):
+        parameter_names = {"start", "end", *([node.args.kwarg.arg] if node.args.kwarg else [])}
+        if any(
+            isinstance(child, ast.Name) and child.id in parameter_names
+            for part in node.body
+            for child in ast.walk(part)
+        ):
             return True
     return not nodes
 
@@ -212,8 +217,8 @@ def _adjust_lines(error: ProjectError, registration: RegisteredModel, last: int,
 def _fill_blueprint(value: Any, blueprint: Mapping[str, Any]) -> Any:
     """Return the value with `@{name}` and `@name` of the blueprint replaced in its texts."""
     if isinstance(value, str) and blueprint:
-        known = {name.lower(): element for name, element in blueprint.items()}
-        return BRACED.sub(lambda match: str(known.get((match[1] or match[2]).lower(), match[0])), value)
+        elements = {name.lower(): element for name, element in blueprint.items()}
+        return BRACED.sub(lambda match: str(elements.get((match[1] or match[2]).lower(), match[0])), value)
     if isinstance(value, list):
         return [_fill_blueprint(element, blueprint) for element in value]
     if isinstance(value, dict):
@@ -246,8 +251,8 @@ def _value(key: str, value: Any, dialect: str) -> str:
 def _kind(value: Any, dialect: str) -> str:
     if not isinstance(value, dict):
         return _raw(value)
-    rest = {key: setting for key, setting in value.items() if key != "name" and setting is not None}
-    shown = ", ".join(f"{key} {_setting(key, setting, dialect)}" for key, setting in rest.items())
+    settings = {key: setting for key, setting in value.items() if key != "name" and setting is not None}
+    shown = ", ".join(f"{key} {_setting(key, setting, dialect)}" for key, setting in settings.items())
     return f"{value.get('name', '')}" + (f" ({shown})" if shown else "")
 
 

@@ -82,8 +82,8 @@ def read_module(path: str, text: str) -> Module:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError) as error:
         line = getattr(error, "lineno", None) or 1
-        why = getattr(error, "msg", None) or str(error)
-        raise ProjectError(f"This is not Python: {why}.", place=Place(path, line)) from None
+        reason = getattr(error, "msg", None) or str(error)
+        raise ProjectError(f"This is not Python: {reason}.", place=Place(path, line)) from None
     contents = _Found()
     package = path.endswith("/__init__.py")
     for statement in tree.body:
@@ -175,10 +175,10 @@ def _is_quiet_decorator(node: ast.expr, facts: _Found, *, member: bool = False) 
     called = node.func if isinstance(node, ast.Call) else node
     arguments = [*node.args, *(keyword.value for keyword in node.keywords)] if isinstance(node, ast.Call) else []
     name = _attribute_path(called)
-    known = says_only(node, facts.imports, ("model", "macro", "signal"))
-    known = known or (name in PURE_DECORATORS and _is_well_known(name, facts))
-    known = known or (member and name.endswith((".setter", ".getter")))
-    return known and all(_makes_a_value(argument, facts) for argument in arguments)
+    is_quiet = says_only(node, facts.imports, ("model", "macro", "signal"))
+    is_quiet = is_quiet or (name in PURE_DECORATORS and _is_well_known(name, facts))
+    is_quiet = is_quiet or (member and name.endswith((".setter", ".getter")))
+    return is_quiet and all(_makes_a_value(argument, facts) for argument in arguments)
 
 
 def _is_quiet_class(node: ast.ClassDef, facts: _Found) -> bool:
@@ -217,8 +217,8 @@ def _makes_a_value(node: ast.expr, facts: _Found) -> bool:
 
 def _is_harmless(call_name: str, facts: _Found) -> bool:
     root = call_name.split(".")[0]
-    ours = facts.imports.get(root, ())
-    if ours and all(origin.module.split(".")[0] in (*OURS, "sqlglot") for origin in ours):
+    origins = facts.imports.get(root, ())
+    if origins and all(origin.module.split(".")[0] in (*OURS, "sqlglot") for origin in origins):
         return True
     return call_name in PURE_CALLS and _is_well_known(call_name, facts)
 

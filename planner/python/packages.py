@@ -20,9 +20,12 @@ def versions_in(folder: Path, package: str) -> str:
 
     Each version has a digest of the files. Return '' if the package is missing.
     """
-    known = index_of(folder)
-    names = [name for name, entry in known.items() if package in entry["modules"]]
-    return " ".join(f"{name} {known[name]['version']} {known[name]['digest']}" for name in _closure(names, known))
+    package_index = index_of(folder)
+    names = [name for name, entry in package_index.items() if package in entry["modules"]]
+    return " ".join(
+        f"{name} {package_index[name]['version']} {package_index[name]['digest']}"
+        for name in _closure(names, package_index)
+    )
 
 
 def normal(name: str) -> str:

@@ -98,17 +98,17 @@ class ProjectCode:
     def again(self, model: Model, defaults: Defaults) -> Model:
         """Return a model of a Python file as it would be with these defaults."""
         fresh: dict[str, Any] = {"digests": {}, "queried": {}, "traced": {}, "_child": None, "_lock": threading.Lock()}
-        other = replace(self, variables=defaults.variables, registrations=(), **fresh)
+        fresh_code = replace(self, variables=defaults.variables, registrations=(), **fresh)
         try:
-            own = (entry for entry in self.registrations if entry.path == model.path)
+            registrations = (entry for entry in self.registrations if entry.path == model.path)
             return next(
                 candidate
-                for registration in own
-                for candidate in other.models(registration, defaults)
+                for registration in registrations
+                for candidate in fresh_code.models(registration, defaults)
                 if candidate.name == model.name
             )
         finally:
-            other.close()
+            fresh_code.close()
 
     def call(self, call: MacroCall) -> tuple[str, ...]:
         """Return the SQL texts, in the call's dialect, that replace the call.
@@ -192,7 +192,7 @@ class ProjectCode:
 
     def _query(self, columns: Lookup, registration: RegisteredModel, blueprint: Mapping[str, Any], dialect: str) -> str:
         """Return the SQL of an `is_sql` model; call it again with the columns of each table that it requests."""
-        known: dict[str, list[tuple[str, str]]] = {}
+        requested_columns: dict[str, list[tuple[str, str]]] = {}
         request = {
             "op": "sql",
             "path": registration.path,
@@ -200,19 +200,19 @@ class ProjectCode:
             "dialect": dialect,
             "variables": {**self.variables, **blueprint},
             "gateway": self.gateway,
-            "columns": known,
+            "columns": requested_columns,
         }
         while True:
             try:
                 return ", ".join(TEXTS.validate_python(self._ask_child(request)))
             except ChildFailed as failed:
                 wants = failed.wrong.wants
-                wanted = columns(wants) if wants and wants not in known else None
-                if not wanted:
+                table_columns = columns(wants) if wants and wants not in requested_columns else None
+                if not table_columns:
                     raise failure(
                         failed.wrong, Place(registration.path, registration.line), f"`{registration.name}`"
                     ) from None
-                known[wants] = list(wanted.items())
+                requested_columns[wants] = list(table_columns.items())
 
 
 def validate_reply(kind: type[A], answer: Any) -> A:

@@ -29,17 +29,17 @@ class ModuleNames:
 
     def below(self, name: str) -> list[str]:
         """Return the modules below a name."""
-        return [known for known in self.known if known.startswith(f"{name}.")]
+        return [candidate for candidate in self.known if candidate.startswith(f"{name}.")]
 
 
 @lru_cache(maxsize=4)
 def module_names(paths: tuple[str, ...]) -> ModuleNames:
     """Return the names of these modules, cached for all models of a project, which may have thousands of them."""
-    known = {module_name(path): path for path in paths}
-    parts = [name.split(".") for name in known]
+    paths_by_name = {module_name(path): path for path in paths}
+    parts = [name.split(".") for name in paths_by_name]
     folders = frozenset(".".join(names[:end]) for names in parts for end in range(1, len(names)))
-    hiding = sorted(path for name, path in known.items() if name.split(".")[0] in sys.stdlib_module_names)
-    return ModuleNames(known, folders, (hiding or [""])[0])
+    hiding = sorted(path for name, path in paths_by_name.items() if name.split(".")[0] in sys.stdlib_module_names)
+    return ModuleNames(paths_by_name, folders, (hiding or [""])[0])
 
 
 @dataclass(frozen=True)
@@ -107,5 +107,7 @@ class ProjectModules(dict[str, Module]):
     def questions(self, packages: set[str], *, every: bool = False) -> Questions:
         """Return all questions so far, with packages that were looked for elsewhere."""
         files = sorted(self._names.known[name] for name in self)
-        asked = sorted(self._asked | self.keys())
-        return Questions(tuple(asked), tuple(sorted(self._listed)), tuple(files), tuple(sorted(packages)), every)
+        module_questions = sorted(self._asked | self.keys())
+        return Questions(
+            tuple(module_questions), tuple(sorted(self._listed)), tuple(files), tuple(sorted(packages)), every
+        )

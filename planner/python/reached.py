@@ -154,14 +154,16 @@ def _name(walk: _Walk, module_of_it: str, name: str, *, entry: bool = False) -> 
     if key in walk.done:
         return
     module = walk.modules[module_of_it]
-    nodes, others = module.defined.get(name, ()), module.imports.get(name, ())
+    nodes, module_imports = module.defined.get(name, ()), module.imports.get(name, ())
     nodes = tuple(_strip_decorators(node, module) for node in nodes) if entry else nodes
-    walk.done[key] = " ".join([*(f"{other.module}:{other.name}" for other in others), *map(_normal, nodes)])
-    for other in others:
-        _import(walk, other)
+    walk.done[key] = " ".join(
+        [*(f"{imported.module}:{imported.name}" for imported in module_imports), *map(_normal, nodes)]
+    )
+    for imported in module_imports:
+        _import(walk, imported)
     for node in nodes:
         _follow(walk, module, node)
-    if not nodes and not others and "__getattr__" in module.defined:
+    if not nodes and not module_imports and "__getattr__" in module.defined:
         _whole(walk, module_of_it)
 
 
@@ -193,13 +195,13 @@ def _follow(walk: _Walk, module: Module, node: Code) -> None:
     local: dict[str, list[Import]] = {}
     for statement in ast.walk(node):
         if isinstance(statement, ast.Import | ast.ImportFrom):
-            for bound, other in find_imports(statement, module.name, package):
-                local.setdefault(bound, []).append(other)
-                _run_import(walk, f"{other.module}.{other.name}" if other.name else other.module)
-                _import(walk, other)
-                _seeking(walk, Place(module.path, statement.lineno), other.module.split(".")[0], other.name)
-                if bound == "*" and other.module in walk.modules:
-                    _module(walk, other.module)
+            for bound, imported in find_imports(statement, module.name, package):
+                local.setdefault(bound, []).append(imported)
+                _run_import(walk, f"{imported.module}.{imported.name}" if imported.name else imported.module)
+                _import(walk, imported)
+                _seeking(walk, Place(module.path, statement.lineno), imported.module.split(".")[0], imported.name)
+                if bound == "*" and imported.module in walk.modules:
+                    _module(walk, imported.module)
     inner: set[int] = set()  # the parts of chains that were followed as one
     for child in ast.walk(node):
         match child:
@@ -227,14 +229,14 @@ def _seeking(walk: _Walk, place: Place, *names: str) -> None:
 
 def _used(walk: _Walk, module: Module, local: Mapping[str, list[Import]], chain: list[str], line: int) -> None:
     """Count `a.b.c`: the name `a` here, and if that is a module of the project, its attribute."""
-    first, *rest = chain
+    first, *attributes = chain
     _seeking(walk, Place(module.path, line), first)
     _name(walk, module.name, first)
-    for other in (*module.imports.get(first, ()), *local.get(first, ())):
-        whole = f"{other.module}.{other.name}" if other.name else other.module
+    for imported in (*module.imports.get(first, ()), *local.get(first, ())):
+        whole = f"{imported.module}.{imported.name}" if imported.name else imported.module
         if whole in walk.modules or walk.modules.has_folder(whole):
-            _take_attributes(walk, whole, rest)
-        _seeking(walk, Place(module.path, line), other.module.split(".")[0], other.name)
+            _take_attributes(walk, whole, attributes)
+        _seeking(walk, Place(module.path, line), imported.module.split(".")[0], imported.name)
 
 
 def _take_attributes(walk: _Walk, name: str, rest: list[str]) -> None:
@@ -250,8 +252,8 @@ def _take_attributes(walk: _Walk, name: str, rest: list[str]) -> None:
         if name in walk.modules:
             module = walk.modules[name]
             _name(walk, name, attribute)
-            for other in module.imports.get(attribute, ()):
-                whole = f"{other.module}.{other.name}" if other.name else other.module
+            for imported in module.imports.get(attribute, ()):
+                whole = f"{imported.module}.{imported.name}" if imported.name else imported.module
                 if whole in walk.modules or walk.modules.has_folder(whole):
                     _take_attributes(walk, whole, rest[index + 1 :])
         return
@@ -262,7 +264,7 @@ def _call(walk: _Walk, module: Module, call: ast.Call) -> None:
     """Record the table that `context.table("a.b")` names."""
     if not isinstance(call.func, ast.Attribute):
         return
-    what, receiver = call.func.attr, chain_of(call.func.value)
+    method, receiver = call.func.attr, chain_of(call.func.value)
     table_argument = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "name"), None)
     table_argument = _constant(module, table_argument.id) if isinstance(table_argument, ast.Name) else table_argument
     text = (
@@ -270,12 +272,12 @@ def _call(walk: _Walk, module: Module, call: ast.Call) -> None:
         if isinstance(table_argument, ast.Constant) and isinstance(table_argument.value, str)
         else None
     )
-    if what in CALLED and receiver and receiver[-1].lower().endswith(("context", "ctx")):
+    if method in CALLED and receiver and receiver[-1].lower().endswith(("context", "ctx")):
         if text is None:
             walk.unclear.append(Place(module.path, call.lineno))
         else:
             walk.tables.add(text.replace("`", "").replace('"', "").lower())
-    elif what in QUERIED:
+    elif method in QUERIED:
         inner = {
             id(part)
             for inner_call in ast.walk(call)

@@ -102,16 +102,16 @@ class Running:
         context["variables"] |= {name.lower(): variable for name, variable in inputs.variables.items()}
         request = {**context, **_execution(model, interval, execution), "prefix": prefix}
         reading = Reading(tuple(context["tables"].values()), dict(inputs.views), prefix)
-        left: tuple[str, ...] = ()
+        leftover_views: tuple[str, ...] = ()
         worker = self._take(model)
         try:
             try:
                 views = validate_reply(Executed, self._ask_worker(worker, request, reading, model)).views
             finally:
-                left = worker.connection.refuse()
+                leftover_views = worker.connection.refuse()
             yield _union(model, [f"global_temp.{prefix}_{index}" for index in range(views)])
         finally:
-            for view in left:
+            for view in leftover_views:
                 with suppress(MergeplanError):  # the view ends with Spark, and an earlier error is more useful
                     engine.catalog.drop_view(view)
             self._give_back(model, worker)
@@ -167,13 +167,13 @@ class Running:
 
     def _context(self, model: Model, tables: Mapping[str, str]) -> dict[str, Any]:
         variables = {name: json.loads(text) for name, text in model.python.variables} if model.python else {}
-        known = {name.lower() for name in self.code.variables}
+        project_variables = {name.lower() for name in self.code.variables}
         if model.python is None:
-            variables, known = dict(self.code.variables), set()
+            variables, project_variables = dict(self.code.variables), set()
         return {
             "tables": {name: tables.get(name, name) for name in model.depends_on},
             "variables": variables,
-            "hidden": sorted(known - variables.keys()),
+            "hidden": sorted(project_variables - variables.keys()),
             "gateway": model.gateway or self.code.gateway,
             "catalog": self.code.catalog,
         }

@@ -35,8 +35,10 @@ def _find_stale_declarations(work: Workspace) -> Iterator[Blocker]:
 
 def _compare(model: Model, columns: set[str]) -> Iterator[Blocker]:
     declared = {column.name for column in model.columns}
-    if columns and (more := sorted(columns - declared)):
+    if columns and (undeclared_columns := sorted(columns - declared)):
         hint = "A `*` over it means the declared columns: declare them, or set `partial_columns: true`."
-        yield Blocker(f"`{model.name}` has {names(more)}, which {model.path} does not declare. {hint}", model.place)
+        yield Blocker(
+            f"`{model.name}` has {names(undeclared_columns)}, which {model.path} does not declare. {hint}", model.place
+        )
     if columns and (gone := sorted(declared - columns)):
         yield Blocker(f"{model.path} declares {names(gone)}, which `{model.name}` does not have.", model.place)

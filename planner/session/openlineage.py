@@ -64,8 +64,8 @@ def openlineage(work: Workspace, plan: Plan) -> Iterator[Reported]:
         failure = str(error) or failure
         raise
     finally:
-        why = failure
-        reported.tell(lambda listener: listener.end(why))
+        final_failure = failure
+        reported.tell(lambda listener: listener.end(final_failure))
         if reported.defect:
             why_not = f"events are missing, after an internal error in mergeplan: {reported.defect}"
             work.on_event(Warned(f"OpenLineage: {why_not}."))

@@ -102,5 +102,5 @@ def _join_lines(sql: str) -> str:
 def _format_query(sql: str, dialect: str) -> str:
     """Format the query, or return it unchanged if formatting would alter its tokens."""
     text = pretty(spark_tree(sql), dialect)
-    before, after = (tokenize(SourceText("", version, dialect)) for version in (sql, text))
-    return sql.strip() if differ(before, after) else text
+    old_tokens, new_tokens = (tokenize(SourceText("", version, dialect)) for version in (sql, text))
+    return sql.strip() if differ(old_tokens, new_tokens) else text

@@ -144,10 +144,10 @@ class Opened:
     def _doing(self, on_event: Emit, *, only_looks: bool = False, at: str | None = None) -> Iterator[Workspace]:
         """Yield the workspace for a call."""
         with self._take_turn(), interruptible(self.cancel):
-            now = datetime.now(UTC)
-            now = moment(at or self._execution_time, now) or now
+            call_time = datetime.now(UTC)
+            call_time = moment(at or self._execution_time, call_time) or call_time
             emit = self._work.cancellation.checking(on_event)
-            self._work.begin(now, emit, only_looks=only_looks)
+            self._work.begin(call_time, emit, only_looks=only_looks)
             self._busy = True
             try:
                 yield self._work
@@ -181,21 +181,21 @@ class Session(Opened):
 
         The linter's rules and the unit tests run first; raise ProjectErrors or MergeplanError if they fail.
         """
-        asked = options or PlanOptions()
+        plan_options = options or PlanOptions()
         if environment is not None:
-            asked = replace(asked, environment=parse_environment_name(environment))
-        asked = replace(asked, execution_time=asked.execution_time or self._execution_time)
-        with self._doing(on_event, at=asked.execution_time) as work:
-            asked = check_options(work, asked)
-            planned = prepare_plan(work, asked)
-            if asked.refresh or work.has_engine or work.is_warm:
-                planned = add_drift_warnings(work, planned, describe=asked.refresh)
+            plan_options = replace(plan_options, environment=parse_environment_name(environment))
+        plan_options = replace(plan_options, execution_time=plan_options.execution_time or self._execution_time)
+        with self._doing(on_event, at=plan_options.execution_time) as work:
+            plan_options = check_options(work, plan_options)
+            planned = prepare_plan(work, plan_options)
+            if plan_options.refresh or work.has_engine or work.is_warm:
+                planned = add_drift_warnings(work, planned, describe=plan_options.refresh)
                 planned = add_declaration_warnings(work, planned)
             if not planned.blockers and work.has_engine:
                 check_queries(work, planned)
             if not (planned.is_empty or planned.blockers):
-                save(work, planned, asked)
-            return SessionPlan(planned, asked, estimates(work, planned), self.apply)
+                save(work, planned, plan_options)
+            return SessionPlan(planned, plan_options, estimates(work, planned), self.apply)
 
     def apply(self, plan: SessionPlan | str, *, note: str = "", check: bool = True, on_event: Emit = silent) -> Outcome:
         """Apply the plan, or the stored plan of this id: create tables, fill and audit them, and only then promote.
@@ -234,9 +234,9 @@ class Session(Opened):
 
         A model's error is raised when all others are done, or with `check=False` is listed in the outcome's `failures`.
         """
-        asked = replace(options or RunOptions(), environment=parse_environment_name(environment))
+        run_options = replace(options or RunOptions(), environment=parse_environment_name(environment))
         with self._doing(on_event) as work:
-            result = run(work, asked)
+            result = run(work, run_options)
         if check and result.outcome is not None:
             result.outcome.raise_failure()
         return result
@@ -290,8 +290,8 @@ class Session(Opened):
     def lineage(self, model: str, column: str | None = None, *, downstream: bool = False) -> LineageView:
         """Return what a model or a column is made from, or with `downstream` what is made from it."""
         with self._doing(silent, only_looks=True) as work:
-            asked = model if column is None else f"{model}.{column}"
-            return LineageView(find_lineage(work, asked, downstream=downstream), work.project.models)
+            target = model if column is None else f"{model}.{column}"
+            return LineageView(find_lineage(work, target, downstream=downstream), work.project.models)
 
     def table_diff(
         self, first: str, second: str, model: str | None = None, options: TableDiffOptions | None = None
@@ -335,9 +335,9 @@ def _nothing(work: Workspace, plan: SessionPlan | str) -> Outcome | None:
 
 def _apply_saved_plan(work: Workspace, plan_id: str, note: str) -> Outcome:
     """Make a stored plan again and apply it."""
-    planned, asked = rebuild_plan(work, plan_id)
+    planned, options = rebuild_plan(work, plan_id)
     if planned.blockers:
         raise Refused(planned.blockers[0].message, place=planned.blockers[0].place)
     check_catalogs(work, planned)
     check_queries(work, planned)
-    return apply_plan(work, planned, asked, note)
+    return apply_plan(work, planned, options, note)

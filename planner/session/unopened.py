@@ -25,22 +25,27 @@ def merge_deployed(
     if not refused_models:
         return models, Unopened()
     gone = deployed_models.keys() - models.keys()
-    stands = {name for name in gone if name in refused_models.names or _may_be(deployed_models[name], refused_models)}
-    out = {**{exclusion.model: exclusion.reads for exclusion in refused_models.left_out}, **readers_of(models, stands)}
-    held = (stands | out.keys()) & deployed_models.keys()
+    unopened_names = {
+        name for name in gone if name in refused_models.names or _may_be(deployed_models[name], refused_models)
+    }
+    out = {
+        **{exclusion.model: exclusion.reads for exclusion in refused_models.left_out},
+        **readers_of(models, unopened_names),
+    }
+    reused_names = (unopened_names | out.keys()) & deployed_models.keys()
     opened = {name: model for name, model in models.items() if name not in out}
     # what only they read is in no file: tables that Spark's catalog knows
     outer = {
         read
-        for name in held
+        for name in reused_names
         for read in deployed_models[name].depends_on
         if read in deployed_models and read not in opened
     }
-    kept = held | {name for name in outer if deployed_models[name].kind.is_external}
+    added_names = reused_names | {name for name in outer if deployed_models[name].kind.is_external}
     absent = {name: deployed_models[name] for name in gone}
     files = tuple(file for refusal in refused_models.refusals for file in _files(refusal, absent, refused_models))
-    both = {**opened, **{name: deployed_models[name] for name in kept}}
-    return dict(sorted(both.items())), Unopened(files, dict(sorted(out.items())), frozenset(held))
+    planned_models = {**opened, **{name: deployed_models[name] for name in added_names}}
+    return dict(sorted(planned_models.items())), Unopened(files, dict(sorted(out.items())), frozenset(reused_names))
 
 
 def add_unopened(plan: Plan, unopened_files: Unopened) -> Plan:
@@ -130,13 +135,13 @@ def _may_be(model: Model, refused_models: RefusedModels) -> bool:
 
 def _files(refusal: Refusal, gone_models: Mapping[str, Model], refused_models: RefusedModels) -> list[RefusedFile]:
     """Return every error of the file, in the order of its lines."""
-    stands = _stands(refusal, gone_models, refused_models)
+    is_deployed = _stands(refusal, gone_models, refused_models)
     return [
-        RefusedFile(error.place or Place(refusal.path), error.message, error.hint, refusal.models, stands)
+        RefusedFile(error.place or Place(refusal.path), error.message, error.hint, refusal.models, is_deployed)
         for error in refusal.errors
     ]
 
 
 def _sentence(error: ProjectError) -> str:
-    what = "the test is not run: " if isinstance(error, UnknownModel) else ""
-    return f"{what}{error.message}" + (f" {error.hint}" if error.hint else "")
+    prefix = "the test is not run: " if isinstance(error, UnknownModel) else ""
+    return f"{prefix}{error.message}" + (f" {error.hint}" if error.hint else "")

@@ -54,8 +54,8 @@ def cost_text(estimates: Sequence[Estimate]) -> str:
 
 
 def _sum(values: Sequence[float | None], text: Callable[[float], str]) -> str:
-    known = [value for value in values if value is not None]
-    return f"{'~' if len(known) == len(values) else 'at least '}{text(sum(known))}" if sum(known) else ""
+    numbers = [value for value in values if value is not None]
+    return f"{'~' if len(numbers) == len(values) else 'at least '}{text(sum(numbers))}" if sum(numbers) else ""
 
 
 def days_text(change: Change) -> str:

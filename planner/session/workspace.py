@@ -185,14 +185,16 @@ class Workspace:
     def lease(self, name: str, holder: str, wait: float = LEASE_WAIT) -> Iterator[Lease]:
         """Wait for the right to change an environment; raise LeaseHeld, or Cancelled while it waits."""
         until = time.monotonic() + wait
-        with ExitStack() as held:
+        with ExitStack() as lease_stack:
             while True:
-                left = until - time.monotonic()
+                remaining_seconds = until - time.monotonic()
                 try:
-                    lease = held.enter_context(self.store.leases.hold(name, holder, wait=max(0.0, min(left, 1.0))))
+                    lease = lease_stack.enter_context(
+                        self.store.leases.hold(name, holder, wait=max(0.0, min(remaining_seconds, 1.0)))
+                    )
                     break
                 except LeaseHeld:
-                    if left <= 1.0:
+                    if remaining_seconds <= 1.0:
                         raise
                 self.cancellation.check()
             yield lease
@@ -310,15 +312,19 @@ class Workspace:
         gateways = self.project.config.gateways
         if len(gateways) == 1:
             return engine
-        mine = gateways[self.project.gateway].connection
-        return Gateways(engine, {name for name, gateway in gateways.items() if gateway.connection == mine}, self._other)
+        project_connection = gateways[self.project.gateway].connection
+        return Gateways(
+            engine,
+            {name for name, gateway in gateways.items() if gateway.connection == project_connection},
+            self._other,
+        )
 
     def _open_early(self, config: Config, gateway: str, formats: frozenset[str]) -> Engine:
         """Return the Spark of a gateway while the project is being read, for the queries of its templates."""
         if self._engine is None:
             connection = config.gateways[gateway].connection
-            own = [name for name in TABLE_FORMATS if name in formats] if connection.type == "spark" else []
-            self._early = create_connection(connection, formats=tuple(own))
+            used_formats = [name for name in TABLE_FORMATS if name in formats] if connection.type == "spark" else []
+            self._early = create_connection(connection, formats=tuple(used_formats))
             self._engine = self._start_engine(self._early)
         return self._engine
 
@@ -336,9 +342,9 @@ class Workspace:
         Raise RequestError if the gateway is gone or cannot be used beside this one.
         """
         config = self.project.config
-        why = "it is not in config.yaml" if gateway not in config.gateways else ""
-        if why := why or gateways_apart(config, self.project.gateway).get(gateway, ""):
-            raise RequestError(f"A model of an environment is computed on the gateway `{gateway}`: {why}.")
+        problem = "it is not in config.yaml" if gateway not in config.gateways else ""
+        if problem := problem or gateways_apart(config, self.project.gateway).get(gateway, ""):
+            raise RequestError(f"A model of an environment is computed on the gateway `{gateway}`: {problem}.")
         return self._start_engine(self._connection(gateway))
 
     def _start_engine(self, connection: Connection) -> Engine:
@@ -349,10 +355,10 @@ class Workspace:
         from mergeplan.planner.engine.spark.engine import open_engine  # what drives Spark, only where Spark is needed
         from mergeplan.planner.engine.spark.open_session import is_running, starts_again
 
-        again = starts_again(connection, settings.folder)
-        reported = again or not is_running(connection, settings.folder)
+        is_restart = starts_again(connection, settings.folder)
+        reported = is_restart or not is_running(connection, settings.folder)
         if reported:
-            self.on_event(SparkStarting(again))
+            self.on_event(SparkStarting(is_restart))
         began = time.monotonic()
         engine = open_engine(connection, settings.folder, self.profile)
         if reported:

@@ -77,7 +77,7 @@ def _weeks(held: Timeline, missing: Timeline, now: datetime) -> tuple[list[list[
     mondays = cells[::7]
     labels = [Label(0, TOP + CELL * row + 10, name) for row, name in ((0, "Mon"), (2, "Wed"), (4, "Fri"))]
     months = [number for number, day in enumerate(mondays) if number == 0 or day.month != mondays[number - 1].month]
-    months = [n for n, after in zip(months, [*months[1:], WEEKS + 3], strict=True) if after - n >= 3]
+    months = [n for n, next_month in zip(months, [*months[1:], WEEKS + 3], strict=True) if next_month - n >= 3]
     labels += [Label(LEFT + CELL * number, 10, f"{mondays[number]:%b}") for number in months]
     return [states[number : number + 7] for number in range(0, len(states), 7)], labels, "one day"
 

@@ -51,13 +51,13 @@ def draw_neighbourhood(models: Mapping[str, CatalogModel], focus: str) -> Drawin
     columns: dict[int, list[str]] = {}
     for name, level in levels.items():
         columns.setdefault(level, []).append(name)
-    more = {sign * step: side.left_out[step - 1] for sign, side in ((-1, up), (1, down)) for step in (1, 2)}
-    for level in (level for level, count in more.items() if count):
+    hidden_counts = {sign * step: side.left_out[step - 1] for sign, side in ((-1, up), (1, down)) for step in (1, 2)}
+    for level in (level for level, count in hidden_counts.items() if count):
         columns.setdefault(level, []).append(f"\0{level}")
     places = _places(columns, parents)
     edges = [(parent, name) for name in levels for parent in dict.fromkeys(parents(name)) if parent in levels]
     return Drawing(
-        tuple(_box(models, name, more, *place) for name, place in places.items()),
+        tuple(_box(models, name, hidden_counts, *place) for name, place in places.items()),
         tuple(GRID.curve(places[parent], places[name]) for parent, name in edges if parent != name),
         max(x for x, _ in places.values()) + WIDTH + EDGE,
         max(y for _, y in places.values()) + HEIGHT + EDGE,
@@ -70,21 +70,21 @@ def _side(focus: str, step: Steps) -> _Side:
     """Return the nearest models of one direction, as many as can be read."""
     near = [name for name in dict.fromkeys(step(focus)) if name != focus]
     shown = near[:NEAR_MOST]
-    beyond = dict.fromkeys(other for name in shown for other in step(name))
+    beyond = dict.fromkeys(neighbour for name in shown for neighbour in step(name))
     far = [name for name in beyond if name != focus and name not in near]
     return _Side((*shown, *far[:FAR_MOST]), (len(near) - len(shown), len(far[FAR_MOST:])))
 
 
 def _levels(focus: str, names: Iterable[str], step: Steps) -> dict[str, int]:
     """How many steps away each model stands on the longest way, so that every line leads from left to right."""
-    wanted, levels = set(names), dict.fromkeys(names, 1)
+    chosen_names, levels = set(names), dict.fromkeys(names, 1)
     for _ in range(len(levels)):
-        before = dict(levels)
+        old_levels = dict(levels)
         for name in levels:
-            for other in step(name):
-                if other in wanted and other != name:
-                    levels[other] = max(levels[other], levels[name] + 1)
-        if levels == before:
+            for neighbour in step(name):
+                if neighbour in chosen_names and neighbour != name:
+                    levels[neighbour] = max(levels[neighbour], levels[name] + 1)
+        if levels == old_levels:
             break
     return levels
 
@@ -95,7 +95,9 @@ def _places(columns: Mapping[int, list[str]], parents: Steps) -> dict[str, tuple
     places: dict[str, tuple[int, int]] = {}
 
     def middle(name: str) -> tuple[bool, float, str]:
-        joined = [places[other][1] for other in places if other in parents(name) or name in parents(other)]
+        joined = [
+            places[neighbour][1] for neighbour in places if neighbour in parents(name) or name in parents(neighbour)
+        ]
         return name.startswith("\0"), sum(joined) / len(joined) if joined else 0.0, name
 
     for level in sorted(columns, key=abs):

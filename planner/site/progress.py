@@ -101,8 +101,8 @@ def apply_line(progress: RunProgress, line: Line) -> RunProgress:
             note = f"A batch of `{line.model}` that an earlier run began on Spark is lost: it is computed again."
             return replace(progress, note=note)
         case WaitingLine():
-            what = line.model or line.environment or line.table or ""
-            return replace(progress, note=f"Waits for {line.holder}, who is at `{what}`.")
+            target = line.model or line.environment or line.table or ""
+            return replace(progress, note=f"Waits for {line.holder}, who is at `{target}`.")
         case ResultLine():
             return replace(progress, ended=True, note="")
         case TestLine() | TableLine() | ViewLine() if isinstance(line, COUNTED.get(progress.stage, ())):
@@ -126,8 +126,8 @@ def _apply_batch(progress: RunProgress, line: BatchLine) -> RunProgress:
 
 def _update_model(progress: RunProgress, name: str, change: Callable[[ModelProgress], ModelProgress]) -> RunProgress:
     """With one model changed; one that the plan did not name is added."""
-    known = any(model.name == name for model in progress.models)
-    models = progress.models if known else (*progress.models, ModelProgress(name))
+    is_listed = any(model.name == name for model in progress.models)
+    models = progress.models if is_listed else (*progress.models, ModelProgress(name))
     return replace(progress, models=tuple(change(model) if model.name == name else model for model in models))
 
 

@@ -38,11 +38,11 @@ class KnownContents:
         contents_by_table: dict[str, dict[str, dict[str, Content]]] = {name: {} for name in tables}
         with self._database.reading() as tx:
             for chunk in chunks(sorted(contents_by_table)):
-                mine = tx.select(t.contents).where(t.contents.c.table_name.in_(chunk))
-                for row in tx.execute(mine.where(*is_lasting())):
+                statement = tx.select(t.contents).where(t.contents.c.table_name.in_(chunk))
+                for row in tx.execute(statement.where(*is_lasting())):
                     periods = contents_by_table[row.table_name].setdefault(row.columns, {})
                     periods[row.period] = Content(row.rows, row.hash)
-        return {name: Contents(known) for name, known in contents_by_table.items()}
+        return {name: Contents(column_contents) for name, column_contents in contents_by_table.items()}
 
     def record(self, table: str, findings: Found, *, lease: Lease) -> None:
         """Keep what the table holds, as a Spark computed it while this lease, the table's own, kept writers away.
@@ -65,11 +65,11 @@ class KnownContents:
         ]
         with self._database.writing() as tx:
             check_lease(tx, lease)
-            mine = tx.select(t.physical_tables).where(t.physical_tables.c.name == table)
-            known = tx.execute(mine.with_for_update()).one_or_none()
-            if known is None or known.garbage:
+            statement = tx.select(t.physical_tables).where(t.physical_tables.c.name == table)
+            table_row = tx.execute(statement.with_for_update()).one_or_none()
+            if table_row is None or table_row.garbage:
                 return
-            if known.reads:
+            if table_row.reads:
                 raise ValueError(f"{table} is a view")
             tx.put(t.contents, rows)
 
@@ -81,23 +81,24 @@ class KnownContents:
         """
         with self._database.writing() as tx:
             physical = t.physical_tables
-            mine = tx.select(physical).where(physical.c.name.in_(sorted(tables)))
-            known = tx.execute(mine.order_by(physical.c.name)).all()  # two that mark the same tables do not block
-            if len(known) < len(tables) or any(row.garbage or row.reads for row in known):
+            statement = tx.select(physical).where(physical.c.name.in_(sorted(tables)))
+            # In one order: two that mark the same tables do not block each other.
+            table_rows = tx.execute(statement.order_by(physical.c.name)).all()
+            if len(table_rows) < len(tables) or any(row.garbage or row.reads for row in table_rows):
                 return None
-            fresh = [_whole_row(row.name, _MARK, uuid4().hex) for row in known]
+            fresh = [_whole_row(row.name, _MARK, uuid4().hex) for row in table_rows]
             tx.put(t.contents, fresh, update=False)
             marked = t.contents.c.table_name.in_(sorted(tables)), t.contents.c.columns == _MARK
             marks = {row.table_name: row.hash for row in tx.execute(tx.select(t.contents).where(*marked))}
-            if len(marks) < len(known):  # one was taken away just now: somebody is writing
+            if len(marks) < len(table_rows):  # one was taken away just now: somebody is writing
                 return None
-            return {row.name: digest(marks[row.name], repr(row.columns))[:32] for row in known}
+            return {row.name: digest(marks[row.name], repr(row.columns))[:32] for row in table_rows}
 
     def load_inputs(self, table: str) -> str:
         """Return the digest of the inputs of a table, '' when unknown."""
         with self._database.reading() as tx:
-            mine = t.contents.c.table_name == table, t.contents.c.columns == _INPUTS
-            row = tx.execute(tx.select(t.contents).where(*mine)).one_or_none()
+            condition = t.contents.c.table_name == table, t.contents.c.columns == _INPUTS
+            row = tx.execute(tx.select(t.contents).where(*condition)).one_or_none()
             return row.hash if row else ""
 
     def record_inputs(self, table: str, inputs: str, *, lease: Lease) -> None:
@@ -109,8 +110,8 @@ class KnownContents:
     def load_pass(self, table: str, asked: str) -> str:
         """Return the digest that a pass of this audit rested on, '' when it is not known to have passed."""
         with self._database.reading() as tx:
-            mine = t.contents.c.table_name == table, t.contents.c.columns == _pass_key(asked)
-            row = tx.execute(tx.select(t.contents).where(*mine)).one_or_none()
+            condition = t.contents.c.table_name == table, t.contents.c.columns == _pass_key(asked)
+            row = tx.execute(tx.select(t.contents).where(*condition)).one_or_none()
             return row.hash if row else ""
 
     def record_pass(self, table: str, asked: str, basis: str) -> None:

@@ -213,8 +213,8 @@ def _was_emptied(file: Path) -> bool:
 def clock(connection: sa.Connection) -> datetime:
     """Now, by the database's own clock: processes on several machines that share it must agree about a lease's end."""
     if connection.dialect.name == "postgresql":
-        now: datetime = connection.execute(sa.text("SELECT clock_timestamp()")).scalar_one()
-        return now.astimezone(UTC)
+        server_time: datetime = connection.execute(sa.text("SELECT clock_timestamp()")).scalar_one()
+        return server_time.astimezone(UTC)
     return datetime.now(UTC)
 
 
@@ -249,8 +249,8 @@ def upgrade(database: sa.Engine, package: str) -> None:
     The package's migrations are `<package>/migrations/versions/r0001_<what>.py`, in one line, with revisions `r0001`,
     `r0002` and so on. Two processes may start at once. RequestError when the database is newer than the code.
     """
-    known = revisions(package)
-    if _revision(database, package) == known[-1]:
+    package_revisions = revisions(package)
+    if _revision(database, package) == package_revisions[-1]:
         return
     with transaction(database) as connection:
         if connection.dialect.name == "postgresql":
@@ -261,12 +261,12 @@ def upgrade(database: sa.Engine, package: str) -> None:
         revision = (
             connection.execute(_version_query(package)).scalar() if sa.inspect(connection).has_table(table) else None
         )
-        if revision is not None and revision not in known:
+        if revision is not None and revision not in package_revisions:
             raise RequestError(
-                f"The state database is of a newer version ({revision}) than this mergeplan ({known[-1]}).",
+                f"The state database is of a newer version ({revision}) than this mergeplan ({package_revisions[-1]}).",
                 hint="Install the newer mergeplan.",
             )
-        if revision != known[-1]:
+        if revision != package_revisions[-1]:
             _migrate(connection, package)
 
 

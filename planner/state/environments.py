@@ -137,8 +137,8 @@ def map_at(tx: Transaction, name: str, revision: int) -> maps.EnvironmentMap | N
 def _rows_for(tx: Transaction, name: str, revision: int) -> list[sa.Row[Any]]:
     """Return the rows from the last whole map up to a revision."""
     history = t.environment_history
-    mine = tx.select(history).where(history.c.environment == name, history.c.revision <= revision)
-    rows = tx.execute(mine.where(history.c.revision > revision - maps.WHOLE).order_by(history.c.revision)).all()
+    statement = tx.select(history).where(history.c.environment == name, history.c.revision <= revision)
+    rows = tx.execute(statement.where(history.c.revision > revision - maps.WHOLE).order_by(history.c.revision)).all()
     whole = (index for index, row in reversed([*enumerate(rows)]) if maps.is_whole(row.snapshots))
     return list(rows[next(whole, 0) :])
 

@@ -61,10 +61,10 @@ class Intervals:
 def change_timeline(tx: Transaction, table: str, change: Change) -> None:
     """Put what `change` makes of the time that a table holds in its place; no other process does so meanwhile."""
     lock_table(tx, table)
-    mine = tx.select(t.intervals).where(t.intervals.c.table_name == table)
-    before = merge(Interval(row.start_at, row.end_at) for row in tx.execute(mine))
-    after = change(before)
-    gone, new = set(before) - set(after), set(after) - set(before)
+    statement = tx.select(t.intervals).where(t.intervals.c.table_name == table)
+    old_timeline = merge(Interval(row.start_at, row.end_at) for row in tx.execute(statement))
+    new_timeline = change(old_timeline)
+    gone, new = set(old_timeline) - set(new_timeline), set(new_timeline) - set(old_timeline)
     for interval in gone:
         where = (t.intervals.c.table_name == table, t.intervals.c.start_at == interval.start)
         tx.execute(tx.delete(t.intervals).where(*where))

@@ -93,25 +93,32 @@ class Leases:
             taken = self._take(name, holder, ttl)
             if isinstance(taken, Lease):
                 return taken
-            left = deadline - time.monotonic()
-            if left <= 0:
+            remaining_seconds = deadline - time.monotonic()
+            if remaining_seconds <= 0:
                 raise LeaseHeld(
                     f"`{name}` is being changed by {taken.holder} since {taken.since:%Y-%m-%d %H:%M:%S} UTC.",
                     hint="Wait for it to end, or cancel it.",
                 )
-            time.sleep(min(POLL_SECONDS, left))
+            time.sleep(min(POLL_SECONDS, remaining_seconds))
 
     def _take(self, name: str, holder: str, ttl: float) -> Lease | Holder:
         with self._database.writing() as tx:
-            now = tx.now()
-            free = {"token": 0, "holder": "", "machine": "", "pid": 0, "since": now, "expires_at": now}
+            current_time = tx.now()
+            free = {
+                "token": 0,
+                "holder": "",
+                "machine": "",
+                "pid": 0,
+                "since": current_time,
+                "expires_at": current_time,
+            }
             tx.put(t.leases, [{"name": name, **free}], update=False)
             row = tx.execute(_select_for_update(tx, name)).one()
-            if row.holder and row.expires_at > now and not has_ended(row.machine, row.pid):
+            if row.holder and row.expires_at > current_time and not has_ended(row.machine, row.pid):
                 return Holder(name, row.holder, row.since, row.expires_at)
             values = {"token": row.token + 1, "holder": holder or "somebody", "machine": here(), "pid": os.getpid()}
-            until = now + timedelta(seconds=ttl)
-            tx.execute(_update(tx, name).values(**values, since=now, expires_at=until))
+            until = current_time + timedelta(seconds=ttl)
+            tx.execute(_update(tx, name).values(**values, since=current_time, expires_at=until))
             return Lease(name, row.token + 1)
 
     def _renew(self, lease: Lease, ttl: float, end_event: threading.Event) -> None:
@@ -120,8 +127,8 @@ class Leases:
             # and every later write under it is refused.
             with suppress(RequestError), self._database.writing() as tx:
                 until = tx.now() + timedelta(seconds=ttl)
-                mine = _update(tx, lease.name).where(t.leases.c.token == lease.token)
-                tx.execute(mine.values(expires_at=until))
+                statement = _update(tx, lease.name).where(t.leases.c.token == lease.token)
+                tx.execute(statement.values(expires_at=until))
 
     def _release(self, lease: Lease) -> None:
         # A database that does not answer now has been reported already, or lets the lease expire.
@@ -187,5 +194,5 @@ def _began(pid: int) -> str | None:
         return ""
     except OSError:
         return None
-    state, *others = stat.rpartition(")")[2].split()  # its name, before that, may hold anything
-    return "" if state in "ZX" else others[18]
+    state, *fields = stat.rpartition(")")[2].split()  # its name, before that, may hold anything
+    return "" if state in "ZX" else fields[18]

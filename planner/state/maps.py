@@ -30,8 +30,12 @@ def encode_map(new: EnvironmentMap, before: EnvironmentMap | None, revision: int
         return dict(new.snapshots), sorted(new.views)
     changed = {name: id for name, id in new.snapshots.items() if before.snapshots.get(name) != id}
     gone = sorted(before.snapshots.keys() - new.snapshots.keys())
-    seen = {"since": revision - 1, "added": sorted(new.views - before.views), "gone": sorted(before.views - new.views)}
-    return {"since": revision - 1, "changed": changed, "gone": gone}, seen
+    view_changes = {
+        "since": revision - 1,
+        "added": sorted(new.views - before.views),
+        "gone": sorted(before.views - new.views),
+    }
+    return {"since": revision - 1, "changed": changed, "gone": gone}, view_changes
 
 
 def read(rows: Iterable[tuple[Json, Json]]) -> Iterable[EnvironmentMap]:

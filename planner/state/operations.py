@@ -42,10 +42,10 @@ class RunningWrites:
     def list_unfinished(self, table: str) -> tuple[RunningWrite, ...]:
         """Those of a table that nobody has seen the end of, the oldest first."""
         with self._database.reading() as tx:
-            mine = tx.select(t.operations).where(t.operations.c.table_name == table).order_by(t.operations.c.at)
+            statement = tx.select(t.operations).where(t.operations.c.table_name == table).order_by(t.operations.c.at)
             return tuple(
                 RunningWrite(Operation(row.server, row.session, row.id), row.start_at, row.request, row.token)
-                for row in tx.execute(mine)
+                for row in tx.execute(statement)
             )
 
     def end(self, operation: Operation) -> None:

@@ -17,8 +17,8 @@ class Overrides:
         """Return the overrides of changes in this environment, by model."""
         overrides = t.overrides
         with self._database.reading() as tx:
-            mine = tx.select(overrides).where(overrides.c.environment == environment)
-            rows = tx.execute(mine.order_by(overrides.c.model, overrides.c.old, overrides.c.new)).all()
+            statement = tx.select(overrides).where(overrides.c.environment == environment)
+            rows = tx.execute(statement.order_by(overrides.c.model, overrides.c.old, overrides.c.new)).all()
             return tuple(Override(row.model, Category(row.category), row.old, row.new, row.who, row.at) for row in rows)
 
     def record(self, environment: str, override: Override) -> None:
@@ -31,5 +31,5 @@ class Overrides:
     def forget(self, environment: str, model: str | None = None) -> None:
         """Drop the overrides in this environment, of one model or of all."""
         with self._database.writing() as tx:
-            mine = tx.delete(t.overrides).where(t.overrides.c.environment == environment)
-            tx.execute(mine if model is None else mine.where(t.overrides.c.model == model))
+            statement = tx.delete(t.overrides).where(t.overrides.c.environment == environment)
+            tx.execute(statement if model is None else statement.where(t.overrides.c.model == model))

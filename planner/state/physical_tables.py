@@ -52,15 +52,15 @@ class PhysicalTables:
         columns: dict[str, tuple[Column, ...]] = {}
         with self._database.reading() as tx:
             for chunk in chunks(sorted(set(names))):
-                known = _read(tx, tx.select(t.physical_tables).where(t.physical_tables.c.name.in_(chunk)))
-                columns |= {name: table.columns for name, table in known.items()}
+                recorded_tables = _read(tx, tx.select(t.physical_tables).where(t.physical_tables.c.name.in_(chunk)))
+                columns |= {name: table.columns for name, table in recorded_tables.items()}
         return columns
 
     def types_of(self, table: str, column: str) -> tuple[str, ...]:
         """Return the types of a column in the files of a table and of its bases, latest first."""
-        known, types, frontier = self.all(), list[str](), [table]
+        recorded_tables, types, frontier = self.all(), list[str](), [table]
         while frontier:
-            physical_table = known.get(frontier.pop())
+            physical_table = recorded_tables.get(frontier.pop())
             if physical_table is not None:
                 types += [c.type for c in physical_table.columns if c.name == column]
                 frontier += physical_table.reads
@@ -80,10 +80,10 @@ class PhysicalTables:
     def touch(self, names: Collection[str]) -> None:
         """Note that a plan means to use these tables: for a day the janitor leaves them."""
         with self._database.writing() as tx:
-            now = tx.now()
+            current_time = tx.now()
             for chunk in chunks(sorted(names)):
-                mine = tx.update(t.physical_tables).where(t.physical_tables.c.name.in_(chunk))
-                tx.execute(mine.values(touched_at=now))
+                statement = tx.update(t.physical_tables).where(t.physical_tables.c.name.in_(chunk))
+                tx.execute(statement.values(touched_at=current_time))
 
     def mark_garbage(self, table: str, *, lease: Lease, seen_generation: int) -> bool:
         """Mark a table that is about to be dropped; False when an environment changed since `seen_generation`.
@@ -117,13 +117,13 @@ class PhysicalTables:
 
 def are_ours(known_tables: Mapping[str, PhysicalTable], tables: Collection[str]) -> bool:
     """Return True when nobody else writes these tables, nor their bases: our files are never overwritten."""
-    waiting, seen = list(tables), set[str]()
+    waiting, visited = list(tables), set[str]()
     while waiting:
         table = known_tables.get(waiting.pop())
         if table is None or table.garbage:
             return False
-        waiting += set(table.reads) - seen
-        seen.add(table.name)
+        waiting += set(table.reads) - visited
+        visited.add(table.name)
     return True
 
 
@@ -136,12 +136,12 @@ def lock_table(tx: Transaction, table: str) -> None:
 
 def check_present(tx: Transaction, tables: Collection[str]) -> None:
     """Refused when one of the tables is gone; the janitor can mark none of them before the transaction ends."""
-    known, physical = set(), t.physical_tables
+    present_names, physical = set(), t.physical_tables
     for chunk in chunks(sorted(tables)):
-        mine = tx.select(physical).where(physical.c.name.in_(chunk), physical.c.garbage.is_(False))
-        rows = tx.execute(mine.order_by(physical.c.name).with_for_update())
-        known |= {row.name for row in rows}
-    if gone := sorted(set(tables) - known):
+        statement = tx.select(physical).where(physical.c.name.in_(chunk), physical.c.garbage.is_(False))
+        rows = tx.execute(statement.order_by(physical.c.name).with_for_update())
+        present_names |= {row.name for row in rows}
+    if gone := sorted(set(tables) - present_names):
         tables = first_names([f"`{table}`" for table in gone], 1)
         raise Refused(f"The table {tables} is gone.", hint="Plan again: it will be built again.")
 

@@ -94,13 +94,18 @@ class Promotions:
             check_lease(tx, lease)
             _check_base(tx, old)
             check_present(tx, {s.table for s in new.snapshots.values() if s.kind.has_view})
-            now = tx.now()
-            revision = _add_revision(tx, old, new, cause, now)
+            current_time = tx.now()
+            revision = _add_revision(tx, old, new, cause, current_time)
             entry: dict[str, Any] = {"id": id, "environment": new.name, "status": Status.PENDING.value}
-            entry |= {"old_revision": old.revision, "new_revision": revision, "token": lease.token, "began_at": now}
+            entry |= {
+                "old_revision": old.revision,
+                "new_revision": revision,
+                "token": lease.token,
+                "began_at": current_time,
+            }
             entry |= {"wait_seconds": swap.wait_seconds, "replaces": swap.replaces}
             tx.insert(t.promotions, entry)
-        new = replace(new, revision=revision, plan_id=cause.plan_id, promoted_at=now)
+        new = replace(new, revision=revision, plan_id=cause.plan_id, promoted_at=current_time)
         return Promotion(id, new.name, cause.action, old, new, swap=swap)
 
     def record_steps(self, lease: Lease, promotion: Promotion, views: Collection[str]) -> None:
@@ -161,13 +166,13 @@ def _check_base(tx: Transaction, old: Environment) -> None:
 def _add_revision(tx: Transaction, old: Environment, new: Environment, cause: Cause, now: datetime) -> int:
     """Write the new map into the history and put it in force; its revision. `old` is the map that is in force."""
     history = t.environment_history
-    mine = sa.select(sa.func.max(history.c.revision)).where(tx.own(history), history.c.environment == new.name)
-    revision: int = (tx.execute(mine).scalar() or 0) + 1
-    before = map_at(tx, new.name, revision - 1)
-    ids = _ids_that_stay(before, old, new) if old.revision == revision - 1 else {}
+    statement = sa.select(sa.func.max(history.c.revision)).where(tx.own(history), history.c.environment == new.name)
+    revision: int = (tx.execute(statement).scalar() or 0) + 1
+    former_map = map_at(tx, new.name, revision - 1)
+    ids = _ids_that_stay(former_map, old, new) if old.revision == revision - 1 else {}
     changed = {name: snapshot for name, snapshot in new.snapshots.items() if name not in ids}
     shown = EnvironmentMap({**ids, **keep_snapshots(tx, changed)}, new.views)
-    snapshots, views = encode_map(shown, before, revision)
+    snapshots, views = encode_map(shown, former_map, revision)
     row: dict[str, Any] = {"environment": new.name, "revision": revision, "action": cause.action.value}
     row |= {"snapshots": snapshots, "views": views, "plan_id": cause.plan_id}
     row |= {"who": cause.who, "at": now, "note": cause.note, "naming": encode_json(new.naming) or None}
@@ -189,14 +194,14 @@ def _ids_that_stay(before: EnvironmentMap | None, old: Environment, new: Environ
 
 def _action(tx: Transaction, environment: Environment) -> HistoryAction:
     history = t.environment_history
-    mine = tx.select(history).where(history.c.environment == environment.name)
-    return HistoryAction(tx.execute(mine.where(history.c.revision == environment.revision)).one().action)
+    statement = tx.select(history).where(history.c.environment == environment.name)
+    return HistoryAction(tx.execute(statement.where(history.c.revision == environment.revision)).one().action)
 
 
 def _close(tx: Transaction, lease: Lease, promotion: Promotion, status: Status) -> None:
     check_lease(tx, lease)
-    mine = tx.update(t.promotions).where(t.promotions.c.id == promotion.id)
-    tx.execute(mine.values(status=status.value, ended_at=tx.now()))
+    statement = tx.update(t.promotions).where(t.promotions.c.id == promotion.id)
+    tx.execute(statement.values(status=status.value, ended_at=tx.now()))
 
 
 def _forget_environment(tx: Transaction, name: str) -> None:

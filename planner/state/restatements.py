@@ -38,14 +38,16 @@ class Restatements:
 
     def past(self) -> Past:
         """Return what every environment shows and has shown, and the tables that none did."""
-        now = {environment.name: environment for environment in self._environments.all()}
+        current_environments = {environment.name: environment for environment in self._environments.all()}
         rows = [row for row in self._environments.history() if row.action is not HistoryAction.UNDONE]
-        known = self._load_snapshots(rows)
+        snapshots_by_id = self._load_snapshots(rows)
         maps: dict[tuple[str, tuple[tuple[str, str], ...]], bool] = {}
         for row in rows:
             key = (row.environment, tuple(sorted(row.snapshots.items())))
-            maps[key] = maps.get(key, False) or _is_now(now.get(row.environment), row.revision)
-        shown = tuple((name, here, {m: known[id] for m, id in ids}) for (name, ids), here in maps.items())
+            maps[key] = maps.get(key, False) or _is_now(current_environments.get(row.environment), row.revision)
+        shown = tuple(
+            (name, is_current, {m: snapshots_by_id[id] for m, id in ids}) for (name, ids), is_current in maps.items()
+        )
         mapped = {snapshot.table for _, _, snapshots in shown for snapshot in snapshots.values()}
         built: dict[str, Snapshot | None] = dict.fromkeys(self._tables.all().keys() - mapped)
         return Past(shown, built | {table.table: table for table in self._snapshots.all() if table.table in built})
@@ -85,9 +87,9 @@ class Restatements:
         rows = [
             row for row in reversed(self._environments.history(environment)) if row.action is not HistoryAction.UNDONE
         ]
-        known = self._load_snapshots(rows)
+        snapshots_by_id = self._load_snapshots(rows)
         for row in rows:
-            for table in {known[id].table for id in row.snapshots.values()} & set(tables):
+            for table in {snapshots_by_id[id].table for id in row.snapshots.values()} & set(tables):
                 times.setdefault(table, row.at)
         with self._database.reading() as tx:
             plans = tx.select(t.plans).where(t.plans.c.environment == environment, t.plans.c.status == AUTOMATIC)

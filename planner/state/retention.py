@@ -60,13 +60,15 @@ def _forget_revisions(tx: Transaction, before: datetime) -> int:
     rows = tx.execute(tx.select(history).order_by(history.c.environment, history.c.revision)).all()
     gone = 0
     for name, group in groupby(rows, lambda row: row.environment):
-        mine = list(group)
-        shown = [row for row in mine if row.action != HistoryAction.UNDONE.value]
-        still_needed = [row.revision for row, later in pairwise(shown) if later.at > before] + [mine[-1].revision]
+        history_rows = list(group)
+        shown = [row for row in history_rows if row.action != HistoryAction.UNDONE.value]
+        still_needed = [row.revision for row, later in pairwise(shown) if later.at > before] + [
+            history_rows[-1].revision
+        ]
         first = min(*still_needed, in_force.get(name, still_needed[0]), pending.get(name, still_needed[0]))
-        if first == mine[0].revision:
+        if first == history_rows[0].revision:
             continue
-        _make_whole(tx, mine, first)
+        _make_whole(tx, history_rows, first)
         old = (history.c.environment == name, history.c.revision < first)
         gone += tx.execute(tx.delete(history).where(*old)).rowcount
     return gone
@@ -105,8 +107,10 @@ def _forget_plans(tx: Transaction, before: datetime) -> int:
     automatic = tx.execute(tx.select(plans).where(plans.c.status == AUTOMATIC).order_by(plans.c.created_at))
     for row in automatic:  # by the last one a model knows when it has to restate itself again
         latest[row.environment, row.components["table"]] = row.id
-    kept = frozenset(latest.values())
-    old = [row.id for row in tx.execute(tx.select(plans).where(plans.c.created_at < before)) if row.id not in kept]
+    latest_ids = frozenset(latest.values())
+    old = [
+        row.id for row in tx.execute(tx.select(plans).where(plans.c.created_at < before)) if row.id not in latest_ids
+    ]
     _delete(tx, plans, old)
     return len(old)
 

@@ -110,7 +110,7 @@ def _as_named(model: Model) -> Model:
     written = (model.text, *(statement.text for statement in (*model.pre_statements, *model.post_statements)))
     if not any(SESSION_CATALOG in text.lower() for text in written):
         return model
-    before, after = (
+    pre_statements, post_statements = (
         tuple(
             replace(statement, text="") if SESSION_CATALOG in statement.text.lower() else statement
             for statement in statements
@@ -118,4 +118,4 @@ def _as_named(model: Model) -> Model:
         for statements in (model.pre_statements, model.post_statements)
     )
     text = "" if SESSION_CATALOG in model.text.lower() else model.text
-    return replace(model, text=text, pre_statements=before, post_statements=after)
+    return replace(model, text=text, pre_statements=pre_statements, post_statements=post_statements)

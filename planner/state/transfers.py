@@ -46,10 +46,10 @@ class Transfers:
             if tx.connection.dialect.name == "postgresql":  # all of it as of one moment, as SQLite reads anyway
                 tx.execute(sa.text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"))
             rows = {table.name: _rows(tx, table) for table in CARRIED}
-            known = sorted(row["name"] for row in rows["environments"])
-            if missing := sorted(set(environments) - set(known)):
+            environment_names = sorted(row["name"] for row in rows["environments"])
+            if missing := sorted(set(environments) - set(environment_names)):
                 raise RequestError(f"There is no environment `{missing[0]}`.", hint="See `mergeplan environments`.")
-            names = tuple(sorted(environments)) or tuple(known)
+            names = tuple(sorted(environments)) or tuple(environment_names)
             return {
                 "mergeplan_state": FORMAT,
                 "schema": revisions("mergeplan.planner.state")[-1],
@@ -67,33 +67,36 @@ class Transfers:
         table that is known here already, what is known here stays.
         """
         document = _validate(data)
-        known = {table.name: table for table in CARRIED}
-        read = {name: [_row(known[name], row, n) for n, row in enumerate(rows, 1)] for name, rows in document.items()}
+        tables_by_name = {table.name: table for table in CARRIED}
+        read = {
+            name: [_row(tables_by_name[name], row, n) for n, row in enumerate(rows, 1)]
+            for name, rows in document.items()
+        }
         with self._database.writing() as tx:
             _check_nobody_works(tx)
             if replace:
                 for table in CARRIED:
                     tx.execute(tx.delete(table))
             _check_new(tx, read.get("environments", []))
-            here = {row["name"] for row in _rows(tx, t.physical_tables)}
+            present_tables = {row["name"] for row in _rows(tx, t.physical_tables)}
             for table in CARRIED:
-                rows = [row for row in read.get(table.name, []) if row.get("table_name") not in here]
+                rows = [row for row in read.get(table.name, []) if row.get("table_name") not in present_tables]
                 for start in range(0, len(rows), 200):
                     tx.put(table, rows[start : start + 200], update=False)
         return tuple(sorted(str(row["name"]) for row in read.get("environments", [])))
 
 
 def _rows(tx: Transaction, table: sa.Table) -> list[dict[str, Any]]:
-    wanted = tx.select(table)
+    statement = tx.select(table)
     if table is t.contents:  # whoever reads the document later cannot know what was written since
-        wanted = wanted.where(*is_lasting())
-    rows = (row._mapping for row in tx.execute(wanted.order_by(*table.primary_key.columns)))
+        statement = statement.where(*is_lasting())
+    rows = (row._mapping for row in tx.execute(statement.order_by(*table.primary_key.columns)))
     return [{key: _plain(value) for key, value in row.items() if key != "project"} for row in rows]
 
 
 def _check_nobody_works(tx: Transaction) -> None:
-    held = tx.select(t.leases).where(t.leases.c.holder != "", t.leases.c.expires_at > tx.now())
-    row = tx.execute(held.order_by(t.leases.c.name)).first()
+    statement = tx.select(t.leases).where(t.leases.c.holder != "", t.leases.c.expires_at > tx.now())
+    row = tx.execute(statement.order_by(t.leases.c.name)).first()
     if row is not None:
         message = f"`{row.name}` is being changed by {row.holder} since {row.since:%Y-%m-%d %H:%M:%S} UTC."
         raise LeaseHeld(message, hint="Wait for it to end, or cancel it.")
@@ -101,10 +104,10 @@ def _check_nobody_works(tx: Transaction) -> None:
 
 def _check_new(tx: Transaction, rows: Iterable[Mapping[str, Any]]) -> None:
     history = sa.select(t.environment_history.c.environment).where(tx.own(t.environment_history))
-    here = {row.environment for row in tx.execute(history.distinct())}
-    if both := sorted(here & {row["name"] for row in rows}):
+    present_names = {row.environment for row in tx.execute(history.distinct())}
+    if common_names := sorted(present_names & {row["name"] for row in rows}):
         hint = "`--replace` puts the document in place of all that is remembered."
-        raise Refused(f"The state knows `{both[0]}` already.", hint=hint)
+        raise Refused(f"The state knows `{common_names[0]}` already.", hint=hint)
 
 
 def _plain(value: object) -> object:
@@ -115,17 +118,17 @@ def _select_environment_rows(
     rows: Mapping[str, list[dict[str, Any]]], names: frozenset[str]
 ) -> dict[str, list[dict[str, Any]]]:
     """Return the rows of some environments: their history, its snapshots, the tables of these."""
-    kept = dict(rows)
+    selected_rows = dict(rows)
     for name, table_rows in rows.items():
         if table_rows and "environment" in table_rows[0]:
-            kept[name] = [row for row in table_rows if row["environment"] in names]
-    kept["environments"] = [row for row in rows["environments"] if row["name"] in names]
-    ids = {id for row in kept["environment_history"] for id in ids_in(row["snapshots"])}
-    kept["snapshots"] = [row for row in rows["snapshots"] if row["id"] in ids]
-    promotions = {row["id"] for row in kept["promotions"]}
-    kept["promotion_steps"] = [row for row in rows["promotion_steps"] if row["promotion_id"] in promotions]
-    tables = {row["stored"] or DEFAULT.table(row["name"], row["version"]) for row in kept["snapshots"]}
-    return {**kept, **_select_table_rows(rows, tables)}
+            selected_rows[name] = [row for row in table_rows if row["environment"] in names]
+    selected_rows["environments"] = [row for row in rows["environments"] if row["name"] in names]
+    ids = {id for row in selected_rows["environment_history"] for id in ids_in(row["snapshots"])}
+    selected_rows["snapshots"] = [row for row in rows["snapshots"] if row["id"] in ids]
+    promotions = {row["id"] for row in selected_rows["promotions"]}
+    selected_rows["promotion_steps"] = [row for row in rows["promotion_steps"] if row["promotion_id"] in promotions]
+    tables = {row["stored"] or DEFAULT.table(row["name"], row["version"]) for row in selected_rows["snapshots"]}
+    return {**selected_rows, **_select_table_rows(rows, tables)}
 
 
 def _select_table_rows(
@@ -140,11 +143,11 @@ def _select_table_rows(
         if name not in tables:
             tables.add(name)
             frontier += reads.get(name, [])
-    kept = {"physical_tables": [row for row in rows["physical_tables"] if row["name"] in tables]}
+    selected_rows = {"physical_tables": [row for row in rows["physical_tables"] if row["name"] in tables]}
     for name, table_rows in rows.items():
         if table_rows and "table_name" in table_rows[0]:
-            kept[name] = [row for row in table_rows if row["table_name"] in tables]
-    return kept
+            selected_rows[name] = [row for row in table_rows if row["table_name"] in tables]
+    return selected_rows
 
 
 def _validate(data: Json) -> dict[str, list[dict[str, Any]]]:
@@ -193,7 +196,7 @@ def _value(column: sa.Column[Any], value: Any) -> Any:
         return at if at.tzinfo else at.replace(tzinfo=UTC)
     if isinstance(column.type, sa.JSON):
         return value
-    wanted = column.type.python_type
-    if type(value) is not wanted and not (wanted is float and type(value) is int):
+    python_type = column.type.python_type
+    if type(value) is not python_type and not (python_type is float and type(value) is int):
         raise TypeError(column.name)
     return value

@@ -34,17 +34,17 @@ def parts_of(model: Model, columns: tuple[Column, ...]) -> tuple[PartitionColumn
     A time-ranged table is partitioned by its time column already: that column, and years, months and days of it, are
     left out. Raise ProjectError also for what cannot be a partition.
     """
-    wanted = [expression for expression in model.partitioned_by if not _is_covered(model, expression)]
-    parts = [_part(model, expression, columns, number) for number, expression in enumerate(wanted)]
-    seen = sum(not part.hidden for part in parts) + bool(model.time_column)
-    if parts and seen >= len(columns):  # Spark wants a column beside those that a table is partitioned by
+    expressions = [expression for expression in model.partitioned_by if not _is_covered(model, expression)]
+    parts = [_part(model, expression, columns, number) for number, expression in enumerate(expressions)]
+    visible_count = sum(not part.hidden for part in parts) + bool(model.time_column)
+    if parts and visible_count >= len(columns):  # Spark wants a column beside those that a table is partitioned by
         parts = [_build_hidden_column(part.expression, number) for number, part in enumerate(parts)]
     return tuple(dict.fromkeys(parts))
 
 
 def check_columns(model: Model, columns: tuple[Column, ...]) -> None:
     """Raise ProjectError if a setting names a column that is not among these columns of the model's query."""
-    known = {column.name for column in columns}
+    query_names = {column.name for column in columns}
     whens = [model.when_matched] if model.when_matched else []
     named = {
         "unique_key": {name for key in model.unique_key for name in _names(key)},
@@ -55,7 +55,7 @@ def check_columns(model: Model, columns: tuple[Column, ...]) -> None:
         "clustered_by": set(model.clustered_by),
     }
     for key, names in named.items():
-        if unknown := sorted(names - known):
+        if unknown := sorted(names - query_names):
             place = model.locate(key, in_block=True)
             hint = f"Return it, or change `{key}`."
             raise ProjectError(f"{model.name} has no column `{unknown[0]}`.", place=place, hint=hint)

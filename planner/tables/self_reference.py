@@ -47,9 +47,9 @@ def previous_rows_query(model: Model, table: Table, interval: Interval, held_tim
     if interval.start <= held_time[0].start:
         return nothing(table.columns)
     by, bounds = table.partitioning, table.partitioning.bounds(Interval(held_time[0].start, interval.start))
-    first, after = (f"CAST('{text}' AS {by.type})" for text in bounds)
+    first, end = (f"CAST('{text}' AS {by.type})" for text in bounds)
     column = quote_column(by.column)
-    return f"({rows} WHERE {column} >= {first} AND {column} < {after})"
+    return f"({rows} WHERE {column} >= {first} AND {column} < {end})"
 
 
 def own_columns(model: Model, ask: Callable[[Model, str], tuple[Column, ...]]) -> tuple[Column, ...]:

@@ -110,8 +110,8 @@ def _nodes(ends: Iterable[LineageEnd]) -> tuple[Node, ...]:
 
 
 def _deployed(row: rows.DeployedRow) -> DeployedTable:
-    held, missing = _timeline(row.intervals), _timeline(row.missing)
-    return DeployedTable(row.view, row.table, row.version, held, missing, row.current)
+    loaded_time, missing = _timeline(row.intervals), _timeline(row.missing)
+    return DeployedTable(row.view, row.table, row.version, loaded_time, missing, row.current)
 
 
 def _timeline(spans: Spans) -> Timeline:

@@ -58,7 +58,9 @@ class ColumnGraph:
     def _walk(self, start: Node, neighbours: Neighbours, most: int, sign: int) -> dict[Node, int]:
         steps, frontier = {start: 0}, [start]
         for step in range(1, min(most, DEPTH_MOST) + 1):
-            reached = (other for node in frontier for near in self._meet(node) for other in neighbours.get(near, ()))
+            reached = (
+                neighbour for node in frontier for near in self._meet(node) for neighbour in neighbours.get(near, ())
+            )
             frontier = [node for node in dict.fromkeys(reached) if node not in steps]
             steps |= dict.fromkeys(frontier, sign * step)
         return steps

@@ -121,7 +121,10 @@ class CatalogGraph:
     def _edges(self, boxes: Iterable[GraphBox]) -> tuple[tuple[str, str], ...]:
         box_of = {member: box.key for box in boxes for member in box.members}
         edges = (
-            (box_of[parent], own) for name, own in box_of.items() for parent in self.parents[name] if parent in box_of
+            (box_of[parent], box_key)
+            for name, box_key in box_of.items()
+            for parent in self.parents[name]
+            if parent in box_of
         )
         return tuple(dict.fromkeys(edge for edge in edges if edge[0] != edge[1]))
 

@@ -127,7 +127,9 @@ def _sort_columns(
     place = {node: number for column in columns for number, node in enumerate(column)}
     side = 0 if forward else 1
     for column in columns if forward else reversed(columns):
-        middles = {node: _mean([place[other] for other in links[node][side]], place[node]) for node in column}
+        middles = {
+            node: _mean([place[linked_node] for linked_node in links[node][side]], place[node]) for node in column
+        }
         column.sort(key=lambda node: (middles[node], place[node]))
         place |= {node: number for number, node in enumerate(column)}
 
@@ -165,17 +167,19 @@ def _settle(
     def middle(node: _Node) -> float:
         return heights[node] + (height / 2 if node.edge is None else 0.0)
 
-    wanted: list[float] = []
+    middle_heights: list[float] = []
     for node in column:
-        others = links[node][0 if forward else 1] or links[node][1 if forward else 0]
-        wanted.append(_mean([middle(o) for o in others], middle(node)) - (height / 2 if node.edge is None else 0.0))
+        linked_nodes = links[node][0 if forward else 1] or links[node][1 if forward else 0]
+        middle_heights.append(
+            _mean([middle(o) for o in linked_nodes], middle(node)) - (height / 2 if node.edge is None else 0.0)
+        )
     down: list[float] = []
-    for number, want in enumerate(wanted):
+    for number, want in enumerate(middle_heights):
         down.append(max(want, down[-1] + room[column[number - 1]]) if down else want)
     up = list(down)
     for number in range(len(up) - 1, -1, -1):
-        limit = up[number + 1] - room[column[number]] if number + 1 < len(up) else wanted[number]
-        up[number] = min(wanted[number], limit)
+        limit = up[number + 1] - room[column[number]] if number + 1 < len(up) else middle_heights[number]
+        up[number] = min(middle_heights[number], limit)
     for node, low, high in zip(column, down, up, strict=True):
         heights[node] = (low + high) / 2  # both keep the order and the room, and so does their middle
 

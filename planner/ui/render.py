@@ -75,8 +75,8 @@ class Frame:
 
     def environment_link(self, name: str) -> str:
         """Return the page of an environment; '' for one that has none."""
-        own = environment_address(name, self.base)
-        return own if self.environment_pages is None else self.environment_pages.get(name, "")
+        default_address = environment_address(name, self.base)
+        return default_address if self.environment_pages is None else self.environment_pages.get(name, "")
 
 
 def render(template: str, frame: Frame, **values: object) -> str:
@@ -99,8 +99,8 @@ def format_prose(text: str) -> Markup:
 
 def format_spans(spans: Spans) -> str:
     """Return the first few intervals; for whole days the last day is named, not the day after it."""
-    more = f" and {len(spans) - SPANS_MOST} more" if len(spans) > SPANS_MOST else ""
-    return ", ".join(_span(*span) for span in spans[:SPANS_MOST]) + more
+    remainder = f" and {len(spans) - SPANS_MOST} more" if len(spans) > SPANS_MOST else ""
+    return ", ".join(_span(*span) for span in spans[:SPANS_MOST]) + remainder
 
 
 def _span(start: str, end: str) -> str:
@@ -129,8 +129,8 @@ def _computation(model: ModelChange) -> str:
 
 
 def _lines_of(diff: str) -> Iterable[DiffLine]:
-    lines, left = diff_lines(diff, DIFF_MOST)
-    return (*lines, DiffLine("at", f"and {left} more lines")) if left else lines
+    lines, remaining_count = diff_lines(diff, DIFF_MOST)
+    return (*lines, DiffLine("at", f"and {remaining_count} more lines")) if remaining_count else lines
 
 
 def _filters() -> Iterator[tuple[str, Callable[..., Any]]]:

@@ -122,5 +122,7 @@ def _rank(entry: _Entry, word: str) -> int | None:
 
 
 def _matching_columns(entry: _Entry, words: Iterable[str]) -> tuple[str, ...]:
-    wanted = [word.removeprefix("column:") for word in words]
-    return tuple(name for name, low, about in entry.columns if any(word in low or word in about for word in wanted))
+    column_words = [word.removeprefix("column:") for word in words]
+    return tuple(
+        name for name, low, about in entry.columns if any(word in low or word in about for word in column_words)
+    )

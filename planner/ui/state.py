@@ -39,17 +39,17 @@ class UiState:
     def pages(self, snapshot: CatalogSnapshot) -> CatalogPages:
         """Return the pages of a catalog, prepared once."""
         name = snapshot.view.environment
-        known = self._catalogs.get(name)
-        if known is None or known[0] is not snapshot:
-            known = snapshot, CatalogPages(catalog_of(snapshot))
-            self._catalogs[name] = known
-        return known[1]
+        cached_catalog = self._catalogs.get(name)
+        if cached_catalog is None or cached_catalog[0] is not snapshot:
+            cached_catalog = snapshot, CatalogPages(catalog_of(snapshot))
+            self._catalogs[name] = cached_catalog
+        return cached_catalog[1]
 
     def facts(self, context: ApiContext, record: JobRecord) -> JobFacts:
         """Return the facts of a job; those of the last jobs that have ended are remembered."""
-        known = self._facts.get(record.id)
-        if known is not None:
-            return known
+        cached_facts = self._facts.get(record.id)
+        if cached_facts is not None:
+            return cached_facts
         facts = read_facts(record.id, context.jobs.journal(record.id).lines())
         if record.status.is_final:
             with self._lock:

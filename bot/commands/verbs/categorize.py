@@ -92,16 +92,16 @@ def _category_reply(record: PullRecord, model: str, category: str) -> tuple[bool
         return False, f"{code(model)} stays {NAMES.get(stays, stays)}: {inert(change.reason)}"
     indirect = [entry for entry in plan.models if entry.change == "indirect"]
     below = [entry.name for entry in indirect if entry.recomputed]
-    same = [entry.name for entry in indirect if entry.skipped]
-    kept = [entry.name for entry in indirect if not entry.recomputed and not entry.skipped]
+    skipped_models = [entry.name for entry in indirect if entry.skipped]
+    kept_models = [entry.name for entry in indirect if not entry.recomputed and not entry.skipped]
     effect = (
         f" Downstream recomputed: {name_list(below)}."
         if below
-        else f" Downstream keeps its tables: {name_list(kept)}."
-        if kept
+        else f" Downstream keeps its tables: {name_list(kept_models)}."
+        if kept_models
         else ""
     )
-    effect += f" Skipped, as their inputs hold the same rows: {name_list(same)}." if same else ""
+    effect += f" Skipped, as their inputs hold the same rows: {name_list(skipped_models)}." if skipped_models else ""
     return True, f"{code(model)} is now {NAMES[category]}.{effect}"
 
 

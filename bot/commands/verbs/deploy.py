@@ -41,8 +41,8 @@ def _refuse(command: Command, facts: Facts) -> str:
             f"This pull request changes other projects too: {folders}. `/deploy` promotes one project before the "
             "merge, so it cannot. Merge the pull request, and each project promotes its own tables."
         )
-    if why := require_shown_plan(command, facts):
-        return why
+    if refusal := require_shown_plan(command, facts):
+        return refusal
     if facts.is_running:
         return "The plan is not finished. Wait for it, then say it again."
     return f"It is not ready for prod: {facts.not_ready} Nothing was changed." if facts.not_ready else ""

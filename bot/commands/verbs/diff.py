@@ -15,8 +15,8 @@ from mergeplan.planner.contract.result import ResultLine
 
 def _parse(line: Line) -> Command | Mistake:
     """Read the text after `--where` as the condition, unchanged."""
-    before, separator, where = line.rest.partition("--where")
-    words = before.replace("`", " ").split()
+    model_text, separator, where = line.rest.partition("--where")
+    words = model_text.replace("`", " ").split()
     if len(words) > 1 or (words and not MODEL.fullmatch(words[0])):
         return line.mistake("It takes the name of one model, or none.")
     where = where.strip().removeprefix("=").strip()

@@ -32,8 +32,11 @@ def help_text(forms: Sequence[Form], needs: Mapping[str, Role], project: str = "
         "",
     ]
     if project:
-        own = f"`/plan --project {project}`"
-        lines[1:1] = ["", f"A command is for the projects that the pull request changes; {own} is for one of them."]
+        project_command = f"`/plan --project {project}`"
+        lines[1:1] = [
+            "",
+            f"A command is for the projects that the pull request changes; {project_command} is for one of them.",
+        ]
     for form in forms:
         who = "anybody" if form.anybody else f"needs `{needs.get(form.verb, 'admin')}`"
         does = LINKS.sub(r"\1", form.does)  # they lead through the documentation

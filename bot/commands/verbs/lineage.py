@@ -17,17 +17,19 @@ def _start(request: Request) -> Start:
 
 def _reply(outcome: PlannerOutcome, result: ResultLine) -> str:
     """List the models, each with the columns that the lineage reaches in it."""
-    asked = code(".".join(filter(None, (result.model, result.column))))
+    start_name = code(".".join(filter(None, (result.model, result.column))))
     columns: dict[str, list[str]] = {}
     for node in result.nodes or ():
         if node.model != result.model:
             columns.setdefault(node.model, []).append("its rows" if node.column is None else node.column)
     if not columns:
-        return f"Nothing is made from {asked}."
+        return f"Nothing is made from {start_name}."
     lines = [
         f"- {code(model)}: {', '.join(sorted(code(column) for column in names))}" for model, names in columns.items()
     ]
-    head = f"From {asked} {count_noun(len(columns), 'model')} downstream {'is' if len(columns) == 1 else 'are'} made:"
+    head = (
+        f"From {start_name} {count_noun(len(columns), 'model')} downstream {'is' if len(columns) == 1 else 'are'} made:"
+    )
     return "\n".join([head, "", *fitting(lines, LIST_LIMIT)])
 
 

@@ -44,8 +44,8 @@ def plan_again(request: Request) -> Start:
     record = request.record
     over = record.state in (PullState.PROMOTED, PullState.CLOSED)
     if over or (not request.pull.is_open and record.state not in AFTER_MERGE):
-        why = "It is in prod already." if record.state is PullState.PROMOTED else CLOSED
-        return Start(f"{why} Nothing was changed.", ok=False)
+        reason = "It is in prod already." if record.state is PullState.PROMOTED else CLOSED
+        return Start(f"{reason} Nothing was changed.", ok=False)
     if record.state is PullState.HELD:
         return Start("A maintainer must let this commit of a fork be planned first.", ok=False)
     select = partial(select_models, select=request.command.select)

@@ -53,9 +53,9 @@ def _reply(outcome: PlannerOutcome, result: ResultLine) -> str:
         return "Nothing had to be computed again."
     names = name_list([model.name for model in models])
     done = f"Computed again in {code(plan.environment)}: {names} ({work_words(plan)})."
-    left = plan.restatement.left_out if plan.restatement else ()
-    kept = [f"- {code(skip.model)} stays as it is: {inert(skip.reason)}" for skip in left]
-    return "\n".join([done, *fitting(kept, LIST_LIMIT)])
+    skipped_models = plan.restatement.left_out if plan.restatement else ()
+    skip_lines = [f"- {code(skip.model)} stays as it is: {inert(skip.reason)}" for skip in skipped_models]
+    return "\n".join([done, *fitting(skip_lines, LIST_LIMIT)])
 
 
 RESTATE = Form(

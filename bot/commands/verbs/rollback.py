@@ -24,10 +24,10 @@ DRY_RUN = "--dry-run"
 def _parse(line: Line) -> Command | Mistake:
     """Read a revision, or none, with `--dry-run` before or after it; any other word undoes nothing."""
     words = line.words
-    dry_run, rest = DRY_RUN in words, [word for word in words if word != DRY_RUN]
-    if len(words) - len(rest) > 1 or len(rest) > 1 or not all(NUMBER.fullmatch(word) for word in rest):
+    dry_run, arguments = DRY_RUN in words, [word for word in words if word != DRY_RUN]
+    if len(words) - len(arguments) > 1 or len(arguments) > 1 or not all(NUMBER.fullmatch(word) for word in arguments):
         return line.mistake("It takes the number of a revision, or nothing, and `--dry-run`.")
-    return replace(line.command, number=int(rest[0]) if rest else 0, dry_run=dry_run)
+    return replace(line.command, number=int(arguments[0]) if arguments else 0, dry_run=dry_run)
 
 
 def _role(command: Command, needs: Mapping[str, Role], is_held: bool) -> Role:

@@ -96,8 +96,10 @@ def _compute_plan(current: PullPass, stops: RunStops, shower: Shower) -> tuple[P
 
 def _edits_configuration(current: PullPass, base: str, merge: Merge) -> bool:
     commits = (base, merge.commit or base)
-    before, after = (current.context.configurations(current.checkout, commit) for commit in commits)
-    return before != after
+    old_configuration, new_configuration = (
+        current.context.configurations(current.checkout, commit) for commit in commits
+    )
+    return old_configuration != new_configuration
 
 
 def _early_result(current: PullPass, record: PullRecord, base: str, merge: Merge) -> Finished | None:
@@ -169,9 +171,9 @@ def _conclude(current: PullPass, stops: RunStops, record: PullRecord, finished: 
     ok = is_nothing or outcome.ok
     state = PullState.PLANNED if ok or outcome.is_blocked or outcome.is_too_costly else PullState.FAILED
     lines = "" if is_nothing else pack_outcome(finished.lines, finished.exit_code)
-    again = stops.is_other_selection(stored)  # a `/plan --select` that came when the run had just ended
+    needs_replan = stops.is_other_selection(stored)  # a `/plan --select` that came when the run had just ended
     result = RunResult(state, lines, now_text())
-    current.update(partial(conclude_run, result=result, used=stops.used, again=again))
+    current.update(partial(conclude_run, result=result, used=stops.used, again=needs_replan))
     judge_plan(current)
     look_around(current.inbox, current.record)
     publish(current.inbox, current.gateway, current.record)
@@ -185,7 +187,7 @@ def _retry_later(current: PullPass, record: PullRecord, finished: Finished) -> N
         current.update(partial(retry_run, progress="Internal error in mergeplan; it will be retried."))
         raise Later(2.0 * 2**attempts, "the planner ended with a defect")
     if outcome.may_pass_later and attempts + 1 < 10 * DEFECT_TRIES:
-        why = outcome.problems[0].message
-        waiting = current.update(partial(retry_run, progress=f"Waiting: {why}"))
+        reason = outcome.problems[0].message
+        waiting = current.update(partial(retry_run, progress=f"Waiting: {reason}"))
         publish(current.inbox, current.gateway, waiting)
-        raise Later(min(60.0, 3.0 + 2.0 * attempts), why)
+        raise Later(min(60.0, 3.0 + 2.0 * attempts), reason)

@@ -39,8 +39,8 @@ def environment_view(pull_view: Shown) -> CheckView:
         text = f"{over} `/approve-cost` lets it be computed."
         return CheckView(NAME, "Waits for an approval of its cost", text, conclusion="action_required")
     if outcome.failed or outcome.is_blocked:
-        why = "Unit tests failed." if outcome.failed else "The plan is blocked."
-        return CheckView(NAME, "Not built", why, conclusion="skipped")
+        reason = "Unit tests failed." if outcome.failed else "The plan is blocked."
+        return CheckView(NAME, "Not built", reason, conclusion="skipped")
     return _failure_view(outcome)
 
 

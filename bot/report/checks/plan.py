@@ -37,8 +37,8 @@ def plan_view(pull_view: Shown) -> CheckView:
     words = selection_words(pull_view.record)
     if not words or view.conclusion == "failure":
         return view
-    left = len(outcome.plan.not_selected) if outcome.plan else 0
-    title = f"Plan of selected models: {count_noun(left, 'changed model')} not planned"
+    unplanned_count = len(outcome.plan.not_selected) if outcome.plan else 0
+    title = f"Plan of selected models: {count_noun(unplanned_count, 'changed model')} not planned"
     return replace(view, title=title, summary=fit_summary(f"{words}\n\n{view.summary}"), conclusion="action_required")
 
 

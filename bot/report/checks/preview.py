@@ -109,5 +109,8 @@ def _row(change: DiffRow) -> Sequence[str]:
 
 
 def _diffs(changes: Sequence[DiffRow]) -> list[str]:
-    own = [change for change in changes if change.diff][:DIFFS_MOST]
-    return [details_block(f"Diff of {inert(change.name)}", fence(change.diff, "diff", DIFF_ROOM)) for change in own]
+    shown_changes = [change for change in changes if change.diff][:DIFFS_MOST]
+    return [
+        details_block(f"Diff of {inert(change.name)}", fence(change.diff, "diff", DIFF_ROOM))
+        for change in shown_changes
+    ]

@@ -25,8 +25,8 @@ def tests_view(pull_view: Shown) -> CheckView:
         return CheckView(NAME, "Not run", SEE_PLAN, conclusion="skipped")
     if not outcome.passed:
         return CheckView(NAME, "Nothing to do", "The project has no unit tests.")
-    same = f" ({outcome.unchanged} unchanged since they passed)" if outcome.unchanged else ""
-    title = f"{count_noun(outcome.passed, 'test')} passed{same}"
+    unchanged_text = f" ({outcome.unchanged} unchanged since they passed)" if outcome.unchanged else ""
+    title = f"{count_noun(outcome.passed, 'test')} passed{unchanged_text}"
     return CheckView(NAME, title, "Every unit test of the project passed.")
 
 

@@ -180,8 +180,8 @@ def delivery(call: Call) -> Any:
     _app_only(call)
     item = _delivery(call)
     answer: Json = {"headers": {}, "payload": None}
-    asked = {"headers": {"X-GitHub-Event": item.event, "X-GitHub-Delivery": item.guid}, "payload": item.payload}
-    return _delivery_shape(item) | {"url": call.state.hook.url or "", "request": asked, "response": answer}
+    request = {"headers": {"X-GitHub-Event": item.event, "X-GitHub-Delivery": item.guid}, "payload": item.payload}
+    return _delivery_shape(item) | {"url": call.state.hook.url or "", "request": request, "response": answer}
 
 
 @route(router, "POST", "/app/hook/deliveries/{delivery_id}/attempts", 202)

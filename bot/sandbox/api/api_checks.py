@@ -124,11 +124,11 @@ def combined_status(call: Call) -> Any:
 def deployments(call: Call) -> Any:
     """Return the deployments by sha, ref, task and environment, newest first."""
     repo = call.repo(READ)
-    wanted = {field: call.query(field) for field in ("sha", "ref", "task", "environment") if call.query(field)}
+    filters = {field: call.query(field) for field in ("sha", "ref", "task", "environment") if call.query(field)}
     items = [
         item
         for item in repo.deployments.values()
-        if all(getattr(item, field) == value for field, value in wanted.items())
+        if all(getattr(item, field) == value for field, value in filters.items())
     ]
     return call.page([shapes_checks.deployment(call.state, repo, item) for item in reversed(items)])
 

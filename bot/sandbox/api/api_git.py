@@ -92,10 +92,10 @@ def move_ref(call: Call) -> Any:
     """Move a branch, as a push does; refuse to move it backwards unless forced."""
     repo, name = call.repo(PUSH), call.request.path_params["branch"]
     sha, folder = require("Reference", call.body, "sha"), call.state.git(repo.full_name)
-    before = repos.refs(folder).get(f"refs/heads/{name}")
-    if before is None or repos.tip(folder, sha) is None:
+    old_sha = repos.refs(folder).get(f"refs/heads/{name}")
+    if old_sha is None or repos.tip(folder, sha) is None:
         raise ApiError(422, "Reference does not exist")
-    if not call.body.get("force") and not repos.is_ancestor(folder, before, sha):
+    if not call.body.get("force") and not repos.is_ancestor(folder, old_sha, sha):
         raise ApiError(422, "Update is not a fast forward")
     pushes.point(call.site, repo, name, sha, call.caller.login)
     return _ref_shape(call, repo, f"refs/heads/{name}", sha)

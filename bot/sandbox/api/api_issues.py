@@ -19,8 +19,8 @@ router = Router("/repos/{owner}/{name}")
 def issues(call: Call) -> Any:
     """Return the issues and pull requests, newest first."""
     repo, state = call.repo(READ), call.query("state", "open")
-    wanted = {name for name in call.query("labels").split(",") if name}
-    matches = [i for i in repo.issues.values() if state in ("all", i.state) and wanted <= set(i.labels)]
+    label_names = {name for name in call.query("labels").split(",") if name}
+    matches = [i for i in repo.issues.values() if state in ("all", i.state) and label_names <= set(i.labels)]
     return call.page([shapes_issues.issue(call.state, repo, item) for item in reversed(matches)])
 
 
@@ -111,8 +111,8 @@ def _reactions_of(call: Call, repo: Repository) -> list[Reaction]:
 
 
 def list_reactions(call: Call) -> Any:
-    wanted = call.query("content")
-    reactions = [item for item in _reactions_of(call, call.repo(READ)) if wanted in ("", item.content)]
+    content = call.query("content")
+    reactions = [item for item in _reactions_of(call, call.repo(READ)) if content in ("", item.content)]
     return call.page([shapes_issues.reaction(call.state, item) for item in reactions])
 
 
@@ -135,8 +135,8 @@ for _thing in ("/issues/comments/{comment_id}", "/issues/{number}"):
 
 
 def _label_names(call: Call) -> list[str]:
-    wanted = call.body.get("labels") or []
-    return [item["name"] if isinstance(item, dict) else str(item) for item in wanted]
+    label_items = call.body.get("labels") or []
+    return [item["name"] if isinstance(item, dict) else str(item) for item in label_items]
 
 
 @route(router, "GET", "/issues/{number}/labels")
@@ -156,10 +156,10 @@ def add_labels(call: Call) -> Any:
 @route(router, "PUT", "/issues/{number}/labels")
 def replace_labels(call: Call) -> Any:
     repo = call.repo(LABEL)
-    item, wanted = call.issue(repo), _label_names(call)
-    for name in [name for name in item.labels if name not in wanted]:
+    item, new_labels = call.issue(repo), _label_names(call)
+    for name in [name for name in item.labels if name not in new_labels]:
         pulls.unlabel(call.site, repo, item, name, call.caller.login)
-    for name in wanted:
+    for name in new_labels:
         pulls.label(call.site, repo, item, name, call.caller.login)
     return shapes_issues.labels(call.state, repo, item)
 

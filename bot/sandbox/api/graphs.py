@@ -53,10 +53,10 @@ def _place_nodes(nodes: dict[str, tuple[tuple[str, ...], str]], edges: list[tupl
     boxes: dict[str, Box] = {}
     x = 8.0
     for number in sorted(set(column.values())):
-        here = [name for name in nodes if column[name] == number]
-        width = max(len(line) for name in here for line in nodes[name][0]) * LETTER + 24
+        column_names = [name for name in nodes if column[name] == number]
+        width = max(len(line) for name in column_names for line in nodes[name][0]) * LETTER + 24
         y = 8.0
-        for name in here:
+        for name in column_names:
             lines, style = nodes[name]
             boxes[name] = Box(x, y, width, LINE * len(lines) + 14, lines, style)
             y += boxes[name].height + 16

@@ -119,7 +119,7 @@ def repository(state: State, repo: Repository, login: str | None = None) -> Json
     """Return a repository, with a login also its permissions in it."""
     api, page = api_url(state, repo), html_url(state, repo)
     open_issues = sum(issue.state == "open" for issue in repo.issues.values())
-    forks = sum(other.fork_of == repo.full_name for other in state.repositories.values())
+    forks = sum(other_repo.fork_of == repo.full_name for other_repo in state.repositories.values())
     shape: Json = {
         "id": repo.id,
         "node_id": node_id("R", repo.id),

@@ -42,9 +42,9 @@ def _serve(request: Request, full_name: str, path: str, body: bytes) -> Response
             login = login or "anonymous"
         else:
             # A push keeps the lock: nothing else may move a branch between both looks at them.
-            before = repos.refs(site.state.git(full_name))
+            old_refs = repos.refs(site.state.git(full_name))
             answer = _backend(site, request, full_name, path, body, login)
-            pushes.receive_push(site, repo, before, login)
+            pushes.receive_push(site, repo, old_refs, login)
             return answer
     is_command = path == "git-upload-pack" and request.headers.get("git-protocol") == "version=2"
     if is_command and (listing := list_references(site.state.git(full_name), body)) is not None:

@@ -32,30 +32,30 @@ def commit(site: Site, repo: Repository, branch: str, change: Change, *, force: 
     folder = site.state.git(repo.full_name)
     if not repos.valid_branch(branch):
         raise ApiError(422, f"{branch!r} is not a branch name")
-    before = repos.refs(folder).get(f"refs/heads/{branch}")
-    parent = repos.tip(folder, repo.default_branch) if force or before is None else before
+    old_sha = repos.refs(folder).get(f"refs/heads/{branch}")
+    parent = repos.tip(folder, repo.default_branch) if force or old_sha is None else old_sha
     author = person(site.state, change.author)
-    after = repos.commit_files(folder, branch, change.files, change.message, author, parent)
-    notify_push(site, repo, branch, before or ZERO_SHA, after, change.author)
-    return after
+    new_sha = repos.commit_files(folder, branch, change.files, change.message, author, parent)
+    notify_push(site, repo, branch, old_sha or ZERO_SHA, new_sha, change.author)
+    return new_sha
 
 
 def point(site: Site, repo: Repository, branch: str, sha: str | None, pusher: str) -> None:
     """Create, move or delete a branch."""
     folder = site.state.git(repo.full_name)
-    before = repos.refs(folder).get(f"refs/heads/{branch}")
-    if before != sha:
+    old_sha = repos.refs(folder).get(f"refs/heads/{branch}")
+    if old_sha != sha:
         repos.set_ref(folder, f"refs/heads/{branch}", sha)
-        notify_push(site, repo, branch, before or ZERO_SHA, sha or ZERO_SHA, pusher)
+        notify_push(site, repo, branch, old_sha or ZERO_SHA, sha or ZERO_SHA, pusher)
 
 
 def receive_push(site: Site, repo: Repository, before: Mapping[str, str], pusher: str) -> None:
     """Compare the branches with their state before a push by git, and announce each difference."""
-    after = repos.refs(site.state.git(repo.full_name))
-    for ref in sorted(before.keys() | after.keys()):
-        if before.get(ref) != after.get(ref):
+    new_refs = repos.refs(site.state.git(repo.full_name))
+    for ref in sorted(before.keys() | new_refs.keys()):
+        if before.get(ref) != new_refs.get(ref):
             branch = ref.removeprefix("refs/heads/")
-            notify_push(site, repo, branch, before.get(ref, ZERO_SHA), after.get(ref, ZERO_SHA), pusher)
+            notify_push(site, repo, branch, before.get(ref, ZERO_SHA), new_refs.get(ref, ZERO_SHA), pusher)
 
 
 def notify_push(site: Site, repo: Repository, branch: str, before: str, after: str, pusher: str) -> None:
@@ -76,11 +76,11 @@ def _head_moved(site: Site, repo: Repository, pull: PullRequest, after: str, pus
     if after == ZERO_SHA:
         close(site, repo, pull, pusher)
         return
-    before, pull.head_sha = pull.head_sha, after
+    old_head, pull.head_sha = pull.head_sha, after
     pull.updated_at = now()
     refresh(site, repo, pull)
     pull.base_sha = repos.tip(site.state.git(repo.full_name), pull.base_ref) or pull.base_sha
-    webhooks.pull_request(site, repo, pull, "synchronize", pusher, {"before": before, "after": after})
+    webhooks.pull_request(site, repo, pull, "synchronize", pusher, {"before": old_head, "after": after})
 
 
 def _base_moved(site: Site, repo: Repository, pull: PullRequest, after: str, pusher: str) -> None:

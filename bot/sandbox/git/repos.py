@@ -124,9 +124,9 @@ def tip(repo: Path, ref: str) -> str | None:
         return branch
     for name in (ref, f"refs/heads/{ref}"):
         try:
-            asked = f"{name}^{{commit}}"
-            argv = ("rev-parse", "--verify", "--quiet", "--end-of-options", asked)
-            return git_of_shas(repo, *argv, revisions=[asked]).strip()
+            revision = f"{name}^{{commit}}"
+            argv = ("rev-parse", "--verify", "--quiet", "--end-of-options", revision)
+            return git_of_shas(repo, *argv, revisions=[revision]).strip()
         except GitError:
             continue
     return None

@@ -41,11 +41,11 @@ class Launch:
 
     def environment(self) -> dict[str, str]:
         """Return the environment of a job: no token of this server; passwords come on standard input."""
-        own = [name for name in self.environ if name.startswith(OWN)]
-        names = [name for name in (*ALLOWED, *own, *self.passed) if name in self.environ]
-        kept = {name: self.environ[name] for name in names}
+        server_names = [name for name in self.environ if name.startswith(OWN)]
+        names = [name for name in (*ALLOWED, *server_names, *self.passed) if name in self.environ]
+        variables = {name: self.environ[name] for name in names}
         secrets = {name: "-" for name, value in self._secrets().items() if value}
-        return {**kept, **secrets, "PYTHONUNBUFFERED": "1", "PYTHONNOUSERSITE": "1", "PYTHONSAFEPATH": "1"}
+        return {**variables, **secrets, "PYTHONUNBUFFERED": "1", "PYTHONNOUSERSITE": "1", "PYTHONSAFEPATH": "1"}
 
     def start(self, arguments: Sequence[str], lines: Path, log: Path) -> subprocess.Popen[bytes]:
         """Start a process that writes its lines to a file; it goes on when this server ends."""

@@ -66,8 +66,8 @@ class Journal:
             with self.lines_path.open("rb") as file:
                 file.seek(position)
                 data = file.read(CHUNK)
-                while data and b"\n" not in data and (more := file.read(CHUNK)):
-                    data += more  # a line may be larger
+                while data and b"\n" not in data and (chunk := file.read(CHUNK)):
+                    data += chunk  # a line may be larger
         except FileNotFoundError:
             return [], position
         end = data.rfind(b"\n") + 1

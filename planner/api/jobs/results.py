@@ -68,10 +68,10 @@ def read_results(jobs: JobStore, record: JobRecord) -> Iterator[CheckResult]:
             continue
         match line:
             case AuditLine():
-                same = {
+                fields = {
                     name: getattr(line, name) for name in ("name", "model", "ok", "blocking", "count", "path", "line")
                 }
-                yield CheckResult(sort="audit", environment=record.environment, job=job, at=at, **same)
+                yield CheckResult(sort="audit", environment=record.environment, job=job, at=at, **fields)
             case TestLine():
-                same = {name: getattr(line, name) for name in ("name", "ok", "unchanged", "message", "path", "line")}
-                yield CheckResult(sort="test", job=job, at=at, **same)
+                fields = {name: getattr(line, name) for name in ("name", "ok", "unchanged", "message", "path", "line")}
+                yield CheckResult(sort="test", job=job, at=at, **fields)

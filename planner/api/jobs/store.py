@@ -143,14 +143,14 @@ class JobStore:
         if not record.status.is_final:
             return self.journal(record.id).view(record)
         with self._lock:
-            known = self._views.get(record.id)
-        if known is None:
-            known = self.journal(record.id).view(record)
+            job_view = self._views.get(record.id)
+        if job_view is None:
+            job_view = self.journal(record.id).view(record)
             with self._lock:
-                self._views[record.id] = known
+                self._views[record.id] = job_view
                 while len(self._views) > VIEWS:
                     del self._views[next(iter(self._views))]
-        return known
+        return job_view
 
     def cancel(self, job_id: str) -> JobRecord | None:
         """Ask a job to end; one that waits has ended then. None when there is none, or it has ended already."""

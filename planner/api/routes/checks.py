@@ -90,7 +90,7 @@ def show_test_history(context: Context, query: Annotated[HistoryQuery, Query()])
 
 
 def _page(results: tuple[CheckResult, ...], query: HistoryQuery) -> CheckPage:
-    wanted = [
+    matches = [
         result
         for result in results
         if query.name in ("", result.name)
@@ -98,5 +98,5 @@ def _page(results: tuple[CheckResult, ...], query: HistoryQuery) -> CheckPage:
         and query.environment in ("", result.environment)
         and not (query.failed and result.ok)
     ]
-    page = tuple(wanted[query.offset : query.offset + query.limit])
-    return CheckPage(total=len(wanted), limit=query.limit, offset=query.offset, results=page)
+    page = tuple(matches[query.offset : query.offset + query.limit])
+    return CheckPage(total=len(matches), limit=query.limit, offset=query.offset, results=page)

@@ -153,10 +153,10 @@ def _page(snapshot: CatalogSnapshot, query: ModelsQuery) -> ModelPage:
 
 
 def _summary(row: CatalogModelRow) -> ModelSummary:
-    same = {name: getattr(row, name) for name in ("name", "kind", "owner", "description", "tags", "path", "line")}
+    row_fields = {name: getattr(row, name) for name in ("name", "kind", "owner", "description", "tags", "path", "line")}
     state: ModelState = "missing" if row.deployed is None else "current" if row.deployed.current else "edited"
     return ModelSummary(
-        **same,
+        **row_fields,
         schedule=row.schedule,
         columns=None if row.columns is None else len(row.columns),
         parents=len(row.parents),

@@ -88,13 +88,13 @@ def meta(request: Request, context: Context, _: Nothing) -> Meta:
     """Return the version, the mode, and what the sender may do."""
     principal, snapshot, jobs = principal_of(request), context.reader.read(), context.jobs.list()
     assert principal is not None
-    most = context.access.mode.scope
+    mode_scope = context.access.mode.scope
     return Meta(
         version=mergeplan_version(),
         contract=VERSION,
         project=snapshot.view.project,
         mode=context.access.mode,
-        scope=principal.scope if most.includes(principal.scope) else most,
+        scope=principal.scope if mode_scope.includes(principal.scope) else mode_scope,
         edit=context.edit,
         models=len(snapshot.models),
         running=sum(job.status is JobStatus.RUNNING for job in jobs),

@@ -14,20 +14,24 @@ def add_audit_parents(parents: Parents, read: Mapping[str, Collection[str]]) -> 
     """
     all_parents = dict(parents)
     for name in sorted(read.keys() & parents.keys()):
-        for other in sorted(read[name]):
-            if other in parents and other not in all_parents[name] and not _comes_after(other, name, all_parents):
-                all_parents[name] = (*all_parents[name], other)
+        for audit_parent in sorted(read[name]):
+            if (
+                audit_parent in parents
+                and audit_parent not in all_parents[name]
+                and not _comes_after(audit_parent, name, all_parents)
+            ):
+                all_parents[name] = (*all_parents[name], audit_parent)
     return all_parents
 
 
 def _comes_after(one: str, other: str, parents: Parents) -> bool:
     """Return True if `one` is `other`, or must wait for it."""
-    seen: set[str] = set()
-    left = [one]
-    while left:
-        if (name := left.pop()) == other:
+    visited: set[str] = set()
+    waiting = [one]
+    while waiting:
+        if (name := waiting.pop()) == other:
             return True
-        if name not in seen:
-            seen.add(name)
-            left += parents.get(name, ())
+        if name not in visited:
+            visited.add(name)
+            waiting += parents.get(name, ())
     return False

@@ -36,8 +36,8 @@ def ask_new_audits(plan: Plan, layout: Layout, context: ApplyContext) -> tuple[F
             if not is_enabled(call, audits) or audit_digest in store.passed_audits.names_for(snapshot.table):
                 continue
             with locate_query_errors(snapshot.model):
-                held = _whole(store, snapshot)
-                result = run_audit(context.engine, snapshot.model, call, snapshot.table, held, options)
+                loaded_time = _whole(store, snapshot)
+                result = run_audit(context.engine, snapshot.model, call, snapshot.table, loaded_time, options)
             context.emit(AuditRan(snapshot.name, result))
             if not result.ok and result.blocking:
                 failures.append(audit_failure(snapshot.model, result))
@@ -74,5 +74,5 @@ def _is_whole(change: Change, store: StateStore) -> bool:
 
 def _whole(store: StateStore, snapshot: Snapshot) -> Interval | None:
     """Return the time from the first to the last moment that the table holds; None for an empty table."""
-    held = store.intervals.load_timelines([snapshot.table])[snapshot.table]
-    return Interval(held[0].start, held[-1].end) if held else None
+    timeline = store.intervals.load_timelines([snapshot.table])[snapshot.table]
+    return Interval(timeline[0].start, timeline[-1].end) if timeline else None

@@ -43,10 +43,10 @@ class AuditReuse:
         if is_open_query(tree):
             return ""
         read = read_tables(tree)
-        mine = read & set(self.ours)
-        if snapshot.table not in mine or (marks := self.store.contents.mark_tables(mine)) is None:
+        own_tables = read & set(self.ours)
+        if snapshot.table not in own_tables or (marks := self.store.contents.mark_tables(own_tables)) is None:
             return ""
-        versions = {name: self._version(name) if "." in name else "" for name in sorted(read - mine)}
+        versions = {name: self._version(name) if "." in name else "" for name in sorted(read - own_tables)}
         if not all(versions.values()):
             return ""
         parts = [part for pair in (*sorted(marks.items()), *versions.items()) for part in pair]
@@ -71,8 +71,8 @@ def run_kept_audits(
         if not is_enabled(call, options.audits):
             continue
         sql = audit_query(model, call, snapshot.table, interval, options)
-        basis, asked = reuse.basis(snapshot, sql), digest(sql)
-        if basis and store.contents.load_pass(snapshot.table, asked) == basis:
+        basis, query_digest = reuse.basis(snapshot, sql), digest(sql)
+        if basis and store.contents.load_pass(snapshot.table, query_digest) == basis:
             blocking = is_blocking(call, options.audits)
             yield AuditResult(
                 call.name, model.name, blocking, 0, NO_ROWS, sql, model.place,
@@ -82,7 +82,7 @@ def run_kept_audits(
         result = run_audit(reuse.engine, model, call, snapshot.table, interval, options)
         # the audit may have missed what was written meanwhile
         if result.ok and basis and reuse.basis(snapshot, sql) == basis:
-            store.contents.record_pass(snapshot.table, asked, basis)
+            store.contents.record_pass(snapshot.table, query_digest, basis)
         yield result
 
 
@@ -102,6 +102,6 @@ def read_tables(tree: exp.Expr) -> frozenset[str]:
 
     A name without a schema, which is no table of ours, is returned as it is.
     """
-    own = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
+    cte_names = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
     names = ((table_key(table) or table.name).lower() for table in tree.find_all(exp.Table))
-    return frozenset(name for name in names if name not in own)
+    return frozenset(name for name in names if name not in cte_names)

@@ -32,16 +32,16 @@ def ask_standalone(plan: Plan, first: Plan, layout: Layout, context: ApplyContex
     written: later no table lacks rows, and models may be skipped.
     """
     project, store, failures = context.project, context.store, list[Failure]()
-    ours = project.models.keys() | project.refused.names
+    model_names = project.models.keys() | project.refused.names
     show = project.config.audits.show_samples
     options = AuditContext(project.audits, layout.tables, layout.models_to_embed, layout.now, show)
     for audit in project.standalone:
         tables = _tables(audit, plan)
         written = _backfill_time(audit, first)
-        if audit.skip or not _is_called_for(audit, plan, written, store, ours):
+        if audit.skip or not _is_called_for(audit, plan, written, store, model_names):
             continue
         time = written or merge(
-            interval for held in store.intervals.load_timelines(tables).values() for interval in held
+            interval for timeline in store.intervals.load_timelines(tables).values() for interval in timeline
         )
         try:
             result = run_standalone(context.engine, audit, dates_interval(audit, time), layout.now, options)

@@ -49,8 +49,8 @@ def statements_of(project: Project, environment: Environment, key: str) -> tuple
     room: Expander | None = None
     statements: list[tuple[StatementTokens, str]] = []
     for part in project.defaults.before_all if key == BEFORE else project.defaults.after_all:
-        own = expander(part.source, scope)
-        room = own if room is None else replace(room, source=part.source)
+        part_expander = expander(part.source, scope)
+        room = part_expander if room is None else replace(room, source=part.source)
         for tokens in room.statements(part.tokens):
             if is_needless(part.source, tokens):
                 continue

@@ -26,12 +26,13 @@ def forget_restated(
     long; then nothing was done.
     """
     assert plan.restatement is not None
-    known = store.tables.all().keys()
-    forgets = {table: time for table, time in plan.restatement.forgets.items() if table in known}
-    with ExitStack() as held:
+    recorded_tables = store.tables.all().keys()
+    forgets = {table: time for table, time in plan.restatement.forgets.items() if table in recorded_tables}
+    with ExitStack() as lease_stack:
         holder = f"restatement {plan.id} of {plan.environment}"
         leases = [
-            held.enter_context(store.leases.hold(table_lease(name), holder, wait=WAIT)) for name in sorted(forgets)
+            lease_stack.enter_context(store.leases.hold(table_lease(name), holder, wait=WAIT))
+            for name in sorted(forgets)
         ]
         by_itself = (plan.new.snapshots[automatic[0]].table, automatic[1]) if automatic else None
         store.restatements.begin(plan.id, plan.environment, forgets, leases=[lease, *leases], by_itself=by_itself)

@@ -20,16 +20,17 @@ def compare_tables(comparisons: Iterable[Comparison], engine: Engine, store: Sta
     A table is hashed under its lease: raise LeaseHeld if another process writes it for too long. Raise QueryError or
     Cancelled. A table over another table's files is left out, because others may write those: its readers are computed.
     """
-    asked: dict[str, tuple[Snapshot, set[ColumnSet]]] = {}
+    columns_by_table: dict[str, tuple[Snapshot, set[ColumnSet]]] = {}
     for comparison in comparisons:
         for snapshot in (comparison.old, comparison.new):
-            asked.setdefault(snapshot.table, (snapshot, set()))[1].add(comparison.columns)
-    for name, (snapshot, sets) in sorted(asked.items()):
-        known = store.tables.get(name)
-        if known is None or known.garbage or known.reads:  # no results are stored for a table over others' files
+            columns_by_table.setdefault(snapshot.table, (snapshot, set()))[1].add(comparison.columns)
+    for name, (snapshot, sets) in sorted(columns_by_table.items()):
+        recorded_table = store.tables.get(name)
+        # No results are stored for a table over others' files.
+        if recorded_table is None or recorded_table.garbage or recorded_table.reads:
             continue
         with store.leases.hold(table_lease(name), holder, wait=WAIT) as lease:
-            table = physical_table(snapshot, known.columns)
+            table = physical_table(snapshot, recorded_table.columns)
             unknown = sorted(sets)
             if not snapshot.kind.is_by_time:
                 store.contents.record(name, engine.tables.contents(table, unknown), lease=lease)

@@ -79,8 +79,8 @@ class Creation:
     def _create(self, snapshot: Snapshot, columns: tuple[Column, ...]) -> None:
         name, layout, model = snapshot.table, self.layout, snapshot.model
         with self.store.leases.hold(table_lease(name), self.holder, wait=60) as lease:
-            known = self.store.tables.get(name)
-            if known and known.garbage:
+            recorded_table = self.store.tables.get(name)
+            if recorded_table and recorded_table.garbage:
                 self.engine.tables.drop(name)  # what the janitor began but did not finish
             with (
                 locate_query_errors(model),
@@ -93,7 +93,7 @@ class Creation:
                     self.engine.catalog.swap_view(view)
                 else:
                     is_new = self.engine.tables.create(physical_table(snapshot, columns))
-                    if is_new and (known is None or known.garbage):  # no environment shows it
+                    if is_new and (recorded_table is None or recorded_table.garbage):  # no environment shows it
                         self.untouched[name] = lease.token
                     self._dry_run_merge(snapshot, columns)
             read = layout.reads(snapshot.name) if snapshot.kind.is_view else ()
@@ -111,9 +111,9 @@ class Creation:
             store.leases.hold(table_lease(old.table), self.holder, wait=60),
             locate_query_errors(new.model),
         ):
-            known = store.tables.get(old.table)
-            table, before = physical_table(new, columns), physical_table(old, known.columns if known else ())
-            if table.partition_columns != before.partition_columns:
+            record = store.tables.get(old.table)
+            table, old_table = physical_table(new, columns), physical_table(old, record.columns if record else ())
+            if table.partition_columns != old_table.partition_columns:
                 hint = "Rebuild the table: categorize the change as breaking."
                 message = (
                     f"{new.name}: the type of a column changed by which its table is partitioned; its rows cannot stay "
@@ -121,9 +121,9 @@ class Creation:
                 )
                 raise ProjectError(message, place=new.model.place, hint=hint)
             self.engine.tables.drop(new.table)  # what an earlier attempt left unfinished
-            held = store.intervals.load_timelines([old.table])[old.table]
-            rows = intersection(forward.rows, held)
-            as_recorded(self.engine, before, old.model, held)
+            old_timeline = store.intervals.load_timelines([old.table])[old.table]
+            rows = intersection(forward.rows, old_timeline)
+            as_recorded(self.engine, old_table, old.model, old_timeline)
             self.engine.tables.take_over(table, old.table, rows)
             with self.engine.engine_for(new.model.gateway).separate_session(
                 *self.layout.statements_around(new, CREATING, None)
@@ -165,12 +165,12 @@ class Creation:
 def check_same_rows(engine: Engine, table: Table, adoption: Adoption) -> None:
     """Raise Refused if the new table shows more or fewer rows of the adopted time than the adopted one."""
     where = within(table, adoption.rows)
-    own = engine.engine_for(table.gateway)
-    asked = f"SELECT (SELECT count(*) FROM {table.name}), (SELECT count(*) FROM {adoption.place} WHERE {where})"
-    here, there = own.fetch(asked).rows[0]
-    if here != there:
+    table_engine = engine.engine_for(table.gateway)
+    count_query = f"SELECT (SELECT count(*) FROM {table.name}), (SELECT count(*) FROM {adoption.place} WHERE {where})"
+    table_rows, adopted_rows = table_engine.fetch(count_query).rows[0]
+    if table_rows != adopted_rows:
         raise Refused(
-            f"Of {there} rows of `{adoption.place}` a table over its files shows {here}: they do not lie in folders "
-            "that are named as its partitions.",
+            f"Of {adopted_rows} rows of `{adoption.place}` a table over its files shows {table_rows}: they do not lie "
+            "in folders that are named as its partitions.",
             hint=HINT,
         )

@@ -77,8 +77,8 @@ class TableWriter:
         """Fill a table with what it lacks, batch by batch; raise Refused if its signals hold some of it back."""
         snapshot = work.snapshot
         with self._writing(snapshot) as lease:
-            known = self.store.tables.get(snapshot.table)
-            if known is None or known.garbage:
+            recorded_table = self.store.tables.get(snapshot.table)
+            if recorded_table is None or recorded_table.garbage:
                 raise PlanMoved(f"The table `{snapshot.table}` is gone.", hint="Plan again: it will be built again.")
             loaded = self.store.intervals.load_timelines([snapshot.table])[snapshot.table]
             if out_of_order(snapshot.model, subtract(work.missing, loaded), loaded):
@@ -94,7 +94,7 @@ class TableWriter:
                 if loaded and inputs and inputs == self.store.contents.load_inputs(snapshot.table):
                     self._keep_rows(work, todo[0], lease)
                 else:
-                    table = physical_table(snapshot, known.columns)
+                    table = physical_table(snapshot, recorded_table.columns)
                     as_recorded(self.engine, table, snapshot.model, loaded)
                     self._fill_batches(work, table, todo, lease)
                     if inputs:
@@ -108,10 +108,14 @@ class TableWriter:
         with self._slots, locate_query_errors(snapshot.model):
             self._raise_if_cancelled()
             self._check_sources(work, is_copied=False)
-            ran, same = self._audit(self.kept_audits(snapshot, interval), snapshot, interval, lease, lambda: False)
+            ran, unchanged_count = self._audit(
+                self.kept_audits(snapshot, interval), snapshot, interval, lease, lambda: False
+            )
             self.store.intervals.extend(snapshot.table, interval, lease=lease)
         seconds = time.monotonic() - started
-        self.emit(BatchDone(snapshot.name, 1, 1, interval, 0, seconds, ran, unchanged=True, audits_unchanged=same))
+        self.emit(
+            BatchDone(snapshot.name, 1, 1, interval, 0, seconds, ran, unchanged=True, audits_unchanged=unchanged_count)
+        )
 
     def _reset_intervals(self, snapshot: Snapshot, loaded_time: Timeline, lease: Lease) -> Timeline:
         """Forget all time of a table that lacks days before those that it holds, so that it is refilled.
@@ -161,11 +165,13 @@ class TableWriter:
     def _writing(self, snapshot: Snapshot) -> Iterator[Lease]:
         """Hold the lease for writing a table: of two plans that share the table the second waits for the first."""
         reported = False
-        with ExitStack() as held:
+        with ExitStack() as lease_stack:
             while True:
                 self._raise_if_cancelled()
                 try:
-                    lease = held.enter_context(self.store.leases.hold(table_lease(snapshot.table), self.holder, wait=1))
+                    lease = lease_stack.enter_context(
+                        self.store.leases.hold(table_lease(snapshot.table), self.holder, wait=1)
+                    )
                     break
                 except LeaseHeld:
                     holder = self.store.leases.holder(table_lease(snapshot.table))
@@ -177,17 +183,17 @@ class TableWriter:
     def _batch(self, work: Work, table: Table, todo: tuple[Interval, ...], index: int, writes: TableWrites) -> None:
         interval, lease = todo[index], writes.lease
         snapshot, copied = work.snapshot, not subtract((interval,), work.copies)
-        held: Timeline = ()
+        loaded_time: Timeline = ()
         if snapshot.model.is_order_dependent:
-            held = self.store.intervals.load_timelines([table.name])[table.name]
-            copied = copied and not held
+            loaded_time = self.store.intervals.load_timelines([table.name])[table.name]
+            copied = copied and not loaded_time
         with self._slots, locate_query_errors(snapshot.model):
             self._raise_if_cancelled()
             started = time.monotonic()
             self._check_sources(work, copied)
             self.store.contents.forget(table.name, interval, lease=lease)  # before the write, which may be interrupted
             batch = Batch(
-                self.layout, self.engine, self.root, table, snapshot.model, interval, held,
+                self.layout, self.engine, self.root, table, snapshot.model, interval, loaded_time,
                 untouched=self._is_untouched(table, lease),
             )  # fmt: skip
             write = (
@@ -218,14 +224,15 @@ class TableWriter:
         A restatement waits for the lease that this run holds, so that it cannot remove time after this check either.
         """
         read = {work.copied_from} if is_copied else self.layout.sources(work.snapshot.name)
-        for table, held in self.store.intervals.load_timelines(read & self.relies.keys()).items():
-            if gone := subtract(self.relies[table], held):
+        for table, timeline in self.store.intervals.load_timelines(read & self.relies.keys()).items():
+            if gone := subtract(self.relies[table], timeline):
                 raise PlanMoved(f"`{table}` lacks {gone[0]} now: it is being computed anew.", hint="Plan again.")
 
     def _copy(self, work: Work, table: Table, interval: Interval) -> Written:
         """Copy the rows of the model's old table, which are those that its query would return."""
-        known = self.store.tables.get(work.copied_from)
-        source_columns = known.columns if known else table.columns  # without columns that a forward-only change adds
+        recorded_table = self.store.tables.get(work.copied_from)
+        # These are without columns that a forward-only change adds.
+        source_columns = recorded_table.columns if recorded_table else table.columns
         had = {column.name for column in source_columns}
         names = ", ".join(quote_column(column.name) for column in table.columns if column.name in had)
         sql = f"SELECT {names} FROM {work.copied_from}"

@@ -54,12 +54,12 @@ def inputs_of(
     snapshot = work.snapshot
     if work.copies or work.until or work.late or len(todo) != 1 or not _follows_from_tables(snapshot):
         return ""
-    ours, others = source_tables(layout, snapshot.name)
-    marks = store.contents.mark_tables({*ours, snapshot.table})
-    if marks is None or versions.are_missing(others):
+    own_tables, foreign_tables = source_tables(layout, snapshot.name)
+    marks = store.contents.mark_tables({*own_tables, snapshot.table})
+    if marks is None or versions.are_missing(foreign_tables):
         return ""
-    read = [part for name in sorted(ours) for part in (name, marks[name])]
-    for name in sorted(others):
+    read = [part for name in sorted(own_tables) for part in (name, marks[name])]
+    for name in sorted(foreign_tables):
         version = versions.version(engine.engine_for(snapshot.model.gateway), name)
         if not version:
             return ""
@@ -69,17 +69,17 @@ def inputs_of(
 
 def source_tables(layout: Layout, name: str) -> tuple[frozenset[str], frozenset[str]]:
     """Return the tables whose rows a model's query reads, through views and embedded models: ours, and others'."""
-    ours, others = set[str](), set[str]()
+    own_tables, foreign_tables = set[str](), set[str]()
     for parent in layout.snapshots[name].model.depends_on:
         snapshot = layout.snapshots.get(parent)
         if snapshot is None or snapshot.kind.is_external:
-            others.add(parent)
+            foreign_tables.add(parent)
         elif snapshot.kind.is_stored:
-            ours.add(snapshot.table)
+            own_tables.add(snapshot.table)
         else:
             through = source_tables(layout, parent)
-            ours, others = ours | through[0], others | through[1]
-    return frozenset(ours), frozenset(others)
+            own_tables, foreign_tables = own_tables | through[0], foreign_tables | through[1]
+    return frozenset(own_tables), frozenset(foreign_tables)
 
 
 def _follows_from_tables(snapshot: Snapshot) -> bool:

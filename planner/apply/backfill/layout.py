@@ -123,11 +123,11 @@ class Layout:
         if not model.pre_statements and not model.post_statements:
             return (), ()  # writing all dates as SQL takes longer than any statement of the state
         values, tables = dates(interval, self.now), self._tables_read_by(model)
-        before, after = (
+        pre_statements, post_statements = (
             stage_statements(listed, stage, snapshot.table, values, tables, self.models_to_embed)
             for listed in (model.pre_statements, model.post_statements)
         )
-        return before, after
+        return pre_statements, post_statements
 
     @contextmanager
     def rows(self, model: Model, interval: Interval, own: str = "") -> Iterator[str]:
@@ -156,18 +156,18 @@ class Layout:
         What is copied from another table of the model waits for no signal.
         """
         copied = tuple(batch for batch in cut if not subtract((batch,), copies))
-        asked = merge(batch for batch in cut if batch not in copied)
-        if not model.signals or not asked:
+        uncopied_time = merge(batch for batch in cut if batch not in copied)
+        if not model.signals or not uncopied_time:
             return cut, ()
         assert self.python is not None
-        late = subtract(asked, self.python.ready(model.signals, asked, model, self.tables))
+        late = subtract(uncopied_time, self.python.ready(model.signals, uncopied_time, model, self.tables))
         if not late:
             return cut, ()
         if not model.kind.is_incremental:
-            return copied, asked
+            return copied, uncopied_time
         if model.is_order_dependent:  # later batches build on the late ones
-            late = subtract(asked, build_timeline(asked[0].start, late[0].start))
-        return (*copied, *batches(model.cron, subtract(asked, late), model.batch_size)), late
+            late = subtract(uncopied_time, build_timeline(uncopied_time[0].start, late[0].start))
+        return (*copied, *batches(model.cron, subtract(uncopied_time, late), model.batch_size)), late
 
     def reads(self, name: str) -> frozenset[str]:
         """Return the models whose tables a model's query reads, also through embedded models."""

@@ -71,8 +71,8 @@ class BatchWrites:
     def take_leftover(self, request_key: str) -> Operation | None:
         """Return the operation that the previous run began for this request, or None; end others of its interval."""
         write = self.writes.left.pop(digest(self.read, request_key), None)
-        for key, other in list(self.writes.left.items()):
-            if other.start == self.interval.start:
+        for key, leftover in list(self.writes.left.items()):
+            if leftover.start == self.interval.start:
                 self.writes.drop(self.writes.left.pop(key))
         if write is None:
             return None

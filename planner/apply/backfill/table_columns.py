@@ -33,12 +33,12 @@ def table_columns(layout: Layout, engine: Engine, snapshot: Snapshot) -> tuple[C
         assert model.seed is not None
         columns = model.columns or tuple(Column(name, "string") for name in model.seed.header)
     else:
-        before, _ = layout.statements_around(snapshot, CREATING, ONCE[0])
-        own = engine.engine_for(model.gateway)
-        with locate_query_errors(model, layout), own.separate_session(before, ()):
-            itself = nothing(_own_columns(layout, own, model)) if model.reads_itself else ""
+        pre_statements, _ = layout.statements_around(snapshot, CREATING, ONCE[0])
+        model_engine = engine.engine_for(model.gateway)
+        with locate_query_errors(model, layout), model_engine.separate_session(pre_statements, ()):
+            itself = nothing(_own_columns(layout, model_engine, model)) if model.reads_itself else ""
             sql = layout.query(model, ONCE[0], itself)
-            columns, read = own.dry_run(sql) if model.sql else (own.schema(sql), frozenset())
+            columns, read = model_engine.dry_run(sql) if model.sql else (model_engine.schema(sql), frozenset())
             check_contract(model, columns)
             columns = apply_declared_columns(model, columns)
             if model.sql:
@@ -47,8 +47,10 @@ def table_columns(layout: Layout, engine: Engine, snapshot: Snapshot) -> tuple[C
         raise ProjectError(f"{model.name} has no column `{model.time_column}`.", place=model.place, hint=TIME_HINT)
     check_columns(model, columns)
     comments = dict(model.column_descriptions)
-    known = {c.name: Column(c.name, c.type, comments.get(c.name, "")) for c in (*columns, *model.history_columns)}
-    return tuple(known[name] for name in _table_order(snapshot, known))
+    columns_by_name = {
+        c.name: Column(c.name, c.type, comments.get(c.name, "")) for c in (*columns, *model.history_columns)
+    }
+    return tuple(columns_by_name[name] for name in _table_order(snapshot, columns_by_name))
 
 
 def _table_order(snapshot: Snapshot, columns: Mapping[str, Column]) -> tuple[str, ...]:
@@ -72,9 +74,12 @@ def check_contract(model: Model, query_columns: tuple[Column, ...]) -> None:
         return
     declared, returned = ({c.name: normalize_type(c.type) for c in side} for side in (model.columns, query_columns))
     for name in (*declared, *returned):
-        ours, theirs = declared.get(name, "no such column"), returned.get(name, "no such column")
-        if ours != theirs:
-            message = f"{model.name} breaks its contract: of `{name}` that says {ours}, and the query returns {theirs}."
+        declared_type, returned_type = declared.get(name, "no such column"), returned.get(name, "no such column")
+        if declared_type != returned_type:
+            message = (
+                f"{model.name} breaks its contract: of `{name}` that says {declared_type}, and the query returns "
+                f"{returned_type}."
+            )
             raise ProjectError(message, place=model.place, hint="Make the declared columns and the query agree.")
 
 
@@ -82,20 +87,22 @@ def apply_declared_columns(model: Model, query_columns: tuple[Column, ...]) -> t
     if not model.columns or model.kind.is_view:
         return query_columns
     names, declared = [column.name for column in query_columns], [column.name for column in model.columns]
-    for ours, theirs, text in ((declared, names, "declares"), (names, declared, "does not declare")):
-        if odd := sorted(set(ours) - set(theirs)):
-            other = "its query does not return" if text == "declares" else "its query returns"
+    for present_names, compared_names, text in ((declared, names, "declares"), (names, declared, "does not declare")):
+        if odd := sorted(set(present_names) - set(compared_names)):
+            contrast = "its query does not return" if text == "declares" else "its query returns"
             hint = "Make `columns` and the query agree."
             raise ProjectError(
-                f"{model.name} {text} the column `{odd[0]}`, which {other}.", place=model.place, hint=hint
+                f"{model.name} {text} the column `{odd[0]}`, which {contrast}.", place=model.place, hint=hint
             )
     return model.columns
 
 
 def check_table_reads(model: Model, read: frozenset[str], sql: str) -> None:
     """Raise ProjectError if Spark reads a table that the parser did not see, because plans would not know of it."""
-    seen = {".".join(part.name for part in table.parts).lower() for table in spark_tree(sql).find_all(exp.Table)}
-    if unseen := sorted(read - seen):
+    parsed_tables = {
+        ".".join(part.name for part in table.parts).lower() for table in spark_tree(sql).find_all(exp.Table)
+    }
+    if unseen := sorted(read - parsed_tables):
         message = f"Spark reads `{unseen[0]}` in the query of {model.name}, which mergeplan does not."
         raise ProjectError(message, place=model.place, hint="Write the query in another way, with each table in FROM.")
 
@@ -106,8 +113,8 @@ def add_missing_columns(query: str, query_columns: tuple[Column, ...], columns: 
         return query
     names = {column.name for column in query_columns}
     values = ("" if c.name in names else f"CAST(NULL AS {c.type}) AS " for c in columns)
-    wanted = (value + quote_column(c.name) for value, c in zip(values, columns, strict=True))
-    return f"SELECT {', '.join(wanted)} FROM (\n{query.rstrip().rstrip(';')}\n)"
+    selected_columns = (value + quote_column(c.name) for value, c in zip(values, columns, strict=True))
+    return f"SELECT {', '.join(selected_columns)} FROM (\n{query.rstrip().rstrip(';')}\n)"
 
 
 def columns_that_go_on(
@@ -122,9 +129,9 @@ def columns_that_go_on(
     if change is None or change.old is None or forward is None or not forward.rows:
         return query_columns
     old = store.tables.get(change.old.table)
-    before, model = old.columns if old else (), snapshot.model
-    columns = merge_columns(before, query_columns, forward.destructive, forward.additive)
-    for finding in schema_findings(_names(before), _names(columns), forward.destructive, forward.additive):
+    old_columns, model = old.columns if old else (), snapshot.model
+    columns = merge_columns(old_columns, query_columns, forward.destructive, forward.additive)
+    for finding in schema_findings(_names(old_columns), _names(columns), forward.destructive, forward.additive):
         if finding.policy == "error":
             blocker = blocker_of(model, finding)
             raise ProjectError(blocker.message, place=blocker.place)

@@ -64,13 +64,13 @@ class FoundRows(Exception):
 
 def batches_of(work: Work, loaded_time: Timeline) -> tuple[Interval, ...]:
     """Return the remaining work, cut into batches; another process or an earlier run may have done some of it."""
-    model, left = work.snapshot.model, subtract(work.missing, loaded_time)
-    if not left:
+    model, remaining_time = work.snapshot.model, subtract(work.missing, loaded_time)
+    if not remaining_time:
         return ()
     if not model.kind.is_incremental:
         return (Interval(work.missing[0].start, work.missing[-1].end),)
-    reached = add_lookback(model.cron, subtract(left, work.copies), model.lookback, work.missing[0].start)
-    copied = subtract(intersection(left, work.copies), reached)
+    reached = add_lookback(model.cron, subtract(remaining_time, work.copies), model.lookback, work.missing[0].start)
+    copied = subtract(intersection(remaining_time, work.copies), reached)
     return (*copied, *batches(model.cron, reached, model.batch_size))
 
 

@@ -66,8 +66,9 @@ def write_batch(batch: Batch) -> Written:
         return Written(0)  # a view exists already; only its audits are left to do
     if fill is Fill.FILE:
         return _load(batch)
-    own = batch.own_rows() if batch.model.python is not None else ""  # a query gets its own when it is written
-    with batch.layout.rows(batch.model, batch.interval, own) as query:
+    # A query gets its own rows when it is written.
+    previous_rows = batch.own_rows() if batch.model.python is not None else ""
+    with batch.layout.rows(batch.model, batch.interval, previous_rows) as query:
         return WRITERS[fill](batch, query)
 
 
@@ -114,8 +115,8 @@ def _append_rows(batch: Batch, query: str) -> Written:
     """Add the rows as a partition of the batch's own, which a repeated batch replaces."""
     if not batch.model.appends:
         return _partitions(batch, query)
-    own = replace(BATCH, expression=f"'{batch.id}'")
-    table = replace(batch.table, parts=(own, *batch.table.parts[1:]))
+    batch_partition = replace(BATCH, expression=f"'{batch.id}'")
+    table = replace(batch.table, parts=(batch_partition, *batch.table.parts[1:]))
     rows = batch.query(query, batch.own_rows())
     return batch.engine.tables.replace_partitions(table, rows, first=batch.id, others=not batch.held)
 
@@ -127,8 +128,8 @@ def _merge_rows(batch: Batch, query: str) -> Written:
 
     if not batch.held:
         return batch.engine.tables.replace(batch.table, rows(""))
-    table, now = batch.table, batch.layout.now
-    into = merge_statement(batch.model, batch.query(query), table.name, table.columns, batch.interval, now)
+    table, execution_time = batch.table, batch.layout.now
+    into = merge_statement(batch.model, batch.query(query), table.name, table.columns, batch.interval, execution_time)
     if into is not None and _has_unusual_rows(batch):
         into = None
     return batch.engine.tables.merge(batch.table, rows, batch.id, into)

@@ -140,8 +140,8 @@ class Scene:
         inputs = {
             column: {"inputFields": _once(input_fields)} for column, input_fields in fields.items() if input_fields
         }
-        more = {"dataset": _once(deciding)} if deciding else {}
-        return facet("columnLineage", fields=inputs, **more)
+        dataset_inputs = {"dataset": _once(deciding)} if deciding else {}
+        return facet("columnLineage", fields=inputs, **dataset_inputs)
 
     def _inputs(self, source: Node, how: Sequence[Json]) -> list[Json]:
         if self._is_embedded(source.model):

@@ -55,9 +55,9 @@ class Sender:
         with suppress(queue.Full):
             self._waiting.put(None, timeout=wait)
         self._thread.join(max(deadline - time.monotonic(), 0.0))
-        left = self._given - self._sent - self._lost
-        if left > 0:
-            self._lost, self._reason = self._lost + left, self._reason or f"not sent within {wait:.0f} seconds"
+        unsent = self._given - self._sent - self._lost
+        if unsent > 0:
+            self._lost, self._reason = self._lost + unsent, self._reason or f"not sent within {wait:.0f} seconds"
         return Undelivered(self._lost, self._reason) if self._lost else None
 
     def _work(self) -> None:

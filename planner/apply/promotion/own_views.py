@@ -23,13 +23,13 @@ def check_unoccupied(views: Iterable[View], environment: str, engine: Engine, *,
 
     The names in each schema are listed, and only objects with the name of such a view are described.
     """
-    wanted: dict[str, list[View]] = {}
+    views_by_schema: dict[str, list[View]] = {}
     for view in views:
-        wanted.setdefault(view.name.rpartition(".")[0], []).append(view)
-    for schema, those in sorted(wanted.items()):
-        there = {name.lower() for name in engine.catalog.objects(schema)}
-        for view in those:
-            if view.name.rpartition(".")[2].lower() in there:
+        views_by_schema.setdefault(view.name.rpartition(".")[0], []).append(view)
+    for schema, schema_views in sorted(views_by_schema.items()):
+        object_names = {name.lower() for name in engine.catalog.objects(schema)}
+        for view in schema_views:
+            if view.name.rpartition(".")[2].lower() in object_names:
                 _check_one(view, environment, engine, replaces=replaces)
 
 
@@ -37,10 +37,10 @@ def _check_one(view: View, environment: str, engine: Engine, *, replaces: bool) 
     standing = engine.catalog.standing(view.name)
     if standing is None or (standing.is_view and (replaces or versions_of(view) in standing.sql)):
         return
-    what = "a view that mergeplan did not make" if standing.is_view else "a table"
+    occupant = "a view that mergeplan did not make" if standing.is_view else "a table"
     hint = "Rename or drop it."
     if environment == PROD and standing.is_view:
         hint = "Rename or drop it; or set `promotion: {replaces_views: true}` in config.yaml, and it is replaced."
     elif environment == PROD:
         hint = "Take it over with `mergeplan adopt`, or rename it."
-    raise Refused(f"`{view.name}` is {what}, and the view of `{view.model}` is to stand there.", hint=hint)
+    raise Refused(f"`{view.name}` is {occupant}, and the view of `{view.model}` is to stand there.", hint=hint)

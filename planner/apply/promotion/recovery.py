@@ -57,30 +57,30 @@ def check_not_stuck(recoveries: Iterable[PromotionRecovered], names: Collection[
 @contextmanager
 def _turn(store: StateStore, name: str, emit: Emit, wait: float) -> Iterator[Lease]:
     """Hold the lease of an environment; report whose lease it waits for."""
-    with ExitStack() as held:
+    with ExitStack() as lease_stack:
         try:
-            lease = held.enter_context(store.leases.hold(name, RECOVERY))
+            lease = lease_stack.enter_context(store.leases.hold(name, RECOVERY))
         except LeaseHeld:
             if not wait:
                 raise
             holder = store.leases.holder(name)
             emit(EnvironmentAwaited(name, holder.holder if holder else ""))
-            lease = held.enter_context(store.leases.hold(name, RECOVERY, wait=wait))
+            lease = lease_stack.enter_context(store.leases.hold(name, RECOVERY, wait=wait))
         yield lease
 
 
 def _recover_one(store: StateStore, engine: Engine, lease: Lease, emit: Emit) -> list[PromotionRecovered]:
     # Read again under the lease: another process may have finished it meanwhile.
-    mine = [promotion for promotion in store.promotions.pending() if promotion.environment == lease.name]
+    pending_promotions = [promotion for promotion in store.promotions.pending() if promotion.environment == lease.name]
     done = []
-    for promotion in mine:
+    for promotion in pending_promotions:
         emit(PromotionFound(promotion.environment, promotion.new.revision))
         ended, message = Recovery.FINISHED, ""
         try:
             resume(store, engine, lease, promotion, emit)
         except QueryError as error:
-            left = {pending_promotion.id for pending_promotion in store.promotions.pending()}
-            ended, message = Recovery.STUCK if promotion.id in left else Recovery.UNDONE, error.message
+            pending_ids = {pending_promotion.id for pending_promotion in store.promotions.pending()}
+            ended, message = Recovery.STUCK if promotion.id in pending_ids else Recovery.UNDONE, error.message
         new, views = promotion.new, promotion.changes.names
         recovery = PromotionRecovered(
             new.name, new.revision, new.plan_id, str(promotion.action), views, ended, message

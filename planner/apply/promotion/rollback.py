@@ -92,9 +92,9 @@ class RollbackPlan:
         if not self.gone:
             return None
         tables = first_names([f"`{table}`" for table in self.gone], 1)
-        what = f"The table {tables} of revision {self.target.revision} is gone."
+        message = f"The table {tables} of revision {self.target.revision} is gone."
         hint = "Take the change back in the project's files and plan: the tables are built again."
-        return Refused(what, hint=hint)
+        return Refused(message, hint=hint)
 
 
 @dataclass(frozen=True)
@@ -131,8 +131,8 @@ def rollback(
         raise plan.refusal
     note = request.note or f"back to revision {plan.target.revision}"
     action = HistoryAction.ROLLED_BACK
-    wanted = Wanted(plan.old, plan.new, plan.target.plan_id, request.who, note, action, request.swap)
-    return promote(store, engine, lease, wanted, emit=emit)
+    promotion_request = Wanted(plan.old, plan.new, plan.target.plan_id, request.who, note, action, request.swap)
+    return promote(store, engine, lease, promotion_request, emit=emit)
 
 
 def decide_rollback(facts: RollbackFacts) -> RollbackPlan:
@@ -179,9 +179,9 @@ def earlier_revision(history: tuple[Revision, ...], now: Environment, to_revisio
 
 def _view_moves(old: Environment, new: Environment) -> Iterator[MovedView]:
     """Yield each view that comes, moves or goes, by name."""
-    changes, before = view_changes(old, new), {view.model: view.table for view in old.views_by_name.values()}
+    changes, old_tables = view_changes(old, new), {view.model: view.table for view in old.views_by_name.values()}
     moves = [MovedView(view.model, view.name, None, view.table) for view in changes.added]
-    moves += [MovedView(view.model, view.name, before.get(view.model), view.table) for view in changes.swapped]
+    moves += [MovedView(view.model, view.name, old_tables.get(view.model), view.table) for view in changes.swapped]
     moves += [MovedView(view.model, view.name, view.table, None) for view in changes.dropped]
     yield from sorted(moves, key=lambda move: move.name)
 
@@ -195,7 +195,7 @@ def _behind(facts: RollbackFacts, new: Environment) -> Iterator[Behind]:
         today = facts.old.snapshots.get(name)
         if not snapshot.kind.is_stored or (today and today.table == snapshot.table):
             continue
-        held = loaded.timeline_of(snapshot)
-        lacks = subtract(loaded.timeline_of(today), held) if today else ()
+        timeline = loaded.timeline_of(snapshot)
+        lacks = subtract(loaded.timeline_of(today), timeline) if today else ()
         if lacks or (due.get(name) and not today):  # time that the current table lacks too does not count
-            yield Behind(snapshot, held, lacks, due.get(name, ()))
+            yield Behind(snapshot, timeline, lacks, due.get(name, ()))

@@ -136,9 +136,9 @@ class _ViewSwap:
         """Yield the queries with which views read through the switch, for views whose columns allow it."""
         old, columns = self.promotion.old.views_by_name, self._columns
         for name, view in self._moved.items():
-            before, after = old[name].table, view.table
-            if before in columns and after in columns:
-                sql = through_switch(self._switch, (before, columns[before]), (after, columns[after]))
+            old_table, new_table = old[name].table, view.table
+            if old_table in columns and new_table in columns:
+                sql = through_switch(self._switch, (old_table, columns[old_table]), (new_table, columns[new_table]))
                 if sql is not None:
                     yield name, sql
 
@@ -156,8 +156,8 @@ class _ViewSwap:
                 self._each(pool, self._swap, (*changes.added, *changes.swapped))
                 self._each(pool, self._drop, changes.dropped)
         if new.name != PROD:
-            kept = {name.rpartition(".")[0] for name in new.views_by_name}
-            for schema in sorted({view.name.rpartition(".")[0] for view in changes.dropped} - kept):
+            remaining_schemas = {name.rpartition(".")[0] for name in new.views_by_name}
+            for schema in sorted({view.name.rpartition(".")[0] for view in changes.dropped} - remaining_schemas):
                 self.engine.catalog.drop_schema_if_empty(schema)
 
     def _show_at_once(self, pool: Executor, changes: ViewChanges) -> None:
@@ -234,14 +234,14 @@ class _ViewSwap:
         self.emit(ViewSwapped(view.name, view.table))
 
     def _show(self, view: View, sql: str) -> None:
-        known, comments = self._columns[view.table], dict(view.column_comments)
-        columns = [replace(column, comment=comments.get(column.name, "")) for column in known]
-        if view.stored and any(column.comment for column in (*known, *columns)):
+        table_columns, comments = self._columns[view.table], dict(view.column_comments)
+        columns = [replace(column, comment=comments.get(column.name, "")) for column in table_columns]
+        if view.stored and any(column.comment for column in (*table_columns, *columns)):
             self.engine.catalog.comment_columns(view.table, columns)
-        stands = self._stands(view)
-        ours = self._comments.get(view.name, ())
+        view_state = self._stands(view)
+        view_comments = self._comments.get(view.name, ())
         reads = "" if view.name in self._had or self.promotion.swap.replaces else versions_of(view)
-        text = ViewText(view.name, sql, view.comment, columns, view.properties, stands, ours, reads)
+        text = ViewText(view.name, sql, view.comment, columns, view.properties, view_state, view_comments, reads)
         self.engine.catalog.swap_view(text)
 
     def _stands(self, view: View) -> Stands:
@@ -250,8 +250,8 @@ class _ViewSwap:
         old = self.before.get(view.name)
         if old is None:
             return Stands.NOTHING
-        same = (old.comment, old.properties) == (view.comment, view.properties)
-        return Stands.ALL_BUT_QUERY if same else Stands.UNKNOWN
+        is_unchanged = (old.comment, old.properties) == (view.comment, view.properties)
+        return Stands.ALL_BUT_QUERY if is_unchanged else Stands.UNKNOWN
 
     def _run_statements(self, view: View) -> None:
         if not view.statements:

@@ -38,8 +38,8 @@ def find_moved_views(promotion: Promotion) -> Mapping[str, View]:
     Other catalogs resolve views in their own way, so the switch does not cover them.
     """
     old, new = promotion.old.views_by_name, promotion.new.views_by_name
-    ours = (view for view in new.values() if not parts_of(view.name)[0] and not parts_of(view.table)[0])
-    return {view.name: view for view in ours if view.name in old and old[view.name].table != view.table}
+    session_views = (view for view in new.values() if not parts_of(view.name)[0] and not parts_of(view.table)[0])
+    return {view.name: view for view in session_views if view.name in old and old[view.name].table != view.table}
 
 
 def position(*, shows_new: bool) -> str:
@@ -67,9 +67,9 @@ def through_switch(switch: str, old: tuple[str, Sequence[Column]], new: tuple[st
     if [field for field in has if field in had] != had:
         return None
     listed = [quote_column(name) for name, _ in has]
-    before = [name if field in had else f"NULL AS {name}" for name, field in zip(listed, has, strict=True)]
+    old_values = [name if field in had else f"NULL AS {name}" for name, field in zip(listed, has, strict=True)]
     promoted = f"(SELECT promoted FROM {quote_name(switch)})"
     return (
         f"SELECT {', '.join(listed)} FROM {quote_name(new[0])} WHERE {promoted}\nUNION ALL\n"
-        f"SELECT {', '.join(before)} FROM {quote_name(old[0])} WHERE NOT {promoted}"
+        f"SELECT {', '.join(old_values)} FROM {quote_name(old[0])} WHERE NOT {promoted}"
     )

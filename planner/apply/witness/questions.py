@@ -61,7 +61,7 @@ class Questions:
 
     def _is_new(self, change: Change) -> bool:
         new = change.new
-        if new is None or not new.kind.is_stored or self.stand_ins.lying(new):
+        if new is None or not (new.kind.is_stored or new.kind.is_view) or self.stand_ins.lying(new):
             return False
         if new.model.sql and not new.model.python:
             return True
@@ -92,7 +92,8 @@ class Questions:
         if claim is None or old is None:
             return QueryPair("", second)
         ordered = not (new.kind.is_stored or change.effect.order)
-        return QueryPair(self.stand_ins.query(old, 0, same), second, claim.columns, ordered)
+        reads_decide = not ordered and self.stand_ins.do_reads_decide(old, new, same)
+        return QueryPair(self.stand_ins.query(old, 0, same), second, claim.columns, ordered, reads_decide)
 
     def _answers(self, pairs: Mapping[str, QueryPair]) -> Sequence[PairResult]:
         """Return the result of each pair; one text over the same tables is not checked."""

@@ -71,6 +71,27 @@ class StandIns:
             tables[model.name] = self._own_rows(snapshot)
         return render(model, tables, embedded, _interval_of(model), MOMENT)
 
+    def do_reads_decide(self, old: Snapshot, new: Snapshot, same: Mapping[str, tuple[str, ...]]) -> bool:
+        """Return True if an unedited model is the same query unless it reads a column that one side alone has.
+
+        Any name of the query that is found among shared columns is found there without the added columns too. A column
+        that went, or that moved, is not told by the new query alone.
+        """
+        before, after = ({name: one.model for name, one in side.items() if one.kind.is_embedded} for side in self.sides)
+        if old.model != new.model or before != after or new.model.reads_itself:
+            return False
+        return all(self._is_extended(name, same) for name in _names_read(new.model, after, self.sides[1]))
+
+    def _is_extended(self, name: str, same: Mapping[str, tuple[str, ...]]) -> bool:
+        change = self.changes.get(name)
+        if change is None:
+            return True
+        if change.old is None or change.new is None or (name not in same and change.effect.every):
+            return False
+        old = self._find_columns(change.old, planned=False) or ()
+        names = iter([column.name for column in self._find_columns(change.new, planned=True) or ()])
+        return all(column.name in names for column in old)
+
     def analysis(self, pairs: Iterable[QueryPair]) -> Analysis:
         return Analysis(tuple(self.tables.values()), tuple(self.views.values()), tuple(pairs))
 
@@ -78,13 +99,14 @@ class StandIns:
         """Return the view under which one side reads a model's table, with only the judged columns if `projected`."""
         snapshot, change = self.sides[side][name], self.changes.get(name)
         if change is None or change.old is None or change.new is None:
-            columns = self._columns(snapshot, planned=change is not None and side == 1)
+            planned = change is not None and side == 1
+            if snapshot.kind.is_view and snapshot.model.sql and not self._find_columns(snapshot, planned=planned):
+                return self._add_view(self.query(snapshot, side, {}))
+            columns = self._columns(snapshot, planned=planned)
             outputs = _select_outputs(snapshot, columns, projected)
             return self._project(
                 name, columns, {c.name: c for c in columns}, f"{name} {side if change else ''}", outputs
             )
-        if snapshot.kind.is_view and name not in same and snapshot.model.sql:
-            return self._add_view(self.query(snapshot, side, {}))
         sides = self._columns(change.old, planned=False), self._columns(change.new, planned=True)
         return self._share(change, sides, side, same.get(name), _select_outputs(snapshot, sides[side], projected))
 
@@ -113,12 +135,14 @@ class StandIns:
         """Return the view with these outputs over the empty table that has all kept columns."""
         table = f"mergeplan_table_{digest(identity, repr([(c.name, c.type) for c in kept]))[:20]}"
         self.tables.setdefault(table, EmptyTable(table, kept))
-        selected = (f"{quote_column(named[c.name].name)} AS {quote_column(c.name)}" for c in outputs or kept)
-        return self._add_view(f"SELECT {', '.join(selected)} FROM {SCHEMA}.{table}")
+        columns = outputs or kept
+        selected = (f"{quote_column(named[c.name].name)} AS {quote_column(c.name)}" for c in columns)
+        is_whole = columns == kept and all(named[c.name] == c for c in columns)
+        return self._add_view(f"SELECT {', '.join(selected)} FROM {SCHEMA}.{table}", table if is_whole else "")
 
-    def _add_view(self, sql: str) -> str:
+    def _add_view(self, sql: str, table: str = "") -> str:
         name = f"mergeplan_view_{digest(sql)[:20]}"
-        self.views.setdefault(name, TableView(name, sql))
+        self.views.setdefault(name, TableView(name, sql, table))
         return f"{SCHEMA}.{name}"
 
     def _own_rows(self, snapshot: Snapshot) -> str:
@@ -126,11 +150,13 @@ class StandIns:
         return self._project(snapshot.name, columns, {c.name: c for c in columns}, f"{snapshot.name} itself")
 
     def _columns(self, snapshot: Snapshot, *, planned: bool) -> Lying:
-        columns = self.planned.get(snapshot.name) if planned else None
-        columns = columns or self.lying(snapshot)
+        columns = self._find_columns(snapshot, planned=planned)
         if not columns:
             raise ColumnsUnknown(snapshot.name)
         return columns
+
+    def _find_columns(self, snapshot: Snapshot, *, planned: bool) -> Lying | None:
+        return (self.planned.get(snapshot.name) if planned else None) or self.lying(snapshot)
 
 
 def _select_outputs(snapshot: Snapshot, columns: Lying, projected: bool) -> Lying:

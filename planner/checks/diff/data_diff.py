@@ -150,9 +150,9 @@ def data_diff(engine: Engine, question: Question, budget: Budget) -> ModelDiff:
     first, second = question.sides
     schema = schema_diff(first.table.columns, second.table.columns)
     diff = ModelDiff(question.model.name, schema, days=question.days, left_out=question.left_out, note=question.note)
-    both = _common(first.table.columns, second.table.columns)
+    common_columns = _common(first.table.columns, second.table.columns)
     if question.where:
-        question = replace(question, where=row_condition(question.where, both))
+        question = replace(question, where=row_condition(question.where, common_columns))
     if question.is_equal:
         rows = RowDiff((question.equal_rows, question.equal_rows), common=question.equal_rows)
         return replace(diff, counts=rows.counts, rows=rows, note=join_notes(question.note, "by hashes of their rows"))
@@ -164,7 +164,7 @@ def data_diff(engine: Engine, question: Question, budget: Budget) -> ModelDiff:
     try:
         with budget.enforce():
             counts = _count_rows(engine, question)
-            is_same = counts[0] == counts[1] and _are_same_files(engine, question, both)
+            is_same = counts[0] == counts[1] and _are_same_files(engine, question, common_columns)
         all_rows = (counts[0] + question.equal_rows, counts[1] + question.equal_rows)
         diff = replace(diff, counts=all_rows)
         if is_same:
@@ -172,11 +172,11 @@ def data_diff(engine: Engine, question: Question, budget: Budget) -> ModelDiff:
             diff = replace(diff, rows=rows, same_files=True)
         elif sum(counts) > budget.rows:
             diff = replace(diff, note=f"not compared: more than {budget.rows:,} rows in both tables together")
-        elif not both:
+        elif not common_columns:
             diff = replace(diff, note="not compared: there is no column in common")
         else:
             with budget.enforce():
-                diff = _compare_rows(engine, question, both, diff)
+                diff = _compare_rows(engine, question, common_columns, diff)
     except TimeoutError:
         diff = replace(diff, note=budget.sentence)
     except QueryError as error:
@@ -193,14 +193,14 @@ def _are_same_files(engine: Engine, question: Question, both: Collection[str]) -
 
 
 def _compare_rows(engine: Engine, question: Question, both: Collection[str], model_diff: ModelDiff) -> ModelDiff:
-    key, why = key_of(question.model, both)
+    key, note = key_of(question.model, both)
     options = DiffOptions(on=key, where=question.where, samples=question.samples)
     tables = question.sides[0].sql, question.sides[1].sql
     diff = compare_tables(engine, question.names, tables, options, question.model.name)
     assert model_diff.counts is not None
     rows = replace(diff.rows, counts=model_diff.counts, common=diff.rows.common + question.equal_rows)
     samples = mask_samples(diff.samples, diff.key, question.shown)
-    return replace(model_diff, rows=rows, key=diff.key, samples=samples, note=join_notes(question.note, why))
+    return replace(model_diff, rows=rows, key=diff.key, samples=samples, note=join_notes(question.note, note))
 
 
 def join_notes(*notes: str) -> str:
@@ -254,6 +254,8 @@ def mask_samples(samples: Samples, key: Collection[str], shown_columns: Collecti
 
 
 def nullability(old: Model, new: Model) -> tuple[Nullability, ...]:
-    before, after = never_null(old), never_null(new)
-    ceased = [Nullability(column, nullable=True) for column in before - after]
-    return tuple(sorted([*ceased, *(Nullability(c, nullable=False) for c in after - before)], key=lambda n: n.column))
+    old_columns, new_columns = never_null(old), never_null(new)
+    ceased = [Nullability(column, nullable=True) for column in old_columns - new_columns]
+    return tuple(
+        sorted([*ceased, *(Nullability(c, nullable=False) for c in new_columns - old_columns)], key=lambda n: n.column)
+    )

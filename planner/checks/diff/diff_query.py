@@ -85,11 +85,11 @@ class DiffQuery:
             (f"v{n}", v) for n, v in enumerate(self.values)
         ]
         cells = ", ".join(f"{self._canonical(column, side)} AS {name}" for name, column in named)
-        keys = [part for name, column in named if name[0] == "k" for part in _parts(name, _type(column.type))]
-        others = [part for name, column in named if name[0] == "v" for part in _parts(name, _type(column.type))]
+        key_parts = [part for name, column in named if name[0] == "k" for part in _parts(name, _type(column.type))]
+        value_parts = [part for name, column in named if name[0] == "v" for part in _parts(name, _type(column.type))]
         inner = f"SELECT {cells} FROM {self.tables[side]} AS t{self._where(side)}"
-        keyed = f"SELECT *, XXHASH64({', '.join(keys)}) AS kh FROM ({inner})"
-        hashed = f"SELECT *, PMOD(kh, {BUCKETS}) AS b, XXHASH64({', '.join(['kh', *others])}) AS h FROM ({keyed})"
+        keyed = f"SELECT *, XXHASH64({', '.join(key_parts)}) AS kh FROM ({inner})"
+        hashed = f"SELECT *, PMOD(kh, {BUCKETS}) AS b, XXHASH64({', '.join(['kh', *value_parts])}) AS h FROM ({keyed})"
         return f"SELECT {', '.join(shown)} FROM ({hashed})"
 
     def both(self, shown: Iterable[str]) -> str:
@@ -154,9 +154,9 @@ class DiffQuery:
         if not self.options.where:
             return ""
         tree = spark_tree(self.options.where).copy()
-        before = {new: old for old, new in self.options.renamed}
+        old_names = {new: old for old, new in self.options.renamed}
         for column in tree.find_all(exp.Column) if side == 0 else ():
-            if (old := before.get(column.name.lower())) is not None:
+            if (old := old_names.get(column.name.lower())) is not None:
                 column.set("this", exp.to_identifier(old, quoted=True))
         return f" WHERE {tree.sql('spark')}"
 

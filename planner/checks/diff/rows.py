@@ -32,14 +32,18 @@ class RowDifference:
             return f"  missing: {_row_text(self.columns, self.expected)}"
         pairs = zip(self.columns, self.expected, self.actual, strict=True)
         cells = ", ".join(
-            f"{name}: expected {_cell_text(left)}, got {_cell_text(right)}"
-            for name, left, right in pairs
+            f"{name}: expected {_cell_text(expected_cell)}, got {_cell_text(actual_cell)}"
+            for name, expected_cell, actual_cell in pairs
             if name in self.differing
         )
-        same = [
+        equal_cells = [
             (name, cell) for name, cell in zip(self.columns, self.expected, strict=True) if name not in self.differing
         ]
-        where = f" (where {_row_text([name for name, _ in same], [cell for _, cell in same])})" if same else ""
+        where = (
+            f" (where {_row_text([name for name, _ in equal_cells], [cell for _, cell in equal_cells])})"
+            if equal_cells
+            else ""
+        )
         return f"  {cells}{where}"
 
 
@@ -55,12 +59,12 @@ def compare_rows(
     columns = expected_rows.columns
     order = [actual.columns.index(name) for name in columns]
     kinds = [types.get(name, "string") for name in columns]
-    left = [(_key(row, kinds), row) for row in expected_rows.rows]
-    right = [(_key(row, kinds), row) for row in (tuple(row[index] for index in order) for row in actual.rows)]
-    lonely = Counter(key for key, _ in left)
-    lonely.subtract(key for key, _ in right)
-    missing = _pick_rows(left, +lonely)
-    unexpected = _pick_rows(right, -lonely)
+    expected_keyed = [(_key(row, kinds), row) for row in expected_rows.rows]
+    actual_keyed = [(_key(row, kinds), row) for row in (tuple(row[index] for index in order) for row in actual.rows)]
+    lonely = Counter(key for key, _ in expected_keyed)
+    lonely.subtract(key for key, _ in actual_keyed)
+    missing = _pick_rows(expected_keyed, +lonely)
+    unexpected = _pick_rows(actual_keyed, -lonely)
     return tuple(_pair_rows(columns, missing, unexpected))
 
 
@@ -147,13 +151,15 @@ def _pair_rows(columns: tuple[str, ...], missing: list[Keyed], unexpected_rows: 
     """Pair each missing row with the most similar unexpected one, if at least one cell is the same."""
     differences = []
     for key, row in missing:
-        likeness = [sum(a == b for a, b in zip(key, other, strict=True)) for other, _ in unexpected_rows]
+        likeness = [
+            sum(a == b for a, b in zip(key, unexpected_key, strict=True)) for unexpected_key, _ in unexpected_rows
+        ]
         best = max(range(len(unexpected_rows)), key=lambda index: likeness[index], default=None)
         if best is None or not likeness[best]:
             differences.append(RowDifference(columns, row, None, columns))
             continue
-        other, actual = unexpected_rows.pop(best)
-        differing = tuple(name for name, a, b in zip(columns, key, other, strict=True) if a != b)
+        unexpected_key, actual = unexpected_rows.pop(best)
+        differing = tuple(name for name, a, b in zip(columns, key, unexpected_key, strict=True) if a != b)
         differences.append(RowDifference(columns, row, actual, differing))
     return differences + [RowDifference(columns, None, row, columns) for _, row in unexpected_rows]
 

@@ -153,12 +153,12 @@ def _common(
     first: Sequence[Column], second: Sequence[Column], options: DiffOptions
 ) -> tuple[tuple[Column, ...], tuple[ComparedColumn, ...]]:
     """Return the first table's columns under the second's names, and the comparable ones: of one type in both."""
-    after, known = dict(options.renamed), {column.name for column in first}
-    for old in after:
-        if old not in known:
-            raise RequestError(f"`--rename`: there is no column `{old}`.", hint=did_you_mean(old, known))
+    new_names, first_columns = dict(options.renamed), {column.name for column in first}
+    for old in new_names:
+        if old not in first_columns:
+            raise RequestError(f"`--rename`: there is no column `{old}`.", hint=did_you_mean(old, first_columns))
     named = tuple(
-        (Column(after.get(first_column.name, first_column.name), first_column.type), first_column.name)
+        (Column(new_names.get(first_column.name, first_column.name), first_column.type), first_column.name)
         for first_column in first
     )
     new = {column.name: column for column in second}
@@ -180,10 +180,10 @@ def _question(tables: tuple[str, str], common: Sequence[ComparedColumn], options
                 f"The key `{name}` is not a column that both tables have with the same type.",
                 hint=did_you_mean(name, by_name),
             )
-    kept = tuple(column for name, column in by_name.items() if name not in options.skip)
+    compared_columns = tuple(column for name, column in by_name.items() if name not in options.skip)
     if not options.on:
-        return DiffQuery(tables, kept, (), options)
-    values = tuple(column for column in kept if column.name not in options.on)
+        return DiffQuery(tables, compared_columns, (), options)
+    values = tuple(column for column in compared_columns if column.name not in options.on)
     return DiffQuery(tables, tuple(by_name[name] for name in options.on), values, options)
 
 
@@ -272,22 +272,22 @@ def _duplicates(engine: Engine, question: DiffQuery, inside: str) -> tuple[int, 
 
 def _compare_by_key(engine: Engine, question: DiffQuery, buckets: _Buckets, *, numbered: bool) -> tuple[RowDiff, bool]:
     """Return all counts after joining the rows of differing buckets by key, and whether a key joined several rows."""
-    both = "a.rn IS NOT NULL AND b.rn IS NOT NULL"
+    joined_rows = "a.rn IS NOT NULL AND b.rn IS NOT NULL"
     differs = [f"NOT (a.v{n} <=> b.v{n})" for n in range(len(question.values))]
-    counts = ["b.rn IS NULL", "a.rn IS NULL", both, f"{both} AND ({' OR '.join(differs) or 'FALSE'})"]
+    counts = ["b.rn IS NULL", "a.rn IS NULL", joined_rows, f"{joined_rows} AND ({' OR '.join(differs) or 'FALSE'})"]
     counts += [f"{side}.rn IS NOT NULL AND ({question.null_key(side + '.')})" for side in "ab"]
-    counts += [f"{both} AND {condition}" for condition in differs]
-    asked = [f"COUNT_IF({condition})" for condition in counts]
+    counts += [f"{joined_rows} AND {condition}" for condition in differs]
+    aggregates = [f"COUNT_IF({condition})" for condition in counts]
     if buckets.held is None:  # files state the number of their rows, and are not read for it
-        asked += [f"(SELECT COUNT(*) FROM {table})" for table in question.tables]
+        aggregates += [f"(SELECT COUNT(*) FROM {table})" for table in question.tables]
     joined = question.join_clause(buckets.inside, numbered, to_count=True)
-    (answer,) = engine.fetch(f"SELECT {', '.join(asked)} FROM {joined}").rows
+    (answer,) = engine.fetch(f"SELECT {', '.join(aggregates)} FROM {joined}").rows
     first, second, common, changed, *nulls = (_whole(cell) for cell in answer[:6])
     changes = (_whole(cell) for cell in answer[6 : len(counts)])
-    held = buckets.held or (_whole(answer[-2]), _whole(answer[-1]))
+    row_counts = buckets.held or (_whole(answer[-2]), _whole(answer[-1]))
     rows = replace(
         buckets.rows,
-        counts=buckets.rows.counts if buckets.held else held,
+        counts=buckets.rows.counts if buckets.held else row_counts,
         only=(first, second),
         # Without a filter the equal buckets are joined too.
         common=common + (buckets.rows.common if buckets.inside else 0),
@@ -295,7 +295,7 @@ def _compare_by_key(engine: Engine, question: DiffQuery, buckets: _Buckets, *, n
         null_keys=buckets.rows.null_keys if buckets.held else (nulls[0], nulls[1]),
         columns=tuple((column.name, count) for column, count in zip(question.values, changes, strict=True)),
     )
-    return rows, (first + common, second + common) != held
+    return rows, (first + common, second + common) != row_counts
 
 
 def _samples(engine: Engine, question: DiffQuery, inside: str, numbered: bool) -> Samples:
@@ -309,7 +309,7 @@ def _samples(engine: Engine, question: DiffQuery, inside: str, numbered: bool) -
         return engine.fetch(f"SELECT {cells} FROM {joined} WHERE {where} ORDER BY {order} LIMIT {limit}")
 
     differs = " OR ".join(f"NOT (a.{sql} <=> b.{sql})" for sql, _ in values)
-    sides = [(f"{a}.{sql}", f"{which}__{name}") for sql, name in values for a, which in (("a", "s"), ("b", "t"))]
+    sides = [(f"{a}.{sql}", f"{prefix}__{name}") for sql, name in values for a, prefix in (("a", "s"), ("b", "t"))]
     changed = (
         fetch_rows([*((f"a.{sql}", name) for sql, name in keys), *sides], f"a.rn = b.rn AND ({differs})")
         if differs

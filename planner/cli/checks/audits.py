@@ -56,14 +56,14 @@ def audit(
             out.knows(shown.snapshots)
         results = list(stream_audits(work, shown, options_from(AuditOptions, option_values)))
     failed = [result for result in results if not result.ok]
-    same = sum(result.unchanged for result in results)
+    unchanged_count = sum(result.unchanged for result in results)
     blocked = any(result.blocking for result in failed)
     if isinstance(out, JsonLines):
-        counts = AuditCounts(passed=len(results) - len(failed), failed=len(failed), unchanged=same)
+        counts = AuditCounts(passed=len(results) - len(failed), failed=len(failed), unchanged=unchanged_count)
         out.result(ResultLine(ok=not blocked, audit_counts=counts))
     else:
-        kept = f", {same} unchanged since they passed" if same else ""
-        out.say(f"{count_noun(len(results) - same, 'audit')} ran, {len(failed)} failed{kept}.")
+        unchanged_text = f", {unchanged_count} unchanged since they passed" if unchanged_count else ""
+        out.say(f"{count_noun(len(results) - unchanged_count, 'audit')} ran, {len(failed)} failed{unchanged_text}.")
     return AuditFailed.exit_code if blocked else 0
 
 

@@ -57,7 +57,7 @@ def create_test(model: str, root: Path, gateway: str | None, **option_values: An
     mergeplan create_test shop.daily --var start 2026-01-01 \\
         --query shop.items "select * from shop.items"
     """
-    asked = options_from(NewTest, option_values)
+    new_test = options_from(NewTest, option_values)
     with open_workspace(root, gateway, only_looks=True) as work:
         name = without_default(model.lower(), work.project.catalogs.default)
         selected_model = work.project.models.get(name)
@@ -65,11 +65,11 @@ def create_test(model: str, root: Path, gateway: str | None, **option_values: An
             work.project.refused.check_model(name)
             raise RequestError(f"There is no model `{model}`.", hint=did_you_mean(model, work.project.models))
         short = selected_model.name.rpartition(".")[2]
-        title = asked.name or f"test_{short}"
-        file = _file(work, asked.path or f"test_{short}.yaml", asked.overwrite)
+        title = new_test.name or f"test_{short}"
+        file = _file(work, new_test.path or f"test_{short}.yaml", new_test.overwrite)
         _check_name(work, title, file)
         work.look()
-        body = _body(work, selected_model, title, file, asked)
+        body = _body(work, selected_model, title, file, new_test)
         shown = file.relative_to(work.settings.root)
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(_text(title, body), "utf-8")
@@ -94,8 +94,8 @@ def _outputs(work: Workspace, model: Model, test: UnitTest, *, ctes: bool) -> Wr
     if ctes:
         test = replace(test, ctes={cte: TestRows() for cte in cte_names(model)})
     rows_by_output = {output: _row_dicts(rows) for output, rows in model_rows(work.engine, work.project, test).items()}
-    query, others = rows_by_output.pop("query"), rows_by_output
-    return {**({"ctes": dict(others)} if others else {}), "query": query}
+    query, cte_rows = rows_by_output.pop("query"), rows_by_output
+    return {**({"ctes": dict(cte_rows)} if cte_rows else {}), "query": query}
 
 
 def _read(work: Workspace, title: str, file: Path, body: Written) -> UnitTest:

@@ -41,14 +41,14 @@ def data_diff(environment: str, root: Path, gateway: str | None, output: str, **
     mergeplan data_diff dev shop.orders --where "amount > 100"
     mergeplan data_diff dev --detail sample --detail tag:pii=off --unmasked id
     """
-    asked = options_of(option_values)
+    diff_options = options_of(option_values)
     out = output_of(output)
     with open_workspace(root, gateway, on_event=showing(out), only_looks=True) as work:
         work.look()
         pairs = pairs_of_environment(work, environment)
         names = (PROD, environment)
         differences = []
-        for diff in data_diffs(work, pairs, names, asked):
+        for diff in data_diffs(work, pairs, names, diff_options):
             differences.append(diff)
             show(out, diff, names)
     if isinstance(out, Terminal):
@@ -95,5 +95,5 @@ def show(out: Output, diff: ModelDiff, names: tuple[str, str]) -> None:
 
 
 def _counts(counts: Iterable[int]) -> str:
-    told = " and ".join(f"{count:,}" for count in counts)
-    return f" ({told} rows)" if told else ""
+    counts_text = " and ".join(f"{count:,}" for count in counts)
+    return f" ({counts_text} rows)" if counts_text else ""

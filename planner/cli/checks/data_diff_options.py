@@ -16,7 +16,7 @@ DEFAULT = DataDiffOptions()
 
 def data_diff_options(prefix: str = "") -> Callable[[C], C]:
     """Return the options that limit what is compared and reported; those of `plan` begin with `--data-diff`."""
-    said = (
+    options = (
         click.option(
             f"--{prefix or 'detail'}",
             "detail",
@@ -49,7 +49,7 @@ def data_diff_options(prefix: str = "") -> Callable[[C], C]:
     )
 
     def add(command: C) -> C:
-        for option in reversed(said):
+        for option in reversed(options):
             command = option(command)
         return command
 

@@ -64,10 +64,10 @@ def format_files(names: tuple[str, ...], check: bool, diff: bool, root: Path, ou
     if not root.is_dir():
         raise RequestError(f"There is no folder `{root}`.")
     config, document, files = open_sql_files(root, isolation_of(os.environ), Cache(cache_of(os.environ)))
-    wanted = _style(style_of(config), style)
+    format_style = _style(style_of(config), style)
     dialect = parse_dialect(config.model_defaults.dialect, document.place(("model_defaults", "dialect")))
     chosen = _select_files(root.resolve(), files, names)
-    results = [Result(file, formatted) for file, formatted in files.format(chosen, dialect, wanted)]
+    results = [Result(file, formatted) for file, formatted in files.format(chosen, dialect, format_style)]
     changed = [result for result in results if result.is_changed]
     if not check and not diff:
         for result in changed:
@@ -93,11 +93,13 @@ def _select_files(root: Path, files: SqlFiles, names: Sequence[str]) -> Sequence
     for name in names:
         paths = {(base / name).resolve() for base in (Path(), root)}
         inside = [path.relative_to(root).parts for path in paths if path.is_relative_to(root)]
-        here = [file for file in files.names if any(tuple(file.split("/")[: len(parts)]) == parts for parts in inside)]
-        here += [models[name.lower()]] if name.lower() in models else []
-        if not here:
+        matches = [
+            file for file in files.names if any(tuple(file.split("/")[: len(parts)]) == parts for parts in inside)
+        ]
+        matches += [models[name.lower()]] if name.lower() in models else []
+        if not matches:
             raise RequestError(f"`{name}` is no model and no SQL file of the project.", hint=did_you_mean(name, models))
-        chosen |= dict.fromkeys(here)
+        chosen |= dict.fromkeys(matches)
     return list(chosen)
 
 
@@ -116,14 +118,14 @@ def _write(path: Path, text: str) -> None:
 
 def _report(results: Sequence[Result], *, check: bool, diff: bool, as_json: bool) -> None:
     changed = [result for result in results if result.is_changed]
-    left = [result for result in results if result.now.left]
+    unformatted = [result for result in results if result.now.left]
     if as_json:
         from mergeplan.planner.cli.json_lines import JsonLines  # with the whole contract, which no person reads
         from mergeplan.planner.contract.result import FormatResult, LeftFile, ResultLine
 
         counts = FormatResult(
             changed=tuple(result.file.name for result in changed),
-            left=tuple(LeftFile(path=result.file.name, reason=result.now.left) for result in left),
+            left=tuple(LeftFile(path=result.file.name, reason=result.now.left) for result in unformatted),
             files=len(results),
         )
         JsonLines().result(ResultLine(ok=not (check and changed), format=counts))
@@ -135,14 +137,17 @@ def _report(results: Sequence[Result], *, check: bool, diff: bool, as_json: bool
             click.echo("".join(_diff(result)), nl=False)
         else:
             out.say(f"{'would be formatted' if dry else 'formatted'}: {result.file.name}")
-    for result in left:
+    for result in unformatted:
         out.say(f"left as it is: {result.file.name}: {result.now.left}")
     verb = "would be formatted" if dry else "formatted"
-    rest = len(results) - len(changed) - len(left)
-    out.say(f"{count_noun(len(changed), 'file')} {verb}, {rest} in order already, {len(left)} left as they are.")
+    unchanged_count = len(results) - len(changed) - len(unformatted)
+    out.say(
+        f"{count_noun(len(changed), 'file')} {verb}, {unchanged_count} in order already, "
+        f"{len(unformatted)} left as they are."
+    )
 
 
 def _diff(result: Result) -> Iterable[str]:
-    before, after = (text.splitlines(keepends=True) for text in (result.file.text, result.now.text))
-    for line in unified_diff(before, after, f"a/{result.file.name}", f"b/{result.file.name}"):
+    old_lines, new_lines = (text.splitlines(keepends=True) for text in (result.file.text, result.now.text))
+    for line in unified_diff(old_lines, new_lines, f"a/{result.file.name}", f"b/{result.file.name}"):
         yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"

@@ -73,13 +73,13 @@ def table_diff(
                 show_diff(out.console, diff)
             else:
                 line(TableDiffLine(**dict(table_difference(diff))))
-    same = all(diff.same for diff in differences)
+    is_equal = all(diff.same for diff in differences)
     if isinstance(out, JsonLines):
         shown = tuple(table_difference(diff) for diff in differences)
-        out.result(ResultLine(ok=same, same=same, table_diffs=shown))
+        out.result(ResultLine(ok=is_equal, same=is_equal, table_diffs=shown))
     elif not differences:
         out.say(f"`{first}` and `{second}` show the same tables.")
-    return 0 if same else DIFFERS
+    return 0 if is_equal else DIFFERS
 
 
 def _parse_renames(texts: Iterable[str]) -> dict[str, str]:

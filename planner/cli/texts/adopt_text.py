@@ -35,8 +35,8 @@ def adoption_text(view: AdoptionView) -> Iterator[str]:
 
 def _table(adopted_table: AdoptedTable) -> Iterator[str]:
     rows = "" if adopted_table.rows is None else f", {count_noun(adopted_table.rows, 'row')}"
-    how = "its rows are copied" if adopted_table.copies else "its files stay where they are"
-    yield f"{adopted_table.model} <- {adopted_table.table}{rows}" + (f"; {how}" if adopted_table.fits else "")
+    method = "its rows are copied" if adopted_table.copies else "its files stay where they are"
+    yield f"{adopted_table.model} <- {adopted_table.table}{rows}" + (f"; {method}" if adopted_table.fits else "")
     yield from (f"  refused: {problem}" for problem in adopted_table.problems)
     if adopted_table.holds:
         yield f"  counts as computed: {_time(adopted_table.holds)}"

@@ -14,8 +14,8 @@ def closing_text(outcome: Outcome, computed_names: Collection[str], seconds: flo
     missed = [f"{count_noun(len(failures), 'model')} failed"] if (failures := filled.failures) else []
     missed += [f"{count_noun(len(filled.skipped), 'model')} not computed"] if filled.skipped else []
     if not computed_names:
-        what = "; ".join(missed) or "no table was computed"
-        return f"Done in {took}: {what}."
+        result = "; ".join(missed) or "no table was computed"
+        return f"Done in {took}: {result}."
     batches, rows = count_noun(filled.batches, "batch", "batches"), count_noun(filled.rows, "row")
     return (
         "; ".join([f"Computed {count_noun(len(computed_names), 'model')} in {batches}: {rows}, {took}", *missed]) + "."

@@ -38,9 +38,9 @@ def _because(plan: Plan, change: Change) -> Iterator[str]:
         yield f"Columns: {columns}"
     yield _table(change)
     if change.copies:
-        held = ", ".join(str(interval) for interval in change.copies)
-        why = "whose rows stay" if change.category is Category.FORWARD_ONLY else "which holds the same rows"
-        yield f"Copied from its old table, {why}: {held}"
+        copied_time = ", ".join(str(interval) for interval in change.copies)
+        reason = "whose rows stay" if change.category is Category.FORWARD_ONLY else "which holds the same rows"
+        yield f"Copied from its old table, {reason}: {copied_time}"
     questions = [comparison for comparison in plan.comparisons if comparison.reader == change.name]
     if change.missing and questions:
         yield _waiting(questions)
@@ -83,11 +83,11 @@ def _waiting(questions: list[Comparison]) -> str:
     models = " and ".join(question.model for question in questions)
     looked_at = [f"in {', '.join(question.columns)}" if question.columns else "in number" for question in questions]
     if len(questions) == 1:
-        same = f"it holds the same rows as before {looked_at[0]}"
+        condition = f"it holds the same rows as before {looked_at[0]}"
     else:
         each_in = "; ".join(f"{question.model} {where}" for question, where in zip(questions, looked_at, strict=True))
-        same = f"they hold the same rows as before ({each_in})"
-    return f"Waits for {models} to be built: if {same}, this is not computed"
+        condition = f"they hold the same rows as before ({each_in})"
+    return f"Waits for {models} to be built: if {condition}, this is not computed"
 
 
 def _steps(plan: Plan) -> Tree:

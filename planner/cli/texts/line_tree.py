@@ -31,22 +31,22 @@ class LineTree:
         if options.ascii_only or options.legacy_windows:  # other guides
             yield self._as_rich_tree()
             return
-        for before, below, label in self._lines():
-            width = options.max_width - len(before)
+        for guide, below, label in self._lines():
+            width = options.max_width - len(guide)
             if 0 < width >= label.cell_len and "\n" not in label.plain and "\t" not in label.plain:
                 text = label.render(console) if label.spans else [Segment(label.plain, console.get_style(label.style))]
-                yield from (Segment(before), *text, Segment.line())
+                yield from (Segment(guide), *text, Segment.line())
                 continue
             for line in console.render_lines(label, options.update(width=width, height=None), pad=False):
-                yield from (Segment(before), *line, Segment.line())
-                before = below
+                yield from (Segment(guide), *line, Segment.line())
+                guide = below
 
     def _lines(self) -> Iterator[tuple[str, str, Text]]:
         """Yield the guides before each label, those before its wrapped lines, and the label."""
         waiting = [("", "", self)]  # a tree may be deeper than a stack
         while waiting:
-            before, below, tree = waiting.pop()
-            yield before, below, tree.label
+            guide, below, tree = waiting.pop()
+            yield guide, below, tree.label
             last = len(tree.children) - 1
             waiting += [
                 (f"{below}{END if number == last else FORK}", f"{below}{GAP if number == last else LINE}", child)
@@ -57,6 +57,6 @@ class LineTree:
         tree = Tree(self.label)
         waiting = [(self, tree)]
         while waiting:
-            ours, theirs = waiting.pop()
-            waiting += [(child, theirs.add(child.label)) for child in ours.children]
+            line_tree, rich_tree = waiting.pop()
+            waiting += [(child, rich_tree.add(child.label)) for child in line_tree.children]
         return tree

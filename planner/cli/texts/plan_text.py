@@ -157,27 +157,29 @@ def batch_text(event: BatchDone, plan: Plan | None, most: int, columns: int) -> 
     kind = snapshot.kind if snapshot else Kind.INCREMENTAL_BY_TIME_RANGE
     verb = "copy" if event.copied else "insert"
     whole = "copy of the old table" if event.copied else "full refresh"
-    what = f"{verb} {event.interval}" if kind.is_incremental else whole
-    what = "insert seed file" if kind.is_seed else what
-    what = "unchanged, as is all that it reads" if event.unchanged else what
-    what += f", audits ✔{event.audits}" if event.audits else ""
-    what += f", {count_noun(event.audits_unchanged, 'audit')} unchanged" if event.audits_unchanged else ""
+    action_text = f"{verb} {event.interval}" if kind.is_incremental else whole
+    action_text = "insert seed file" if kind.is_seed else action_text
+    action_text = "unchanged, as is all that it reads" if event.unchanged else action_text
+    action_text += f", audits ✔{event.audits}" if event.audits else ""
+    action_text += f", {count_noun(event.audits_unchanged, 'audit')} unchanged" if event.audits_unchanged else ""
     number, seconds = f"{f'[{event.index}/{event.of}]':<{2 * len(str(most)) + 3}}", f"{event.seconds:6.2f}s"
     names = [display_name(plan, change.name) for change in plan.backfills] if plan else []
-    room = max(columns - len(number) - len(what) - len(seconds) - 7, NARROW)  # brackets, and the spaces between
+    room = max(columns - len(number) - len(action_text) - len(seconds) - 7, NARROW)  # brackets, and the spaces between
     shown = shorten_name(display_name(plan, event.model) if plan else event.model, room)
     width = min(max([len(shown), *map(len, names)]), room)
-    padded = f"{f'[{what}]':<{min(44, len(what) + 2 + room - width)}}"
+    padded = f"{f'[{action_text}]':<{min(44, len(action_text) + 2 + room - width)}}"
     return Text(f"{number} {shown:<{width}}   {padded} {seconds}")
 
 
 def leftover_batch_text(event: BatchAwaited | BatchRepeated, plan: Plan | None) -> Text:
     snapshot = plan.new.snapshots.get(event.model) if plan else None
-    which = f"the batch of {event.interval}" if snapshot and snapshot.kind.is_incremental else "the batch"
+    batch_name = f"the batch of {event.interval}" if snapshot and snapshot.kind.is_incremental else "the batch"
     name = display_name(plan, event.model) if plan else event.model
     if isinstance(event, BatchRepeated):
-        return Text(f"- {name}: {which} that an earlier run began on Spark is lost, it is computed again", style="dim")
-    return Text(f"- {name}: waiting for {which} that an earlier run began on Spark", style="dim")
+        return Text(
+            f"- {name}: {batch_name} that an earlier run began on Spark is lost, it is computed again", style="dim"
+        )
+    return Text(f"- {name}: waiting for {batch_name} that an earlier run began on Spark", style="dim")
 
 
 def _models(plan: Plan) -> LineTree:
@@ -260,11 +262,13 @@ def _diff(diff: str) -> Iterator[Text]:
 
 
 def _existing_tables_tree(plan: Plan) -> Iterator[LineTree]:
-    there = sorted((change for change in plan.changes if stands_already(change)), key=lambda change: change.name)
-    if not there:
+    existing_changes = sorted(
+        (change for change in plan.changes if stands_already(change)), key=lambda change: change.name
+    )
+    if not existing_changes:
         return
     root = LineTree(Text("Models computed already:", style="bold"))
-    for change in there:
+    for change in existing_changes:
         root.add(Text(f"{display_name(plan, change.name)}: `{change.shares}` has it, nothing is computed"))
     yield root
 

@@ -41,11 +41,11 @@ def render(model: str, audits: bool, root: Path, gateway: str | None, **option_v
     """
     into = check_dialect(option_values["dialect"])
     with open_workspace(root, gateway, execution_time=option_values["execution_time"]) as work:
-        wanted = find_rendering(work, model, options_from(RenderFilling, option_values))
-        if wanted.model.python and not audits:
-            click.echo(wanted.model.source, nl=False)  # it has no query: its code is what there is to show
+        rendering = find_rendering(work, model, options_from(RenderFilling, option_values))
+        if rendering.model.python and not audits:
+            click.echo(rendering.model.source, nl=False)  # it has no query: its code is what there is to show
             return 0
-        queries = list(render_audits(work, wanted)) if audits else [render_query(work, wanted)]
+        queries = list(render_audits(work, rendering)) if audits else [render_query(work, rendering)]
     for sql in queries:
         text = write_sql(sql, into, in_one_line=option_values["no_format"])
         click.echo(f"{text};" if audits else text)

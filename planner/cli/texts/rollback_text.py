@@ -34,8 +34,8 @@ def behind_text(environment: str, behind: Behind) -> str:
     """Return what a table lacks, and which part of it a run computes."""
     run = f"`mergeplan run {environment}`"
     if not behind.shown.kind.is_incremental:
-        then = f"{run} computes it again" if behind.due else "no run is due"
-        return f"{'; '.join((*_as_of(behind), then))}."
+        next_run = f"{run} computes it again" if behind.due else "no run is due"
+        return f"{'; '.join((*_as_of(behind), next_run))}."
     parts = (
         [f"lacks up-to-date rows of {_timeline_text(behind.lacks)}, which the later table holds"]
         if behind.lacks
@@ -43,8 +43,8 @@ def behind_text(environment: str, behind: Behind) -> str:
     )
     if behind.due:
         parts.append(f"{run} computes {_timeline_text(behind.due)}")
-    if rest := subtract(behind.lacks, behind.due):
-        parts.append(f"no run is due for {_timeline_text(rest)}")
+    if remaining_time := subtract(behind.lacks, behind.due):
+        parts.append(f"no run is due for {_timeline_text(remaining_time)}")
     return f"{'; '.join(parts)}."
 
 
@@ -53,8 +53,8 @@ def _as_of(behind: Behind) -> Iterator[str]:
         # not empty: a restatement removes the loaded time of earlier revisions' tables, but no rows
         yield "has no rows that are up to date"
     elif behind.lacks:
-        before, later = (timeline[-1].end - timedelta(seconds=1) for timeline in (behind.held, behind.lacks))
-        yield f"is as of {before:%Y-%m-%d}, the later table as of {later:%Y-%m-%d}"
+        earlier_end, later_end = (timeline[-1].end - timedelta(seconds=1) for timeline in (behind.held, behind.lacks))
+        yield f"is as of {earlier_end:%Y-%m-%d}, the later table as of {later_end:%Y-%m-%d}"
     else:
         yield "is late"
 

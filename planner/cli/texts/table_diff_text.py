@@ -82,10 +82,10 @@ def _sample(title: str, rows: Rows, diff: TableDiff) -> Table:
     """Return rows as a table; of changed rows, columns that are equal in all of them are left out."""
     names = [name.replace("s__", f"{diff.names[0]}: ", 1).replace("t__", f"{diff.names[1]}: ", 1)
              if title == "Rows that differ" and name not in diff.key else name for name in rows.columns]  # fmt: skip
-    kept = [n for n, name in enumerate(rows.columns) if name in diff.key or not _alike(rows, n, diff)]
-    table = Table(*(escape(names[n]) for n in kept), title=escape(title), title_justify="left")
+    shown_columns = [n for n, name in enumerate(rows.columns) if name in diff.key or not _alike(rows, n, diff)]
+    table = Table(*(escape(names[n]) for n in shown_columns), title=escape(title), title_justify="left")
     for row in rows.rows:
-        table.add_row(*(Text(cell_text(row[n])) for n in kept))
+        table.add_row(*(Text(cell_text(row[n])) for n in shown_columns))
     return table
 
 

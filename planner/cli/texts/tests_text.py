@@ -25,11 +25,11 @@ def show_tests(console: Console, results: Sequence[TestResult], seconds: float, 
         console.print(Text.assemble((f"{mark:<4} ", style), f"{result.test.path}::{result.test.name}"))
     console.print("=" * RULE)
     unchanged = sum(result.unchanged for result in results)
-    same = f" ({unchanged} unchanged since they passed)" if unchanged else ""
+    unchanged_text = f" ({unchanged} unchanged since they passed)" if unchanged else ""
     if not failed and unchanged == len(results) > 0:
-        console.print(f"{count_noun(len(results), 'test')} passed{same}.")
+        console.print(f"{count_noun(len(results), 'test')} passed{unchanged_text}.")
     elif not failed and unchanged:
-        console.print(f"{count_noun(len(results), 'test')} passed{same} in {seconds:.1f} seconds.")
+        console.print(f"{count_noun(len(results), 'test')} passed{unchanged_text} in {seconds:.1f} seconds.")
     elif not failed:
         console.print(f"{count_noun(len(results), 'test')} passed in {seconds:.1f} seconds.")
     else:
@@ -66,15 +66,15 @@ def _table(differences: Sequence[RowDifference]) -> Table:
     table = Table("", *map(escape, differences[0].columns))
     for difference in differences:
         if difference.expected is not None:
-            what = "missing" if difference.actual is None else "expected"
+            mark = "missing" if difference.actual is None else "expected"
             table.add_row(
-                Text(what, style="green"),
+                Text(mark, style="green"),
                 *_cells(difference, difference.expected, "green"),
                 end_section=not difference.actual,
             )
         if difference.actual is not None:
-            what = "unexpected" if difference.expected is None else "actual"
-            table.add_row(Text(what, style="red"), *_cells(difference, difference.actual, "red"), end_section=True)
+            mark = "unexpected" if difference.expected is None else "actual"
+            table.add_row(Text(mark, style="red"), *_cells(difference, difference.actual, "red"), end_section=True)
     return table
 
 

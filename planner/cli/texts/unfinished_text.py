@@ -10,11 +10,11 @@ from mergeplan.planner.session.events import Event, StateUnknown
 
 
 def pending_text(event: PromotionPending) -> str:
-    what = f"The promotion of `{event.environment}` to revision {event.revision}"
+    promotion = f"The promotion of `{event.environment}` to revision {event.revision}"
     if event.holder:
-        return f"{what} is under way, by {event.holder}: its views may be of two revisions until it ends."
-    then = f"`mergeplan plan {event.environment}` or `mergeplan run {event.environment}` finishes it."
-    return f"{what} was interrupted: its views may be of two revisions. {then}"
+        return f"{promotion} is under way, by {event.holder}: its views may be of two revisions until it ends."
+    remedy = f"`mergeplan plan {event.environment}` or `mergeplan run {event.environment}` finishes it."
+    return f"{promotion} was interrupted: its views may be of two revisions. {remedy}"
 
 
 def recovery_text(event: PromotionRecovered) -> str:

@@ -47,12 +47,12 @@ def apply(plan_id: str, root: Path, gateway: str | None, output: str, note: str)
     """
     out = output_of(output)
     with open_workspace(root, gateway, "backfill", on_event=showing(out)) as work:
-        now, asked = rebuild_plan(work, plan_id)
-        out.plan(now, estimates(work, now))
-        if now.is_empty or now.blockers:
-            return report_unapplied(out, now)
-        check_queries(work, now)
-        return carry_out(work, out, now, asked, Handling(True, False, False, False, True, note, None))
+        new_plan, plan_options = rebuild_plan(work, plan_id)
+        out.plan(new_plan, estimates(work, new_plan))
+        if new_plan.is_empty or new_plan.blockers:
+            return report_unapplied(out, new_plan)
+        check_queries(work, new_plan)
+        return carry_out(work, out, new_plan, plan_options, Handling(True, False, False, False, True, note, None))
 
 
 def carry_on(work: Workspace, out: Output, new_plan: Plan, handling: Handling) -> int:
@@ -60,8 +60,8 @@ def carry_on(work: Workspace, out: Output, new_plan: Plan, handling: Handling) -
     if not new_plan.blockers and handling.then_run:
         return report_outcome(out, _run(work, out, new_plan))
     compared = {} if new_plan.blockers else _comparison_results(work, out, new_plan, handling)
-    before = _earlier_promotion_row(find_earlier_promotion(work, new_plan.environment, handling.note))
-    return report_unapplied(out, new_plan, before, compared)
+    earlier_promotion = _earlier_promotion_row(find_earlier_promotion(work, new_plan.environment, handling.note))
+    return report_unapplied(out, new_plan, earlier_promotion, compared)
 
 
 def _comparison_results(work: Workspace, out: Output, new_plan: Plan, handling: Handling) -> Mapping[str, object]:

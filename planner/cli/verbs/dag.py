@@ -56,8 +56,10 @@ def dag(
     """
     with open_workspace(root, gateway) as work:
         graph = graph_of(work.project.models)
-    wanted = [strip_default_catalog(selector, work.project.catalogs.default) for selector in (*selection, *selectors)]
-    chosen = select(graph, wanted, git_change_finder(work.project)) if wanted else frozenset(graph.order)
+    all_selectors = [
+        strip_default_catalog(selector, work.project.catalogs.default) for selector in (*selection, *selectors)
+    ]
+    chosen = select(graph, all_selectors, git_change_finder(work.project)) if all_selectors else frozenset(graph.order)
     order = [name for name in graph.order if name in chosen]
     parents = {name: [p for p in graph.parents[name] if p in chosen] for name in order}
     models = {name: graph.models[name] for name in order}
@@ -109,9 +111,9 @@ def dag_html(models: Mapping[str, Model], parents: Mapping[str, Sequence[str]]) 
     for name, model in models.items():
         x, y = places[name]
         for parent in parents[name]:
-            left, top = places[parent][0] + width[parent], places[parent][1] + BOX // 2
-            bend, middle = (left + x) // 2, y + BOX // 2
-            paths.append(f'<path d="M{left} {top} C{bend} {top} {bend} {middle} {x} {middle}"/>')
+            start_x, start_y = places[parent][0] + width[parent], places[parent][1] + BOX // 2
+            bend, middle = (start_x + x) // 2, y + BOX // 2
+            paths.append(f'<path d="M{start_x} {start_y} C{bend} {start_y} {bend} {middle} {x} {middle}"/>')
         about = f"<title>{escape(model.description or model.path)}</title>"
         box = f'<rect x="{x}" y="{y}" width="{width[name]}" height="{BOX}" rx="6"/>'
         title = f'<text x="{x + 12}" y="{y + 19}">{escape(name)}</text>'

@@ -37,6 +37,6 @@ def diff(environment: str, other: str | None, root: Path, gateway: str | None, o
             ResultLine(ok=True, environment=plan.environment, other=other, different=bool(changes), changes=changes)
         )
     else:
-        what = f"the `{parse_environment_name(other)}` environment" if other else "the project"
-        out.show(difference_text(plan, what))
+        subject = f"the `{parse_environment_name(other)}` environment" if other else "the project"
+        out.show(difference_text(plan, subject))
     return 1 if plan.changes else 0

@@ -243,12 +243,12 @@ def _print_rollback_plan(out: Output, plan: RollbackPlan) -> int:
 
 
 def _print_rollback(out: Output, name: str, rollback_result: RolledBack) -> None:
-    what = (
+    result_text = (
         f"The interrupted rollback of `{name}` is finished"
         if rollback_result.finished
         else f"`{name}` shows again what it showed before"
     )
-    sentence = f"{what}; this is its revision {rollback_result.promoted.revision}"
+    sentence = f"{result_text}; this is its revision {rollback_result.promoted.revision}"
     behind = rollback_result.plan.behind if rollback_result.plan else ()
     if isinstance(out, JsonLines):
         moved = PromotionRow(

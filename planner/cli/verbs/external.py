@@ -49,8 +49,8 @@ def create_external_models(
         columns_by_table, missing = _look_up_columns(work, built)
         if strict and missing:
             raise _unknown(work, missing[0])
-        other = work.settings.root / "external_models.yml"
-        file = other if other.is_file() else work.settings.root / FILE
+        yml_file = work.settings.root / "external_models.yml"
+        file = yml_file if yml_file.is_file() else work.settings.root / FILE
         if columns_by_table:
             _add(file, columns_by_table, built, gateway)
     if output == "json":
@@ -99,10 +99,14 @@ def _unknown(work: Workspace, name: str) -> ProjectError:
 
 
 def _dbt_properties(table: DbtTable) -> dict[str, object]:
-    said: dict[str, object] = {"description": table.description, "tags": list(table.tags), "dialect": table.dialect}
+    properties: dict[str, object] = {
+        "description": table.description,
+        "tags": list(table.tags),
+        "dialect": table.dialect,
+    }
     if not table.columns:
-        said.pop("dialect")  # the types are those of Spark's catalog
-    return {key: value for key, value in said.items() if value}
+        properties.pop("dialect")  # the types are those of Spark's catalog
+    return {key: value for key, value in properties.items() if value}
 
 
 def _add(
@@ -112,7 +116,7 @@ def _add(
     gateway: str | None,
 ) -> None:
     """Append the tables to the file, in one step."""
-    before = file.read_text(encoding="utf-8").rstrip("\n") if file.is_file() else ""
+    old_text = file.read_text(encoding="utf-8").rstrip("\n") if file.is_file() else ""
     items = []
     for name, columns in sorted(columns_by_table.items()):
         item: dict[str, object] = {"name": name, **({"gateway": gateway} if gateway else {})}
@@ -121,7 +125,7 @@ def _add(
         if described := {column.name: column.comment for column in columns if column.comment}:
             item["column_descriptions"] = described
         items.append(item)
-    more = yaml.safe_dump(items, sort_keys=False, allow_unicode=True, width=120)
+    new_text = yaml.safe_dump(items, sort_keys=False, allow_unicode=True, width=120)
     draft = file.with_name(f".{file.name}.part")
-    draft.write_text(f"{before}\n{more}" if before.strip() not in ("", "[]") else more, encoding="utf-8")
+    draft.write_text(f"{old_text}\n{new_text}" if old_text.strip() not in ("", "[]") else new_text, encoding="utf-8")
     draft.replace(file)

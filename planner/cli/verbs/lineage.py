@@ -71,8 +71,8 @@ def _print_tree(console: Console, lineage_found: Lineage, models: Mapping[str, M
     console.print(lineage_tree(lineage_found, models))
     if not lineage_found.edges:
         console.print("Nothing is made from it." if lineage_found.downstream else "It is made from nothing else.")
-    for model, why in lineage_found.unfollowed:
-        console.print(Text(f"`{model}` is not followed column by column: {why}.", style="yellow"), soft_wrap=True)
+    for model, reason in lineage_found.unfollowed:
+        console.print(Text(f"`{model}` is not followed column by column: {reason}.", style="yellow"), soft_wrap=True)
     unfollowed = [models[model] for model, _ in lineage_found.unfollowed if model in models]
     if any(name not in models for model in unfollowed for name in model.depends_on):
         console.print("`mergeplan create-external-models` asks Spark for the columns of tables that no file defines.")
@@ -86,28 +86,28 @@ def lineage_tree(lineage_found: Lineage, models: Mapping[str, Model]) -> LineTre
     for edge in lineage_found.edges:
         far = edge.target if lineage_found.downstream else edge.source
         edges.setdefault(getattr(edge, near), []).append((words[edge.how], far))
-    own = Node(lineage_found.model, lineage_found.column or ALL)
+    lineage_node = Node(lineage_found.model, lineage_found.column or ALL)
     tree = LineTree(
-        _label("", own, models)
+        _label("", lineage_node, models)
         if lineage_found.column
         else Text.assemble(lineage_found.model, _kind(lineage_found.model, models))
     )
     shown: set[Node] = set()
     waiting: list[tuple[LineTree, str, Node]] = []
     for start in reversed(lineage_found.starts):
-        if start != own:
+        if start != lineage_node:
             waiting += [(tree, "", start)] if start.column != ROWS or start in edges else []
         else:
             waiting += [(tree, word, node) for word, node in reversed(edges.get(start, []))]
     while waiting:
         above, word, node = waiting.pop()
-        again = node in shown and node in edges
+        is_repeated = node in shown and node in edges
         inside = not word and node.model == lineage_found.model
         label = Text(_short(node)) if inside else _label(word, node, models)
-        branch = above.add(label.append(" (as above)", "dim") if again else label)
+        branch = above.add(label.append(" (as above)", "dim") if is_repeated else label)
         shown.add(node)
-        if not again:
-            waiting += [(branch, more, child) for more, child in reversed(edges.get(node, []))]
+        if not is_repeated:
+            waiting += [(branch, edge_word, child) for edge_word, child in reversed(edges.get(node, []))]
     return tree
 
 

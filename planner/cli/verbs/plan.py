@@ -116,7 +116,7 @@ def plan(environment: str | None, root: Path, gateway: str | None, output: str, 
     mergeplan plan dev --forward-only  keep the existing rows
     """
     name = "" if environment is None else parse_environment_name(environment)
-    asked = options_from(PlanOptions, {**option_values, "environment": name})
+    plan_options = options_from(PlanOptions, {**option_values, "environment": name})
     rows = options_of({key: option_values[key] for key in ("detail", "unmasked", "seconds", "rows")})
     limit = CostLimit(option_values["max_bytes"], option_values["max_seconds"])
     handling = options_from(
@@ -124,13 +124,13 @@ def plan(environment: str | None, root: Path, gateway: str | None, output: str, 
     )
     out, looks = output_of(output), handling.explain
     with open_workspace(
-        root, gateway, "backfill", asked.execution_time, on_event=showing(out), only_looks=looks
+        root, gateway, "backfill", plan_options.execution_time, on_event=showing(out), only_looks=looks
     ) as work:
-        asked = check_options(work, asked)
+        plan_options = check_options(work, plan_options)
         if isinstance(out, Terminal):  # a program gives its own options
             handling = _as_configured(work, handling)
             out.diffs = not handling.no_diff
-        planned = _add_drift(work, prepare_plan(work, asked), asked)
+        planned = _add_drift(work, prepare_plan(work, plan_options), plan_options)
         if handling.explain:
             return _explain_plan(work, out, planned)
         checked = not planned.blockers and (handling.auto_apply or work.has_engine)
@@ -139,9 +139,9 @@ def plan(environment: str | None, root: Path, gateway: str | None, output: str, 
         costs = estimates(work, planned)
         out.plan(planned, costs)
         if planned.is_empty or planned.blockers:
-            return _nothing_to_apply(work, out, planned, asked, handling)
-        save(work, planned, asked)
-        if not asked.skip_backfill:
+            return _nothing_to_apply(work, out, planned, plan_options, handling)
+        save(work, planned, plan_options)
+        if not plan_options.skip_backfill:
             handling.limit.check(costs.values())
         if not handling.auto_apply and not _confirm_apply(out, planned, handling.no_prompts):
             return 0
@@ -149,7 +149,7 @@ def plan(environment: str | None, root: Path, gateway: str | None, output: str, 
 
         if not checked:
             _check_queries(work, planned)
-        return carry_out(work, out, planned, asked, handling)
+        return carry_out(work, out, planned, plan_options, handling)
 
 
 def _as_configured(work: Workspace, handling: Handling) -> Handling:

@@ -34,8 +34,8 @@ class CommittedTables(ABC):
         values = f"collect_set(cast({quote_column(by.column)} as string))"
         frame, observed = self._sessions.current.observe(sort_frame(table, frame), rows="count(1)", parts=values)
         self._overwrite(table, frame, range_condition(by, *by.bounds(interval)))
-        seen = observed()
-        return Written(seen.get("rows", 0), tuple(sorted(seen.get("parts", ()))))
+        metrics = observed()
+        return Written(metrics.get("rows", 0), tuple(sorted(metrics.get("parts", ()))))
 
     def replace_partitions(
         self, table: Table, frame: Frame, *, first: str | None = None, others: bool = False

@@ -63,28 +63,32 @@ class Delta(CommittedTables):
 
     def take_over(self, table: Table, old: str, rows: Timeline) -> None:
         """Create the table as a clone without files of its own, or as a copy if columns went or changed type."""
-        theirs = self._types(old)
-        ours = {column.name: column.type for column in table.columns}
-        ours |= {
+        old_types = self._types(old)
+        new_types = {column.name: column.type for column in table.columns}
+        new_types |= {
             partition_column.column: partition_column.type
             for partition_column in table.partition_columns
             if partition_column.hidden
         }
-        wanted = within(table, rows)
-        if any(ours.get(name) != kind for name, kind in theirs.items()):
+        row_condition = within(table, rows)
+        if any(new_types.get(name) != kind for name, kind in old_types.items()):
             self.create(table)
-            common_columns = ", ".join(map(quote_column, theirs.keys() & ours.keys()))
-            self._replace(table, self._run(f"SELECT {common_columns} FROM {quote_name(old)} WHERE {wanted}"), ALL)
+            common_columns = ", ".join(map(quote_column, old_types.keys() & new_types.keys()))
+            self._replace(
+                table, self._run(f"SELECT {common_columns} FROM {quote_name(old)} WHERE {row_condition}"), ALL
+            )
             return
         name = quote_name(table.name)
         self._run(f"CREATE SCHEMA IF NOT EXISTS {quote_name(table.name.rpartition('.')[0])}")
         self._run(f"CREATE TABLE {name} SHALLOW CLONE {quote_name(old)}")
         if new := [
-            f"{quote_column(column_name)} {kind}" for column_name, kind in ours.items() if column_name not in theirs
+            f"{quote_column(column_name)} {kind}"
+            for column_name, kind in new_types.items()
+            if column_name not in old_types
         ]:
             self._run(f"ALTER TABLE {name} ADD COLUMNS ({', '.join(new)})")
-        if wanted != ALL:
-            self._run(f"DELETE FROM {name} WHERE NOT coalesce({wanted}, false)")
+        if row_condition != ALL:
+            self._run(f"DELETE FROM {name} WHERE NOT coalesce({row_condition}, false)")
 
     def merge(
         self, table: Table, merge_rows: Callable[[str], Frame], batch_id: str, native: NativeMerge | None = None
@@ -94,14 +98,14 @@ class Delta(CommittedTables):
         A batch that is merged again starts from the version that the table had before its first merge.
         """
         last = self._last_merge(table.name)
-        before = last.before if last.batch_id[:8] == batch_id[:8] else last.version
-        mark = f"{OURS} batch {batch_id} after version {before}"
+        base_version = last.before if last.batch_id[:8] == batch_id[:8] else last.version
+        mark = f"{OURS} batch {batch_id} after version {base_version}"
         if last.batch_id != batch_id and native is not None:
             return native.run(self._sessions, table, {METADATA: mark})
         if last.batch_id != batch_id:
             return self._replace(table, merge_rows(table.name), ALL, mark)
         view = f"mergeplan_{uuid4().hex}"
-        self._run(f"SELECT * FROM {quote_name(table.name)} VERSION AS OF {before}").createOrReplaceTempView(view)
+        self._run(f"SELECT * FROM {quote_name(table.name)} VERSION AS OF {base_version}").createOrReplaceTempView(view)
         try:
             return self._replace(table, merge_rows(view), ALL, mark)
         finally:
@@ -156,8 +160,8 @@ class Delta(CommittedTables):
 
     def version(self, name: str, description: Described) -> str:
         """Return the last commit as text; '' if the log no longer has it."""
-        asked = "version", "operation", "unix_millis(timestamp)", "to_json(operationParameters)"
-        commits = self._run(f"DESCRIBE HISTORY {quote_name(name)} LIMIT 1").selectExpr(*asked).collect()
+        history_columns = "version", "operation", "unix_millis(timestamp)", "to_json(operationParameters)"
+        commits = self._run(f"DESCRIBE HISTORY {quote_name(name)} LIMIT 1").selectExpr(*history_columns).collect()
         location = description.details.get("Location", "")
         return repr((location, *map(tuple, commits))) if commits and location else ""
 

@@ -48,15 +48,15 @@ def retention(properties: Mapping[str, str], keep: timedelta) -> Retention | Non
 
     Return None if the properties cannot be read or name less than a week: the log may have forgotten too much.
     """
-    own, log = duration(properties.get(RETENTION), WEEK), duration(properties.get(LOG), LOG_DEFAULT)
-    if own is None or log is None or own < WEEK:
+    table_age, log_age = duration(properties.get(RETENTION), WEEK), duration(properties.get(LOG), LOG_DEFAULT)
+    if table_age is None or log_age is None or table_age < WEEK:
         return None
     is_ours = RETENTION not in properties or properties[RETENTION] == properties.get(OURS)
-    wanted = keep if is_ours else max(own, keep)
-    lacks = ((RETENTION, _interval(wanted)), (OURS, _interval(wanted))) if wanted != own else ()
-    if log < wanted + WEEK:  # what is over must still be in the log when the janitor comes
-        lacks = (*lacks, (LOG, _interval(wanted + WEEK)))
-    return Retention(wanted, lacks)
+    new_age = keep if is_ours else max(table_age, keep)
+    lacks = ((RETENTION, _interval(new_age)), (OURS, _interval(new_age))) if new_age != table_age else ()
+    if log_age < new_age + WEEK:  # what is over must still be in the log when the janitor comes
+        lacks = (*lacks, (LOG, _interval(new_age + WEEK)))
+    return Retention(new_age, lacks)
 
 
 def duration(text: str | None, default: timedelta) -> timedelta | None:

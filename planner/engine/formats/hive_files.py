@@ -62,15 +62,15 @@ class HiveFiles:
     def take_over(self, table: Table, old: str, rows: Timeline) -> None:
         """Create the table over the files of another table, for these intervals or for all."""
         self.create(table)
-        own, theirs = describe(self._sessions, table.name), describe(self._sessions, old)
-        if own is None or theirs is None:
+        new_description, old_description = describe(self._sessions, table.name), describe(self._sessions, old)
+        if new_description is None or old_description is None:
             raise QueryError(f"there is no table {old} to go on with.")
-        name, place = quote_name(table.name), HiveLocation(own).location.encode().hex()
+        name, place = quote_name(table.name), HiveLocation(new_description).location.encode().hex()
         self._run(f"ALTER TABLE {name} SET TBLPROPERTIES ('{PLACE}' = '{place}')")
         if _is_listed(table):
             share(self._run, table, old, rows)
         else:
-            self._run(f"ALTER TABLE {name} SET LOCATION {literal(HiveLocation(theirs).location)}")
+            self._run(f"ALTER TABLE {name} SET LOCATION {literal(HiveLocation(old_description).location)}")
 
     def replace_all(self, table: Table, frame: Frame, *, is_fresh: bool = False) -> Written:
         """Replace all rows by changing the location of the table."""
@@ -101,22 +101,22 @@ class HiveFiles:
         self.unmerge(table, batch_id)
         if not _is_listed(table):
             return self.merge(table, lambda _: rows(), batch_id)
-        known = self._find_location(table.name)
+        hive_location = self._find_location(table.name)
         folder = f"mergeplan-{batch_id}{uuid4().hex[len(batch_id) :]}"
-        batch = f"{known.base}/{folder}"
-        seen, written, existing = self._write_aside(table, rows(), batch)
+        batch = f"{hive_location.base}/{folder}"
+        row_count, written, existing = self._write_aside(table, rows(), batch)
         if not written:
-            return Written(seen)
-        before = places(self._run, table, written & existing)
+            return Written(row_count)
+        former_places = places(self._run, table, written & existing)
         if added := written - existing:
             self._write_nothing(table, f"{batch}/empty")
-            before += [(json.dumps(spec), f"{batch}/empty") for spec in added]
-        kept = self._sessions.current.spark.createDataFrame(before, "spec string, place string")
-        kept.coalesce(1).write.parquet(f"{batch}/{FORMER}")
+            former_places += [(json.dumps(spec), f"{batch}/empty") for spec in added]
+        former_frame = self._sessions.current.spark.createDataFrame(former_places, "spec string, place string")
+        former_frame.coalesce(1).write.parquet(f"{batch}/{FORMER}")
         self._sessions.check()
         self._run(f"ALTER TABLE {quote_name(table.name)} SET TBLPROPERTIES ('{OVERWRITE}' = '{folder}')")
         point(self._run, table, batch, written, existing)
-        return Written(seen)
+        return Written(row_count)
 
     def merge(
         self, table: Table, merge_rows: Callable[[str], Frame], batch_id: str, native: NativeMerge | None = None
@@ -125,15 +125,15 @@ class HiveFiles:
 
         A batch that is merged again starts from what the table held before its first merge.
         """
-        known = self._find_location(table.name)
-        if known.batch_id[:8] != batch_id[:8]:
-            before = literal(known.as_property)
-            self._run(f"ALTER TABLE {quote_name(table.name)} SET TBLPROPERTIES ('{BEFORE}' = {before})")
+        hive_location = self._find_location(table.name)
+        if hive_location.batch_id[:8] != batch_id[:8]:
+            location_property = literal(hive_location.as_property)
+            self._run(f"ALTER TABLE {quote_name(table.name)} SET TBLPROPERTIES ('{BEFORE}' = {location_property})")
         batch = _batch_below(self._find_location(table.name), batch_id + uuid4().hex[len(batch_id) :])
-        if known.batch_id != batch_id:
+        if hive_location.batch_id != batch_id:
             return self._replace_all(table, merge_rows(table.name), batch)
         view = f"mergeplan_{uuid4().hex}"
-        self._read_location(table, self._previous_location(known, table.name)).createOrReplaceTempView(view)
+        self._read_location(table, self._previous_location(hive_location, table.name)).createOrReplaceTempView(view)
         try:
             return self._replace_all(table, merge_rows(view), batch)
         finally:
@@ -141,12 +141,12 @@ class HiveFiles:
 
     def unmerge(self, table: Table, batch_id: str) -> None:
         """Point the table to what it held before the first batch with this id prefix; do nothing without one."""
-        known = self._find_location(table.name)
-        if known.lists_partitions:
-            self._point_back(table, known, batch_id)
-        elif known.batch_id[:8] == batch_id[:8]:
-            before = literal(self._previous_location(known, table.name))
-            self._run(f"ALTER TABLE {quote_name(table.name)} SET LOCATION {before}")
+        hive_location = self._find_location(table.name)
+        if hive_location.lists_partitions:
+            self._point_back(table, hive_location, batch_id)
+        elif hive_location.batch_id[:8] == batch_id[:8]:
+            former_path = literal(self._previous_location(hive_location, table.name))
+            self._run(f"ALTER TABLE {quote_name(table.name)} SET LOCATION {former_path}")
 
     def expire(self, name: str, keep: timedelta, now: datetime) -> Expiry:
         """Remove nothing: other tables and readers may use files that this table no longer points to."""
@@ -178,25 +178,25 @@ class HiveFiles:
 
     def drop(self, name: str) -> None:
         """Drop an existing table with its files, but without those of a table that it took over."""
-        known = self._find_location(name)
-        if known.has_others_files and known.lists_partitions:
-            let_go(self._run, name, known.base)
-        if known.base != known.location:  # a drop removes the files of the place the table points at
-            self._run(f"ALTER TABLE {quote_name(name)} SET LOCATION {literal(known.base)}")
+        hive_location = self._find_location(name)
+        if hive_location.has_others_files and hive_location.lists_partitions:
+            let_go(self._run, name, hive_location.base)
+        if hive_location.base != hive_location.location:  # a drop removes the files of the place the table points at
+            self._run(f"ALTER TABLE {quote_name(name)} SET LOCATION {literal(hive_location.base)}")
         self._run(f"DROP TABLE IF EXISTS {quote_name(name)}")
 
     def _find_location(self, name: str) -> HiveLocation:
-        known = describe(self._sessions, name)
-        if known is None or known.is_view:
+        description = describe(self._sessions, name)
+        if description is None or description.is_view:
             raise QueryError(f"there is no table {name} to write to.")
-        return HiveLocation(known)
+        return HiveLocation(description)
 
     def _first_place(self, name: str) -> str | None:
         """Return the location of a table without any write; None if it already points to a batch."""
         if place := self._sessions.current.location(name, PLACE):  # in a tenth of the time of a statement
             return None if is_batch(place) else place
-        known = self._find_location(name)
-        return known.base if known.location == known.base else None
+        hive_location = self._find_location(name)
+        return hive_location.base if hive_location.location == hive_location.base else None
 
     def _previous_location(self, location: HiveLocation, name: str) -> str:
         """Return the location of the table's rows before the batch whose id it has."""
@@ -237,10 +237,10 @@ class HiveFiles:
 
         Other partitions that the batch `takes` end empty. Return the number of rows and their partitions.
         """
-        known = self._find_location(table.name)
-        batch = _batch_below(known, self._sessions.attempt)
+        hive_location = self._find_location(table.name)
+        batch = _batch_below(hive_location, self._sessions.attempt)
         rows, written, existing = self._write_aside(table, frame, batch)
-        if known.overwrite:  # what it could be put back to is not what it is to hold now
+        if hive_location.overwrite:  # what it could be put back to is not what it is to hold now
             self._run(f"ALTER TABLE {quote_name(table.name)} UNSET TBLPROPERTIES IF EXISTS ('{OVERWRITE}')")
         point(self._run, table, batch, written, existing)
         if emptied := [spec for spec in existing - written if takes(spec)]:
@@ -254,10 +254,10 @@ class HiveFiles:
         observing = {"rows": "count(1)", "parts": specs_seen(table.partition_columns)}
         frame, observed = self._sessions.current.observe(frame, **observing)
         _writer(table, sort_frame(table, frame)).partitionBy(*partition_names(table)).save(batch)
-        seen = observed()
-        written = specs_of(seen.get("parts", ()))
+        metrics = observed()
+        written = specs_of(metrics.get("parts", ()))
         self._sessions.check()
-        return seen.get("rows", 0), written, catalog_partitions(self._run, table)
+        return metrics.get("rows", 0), written, catalog_partitions(self._run, table)
 
     def _write_nothing(self, table: Table, folder: str) -> None:
         """Write a folder without rows, for partitions that end empty."""

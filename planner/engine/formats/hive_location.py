@@ -54,8 +54,8 @@ class HiveLocation:
     @property
     def batch_id(self) -> str:
         """The id of the batch that was merged last, or ''; after any other write, digits that are no id."""
-        own = BATCH.search(self.location) and self.location.startswith(f"{self.base}/")
-        return self.location[-32:-16] if own else ""
+        is_batch_folder = BATCH.search(self.location) and self.location.startswith(f"{self.base}/")
+        return self.location[-32:-16] if is_batch_folder else ""
 
     @property
     def overwrite(self) -> str:

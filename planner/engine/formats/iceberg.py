@@ -92,14 +92,14 @@ class Iceberg(CommittedTables):
         A batch that is merged again starts from the snapshot that the table had before its first merge.
         """
         last = self._last_merge(table.name)
-        before = last.before if last.batch_id[:8] == batch_id[:8] else last.snapshot
-        mark = f"batch {batch_id} after {before}"
+        base_snapshot = last.before if last.batch_id[:8] == batch_id[:8] else last.snapshot
+        mark = f"batch {batch_id} after {base_snapshot}"
         if last.batch_id != batch_id and native is not None:
             return native.run(self._sessions, table, {METADATA: mark})
         if last.batch_id != batch_id:
             return self._replace(table, merge_rows(table.name), ALL, mark)
         view = f"mergeplan_{uuid4().hex}"
-        at = f"VERSION AS OF {before}" if before else "WHERE false"
+        at = f"VERSION AS OF {base_snapshot}" if base_snapshot else "WHERE false"
         self._run(f"SELECT * FROM {quote_name(table.name)} {at}").createOrReplaceTempView(view)
         try:
             return self._replace(table, merge_rows(view), ALL, mark)
@@ -126,16 +126,16 @@ class Iceberg(CommittedTables):
         The snapshot before the last merge, any after it, and those that a branch or a tag names stay.
         """
         properties = {row[0]: row[1] for row in self._run(f"SHOW TBLPROPERTIES {quote_name(name)}").collect()}
-        own = properties.get(MAX_AGE, "0")
-        if not own.isdecimal():
+        max_age = properties.get(MAX_AGE, "0")
+        if not max_age.isdecimal():
             return Expiry(kept=f"`{MAX_AGE}` is no number of milliseconds")
         current, snapshots = self._snapshots(name)
-        longest = max(keep, timedelta(milliseconds=min(int(own), FOR_EVER)))
+        longest = max(keep, timedelta(milliseconds=min(int(max_age), FOR_EVER)))
         millis = int((now - longest).timestamp() * 1000)
-        before = _oldest_needed(current, snapshots, millis)
-        if not any(at < before for snapshot, *_, at in snapshots if snapshot != current):
+        cutoff = _oldest_needed(current, snapshots, millis)
+        if not any(at < cutoff for snapshot, *_, at in snapshots if snapshot != current):
             return Expiry()
-        moment = f"{datetime.fromtimestamp(before // 1000, UTC):%Y-%m-%d %H:%M:%S}.{before % 1000:03}+00:00"
+        moment = f"{datetime.fromtimestamp(cutoff // 1000, UTC):%Y-%m-%d %H:%M:%S}.{cutoff % 1000:03}+00:00"
         arguments = f"table => {literal(name)}, older_than => TIMESTAMP {literal(moment)}"
         counts = self._run(f"CALL {self._procedure(name, 'expire_snapshots')}({arguments})").collect()
         return Expiry(removed=any(map(any, counts)))  # none where branches and tags name all of them
@@ -186,14 +186,14 @@ def _oldest_needed(current: int, snapshots: Iterable[Any], before: int) -> int:
 
     The last merge needs the snapshot before it, and all through which it is found from the current one.
     """
-    known = {snapshot: (parent, mark, at) for snapshot, parent, mark, at in snapshots}
+    by_snapshot = {snapshot: (parent, mark, at) for snapshot, parent, mark, at in snapshots}
     last = _last_merge(current, snapshots)
     if not last.batch_id:
         return before
-    needed: list[int] = [known[last.before][2]] if last.before in known else []
+    needed: list[int] = [by_snapshot[last.before][2]] if last.before in by_snapshot else []
     at: int | None = current
-    while at in known:
-        at, mark, made = known[at]
+    while at in by_snapshot:
+        at, mark, made = by_snapshot[at]
         needed.append(made)
         if mark:
             break
@@ -205,10 +205,10 @@ def _last_merge(current: int, snapshots: Iterable[Any]) -> LastMerge:
 
     Snapshots of others do not count: a batch is still interrupted if another process deleted a row after it.
     """
-    known = {snapshot: (parent, mark) for snapshot, parent, mark, _ in snapshots}
+    by_snapshot = {snapshot: (parent, mark) for snapshot, parent, mark, _ in snapshots}
     at: int | None = current
-    while at in known:
-        at, mark = known[at]
+    while at in by_snapshot:
+        at, mark = by_snapshot[at]
         if mark:
             match = MARK.fullmatch(mark)
             return LastMerge(current, match[1], int(match[2])) if match else LastMerge(current)

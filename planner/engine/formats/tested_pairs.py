@@ -29,26 +29,26 @@ def settings_for(
     The jars are those of `folder` if one is given, else those that `conf` names, else the tested release. Raise
     RequestError for a pair that is known to break, and if no pair was tested and no jars are given.
     """
-    wanted, others = sorted(set(formats)), set(separate_formats)
-    if not wanted and not others:
+    format_names, separate_names = sorted(set(formats)), set(separate_formats)
+    if not format_names and not separate_names:
         return {}
     jars = _jars_of(folder) if folder else []
     packages = _split_setting(conf, PACKAGES)
     releases = _releases(packages, [*jars, *_split_setting(conf, JARS)])
     settings: dict[str, str] = {}
     extensions = _split_setting(conf, EXTENSIONS)
-    for name in sorted(others.union(wanted)):
+    for name in sorted(separate_names.union(format_names)):
         form = FORMATS[name]
         release = _release(form, spark, releases, folder)
         _refuse_broken(form, release, spark, releases)
         if not _is_among(release, releases):
             packages.append(release.package)
-        extensions += [release.apart] if name in others and release.apart else []
+        extensions += [release.apart] if name in separate_names and release.apart else []
         extensions += [release.extension] if release.extension else []
-        for key, value in release.settings if name in wanted else ():
+        for key, value in release.settings if name in format_names else ():
             if settings.setdefault(key, value) != value:
                 raise RequestError(
-                    f"one session cannot have tables of {' and '.join(wanted)}: each needs a `{key}` of its own.",
+                    f"one session cannot have tables of {' and '.join(format_names)}: each needs a `{key}` of its own.",
                     hint="Use one `table_format` in a catalog.",
                 )
     lists = {EXTENSIONS: extensions, PACKAGES: packages, JARS: [*_split_setting(conf, JARS), *jars]}
@@ -97,16 +97,16 @@ def _is_among(release: Release, releases: Iterable[tuple[str, str]]) -> bool:
 
 def _refuse_broken(form: TableFormat, release: Release, spark: str, artifacts: Iterable[tuple[str, str]]) -> None:
     for artifact, version in artifacts:
-        why = ""
+        reason = ""
         for broken in form.broken:
             if (broken.artifact, broken.version) == (artifact, version) and _is_at_least(spark, broken.spark):
-                why = broken.shows
+                reason = broken.shows
         line = _LINE.search(artifact)
         if line and artifact.startswith(release.stem) and not spark.startswith(f"{line[1]}."):
-            why = f"it is built for Spark {line[1]}"
-        if why:
+            reason = f"it is built for Spark {line[1]}"
+        if reason:
             raise RequestError(
-                f"{artifact} {version} does not work with Spark {spark}: {why}.",
+                f"{artifact} {version} does not work with Spark {spark}: {reason}.",
                 hint=f"Spark {release.spark} and `{release.package}` work together; without a release of its own in "
                 "`config` mergeplan takes that one.",
             )

@@ -194,8 +194,8 @@ def driver_conf(connection: Connection, home: Path) -> dict[str, str]:
 
 
 def _has_metastore(connection: Connection) -> bool:
-    own = bool(connection.config_dir) or any(key in METASTORE for key, _ in connection.conf)
-    return own or is_embedded(connection)
+    has_settings = bool(connection.config_dir) or any(key in METASTORE for key, _ in connection.conf)
+    return has_settings or is_embedded(connection)
 
 
 def _derby_conf(folder: Path) -> Mapping[str, str]:

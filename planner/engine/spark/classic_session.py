@@ -100,8 +100,8 @@ class ClassicSession:
         from pyspark.sql.observation import Observation
 
         observation = Observation()
-        seen = frame.observe(observation, *(expr(sql).alias(name) for name, sql in aggregates.items()))
-        return seen, lambda: observation.get
+        observed_frame = frame.observe(observation, *(expr(sql).alias(name) for name, sql in aggregates.items()))
+        return observed_frame, lambda: observation.get
 
     def condition(self, sql: str) -> Any:
         from pyspark.sql.functions import expr
@@ -150,20 +150,20 @@ class ClassicSession:
         with suppress(Exception):  # of a missing table: the statement that is run then reports it
             of_spark = session._jvm.org.apache.spark.sql.catalyst
             identifier = of_spark.TableIdentifier(name, session._jvm.scala.Some(schema))
-            known = session._jsparkSession.sessionState().catalog().getTableMetadata(identifier)
-            if not known.properties().contains(unless):
-                return str(of_spark.catalog.CatalogUtils.URIToString(known.location()))
+            metadata = session._jsparkSession.sessionState().catalog().getTableMetadata(identifier)
+            if not metadata.properties().contains(unless):
+                return str(of_spark.catalog.CatalogUtils.URIToString(metadata.location()))
         return None
 
     def jobs(self) -> int:
         return int(self._scala.dagScheduler().numTotalJobs())
 
     def new_session(self) -> EngineSession:
-        other = copy(self)
-        other.spark = self.spark.newSession()
+        copied_session = copy(self)
+        copied_session.spark = self.spark.newSession()
         if self._catalog:
-            other.spark.catalog.setCurrentCatalog(self._catalog)
-        return other
+            copied_session.spark.catalog.setCurrentCatalog(self._catalog)
+        return copied_session
 
     def let_go(self) -> None:
         with suppress(Exception):  # it ends with the Spark in any case

@@ -69,8 +69,8 @@ class ContentQuery:
         if by is None:
             raise ValueError(f"{self.table.name} is not partitioned by time")
         column = f"t.{quote_column(by.column)}"
-        first, after = (f"cast({literal(text)} as {by.type})" for text in by.bounds(self.interval))
-        return f"cast({column} as string)", f" WHERE {column} >= {first} AND {column} < {after}", " GROUP BY period"
+        first, end = (f"cast({literal(text)} as {by.type})" for text in by.bounds(self.interval))
+        return f"cast({column} as string)", f" WHERE {column} >= {first} AND {column} < {end}", " GROUP BY period"
 
     def _hash(self, half: str, columns: ColumnSet) -> str:
         values = (part for name in columns for part in _parts(f"t.{quote_column(name)}", self.types[name]))

@@ -37,8 +37,8 @@ def relations(plan: str) -> frozenset[str]:
 
 
 def _total(sizes: Iterable[int]) -> int | None:
-    known = list(sizes)
-    return None if any(size >= UNKNOWN for size in known) else sum(known)
+    scan_sizes = list(sizes)
+    return None if any(size >= UNKNOWN for size in scan_sizes) else sum(scan_sizes)
 
 
 def _reads_files(leaf: Any) -> bool:

@@ -116,12 +116,12 @@ class EngineSession(Protocol):
 def listing_here(spark: SparkSession) -> Iterator[None]:
     """Let the driver list files by itself within the context, however many folders there are."""
     with _listing_lock:
-        before = spark.conf.get(LISTING)
+        former_threshold = spark.conf.get(LISTING)
         spark.conf.set(LISTING, str(2**31 - 1))
         try:
             yield
         finally:
-            spark.conf.set(LISTING, str(before))
+            spark.conf.set(LISTING, str(former_threshold))
 
 
 def silence() -> None:

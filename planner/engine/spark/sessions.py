@@ -37,8 +37,8 @@ class Sessions:
     @property
     def current(self) -> EngineSession:
         """This thread's session."""
-        own: EngineSession | None = getattr(self._thread, "session", None)
-        return own or self.shared
+        thread_session: EngineSession | None = getattr(self._thread, "session", None)
+        return thread_session or self.shared
 
     @contextmanager
     def separate_session(self, before: Sequence[str], after: Sequence[str]) -> Iterator[None]:
@@ -76,11 +76,11 @@ class Sessions:
         if operations is None or server is None:
             return write()
         key = digest(*map(repr, inputs))
-        if left := operations.take_leftover(key):
-            with suppress(OperationGone, QueryError, RequestError), self._within(lambda: server.attach(left)):
+        if leftover := operations.take_leftover(key):
+            with suppress(OperationGone, QueryError, RequestError), self._within(lambda: server.attach(leftover)):
                 operations.report_resumed()
-                return self._write_under(left, write)
-            server.end(left)
+                return self._write_under(leftover, write)
+            server.end(leftover)
             operations.report_repeated()
         operation = server.new()
         operations.begin(key, operation)

@@ -32,13 +32,13 @@ class SparkCatalog:
     def standing(self, name: str) -> Standing | None:
         """Return the table or view of a name; None if there is none."""
         with self._sessions.statement():
-            known = describe(self._sessions, name)
-            if known is None:
+            description = describe(self._sessions, name)
+            if description is None:
                 return None
-            if known.is_view:
-                return Standing(name, self._readable(name), is_view=True, sql=self._text(name, known))
-            follows = known.details.get("Type") == "MANAGED"
-            return Standing(name, self._fields(name), False, known.files, known.partitions, follows)
+            if description.is_view:
+                return Standing(name, self._readable(name), is_view=True, sql=self._text(name, description))
+            follows = description.details.get("Type") == "MANAGED"
+            return Standing(name, self._fields(name), False, description.files, description.partitions, follows)
 
     def _fields(self, name: str) -> tuple[Column, ...]:
         fields = self._sessions.run(f"SELECT * FROM {quote_name(name)}").schema.fields
@@ -86,29 +86,29 @@ class SparkCatalog:
         return {column.name: column.comment for column in view.columns} if self._comments else {}
 
     def _swap_described(self, view: ViewText) -> bool:
-        name, comment, wanted = view.name, self._comment(view), self._columns(view)
-        known = describe(self._sessions, name)
-        if known is None:
+        name, comment, column_comments = view.name, self._comment(view), self._columns(view)
+        description = describe(self._sessions, name)
+        if description is None:
             self._create_view(view)
             return True
-        if not known.is_view:
+        if not description.is_view:
             raise QueryError(
                 f"{name} is a table, and a view of that name is wanted.",
                 hint="Rename or drop that table.",
                 condition="EXPECT_VIEW_NOT_TABLE",
             )
-        text = self._text(name, known)
+        text = self._text(name, description)
         if view.reads not in text:
             raise QueryError(
                 f"{name} is a view that mergeplan did not make.", hint="Rename or drop it.", condition="VIEW_OF_OTHERS"
             )
-        moved = text != view.sql.strip() or (bool(wanted) and known.comments != wanted)
+        moved = text != view.sql.strip() or (bool(column_comments) and description.comments != column_comments)
         if moved:
             self._change_query(view)
-        present = known.details.get("Comment", "")
+        present = description.details.get("Comment", "")
         if reworded := present != comment and (bool(comment) or present in view.ours):
             self._run(f"ALTER VIEW {quote_name(name)} SET TBLPROPERTIES ('comment' = {literal(comment)})")
-        return self._set_properties(name, known, dict(view.properties)) or moved or reworded
+        return self._set_properties(name, description, dict(view.properties)) or moved or reworded
 
     def _change_query(self, view: ViewText) -> None:
         """Change the query of an existing view; keep its grants, its comment and its properties.
@@ -148,7 +148,7 @@ class SparkCatalog:
     def drop_view(self, name: str, reads: str = "") -> None:
         """Drop the view if it exists; with `reads`, only one that reads a table whose name begins with it."""
         with self._sessions.statement():
-            if reads and (known := describe(self._sessions, name)) and reads not in self._text(name, known):
+            if reads and (description := describe(self._sessions, name)) and reads not in self._text(name, description):
                 return
             self._run(f"DROP VIEW IF EXISTS {quote_name(name)}")
 
@@ -204,12 +204,12 @@ class SparkCatalog:
             return False
         listed = self._sessions.run(f"SHOW TBLPROPERTIES {quote_name(name)}").collect()
         present = {row[0]: row[1] for row in listed}
-        ours = [key for key in present.get(OURS, "").split(",") if key]
-        now = {**properties, **listing_ours(properties)}
-        if gone := [key for key in (*ours, OURS) if key in present and key not in now]:
+        earlier_keys = [key for key in present.get(OURS, "").split(",") if key]
+        new_properties = {**properties, **listing_ours(properties)}
+        if gone := [key for key in (*earlier_keys, OURS) if key in present and key not in new_properties]:
             keys = ", ".join(literal(key) for key in gone)
             self._run(f"ALTER VIEW {quote_name(name)} UNSET TBLPROPERTIES IF EXISTS ({keys})")
-        if new := {key: value for key, value in now.items() if present.get(key) != value}:
+        if new := {key: value for key, value in new_properties.items() if present.get(key) != value}:
             self._run(f"ALTER VIEW {quote_name(name)} SET{properties_clause(new)}")
         return bool(gone or new)
 

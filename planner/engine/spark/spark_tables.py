@@ -130,8 +130,8 @@ class SparkTables:
         The format is that of the catalog: a model may have another one by now.
         """
         with self._sessions.statement():
-            known = describe(self._sessions, table.name)
-            self._format(known.format if known else table.format).unmerge(table, batch_id)
+            description = describe(self._sessions, table.name)
+            self._format(description.format if description else table.format).unmerge(table, batch_id)
 
     def load(self, table: Table, rows: Sequence[Sequence[str | None]], *, is_fresh: bool = False) -> Written:
         """Replace all rows with rows of text (a seed), cast to the columns' types; raise QueryError for a bad cell."""
@@ -156,30 +156,35 @@ class SparkTables:
             name = quote_name(table.name)
             self._sessions.run(f"REFRESH TABLE {name}")  # another process may have pointed it at other files since
             fields = self._sessions.run(f"SELECT * FROM {name}").schema.fields
-            asked = question(table, fields, column_sets, interval)
-            return asked.answer(self._sessions.run(asked.sql).collect() if asked.sets else ())
+            content_query = question(table, fields, column_sets, interval)
+            return content_query.answer(self._sessions.run(content_query.sql).collect() if content_query.sets else ())
 
     def files(self, name: str, where: str = "") -> TableFiles | None:
         """Return the files of a table's rows, or of those of a condition; None if they are not known."""
         with self._sessions.statement():
-            known = describe(self._sessions, name)
-            if known is None or known.is_view or known.format not in self._formats:
+            description = describe(self._sessions, name)
+            if description is None or description.is_view or description.format not in self._formats:
                 return None
             self._sessions.run(f"REFRESH TABLE {quote_name(name)}")  # another process may have written it since
-            return self._formats[known.format].files(name, known, where)
+            return self._formats[description.format].files(name, description, where)
 
     def version(self, name: str) -> str:
         """Return a text that identifies what a table holds now; '' if that is not known."""
         with self._sessions.statement():
-            known = describe(self._sessions, name)
-            if known is None or known.is_view or known.has_policy or known.format not in TABLE_FORMATS:
+            description = describe(self._sessions, name)
+            if (
+                description is None
+                or description.is_view
+                or description.has_policy
+                or description.format not in TABLE_FORMATS
+            ):
                 return ""
             self._sessions.run(f"REFRESH TABLE {quote_name(name)}")  # another process may have written it since
-            version = self._format(known.format).version(name, known)
+            version = self._format(description.format).version(name, description)
             if not version:
                 return ""
             # The whole description in the catalog counts: not every change of what is read is a commit of the table.
-            return digest(version, repr(sorted(known.details.items())), repr(table_columns(self._sessions, name)))
+            return digest(version, repr(sorted(description.details.items())), repr(table_columns(self._sessions, name)))
 
     def refresh(self, name: str) -> None:
         """Forget the remembered files of a table: another Spark has written it."""
@@ -189,21 +194,21 @@ class SparkTables:
     def expire(self, name: str, keep: timedelta, now: datetime) -> Expiry:
         """Remove the versions of a table that were replaced longer than `keep` ago."""
         with self._sessions.statement():
-            known = describe(self._sessions, name)
-            if known is None or known.is_view:
+            description = describe(self._sessions, name)
+            if description is None or description.is_view:
                 return Expiry()
-            return self._format(known.format).expire(name, keep, now)
+            return self._format(description.format).expire(name, keep, now)
 
     def drop(self, name: str) -> None:
         """Drop the table and its files if it exists (a view of that name is dropped as a view)."""
         with self._sessions.statement():
-            known = describe(self._sessions, name)
-            if known is None:
+            description = describe(self._sessions, name)
+            if description is None:
                 return
-            if known.is_view:
+            if description.is_view:
                 self._sessions.run(f"DROP VIEW IF EXISTS {quote_name(name)}")
                 return
-            self._format(known.format).drop(name)
+            self._format(description.format).drop(name)
 
     def _format(self, name: str) -> FormatTables:
         """Return the tables of that format; files of any other one are repointed like parquet's."""

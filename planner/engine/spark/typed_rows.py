@@ -83,9 +83,12 @@ def _fits(table: Table, frame: Frame) -> bool:
 
 def _cast(table: Table, frame: Frame) -> list[str]:
     """Return the table's columns cast from a frame's, by name; raise QueryError if the names differ."""
-    wanted = [column.name.lower() for column in table.columns]
+    table_columns = [column.name.lower() for column in table.columns]
     frame_columns = [name.lower() for name in frame.columns]
-    for names, others, verb in ((wanted, frame_columns, "lacks"), (frame_columns, wanted, "has an unexpected")):
-        if odd := [name for name in names if name not in others]:
+    for names, other_names, verb in (
+        (table_columns, frame_columns, "lacks"),
+        (frame_columns, table_columns, "has an unexpected"),
+    ):
+        if odd := [name for name in names if name not in other_names]:
             raise QueryError(f"the query for {table.name} {verb} column {', '.join(repr(name) for name in odd)}.")
     return [f"cast({quote_column(c.name)} as {c.type}) {quote_column(c.name)}" for c in table.columns]

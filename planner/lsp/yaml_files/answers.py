@@ -130,8 +130,8 @@ def _row_table(view: ProjectView, path: str, text: str, place: YamlPlace) -> str
     """Return the table whose row is written at a place of a unit test; '' at any other place."""
     if path.partition("/")[0] != "tests" or len(place.path) < 3:
         return ""
-    test, part, name, *rest = place.path
-    is_row = rest in ([ITEM], ["rows", ITEM])
+    test, part, name, *row_path = place.path
+    is_row = row_path in ([ITEM], ["rows", ITEM])
     if part == "inputs" and is_row:
         return without_default(str(name).lower(), view.project.catalogs.default)
     if (part, name) == ("outputs", "query") and is_row:

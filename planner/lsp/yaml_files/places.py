@@ -66,13 +66,13 @@ def place_at(text: str, offset: int) -> YamlPlace | None:
 
 def find_place(text: str, path: tuple[Step, ...]) -> Span | None:
     """Return the span of the last key of a path of keys; list items are not counted."""
-    wanted = [step for step in path if step != ITEM]
+    key_path = [step for step in path if step != ITEM]
     start = 0
     for line in text.split("\n"):
         for level in _levels(line):
-            if level.step == wanted[-1]:
-                own = _path(text, start, level.column, is_key=True)
-                if [step for step in own if step != ITEM] == wanted[:-1]:
+            if level.step == key_path[-1]:
+                parent_path = _path(text, start, level.column, is_key=True)
+                if [step for step in parent_path if step != ITEM] == key_path[:-1]:
                     begin = start + level.start
                     return Span(begin, begin + len(str(level.step)))
         start += len(line) + 1

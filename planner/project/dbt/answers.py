@@ -179,9 +179,9 @@ class Answers:
 
 def open_questions(project: DbtProject, answers: Iterable[str]) -> list[DbtQuestion]:
     """Return the questions of a project that have no answer among these keys, each once."""
-    asked = dict.fromkeys(question for node in project.nodes for question in (*node.asks, *node.hook_asks))
-    known = set(answers)
-    return [question for question in asked if question.key not in known]
+    questions = dict.fromkeys(question for node in project.nodes for question in (*node.asks, *node.hook_asks))
+    answered_keys = set(answers)
+    return [question for question in questions if question.key not in answered_keys]
 
 
 def refuse_unanswered(project: DbtProject, answers: Mapping[str, Answer]) -> DbtProject:

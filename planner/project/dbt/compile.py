@@ -67,13 +67,13 @@ class DbtTarget:
 
     def profiles(self, profile: str) -> str:
         """Return a profiles.yml with this target and without anything that is needed to reach a warehouse."""
-        own: dict[str, Any] = {"type": self.adapter, "schema": self.schema, "threads": 1}
+        output: dict[str, Any] = {"type": self.adapter, "schema": self.schema, "threads": 1}
         if self.adapter == "spark":
-            own |= {"method": "session", "host": "none"}
+            output |= {"method": "session", "host": "none"}
         else:
-            own |= {"host": "none", "http_path": self.http_path or "none", "token": "none"}
-            own["catalog"] = self.catalog or "hive_metastore"
-        return json.dumps({profile: {"target": self.name, "outputs": {self.name: own}}})
+            output |= {"host": "none", "http_path": self.http_path or "none", "token": "none"}
+            output["catalog"] = self.catalog or "hive_metastore"
+        return json.dumps({profile: {"target": self.name, "outputs": {self.name: output}}})
 
     def spell(self, text: str) -> str:
         """Return a compiled query as Spark reads it, with schemas and the names of Spark's functions.
@@ -93,26 +93,26 @@ def compile_dbt(reading: Folder, config: DbtConfig, environment: Mapping[str, st
     Of the environment dbt sees `DBT_...` and what the operator allows, and nothing that is named as a secret. What
     templates query in the warehouse is answered again each time: another answer is another project.
     """
-    own = read_document(PROJECT, reading.text(PROJECT), last_wins=True)
-    if not isinstance(own.value, dict):
+    project_file = read_document(PROJECT, reading.text(PROJECT), last_wins=True)
+    if not isinstance(project_file.value, dict):
         raise ProjectError("This is not a dbt_project.yml.", place=Place(PROJECT, 1))
     hashes = _hash_files(reading)
     if config.manifest:
-        return read_manifests(reading.root, str(own.value.get("name") or ""), config, hashes)
-    is_apart = bool(reading.proposed) or lies_apart(reading.root, own.value)
-    target = _target(reading, own, config, environment)
+        return read_manifests(reading.root, str(project_file.value.get("name") or ""), config, hashes)
+    is_apart = bool(reading.proposed) or lies_apart(reading.root, project_file.value)
+    target = _target(reading, project_file, config, environment)
     python = find_python(environment)
-    profile = str(own.value.get("profile") or own.value.get("name"))
+    profile = str(project_file.value.get("profile") or project_file.value.get("name"))
     request = {
         "op": "compile", "vars": json.dumps(config.vars), "environment": visible_variables(environment),
         "profile": profile, "profiles": target.profiles(profile),
     }  # fmt: skip
     key = digest("dbt", reader_version(), look_of_python(python), json.dumps(request, sort_keys=True), repr(hashes))
-    known = {str(reading.root / name) for name in hashes}
+    hashed_files = {str(reading.root / name) for name in hashes}
     try:
         with DbtChild(reading.root, python, request, isolation, PROJECT) as child:
             memory = _Memory(cache, key, target, lambda project: (
-                not is_apart and known >= set(project.files) and _hash_files(reading) == hashes
+                not is_apart and hashed_files >= set(project.files) and _hash_files(reading) == hashes
             ))  # fmt: skip
             return _compile_with_answers(child, memory, answers or Answers())
     except ValidationError as error:
@@ -132,9 +132,11 @@ def _hash_files(reading: Folder) -> dict[str, str]:
 def target_catalog(reading: Folder, environment: Mapping[str, str], target: str = "") -> str:
     """Return the catalog of prod by a target of profiles.yml; '' if it names none or cannot be read."""
     with suppress(MergeplanError, OSError, UnicodeDecodeError):
-        own = read_document(PROJECT, reading.text(PROJECT), last_wins=True)
+        project_file = read_document(PROJECT, reading.text(PROJECT), last_wins=True)
         return (
-            _target(reading, own, DbtConfig(target=target), environment).catalog if isinstance(own.value, dict) else ""
+            _target(reading, project_file, DbtConfig(target=target), environment).catalog
+            if isinstance(project_file.value, dict)
+            else ""
         )
     return ""
 
@@ -205,8 +207,8 @@ def _explain_variable(error: ProjectError, environment: Mapping[str, str]) -> Pr
     if match is None:
         return error
     name, is_set = match[1], match[1] in environment
-    why = "which a dbt project does not see" if is_set else "which is not set"
-    message = f"A template reads the environment variable `{name}`, {why}."
+    reason = "which a dbt project does not see" if is_set else "which is not set"
+    message = f"A template reads the environment variable `{name}`, {reason}."
     steps = ([] if is_set else [f"{name}=..."]) + ([] if name.startswith("DBT_") else [f"{VARIABLES}={name}"])
     hint = SEEN if name.startswith(SECRET) or not steps else f"`export {' '.join(steps)}`. {SEEN}"
     return ProjectError(message, place=error.located, hint=hint)
@@ -250,16 +252,18 @@ class _Memory:
 
 def _compile_with_answers(child: DbtChild, memory: _Memory, answers: Answers) -> DbtProject:
     """Compile until no template asks for more."""
-    known: dict[str, Answer] = {}
+    collected_answers: dict[str, Answer] = {}
     project: DbtProject | None = None
     for _ in range(ROUNDS):
-        project = memory.compile(child, known, project)
-        if not (questions := open_questions(project, known)):
+        project = memory.compile(child, collected_answers, project)
+        if not (questions := open_questions(project, collected_answers)):
             break
-        new = memory.answer(answers, project, known, questions)
-        known |= new
+        new = memory.answer(answers, project, collected_answers, questions)
+        collected_answers |= new
         if all("error" in answer for answer in new.values()):
             break  # and dbt would say no more
     assert project is not None
     memory.keep(project)
-    return refuse_unanswered(project, known | answers.refuse_rest(project, open_questions(project, known)))
+    return refuse_unanswered(
+        project, collected_answers | answers.refuse_rest(project, open_questions(project, collected_answers))
+    )

@@ -104,17 +104,17 @@ class DbtFolder(Folder):
         """What of the project is not followed."""
         _ = self._audits, self._unit_tests
         hooks = len(self.project.hooks)
-        more = [f"`on-run-start` and `on-run-end` do not run ({hooks} statements)."] if hooks else []
+        note_lines = [f"`on-run-start` and `on-run-end` do not run ({hooks} statements)."] if hooks else []
         placed = sum(bool(node.settings.get("location_root")) for node in self.nodes.values())
         if placed:
-            more.append(f"`location_root` has no effect ({placed} models): tables lie where their schema does.")
+            note_lines.append(f"`location_root` has no effect ({placed} models): tables lie where their schema does.")
         for kind, words in LOADED.items():
             if nodes := [node for node in self._loaded if node.type == kind]:
                 first = f"`{nodes[0].table}`" + (f" and {len(nodes) - 1} more are" if nodes[1:] else " is among the")
-                more.append(f"{first} {words}, and they are read as its tables.")
-        rest = len(self._not_asked) - MOST_NOTES
-        more += [f"{rest} more tests are not asked."] if rest > 0 else []
-        return (*self._not_asked[:MOST_NOTES], *more)
+                note_lines.append(f"{first} {words}, and they are read as its tables.")
+        unlisted_count = len(self._not_asked) - MOST_NOTES
+        note_lines += [f"{unlisted_count} more tests are not asked."] if unlisted_count > 0 else []
+        return (*self._not_asked[:MOST_NOTES], *note_lines)
 
     def files(self, folder: str, ignore_patterns: Sequence[str], *suffixes: str) -> Iterator[str]:
         """Yield the paths of dbt's models for `models`, sources for `external_models`, and tests for `audits`.

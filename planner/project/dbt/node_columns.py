@@ -57,8 +57,10 @@ class _Tables(Mapping[str, Model]):
             self._project = project
             self._nodes = {node.table: node for node in project.nodes if node.type in NODES and not node.error}
             self._sources = {source.table: source for source in project.sources}
-            known = self._models.items()
-            self._models = {table: (node, model) for table, (node, model) in known if self._nodes.get(table) == node}
+            read_models = self._models.items()
+            self._models = {
+                table: (node, model) for table, (node, model) in read_models if self._nodes.get(table) == node
+            }
 
     def __getitem__(self, table: str) -> Model:
         if table not in self._nodes:

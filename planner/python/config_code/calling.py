@@ -35,8 +35,8 @@ def call(references: References, files: Container[str], function: Any, *args: An
     unknown = next((value for value in values if isinstance(value, Unknown)), None)
     if unknown is not None:
         return unknown
-    if why := next(filter(None, map(why_unknown, values)), ""):
-        return Unknown.because(why, references)
+    if reason := next(filter(None, map(why_unknown, values)), ""):
+        return Unknown.because(reason, references)
     return function(*map(plain, args), **{name: plain(value) for name, value in keywords.items()})
 
 

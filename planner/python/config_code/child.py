@@ -134,12 +134,12 @@ class ConfigCode(importlib.abc.MetaPathFinder):
     def _make_os(self) -> Any:
         """Return `os` as the project's files see it."""
         environment = Environment(self.references, self._in_try)
-        own, path = ModuleType("os"), ModuleType("os.path")
-        path.__dict__.update(vars(os.path), expandvars=self._refuse_expansion)
-        own.__dict__.update(vars(os), environ=environment, getenv=environment.get, path=path)
+        os_module, path_module = ModuleType("os"), ModuleType("os.path")
+        path_module.__dict__.update(vars(os.path), expandvars=self._refuse_expansion)
+        os_module.__dict__.update(vars(os), environ=environment, getenv=environment.get, path=path_module)
         for name in ("environb", "getenvb"):
-            own.__dict__.pop(name, None)
-        return own
+            os_module.__dict__.pop(name, None)
+        return os_module
 
     def _refuse_expansion(self, path: Any) -> Any:
         self.references.refuse("`os.path.expandvars` decides the configuration here: use `os.environ`.")
@@ -161,7 +161,7 @@ class ProjectLoader(SourceFileLoader):
 @contextmanager
 def project_imports(code: ConfigCode, packages: str = "") -> Iterator[None]:
     """Let the project's modules, and SQLMesh's, be found within the context as a config.py finds them."""
-    before = list(sys.meta_path), list(sys.path), dict(sys.modules)
+    former_imports = list(sys.meta_path), list(sys.path), dict(sys.modules)
     for name in modules_of_ours():
         del sys.modules[name]
     sys.meta_path[:0] = [Sqlmesh(code.references), code]
@@ -169,10 +169,10 @@ def project_imports(code: ConfigCode, packages: str = "") -> Iterator[None]:
     try:
         yield
     finally:
-        sys.meta_path[:], sys.path[:] = before[:2]
-        for name in sys.modules.keys() - before[2].keys():
+        sys.meta_path[:], sys.path[:] = former_imports[:2]
+        for name in sys.modules.keys() - former_imports[2].keys():
             del sys.modules[name]
-        sys.modules.update(before[2])
+        sys.modules.update(former_imports[2])
 
 
 class Answering:
@@ -212,11 +212,11 @@ def limit_itself(references: References) -> None:
 
     signal.signal(signal.SIGXCPU, stop)
     limits = {resource.RLIMIT_DATA: MEMORY, resource.RLIMIT_FSIZE: FILE_SIZE, resource.RLIMIT_CORE: 0}
-    for kind, most in {**limits, resource.RLIMIT_CPU: SECONDS}.items():
+    for kind, maximum in {**limits, resource.RLIMIT_CPU: SECONDS}.items():
         hard = resource.getrlimit(kind)[1]
-        top = most + (2 if kind == resource.RLIMIT_CPU else 0)
+        top = maximum + (2 if kind == resource.RLIMIT_CPU else 0)
         top = top if hard == resource.RLIM_INFINITY else min(top, hard)
-        resource.setrlimit(kind, (min(most, top), top))
+        resource.setrlimit(kind, (min(maximum, top), top))
 
 
 def main() -> None:

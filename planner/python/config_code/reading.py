@@ -122,10 +122,10 @@ def _isolation_for(text: str, isolation: Isolation, path: str) -> Isolation:
 
     Raise Refused for any other file if isolation is required and not possible.
     """
-    if not isolation.required or not (why := cannot()):
+    if not isolation.required or not (obstacle := cannot()):
         return isolation
     if line := beyond_plain(text):
-        message = f"The configuration is Python code, and it cannot be isolated here: {why}."
+        message = f"The configuration is Python code, and it cannot be isolated here: {obstacle}."
         raise Refused(message, place=Place(path, line), hint=f"{HINT} A config.yaml needs no isolation.")
     return NO_ISOLATION
 

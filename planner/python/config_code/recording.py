@@ -58,8 +58,8 @@ class Recording:
 
     def record(self, value: Any, key_path: Path, line: int, depth: int = 0) -> Any:
         """Return the value as data; `line` is that of its key."""
-        own = value.__dict__["line"] if isinstance(value, Recorded) else getattr(value, "line", 0)
-        line = line or (own if isinstance(own, int) else 0)
+        recorded_line = value.__dict__["line"] if isinstance(value, Recorded) else getattr(value, "line", 0)
+        line = line or (recorded_line if isinstance(recorded_line, int) else 0)
         self._count(1, depth, line)
         if line:
             self.lines.append((key_path, line))
@@ -81,10 +81,10 @@ class Recording:
             return self._leave(
                 key_path, f"`{type(value).__name__}`, a class of this project, decides the configuration here."
             )
-        own = value.__dict__
+        attributes = value.__dict__
         if key_path == ("gateways",) and value.stands_for == "GatewayConfig":  # one without a name is the default one
-            return {"default": self.record(value, (*key_path, "default"), own["line"], depth + 1)}
-        return self._mapping(own["keywords"], own["lines"], key_path, own["line"], depth)
+            return {"default": self.record(value, (*key_path, "default"), attributes["line"], depth + 1)}
+        return self._mapping(attributes["keywords"], attributes["lines"], key_path, attributes["line"], depth)
 
     def _mapping(
         self, values: Mapping[Any, Any], lines: Mapping[Any, int], key_path: Path, line: int, depth: int
@@ -133,11 +133,11 @@ class Recording:
     def _text(self, value: Any, key_path: Path, line: int) -> str | None:
         text = value.raw if isinstance(value, Text) else str.__str__(os.fspath(value))
         self._count(len(text) // 100, 0, line)
-        known = Text(text, self.references)
-        if why := next((part.why for part in known.parts if isinstance(part, Variable) and part.why), ""):
-            self._leave(key_path, why)
+        parsed_text = Text(text, self.references)
+        if reason := next((part.why for part in parsed_text.parts if isinstance(part, Variable) and part.why), ""):
+            self._leave(key_path, reason)
             return None
-        if any(START in part or END in part for part in known.parts if isinstance(part, str)):
+        if any(START in part or END in part for part in parsed_text.parts if isinstance(part, str)):
             self.references.refuse(
                 "A text that is made of what is not known here cannot be read, such as `repr` of a variable.",
                 line,
@@ -145,8 +145,8 @@ class Recording:
         if any("\ud800" <= character <= "\udfff" for character in text):
             self.references.refuse("This text holds a character that is not Unicode.", line)
         if self.home in text and not text.startswith(self.root):
-            why = "The home folder decides the configuration here: it is another on each machine."
-            self.references.refuse(why, line)
+            reason = "The home folder decides the configuration here: it is another on each machine."
+            self.references.refuse(reason, line)
         return text
 
 

@@ -86,8 +86,8 @@ class References:
     def content(self, variable: Variable) -> Scalar:
         """Return the value of a variable if it is known; raise Undecided otherwise."""
         name = variable.name
-        if why := self.unknown(variable):
-            self.refuse(why)
+        if reason := self.unknown(variable):
+            self.refuse(reason)
         if name not in self.values and variable.required:
             self.refuse(f"The environment variable `{name}` is not set.")
         value: Scalar = self.values.get(name, variable.default)
@@ -249,8 +249,8 @@ def _is_text(text: Text, variable: Variable) -> bool:
 
 def _made(text: Text, name: str, *args: Any, **keywords: Any) -> Any:
     """Return the text that a method makes of another one; an unknown one for an unknown one."""
-    if why := why_unknown(text):
-        return text.references.refer_unknown(why)
+    if reason := why_unknown(text):
+        return text.references.refer_unknown(reason)
     return getattr(text.content(), name)(*map(plain, args), **keywords)
 
 

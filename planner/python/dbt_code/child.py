@@ -117,8 +117,12 @@ class DbtWork:
         (home / "profiles.yml").write_text(request["profiles"], encoding="utf-8")
         tempfile.tempdir = str(home)  # no variable names it any more
         os.environ.clear()  # of templates, which read only what the operator lets them
-        own = {"HOME": "/nonexistent", "DBT_SEND_ANONYMOUS_USAGE_STATS": "false", **stand_ins(Path(self.root))}
-        os.environ.update({**own, **request["environment"]})
+        fixed_variables = {
+            "HOME": "/nonexistent",
+            "DBT_SEND_ANONYMOUS_USAGE_STATS": "false",
+            **stand_ins(Path(self.root)),
+        }
+        os.environ.update({**fixed_variables, **request["environment"]})
         options = {
             "project-dir": self.root, "profiles-dir": str(home), "target-path": str(home / "target"),
             "log-path": str(home / "logs"), "vars": request["vars"],
@@ -178,12 +182,14 @@ class Compiling:
 
     def nodes(self, answers: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Return the nodes as data: at first all of them, then those whose questions have a new answer."""
-        before, self.questions.answers = self.questions.answers, answers
+        former_answers, self.questions.answers = self.questions.answers, answers
         compiled = []
         for node in self.manifest.nodes.values():
             is_left_out = node.resource_type == "analysis" or getattr(node.config, "enabled", True) is False
-            asked = self._asked.get(node.unique_id)
-            if not is_left_out and (asked is None or self.questions.has_new_answer(asked, before)):
+            node_questions = self._asked.get(node.unique_id)
+            if not is_left_out and (
+                node_questions is None or self.questions.has_new_answer(node_questions, former_answers)
+            ):
                 compiled.append(self.node(node))
                 self._asked[node.unique_id] = compiled[-1]["asks"] + compiled[-1]["hook_asks"]
         return compiled

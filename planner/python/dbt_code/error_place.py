@@ -41,8 +41,8 @@ def find_line(error: BaseException, code: str, file: str) -> int:
     if not line or not code or not os.path.isfile(file):
         return 1
     with open(file, encoding="utf-8", errors="replace") as source:
-        before, has_code, _ = source.read().partition(code)
-    return before.count("\n") + line if has_code else 1
+        preceding_text, has_code, _ = source.read().partition(code)
+    return preceding_text.count("\n") + line if has_code else 1
 
 
 def _template_line(error: BaseException | None) -> int:
@@ -57,13 +57,13 @@ def _template_line(error: BaseException | None) -> int:
 
 def _find_file(path: str, root: str) -> str:
     """Return the project's file of a path, which dbt gives from the root of its package; '' if there is none."""
-    own = os.path.relpath(os.path.join(root, path), root)
-    if own.startswith("../"):
+    relative_path = os.path.relpath(os.path.join(root, path), root)
+    if relative_path.startswith("../"):
         return ""
-    of_packages = glob(f"{escape(root)}/dbt_packages/*/{escape(own)}")
-    file = next(filter(os.path.isfile, (os.path.join(root, own), *sorted(of_packages))), "")
+    of_packages = glob(f"{escape(root)}/dbt_packages/*/{escape(relative_path)}")
+    file = next(filter(os.path.isfile, (os.path.join(root, relative_path), *sorted(of_packages))), "")
     if not file:  # dbt names some files from the folder of their kind
-        below = [*filter(os.path.isfile, glob(f"{escape(root)}/*/{escape(own)}"))]
+        below = [*filter(os.path.isfile, glob(f"{escape(root)}/*/{escape(relative_path)}"))]
         file = below[0] if len(below) == 1 else ""
     return os.path.relpath(file, root) if file else ""
 

@@ -42,11 +42,11 @@ class OwnMacros:
         """Raise CompileError for a node that the project's own macros would make differently from dbt's."""
         config = self._adapter.config
         dispatched = [name for rule in config.dispatch or [] for name in rule.get("search_order", [])]
-        own = {config.project_name, node.package_name, *dispatched} - self._of_dbt
+        own_packages = {config.project_name, node.package_name, *dispatched} - self._of_dbt
         materialized = str(getattr(node.config, "materialized", ""))
         made_by = ROWS.get(materialized, ROWS[kind])
         of_dbt = {name for package, name in self._named if package in self._of_dbt and made_by.fullmatch(name)}
-        of_own = {name for package, name in self._named if package in own and not _MATERIALIZATION.match(name)}
+        of_own = {name for package, name in self._named if package in own_packages and not _MATERIALIZATION.match(name)}
         if changed := (of_own | self._own_materialization(materialized)) & of_dbt:
             message = f"It is made by the macro `{min(changed)}` of the project's own, which mergeplan does not follow"
             raise CompileError(message)

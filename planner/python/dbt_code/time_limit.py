@@ -21,11 +21,11 @@ def limit_time(seconds: float) -> Iterator[None]:
     def stop(_signal: int, frame: FrameType | None) -> None:
         nonlocal message
         path = _parsed_file(frame)
-        which = f"The template {path}" if path else "Its template"
-        message = f"{which} does not end: dbt was stopped after {seconds:.0f} seconds"
+        subject = f"The template {path}" if path else "Its template"
+        message = f"{subject} does not end: dbt was stopped after {seconds:.0f} seconds"
         raise CompileError(message)
 
-    before = signal.signal(signal.SIGVTALRM, stop)
+    former_handler = signal.signal(signal.SIGVTALRM, stop)
     signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
     try:
         yield
@@ -34,7 +34,7 @@ def limit_time(seconds: float) -> Iterator[None]:
             raise
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, before)
+        signal.signal(signal.SIGVTALRM, former_handler)
     if message:
         raise CompileError(message)
 

@@ -63,8 +63,8 @@ class Names:
         package, imports = self.module.path.endswith("/__init__.py"), dict[str, tuple[Import, ...]]()
         for part in ast.walk(self.node):
             if isinstance(part, ast.Import | ast.ImportFrom):
-                for bound, other in find_imports(part, self.module.name, package):
-                    imports[bound] = (*imports.get(bound, ()), other)
+                for bound, imported in find_imports(part, self.module.name, package):
+                    imports[bound] = (*imports.get(bound, ()), imported)
         return imports
 
     @cached_property
@@ -77,15 +77,15 @@ class Names:
 
     def meanings(self, chain: list[str], depth: int = 0) -> Iterator[Meaning]:
         """Yield the possible meanings of `a.b.c`, if `a` is imported, or defined in the module."""
-        first, *rest = chain
-        others = (*self.module.imports.get(first, ()), *self.imports.get(first, ()))
+        first, *attributes = chain
+        origins = (*self.module.imports.get(first, ()), *self.imports.get(first, ()))
         if first in self.module.defined:
-            yield OwnName(self.module.name, first, tuple(rest))
-        elif not others and first not in self.value_bindings and not first.startswith("_"):  # which a star leaves out
+            yield OwnName(self.module.name, first, tuple(attributes))
+        elif not origins and first not in self.value_bindings and not first.startswith("_"):  # which a star leaves out
             stars = (*self.module.imports.get("*", ()), *self.imports.get("*", ()))
-            others = tuple(Import(star.module, first) for star in stars)
-        for other in others:
-            names = [*other.module.split("."), *([other.name] if other.name else []), *rest]
+            origins = tuple(Import(star.module, first) for star in stars)
+        for origin in origins:
+            names = [*origin.module.split("."), *([origin.name] if origin.name else []), *attributes]
             yield from self._resolve_import(names, depth)
         if first == "open" and first not in {*self.module.imports, *self.imports, *self.module.defined}:
             yield OtherName("builtins.open")
@@ -98,18 +98,18 @@ class Names:
             name = ".".join(names[:end])
             if name not in self.modules:
                 continue
-            other, rest = self.modules[name], names[end:]
-            if not rest or depth > _DEEPEST:
+            module, attributes = self.modules[name], names[end:]
+            if not attributes or depth > _DEEPEST:
                 yield OwnName(name, "")
                 return
-            yield from Names(other.tree, other, self.modules).meanings(rest, depth + 1)
+            yield from Names(module.tree, module, self.modules).meanings(attributes, depth + 1)
             return
         yield OwnName(".".join(names), "")
 
     def is_bound(self, name: str) -> bool:
         """Return True if a statement of the code or of its module binds the name."""
-        own = name in self.value_bindings or name in self.imports or name in self.module.defined
-        return own or name in self.module.imports or name in _all_bound(self.module.tree)
+        is_local = name in self.value_bindings or name in self.imports or name in self.module.defined
+        return is_local or name in self.module.imports or name in _all_bound(self.module.tree)
 
 
 def chain_of(node: ast.AST) -> list[str]:

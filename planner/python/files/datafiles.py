@@ -30,14 +30,14 @@ class DataFiles:
     def paths(self) -> tuple[str, ...]:
         """The paths from the root, sorted; without virtual environments and the files of mergeplan and other tools."""
         home = os.environ.get("MERGEPLAN_HOME")
-        ours = Path(home).resolve() if home else None
+        home_folder = Path(home).resolve() if home else None
         files: list[str] = []
         folders = [(self.root, frozenset((self.root.resolve(),)))]
         while folders:
             folder, above = folders.pop()
             for entry in _entries(folder):
                 path = folder / entry.name
-                if entry.name in _LEFT_OUT or path == ours:
+                if entry.name in _LEFT_OUT or path == home_folder:
                     continue
                 if not entry.is_dir():
                     files.append(path.relative_to(self.root).as_posix())

@@ -177,12 +177,12 @@ class _Piece:
         if stored or not meaning.name:
             self._unknown(node)
             return
-        own: ast.expr = node
+        module_node: ast.expr = node
         for _ in meaning.rest:
-            assert isinstance(own, ast.Attribute)
-            own = own.value
-        if isinstance(own, ast.Attribute) and self.paths.is_path(own):
-            self._path(own)
+            assert isinstance(module_node, ast.Attribute)
+            module_node = module_node.value
+        if isinstance(module_node, ast.Attribute) and self.paths.is_path(module_node):
+            self._path(module_node)
 
     def _path(self, node: ast.AST) -> None:
         above = self.parents.get(node)
@@ -253,13 +253,13 @@ class _Piece:
             case ast.Name(id=name) if name in _HARMLESS_CALLS and not self.names.is_bound(name):
                 return
         chain = chain_of(call.func)
-        others = (
+        dotted_names = (
             [meaning.dotted for meaning in self.names.meanings(chain) if isinstance(meaning, OtherName)]
             if chain
             else []
         )
-        read = all(name in OPENERS or name in PATHS or name in SAME_PATH or "os.path." in name for name in others)
-        if not others or not read:
+        read = all(name in OPENERS or name in PATHS or name in SAME_PATH or "os.path." in name for name in dotted_names)
+        if not dotted_names or not read:
             self._unknown(call)
 
     def _call(self, call: ast.Call) -> None:

@@ -124,16 +124,16 @@ class PathNames:
         return _union(paths.ends(value, depth + 1) for paths, value in values) if values else None
 
     def _call_ends(self, call: ast.Call, depth: int) -> Ends | None:
-        others = self._others(call.func)
+        dotted_names = self._others(call.func)
         if call.args and isinstance(call.args[-1], ast.Starred):
             return None
-        if others:
-            opened = all(name in BUFFERS or name in OPENERS for name in others)
+        if dotted_names:
+            opened = all(name in BUFFERS or name in OPENERS for name in dotted_names)
             if opened or not call.args:
                 return NO_FILE if opened else None
-            if all(name in JOINS for name in others):
+            if all(name in JOINS for name in dotted_names):
                 return self.ends(call.args[-1], depth + 1)
-            return self.ends(call.args[0], depth + 1) if all(name in SAME_PATH for name in others) else None
+            return self.ends(call.args[0], depth + 1) if all(name in SAME_PATH for name in dotted_names) else None
         match call:
             case ast.Call(func=ast.Name(id="str"), args=[path]) if not self.names.is_bound("str"):
                 return self.ends(path, depth + 1)

@@ -67,9 +67,9 @@ def survey_project(work: Workspace, schema: str = "") -> Survey:
     missing = [stored_model for stored_model in stored if stored_model.name not in prod.snapshots]
     declarations: dict[str, Declared] = {}
     for model in missing:
-        own, _, table = model.name.rpartition(".")
-        name = f"{schema or own}.{table}"
-        if (there := work.engine.catalog.standing(name)) and not there.is_view:
+        model_schema, _, table = model.name.rpartition(".")
+        name = f"{schema or model_schema}.{table}"
+        if (relation := work.engine.catalog.standing(name)) and not relation.is_view:
             declarations[model.name] = Declared(model.name, name)
     checked = tuple(_check_tables(work, models, prod, declarations, only_columns=True).values())
     without = tuple(stored_model.name for stored_model in missing if stored_model.name not in declarations)
@@ -82,10 +82,10 @@ def prepare_adoption(work: Workspace, declared_tables: tuple[Declared, ...]) -> 
     work.about = frozenset({PROD})
     prod = work.store.environments.get(PROD)
     models = _models(work, prod)
-    asked = _match_declarations(declared_tables, models, prod, work)
-    names = models_of_adoption(models, asked, prod.snapshots)
+    declarations = _match_declarations(declared_tables, models, prod, work)
+    names = models_of_adoption(models, declarations, prod.snapshots)
     chosen = select_models(models, prod, names)
-    checked = _check_tables(work, {**chosen}, prod, asked)
+    checked = _check_tables(work, {**chosen}, prod, declarations)
     if any(check.problems for check in checked.values()):
         return Adopting(tuple(checked.values()), None)
     adoptions = {name: check.adoption(work.now.isoformat()) for name, check in checked.items()}
@@ -94,11 +94,11 @@ def prepare_adoption(work: Workspace, declared_tables: tuple[Declared, ...]) -> 
     check_queries(work, plan)
     moves = tuple(Move(adoption.table, adoption.moved_to) for adoption in adoptions.values() if adoption.moved_to)
     replaced = _replaceable_views(work, plan, {move.old for move in moves})
-    held = {c.new.table: c.adopts.rows for c in plan.changes if c.new and c.adopts}
-    full = replace(loaded, timelines={**loaded.timelines, **held})
+    adopted_timelines = {c.new.table: c.adopts.rows for c in plan.changes if c.new and c.adopts}
+    full = replace(loaded, timelines={**loaded.timelines, **adopted_timelines})
     run = build_run(plan.new, full, Window(work.now))
-    left = {backfill.name: backfill.missing for backfill in run.backfills if backfill.name in adoptions}
-    return Adopting(tuple(checked.values()), plan, moves, left, replaced)
+    missing_timelines = {backfill.name: backfill.missing for backfill in run.backfills if backfill.name in adoptions}
+    return Adopting(tuple(checked.values()), plan, moves, missing_timelines, replaced)
 
 
 def adopt_tables(work: Workspace, preparation: Adopting, record: Record) -> Outcome:
@@ -164,12 +164,14 @@ def _check_tables(
             continue
         begun = Checked(declared, change.new.model, view=naming.view(change.name, PROD), plan=first)
         try:
-            wanted = columns_over(first, sources, work.engine, change.new, work.now)
+            query_columns = columns_over(first, sources, work.engine, change.new, work.now)
         except (QueryError, ProjectError) as error:
             place = f"{error.place}: " if error.place else ""
             checks[change.name] = replace(begun, problems=(f"{place}{error.message} {error.hint}".strip(),))
             continue
-        checks[change.name] = check_table(work.engine, begun, change.new, wanted, work.now, only_columns=only_columns)
+        checks[change.name] = check_table(
+            work.engine, begun, change.new, query_columns, work.now, only_columns=only_columns
+        )
     return checks
 
 
@@ -188,9 +190,9 @@ def _replaceable_views(work: Workspace, plan: Plan, moved_views: set[str]) -> tu
     """Return the existing views that views of the plan replace; raise Refused if a table has such a name."""
     old, names = plan.old.views_by_name, []
     for name, view in plan.new.views_by_name.items():
-        if name in old or name in moved_views or (there := work.engine.catalog.standing(name)) is None:
+        if name in old or name in moved_views or (relation := work.engine.catalog.standing(name)) is None:
             continue
-        if not there.is_view:
+        if not relation.is_view:
             raise Refused(
                 f"`{name}` is a table, and the view of `{view.model}` is to stand there.",
                 hint=f"Adopt it: `--table {view.model}={name}`; or rename it first.",

@@ -111,16 +111,16 @@ def check_table(
 ) -> Checked:
     """Compare the table with what its model requires."""
     name = check.declared.table
-    there = engine.catalog.standing(name)
-    if there is None:
+    relation = engine.catalog.standing(name)
+    if relation is None:
         return check.wrong(f"There is no table `{name}`.")
-    result = replace(check, follows=there.follows and not there.is_view)
-    if wrong := _wrong_columns(check.model, there, query_columns):
+    result = replace(check, follows=relation.follows and not relation.is_view)
+    if wrong := _wrong_columns(check.model, relation, query_columns):
         return result.wrong(*wrong)
-    if there.is_view and result.must_move:
+    if relation.is_view and result.must_move:
         return result.wrong(f"`{name}` is a view: name the table behind it.")
     table = physical_table(snapshot, query_columns)
-    if apart := _layout_apart(table, there):
+    if apart := _layout_apart(table, relation):
         if not check.declared.copy:
             return result.wrong(f"`{name}` cannot be taken over as it lies: {apart}. {_may_copy(check.model)}")
         result = replace(result, copies=True, notes=(f"Its rows are copied: {apart}.",))
@@ -134,26 +134,26 @@ def _may_copy(model: Model) -> str:
 
 
 def _wrong_columns(model: Model, there: Standing, query_columns: tuple[Column, ...]) -> tuple[str, ...]:
-    theirs, ours = {c.name: c.type for c in there.columns}, {c.name.lower(): c.type for c in query_columns}
+    table_types, model_types = {c.name: c.type for c in there.columns}, {c.name.lower(): c.type for c in query_columns}
     place, name = f"{model.path}:{model.line}", there.name
-    gone = [
+    missing_problems = [
         f"{place}: `{model.name}` returns `{column}` {kind}, which `{name}` lacks. Take it out of the model until that "
         "is adopted, and add it then."
-        for column, kind in ours.items()
-        if column not in theirs
+        for column, kind in model_types.items()
+        if column not in table_types
     ]
-    more = [
+    extra_problems = [
         f"{place}: `{name}` has the column `{column}` {kind}, which `{model.name}` does not return: its readers would "
         "lose it. Return it from the model."
-        for column, kind in theirs.items()
-        if column not in ours
+        for column, kind in table_types.items()
+        if column not in model_types
     ]
-    other = [
-        f"{place}: `{column}` is {theirs[column]} in `{name}` and {kind} in `{model.name}`. Cast it in the model."
-        for column, kind in ours.items()
-        if column in theirs and theirs[column] != kind
+    type_problems = [
+        f"{place}: `{column}` is {table_types[column]} in `{name}` and {kind} in `{model.name}`. Cast it in the model."
+        for column, kind in model_types.items()
+        if column in table_types and table_types[column] != kind
     ]
-    return (*gone, *more, *other)
+    return (*missing_problems, *extra_problems, *type_problems)
 
 
 def _layout_apart(table: Table, there: Standing) -> str:
@@ -202,8 +202,8 @@ def _time_checked(engine: Engine, check: Checked, query_columns: tuple[Column, .
     units = Found()
     if model.kind.is_by_time:
         units = Found.parse(engine.fetch(time_question(model, query_columns, declared.table)).rows, model.cron)
-    stands = bool(declared.start or declared.end)
-    held, notes = resolve_loaded_time(
-        model, units, start, min(end or window.due(model), window.due(model)), is_declared=stands
+    is_declared = bool(declared.start or declared.end)
+    loaded_time, notes = resolve_loaded_time(
+        model, units, start, min(end or window.due(model), window.due(model)), is_declared=is_declared
     )
-    return replace(check, held=held, notes=(*check.notes, *notes))
+    return replace(check, held=loaded_time, notes=(*check.notes, *notes))

@@ -71,7 +71,7 @@ def _data_row(diff: ModelDiff) -> tuple[str, ...]:
     rows = diff.rows
     sizes = rows.counts if rows else diff.counts
     counts = ((rows.changed, "changed"), (rows.only[0], "gone"), (rows.only[1], "new")) if rows else ()
-    differ = ", ".join(f"{count:,} {what}" for count, what in counts if count)
+    differ = ", ".join(f"{count:,} {effect}" for count, effect in counts if count)
     days = ", ".join(map(str, diff.days))
     key = f"by {', '.join(diff.key)}" if diff.key else ""
     return (

@@ -67,24 +67,25 @@ def lineage_fragment(lineage: Lineage, models: Mapping[str, Model]) -> str:
 
 
 def _title(lineage: Lineage) -> str:
-    asked = f"{lineage.model}.{lineage.column}" if lineage.column else lineage.model
-    return f"{'What is made from' if lineage.downstream else 'What goes into'} {asked}"
+    start_name = f"{lineage.model}.{lineage.column}" if lineage.column else lineage.model
+    return f"{'What is made from' if lineage.downstream else 'What goes into'} {start_name}"
 
 
 def _body(lineage: Lineage, models: Mapping[str, Model]) -> str:
     boxes = _boxes(lineage, models)
     lines = []
     for edge in lineage.edges:
-        left, right = boxes[edge.source.model], boxes[edge.target.model]
-        x, y = left.x + left.width, left.middle(edge.source)
-        to, down = right.x, right.middle(edge.target)
+        source_box, target_box = boxes[edge.source.model], boxes[edge.target.model]
+        x, y = source_box.x + source_box.width, source_box.middle(edge.source)
+        to, down = target_box.x, target_box.middle(edge.target)
         bend = (x + to) // 2
         lines.append(f'<path class="{edge.how}" d="M{x} {y} C{bend} {y} {bend} {down} {to} {down}"/>')
     drawn = [_draw_box(name, box, lineage, models) for name, box in boxes.items()]
     wide = max(box.x + box.width for box in boxes.values()) + EDGE
     high = max(box.y + box.height for box in boxes.values()) + EDGE
     notes = [
-        f"<p>{escape(f'{model} is not followed column by column: {why}.')}</p>" for model, why in lineage.unfollowed
+        f"<p>{escape(f'{model} is not followed column by column: {reason}.')}</p>"
+        for model, reason in lineage.unfollowed
     ]
     legend = "A line leads from what goes in to what comes out; a dotted one decides which rows there are."
     picture = "\n".join((f'<div><svg width="{wide}" height="{high}">', *lines, *drawn, "</svg></div>"))

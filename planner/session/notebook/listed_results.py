@@ -104,8 +104,8 @@ class TableDiffs(Listed, tuple[TableDiff, ...]):
         columns = ("Compared", "Columns", "Rows", "Rows that differ", "Columns that differ")
         if not self:
             return Listing("No table differs.", columns, ())
-        same = sum(diff.same for diff in self)
-        title = f"{count_noun(len(self), 'table')} compared, {same} the same"
+        equal_count = sum(diff.same for diff in self)
+        title = f"{count_noun(len(self), 'table')} compared, {equal_count} the same"
         return Listing(title, columns, tuple(map(_diff_row, self))).drop_empty_columns()
 
 

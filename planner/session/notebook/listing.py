@@ -30,23 +30,23 @@ class Listing:
 
     def drop_empty_columns(self) -> Listing:
         """Return the listing without the columns that are empty in every row."""
-        kept = [n for n in range(len(self.columns)) if not self.rows or any(row[n] for row in self.rows)]
-        rows = tuple(tuple(row[n] for n in kept) for row in self.rows)
-        return Listing(self.title, tuple(self.columns[n] for n in kept), rows)
+        shown_indexes = [n for n in range(len(self.columns)) if not self.rows or any(row[n] for row in self.rows)]
+        rows = tuple(tuple(row[n] for n in shown_indexes) for row in self.rows)
+        return Listing(self.title, tuple(self.columns[n] for n in shown_indexes), rows)
 
     def text(self, most: int = TEXT_MOST) -> str:
         """Return the title and the aligned rows; of more than `most` only the first, and the number of the others."""
-        more = len(self.rows) - most
-        rest = [f"... and {more:,} more"] if more > 0 else []
+        hidden_count = len(self.rows) - most
+        hidden_lines = [f"... and {hidden_count:,} more"] if hidden_count > 0 else []
         table = [align_rows(self.columns, self.rows[:most])] if self.rows else []
-        return "\n".join([self.title, *table, *rest])
+        return "\n".join([self.title, *table, *hidden_lines])
 
     def html(self, *parts: str) -> str:
         """Return the listing as a part of a page; further parts follow the table."""
-        more = len(self.rows) - HTML_MOST
-        rest = [f"<p>... and {more:,} more</p>"] if more > 0 else []
+        hidden_count = len(self.rows) - HTML_MOST
+        hidden_parts = [f"<p>... and {hidden_count:,} more</p>"] if hidden_count > 0 else []
         table = [html_table(self.columns, self.rows[:HTML_MOST])] if self.rows else []
-        return html_fragment(self.title, (*table, *rest, *parts))
+        return html_fragment(self.title, (*table, *hidden_parts, *parts))
 
 
 class Listed:

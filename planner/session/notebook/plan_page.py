@@ -23,19 +23,25 @@ def plan_fragment(plan: Plan, estimates: Mapping[str, Estimate]) -> str:
 
 def difference_fragment(plan: Plan, other: str = "") -> str:
     """Render the models that differ, with the differences of their texts."""
-    what = f"the `{other}` environment" if other else "the project"
+    subject = f"the `{other}` environment" if other else "the project"
     if not plan.changes:
-        return html_fragment(f"{what[0].upper()}{what[1:]} matches the `{plan.environment}` environment.", ())
+        return html_fragment(f"{subject[0].upper()}{subject[1:]} matches the `{plan.environment}` environment.", ())
     rows = [_row(plan, change, None)[:3] for change in plan.changes]
     table = html_table(("Model", "Change", "Why"), rows)
-    return html_fragment(f"Differences of {what} from the `{plan.environment}` environment:", (table, *_diffs(plan)))
+    return html_fragment(f"Differences of {subject} from the `{plan.environment}` environment:", (table, *_diffs(plan)))
 
 
 def _row(plan: Plan, change: Change, estimate: Estimate | None) -> tuple[str, ...]:
     category = TITLES[change.category] if change.category else ""
-    what = str(change.change).capitalize() + (f" ({category})" if category else "")
+    change_text = str(change.change).capitalize() + (f" ({category})" if category else "")
     computed = days_text(change) if change.missing else ""
-    return (display_name(plan, change.name), what, change.reason, computed, cost_text([estimate]) if estimate else "")
+    return (
+        display_name(plan, change.name),
+        change_text,
+        change.reason,
+        computed,
+        cost_text([estimate]) if estimate else "",
+    )
 
 
 def _diffs(plan: Plan) -> Iterator[str]:

@@ -70,19 +70,19 @@ class RunRecorder:
 
     def _settle(self, models: Sequence[ModelRun]) -> None:
         """Conclude the models of an earlier try that are no longer due, because no other run would."""
-        left = [model for model in models if model.status is not RunStatus.DONE]
-        if not left:
+        unfinished_models = [model for model in models if model.status is not RunStatus.DONE]
+        if not unfinished_models:
             return
         shown = self._work.environment(self._environment).snapshots
-        timelines = self._work.store.intervals.load_timelines({model.table for model in left})
-        gone = [model.model for model in left if model.model not in shown]
+        timelines = self._work.store.intervals.load_timelines({model.table for model in unfinished_models})
+        gone = [model.model for model in unfinished_models if model.model not in shown]
         self._runs.forget_models(self._id, gone)
         self._runs.change(
             self._id,
             self._environment,
             [
                 _conclude(model, timelines[model.table] if shown[model.model].table == model.table else None)
-                for model in left
+                for model in unfinished_models
                 if model.model in shown
             ],
         )
@@ -91,8 +91,8 @@ class RunRecorder:
         model = self._models.get(event.model)
         if model is None:
             return
-        left = self._batches[event.model] = self._batches.get(event.model, event.of) - 1
-        status = RunStatus.RUNNING if left > 0 else RunStatus.DONE
+        remaining_batches = self._batches[event.model] = self._batches.get(event.model, event.of) - 1
+        status = RunStatus.RUNNING if remaining_batches > 0 else RunStatus.DONE
         self._change(event.model, status=status, rows=model.rows + event.rows, seconds=model.seconds + event.seconds)
 
     def _change(self, name: str, **values: object) -> None:

@@ -80,16 +80,16 @@ def _results(work: Workspace, environment: Environment, audit_options: AuditOpti
                 yield from run_kept_audits(snapshot, time, options, reuse)
             else:
                 yield from run_audits(work.engine, snapshot, time, options)
-    ours = project.models.keys() | project.refused.names
+    project_names = project.models.keys() | project.refused.names
     for audit in project.standalone:
-        here = all(name in environment.snapshots or name not in ours for name in audit.depends_on)
-        if here and not audit.skip and (not audit_options.select or chosen & set(audit.depends_on)):
+        is_runnable = all(name in environment.snapshots or name not in project_names for name in audit.depends_on)
+        if is_runnable and not audit.skip and (not audit_options.select or chosen & set(audit.depends_on)):
             yield run_standalone(work.engine, audit, time, work.now, options)
 
 
 def _make_reuse(work: Workspace, environment: Environment) -> AuditReuse:
-    ours = {snapshot.table for snapshot in environment.snapshots.values() if snapshot.kind.is_stored}
-    return AuditReuse(work.store, work.engine, ours, spark_settings(work.connection) or "")
+    stored_tables = {snapshot.table for snapshot in environment.snapshots.values() if snapshot.kind.is_stored}
+    return AuditReuse(work.store, work.engine, stored_tables, spark_settings(work.connection) or "")
 
 
 def _time(work: Workspace, audit_options: AuditOptions) -> Interval:

@@ -74,9 +74,9 @@ def interruptible(cancel: Callable[[], None], signals: Sequence[int] = (signal.S
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.signal(number, stop) for number in signals}
+    old_handlers = {number: signal.signal(number, stop) for number in signals}
     try:
         yield
     finally:
-        for number, handler in before.items():
+        for number, handler in old_handlers.items():
             signal.signal(number, handler)

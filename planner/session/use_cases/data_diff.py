@@ -46,14 +46,18 @@ def pairs_of_environment(work: Workspace, name: str) -> tuple[Pair, ...]:
 
     Raise RequestError if either does not exist.
     """
-    here, prod = work.environment(parse_environment_name(name)), work.environment(PROD)
-    return _select_rebuilt_pairs((prod.snapshots.get(model), snapshot) for model, snapshot in here.snapshots.items())
+    environment, prod = work.environment(parse_environment_name(name)), work.environment(PROD)
+    return _select_rebuilt_pairs(
+        (prod.snapshots.get(model), snapshot) for model, snapshot in environment.snapshots.items()
+    )
 
 
 def _select_rebuilt_pairs(pairs: Iterable[tuple[Snapshot | None, Snapshot | None]]) -> tuple[Pair, ...]:
-    both = ((old, new) for old, new in pairs if old is not None and new is not None)
+    complete_pairs = ((old, new) for old, new in pairs if old is not None and new is not None)
     return tuple(
-        (old, new) for old, new in both if old.kind.is_stored and new.kind.is_stored and old.table != new.table
+        (old, new)
+        for old, new in complete_pairs
+        if old.kind.is_stored and new.kind.is_stored and old.table != new.table
     )
 
 
@@ -62,11 +66,11 @@ def data_diffs(
 ) -> Iterator[ModelDiff]:
     """Yield the difference of each model; raise RequestError for one without two tables and for a wrong condition."""
     chosen = _select_pairs(pairs, options.models)
-    held = _load_contents(work, pairs)
+    contents = _load_contents(work, pairs)
     budget = Budget(work.engine, options.seconds, options.rows, work.cancellation.check)
     for pair in chosen:
         work.cancellation.check()
-        tables, detail = held.tables_of(pair), detail_of(pair, options.detail)
+        tables, detail = contents.tables_of(pair), detail_of(pair, options.detail)
         if tables is None or detail == "off":
             yield _skip_comparison(pair, tables)
             continue
@@ -77,10 +81,10 @@ def data_diffs(
             where=options.where,
             samples=options.samples if detail == "sample" else 0,
             shown=frozenset(name.lower() for name in options.unmasked),
-            by_files=are_ours(held.known, [snapshot.table for snapshot in pair]),
-            note="its inputs hold fewer days here than in prod" if pair[1].name in held.partial else "",
+            by_files=are_ours(contents.known, [snapshot.table for snapshot in pair]),
+            note="its inputs hold fewer days here than in prod" if pair[1].name in contents.partial else "",
         )
-        diff = data_diff(work.engine, _restrict_to_common_time(pair, question, held), budget)
+        diff = data_diff(work.engine, _restrict_to_common_time(pair, question, contents), budget)
         yield replace(diff, nullability=nullability(*_models(pair)))
 
 
@@ -101,12 +105,16 @@ def _models(pair: Pair) -> tuple[Model, Model]:
 
 
 def _select_pairs(pairs: Sequence[Pair], models: Collection[str]) -> Sequence[Pair]:
-    known = {new.name: (old, new) for old, new in pairs}
+    pairs_by_name = {new.name: (old, new) for old, new in pairs}
     for name in models:
-        if name.lower() not in known:
-            hint = did_you_mean(name, known, most=12) if known else "No model has another table than in prod."
+        if name.lower() not in pairs_by_name:
+            hint = (
+                did_you_mean(name, pairs_by_name, most=12)
+                if pairs_by_name
+                else "No model has another table than in prod."
+            )
             raise RequestError(f"`{name}` has no table here that differs from prod's.", hint=hint)
-    return [known[name.lower()] for name in models] if models else pairs
+    return [pairs_by_name[name.lower()] for name in models] if models else pairs
 
 
 def _skip_comparison(pair: Pair, tables: tuple[Table, Table] | None) -> ModelDiff:
@@ -141,8 +149,8 @@ class _Held:
             return {}
         columns = tuple(sorted(names[0]))
         first, second = (self.contents[side.table.name] for side in question.sides)
-        known = first.period_contents(columns)
-        return {period: known[period].rows for period in equal_periods(first, second, columns, periods)}
+        contents_by_period = first.period_contents(columns)
+        return {period: contents_by_period[period].rows for period in equal_periods(first, second, columns, periods)}
 
 
 def _load_contents(work: Workspace, pairs: Sequence[Pair]) -> _Held:
@@ -180,10 +188,10 @@ def _restrict_to_common_time(pair: Pair, question: Question, held_state: _Held) 
     days = intersection(*timelines)
     periods = {period for day in days for period in by.periods(day)}
     equal = {} if question.where else held_state.equal_rows(question, periods)
-    left = subtract(days, _time_of(equal, by))
-    sides = Side(first, left), Side(second, left)
+    remaining_days = subtract(days, _time_of(equal, by))
+    sides = Side(first, remaining_days), Side(second, remaining_days)
     question = replace(question, sides=sides, days=days, left_out=subtract(timelines[0], days))
-    return replace(question, equal_rows=sum(equal.values()), is_equal=bool(days and not left))
+    return replace(question, equal_rows=sum(equal.values()), is_equal=bool(days and not remaining_days))
 
 
 def _time_of(periods: Iterable[str], partitioning: Partitioning) -> Timeline:

@@ -32,8 +32,13 @@ def _models(environment: Environment) -> Mapping[str, Model]:
 
 def _local(work: Workspace, environment: Environment) -> Mapping[str, Model]:
     """Return the project's models and the external tables that only Spark's catalog knew; do not query Spark again."""
-    known = {name: snapshot.model for name, snapshot in environment.snapshots.items() if name in work.external_tables}
-    models = {**work.project.models, **{name: model for name, model in known.items() if model.kind.is_external}}
+    external_models = {
+        name: snapshot.model for name, snapshot in environment.snapshots.items() if name in work.external_tables
+    }
+    models = {
+        **work.project.models,
+        **{name: model for name, model in external_models.items() if model.kind.is_external},
+    }
     return merge_deployed(models, work.project.refused, _models(environment))[0]
 
 
@@ -67,8 +72,10 @@ def find_impact(work: Workspace, environment: str, path: str, text: str) -> Plan
         plan = difference(with_text, environment)
     finally:
         with_text.close()
-    before = {_identity(change) for change in difference(work, environment).changes}
-    return replace(plan, changes=tuple(change for change in plan.changes if _identity(change) not in before))
+    earlier_identities = {_identity(change) for change in difference(work, environment).changes}
+    return replace(
+        plan, changes=tuple(change for change in plan.changes if _identity(change) not in earlier_identities)
+    )
 
 
 def _identity(change: Change) -> tuple[str, str, str]:

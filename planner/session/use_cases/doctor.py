@@ -52,8 +52,10 @@ def run_checks(work: Workspace, *, connect: bool = True) -> Iterator[Finding]:
         yield from _isolation()
         return
     refused = len(project.refused.refusals)
-    left = f"; {refused} files of models cannot be opened: `mergeplan lint`" if refused else ""
-    yield Finding("project", True, f"{project.root}: {len(project.models)} models, gateway `{project.gateway}`{left}")
+    refused_text = f"; {refused} files of models cannot be opened: `mergeplan lint`" if refused else ""
+    yield Finding(
+        "project", True, f"{project.root}: {len(project.models)} models, gateway `{project.gateway}`{refused_text}"
+    )
     yield from _dbt(work.settings.root)
     connection = project.config.gateways[project.gateway].connection
     yield from _java(connection)
@@ -111,8 +113,8 @@ def _jars(connection: ConnectionConfig) -> Finding:
     local = [jar.removeprefix("file:") for jar in named if ":" not in jar.removeprefix("file:")]
     if missing := [jar for jar in local if not Path(jar).is_file()]:
         return Finding("jars", False, f"`spark.jars` names files that are not there: {', '.join(missing)}")
-    said = [f"{len(named)} of `spark.jars`"] * bool(named) + [f"packages {packages}"] * bool(packages)
-    return Finding("jars", True if said else None, "; ".join(said) or "none beside Spark's own")
+    parts = [f"{len(named)} of `spark.jars`"] * bool(named) + [f"packages {packages}"] * bool(packages)
+    return Finding("jars", True if parts else None, "; ".join(parts) or "none beside Spark's own")
 
 
 def _catalog(work: Workspace) -> str:
@@ -172,14 +174,14 @@ def _check_with(what: str, ask: Callable[[], str], work: Workspace) -> Finding:
 
 
 def _isolation() -> Iterator[Finding]:
-    mode, why = os.environ.get(VARIABLE, "") or NONE, cannot()
-    able = f"this machine cannot: {why}" if why else "this machine can"
+    mode, obstacle = os.environ.get(VARIABLE, "") or NONE, cannot()
+    able = f"this machine cannot: {obstacle}" if obstacle else "this machine can"
     try:
         needed = isolation_of(os.environ).required
     except RequestError as error:
         yield Finding("isolation", False, _line(error))
         return
-    yield Finding("isolation", (not why if needed else None), f"of project code: `{mode}`; {able}")
+    yield Finding("isolation", (not obstacle if needed else None), f"of project code: `{mode}`; {able}")
 
 
 def _confinement(config: ConnectionConfig, home: Path) -> Iterator[Finding]:

@@ -145,10 +145,10 @@ def janitor(work: Workspace, retention: timedelta | None = None, keep: Collectio
 
 def _find_recovery(work: Workspace, name: str, action: HistoryAction) -> PromotionRecovered | None:
     """Return the promotion with that action which a crash left unfinished and which was just finished."""
-    mine = (
+    finished_recoveries = (
         recovery for recovery in work.recovered if recovery.environment == name and recovery.ended is Recovery.FINISHED
     )
-    return next((recovery for recovery in mine if recovery.action == action), None)
+    return next((recovery for recovery in finished_recoveries if recovery.action == action), None)
 
 
 def _went_there(store: StateStore, promotion: PromotionRecovered, revision: int | None) -> bool:

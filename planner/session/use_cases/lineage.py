@@ -9,7 +9,7 @@ from mergeplan.planner.session.workspace import Workspace
 
 def find_lineage(work: Workspace, target: str, *, downstream: bool = False) -> Lineage:
     """Return the lineage of MODEL or MODEL.COLUMN; the analysis is cached for the next call."""
-    asked = strip_default_catalog(target, work.project.catalogs.default)
-    lineage = lineage_of(work.project.models, asked, downstream=downstream, memory=work.shapes)
+    target_name = strip_default_catalog(target, work.project.catalogs.default)
+    lineage = lineage_of(work.project.models, target_name, downstream=downstream, memory=work.shapes)
     work.lookups.keep()
     return lineage

@@ -49,25 +49,25 @@ def physical_diffs_of_environment(work: Workspace, name: str) -> Iterator[Physic
 
     Raise RequestError if either does not exist.
     """
-    here, prod = work.environment(parse_environment_name(name)), work.environment(PROD)
-    return physical_diffs(work, prod.snapshots, here.snapshots)
+    environment, prod = work.environment(parse_environment_name(name)), work.environment(PROD)
+    return physical_diffs(work, prod.snapshots, environment.snapshots)
 
 
 def physical_diffs(work: Workspace, old: Snapshots, new: Snapshots) -> Iterator[PhysicalDiff]:
     """Yield a diff for each model whose query runs differently with `new` than with `old`, if it can be explained."""
     sides = _Sides(work, old, new)
-    asked = sides.edits()
-    rows = work.store.costs.load([new[edit.model].table for edit in asked])
-    asked.sort(key=lambda edit: -rows[table].rows if (table := new[edit.model].table) in rows else 0)
-    known = cache(sides.find_table)
-    budget = Budget(work.engine, SECONDS, 0, work.cancellation.check) if asked else None
-    for number, edit in enumerate(asked):
+    edits = sides.edits()
+    rows = work.store.costs.load([new[edit.model].table for edit in edits])
+    edits.sort(key=lambda edit: -rows[table].rows if (table := new[edit.model].table) in rows else 0)
+    table_lookup = cache(sides.find_table)
+    budget = Budget(work.engine, SECONDS, 0, work.cancellation.check) if edits else None
+    for number, edit in enumerate(edits):
         assert budget is not None
         work.cancellation.check()
         if number >= MOST:
             yield PhysicalDiff(edit.model, note=f"not compared: only the {MOST} largest models are")
         else:
-            yield _diff(edit, work.engine.engine_for(edit.gateway), known, budget)
+            yield _diff(edit, work.engine.engine_for(edit.gateway), table_lookup, budget)
 
 
 @dataclass(frozen=True)
@@ -104,9 +104,9 @@ class _Sides:
         edits = []
         for old, new in edited:
             interval = _interval(new, loaded[new.table] or loaded[old.table])
-            before, after = (self._query(snapshot, side, interval) for side, snapshot in enumerate((old, new)))
-            if before != after:
-                edits.append(_Edit(new.name, new.model.gateway, before, after))
+            old_query, new_query = (self._query(snapshot, side, interval) for side, snapshot in enumerate((old, new)))
+            if old_query != new_query:
+                edits.append(_Edit(new.name, new.model.gateway, old_query, new_query))
         return edits
 
     def find_table(self, table: str) -> Known | None:
@@ -114,10 +114,10 @@ class _Sides:
         snapshot = self._snapshots_by_table.get(table)
         if snapshot is None:
             return None
-        held = self.work.store.tables.get(snapshot.table) if snapshot.kind.is_stored else None
-        if held is None:
+        stored_table = self.work.store.tables.get(snapshot.table) if snapshot.kind.is_stored else None
+        if stored_table is None:
             return Known(snapshot.name)
-        parts = physical_table(snapshot, held.columns).parts
+        parts = physical_table(snapshot, stored_table.columns).parts
         cut = {part.column for part in parts if not part.hidden} | {snapshot.model.time_column}
         return Known(snapshot.name, frozenset(cut - {""}))
 
@@ -140,24 +140,28 @@ class _Sides:
         edited_names = {
             name for name in names if not _is_same(*(_inside(side.get(name)) for side in (self.old, self.new)))
         }
-        after = [snapshot for snapshot in self.new.values() if _stands_inside(snapshot)] if edited_names else []
-        while more := {
-            e.name for e in after if e.name not in edited_names and edited_names.intersection(e.model.depends_on)
+        inline_snapshots = (
+            [snapshot for snapshot in self.new.values() if _stands_inside(snapshot)] if edited_names else []
+        )
+        while new_names := {
+            e.name
+            for e in inline_snapshots
+            if e.name not in edited_names and edited_names.intersection(e.model.depends_on)
         }:
-            edited_names |= more
+            edited_names |= new_names
         return frozenset(edited_names)
 
     def _query(self, snapshot: Snapshot, side: int, interval: Interval | None) -> _Query:
         model, (tables, inside) = snapshot.model, self._tables_read(snapshot.model, side)
         sql = render(model, tables, inside, interval, self.work.now)
-        before = [statement for statement in model.pre_statements if EVALUATING in statement.stages]
-        prepares = [statement for statement in before if _PREPARES.match(statement.head)]
-        if not before:
+        statements = [statement for statement in model.pre_statements if EVALUATING in statement.stages]
+        prepares = [statement for statement in statements if _PREPARES.match(statement.head)]
+        if not statements:
             return _Query(sql)
         values = dates(interval, self.work.now)
         run = stage_statements(prepares, EVALUATING, self.new[model.name].table, values, tables, inside)
         return _Query(
-            sql, run, computes=any(not statement.harmless and statement not in prepares for statement in before)
+            sql, run, computes=any(not statement.harmless and statement not in prepares for statement in statements)
         )
 
     def _tables_read(self, model: Model, side: int) -> tuple[Mapping[str, str], Mapping[str, Model]]:
@@ -222,8 +226,8 @@ def _diff(question: _Edit, engine: Engine, known_tables: KnownTables, budget: Bu
     if question.old.computes or question.new.computes:
         return PhysicalDiff(question.model, note="not compared: a statement before its query computes something")
     plans: list[PhysicalPlan] = []
-    for which, query in (("old", question.old), ("new", question.new)):
-        physical_plan = _plan(query, which, engine, known_tables, budget)
+    for side_name, query in (("old", question.old), ("new", question.new)):
+        physical_plan = _plan(query, side_name, engine, known_tables, budget)
         if isinstance(physical_plan, str):
             return PhysicalDiff(question.model, note=f"not compared: {physical_plan}")
         plans.append(physical_plan)

@@ -23,9 +23,9 @@ from mergeplan.planner.state.environments import HistoryAction
 
 def check_options(work: Workspace, options: PlanOptions) -> PlanOptions:
     """Return the options with names, dates and the project's settings filled in; raise RequestError if one is wrong."""
-    asked = check_request(work, options)
-    work.about = frozenset({asked.environment, PROD})
-    return asked
+    checked_options = check_request(work, options)
+    work.about = frozenset({checked_options.environment, PROD})
+    return checked_options
 
 
 def prepare_plan(work: Workspace, options: PlanOptions) -> Plan:
@@ -52,8 +52,8 @@ def prepare_plan(work: Workspace, options: PlanOptions) -> Plan:
 def rebuild_plan(work: Workspace, plan_id: str) -> tuple[Plan, PlanOptions]:
     """Make a stored plan again and return it with its options; raise PlanMoved if the result differs."""
     work.about = frozenset({PROD})
-    asked = load_request(work, plan_id)
-    return rebuild_saved_plan(work, plan_id, asked), asked
+    options = load_request(work, plan_id)
+    return rebuild_saved_plan(work, plan_id, options), options
 
 
 def keep_categories(work: Workspace, plan: Plan, options: PlanOptions) -> None:
@@ -74,9 +74,9 @@ def find_earlier_promotion(work: Workspace, name: str, note: str) -> Promoted | 
     history = [row for row in work.store.environments.history(name) if row.action is not HistoryAction.UNDONE]
     if not note or not history or (history[0].note, history[0].action) != (note, HistoryAction.PROMOTED):
         return None
-    latest, before = history[0].revision, history[1].revision if len(history) > 1 else 0
+    latest, previous_revision = history[0].revision, history[1].revision if len(history) > 1 else 0
     new = work.store.environments.get_revision(name, latest)
-    moved = view_changes(work.store.environments.get_revision(name, before), new)
+    moved = view_changes(work.store.environments.get_revision(name, previous_revision), new)
     added, swapped, dropped = len(moved.added), len(moved.swapped), len(moved.dropped)
     return Promoted(name, latest, added, swapped, dropped, len(new.views_by_name) - added - swapped)
 
@@ -88,9 +88,9 @@ def _run_tests(work: Workspace, *, again: bool) -> None:
         return
     started = time.monotonic()
     digests = TestDigests(work.project, work.connection)
-    known = {test.name: test_digest for test in tests if (test_digest := digests.compute(test))}
-    passed = frozenset() if again else work.store.passed_tests.filter_passed(list(known.values()))
-    changed = [test for test in tests if known.get(test.name) not in passed]
+    digests_by_test = {test.name: test_digest for test in tests if (test_digest := digests.compute(test))}
+    passed = frozenset() if again else work.store.passed_tests.filter_passed(list(digests_by_test.values()))
+    changed = [test for test in tests if digests_by_test.get(test.name) not in passed]
     ran: dict[str, TestResult] = {}
     if changed:
         from mergeplan.planner.checks.unit_tests import (
@@ -100,9 +100,11 @@ def _run_tests(work: Workspace, *, again: bool) -> None:
         engine = work.engine
         work.on_event(TestsStarted(len(changed)))
         ran = {result.test.name: result for result in run_unit_tests(engine, work.project, changed)}
-    good = [test for test in changed if test.name in known and ran[test.name].ok and digests.is_repeatable(test)]
+    good = [
+        test for test in changed if test.name in digests_by_test and ran[test.name].ok and digests.is_repeatable(test)
+    ]
     if good:
-        work.store.passed_tests.record([known[test.name] for test in good])
+        work.store.passed_tests.record([digests_by_test[test.name] for test in good])
     results = tuple(ran.get(test.name) or TestResult(test, unchanged=True) for test in tests)
     work.on_event(Tested(results, time.monotonic() - started))
     failed = [result for result in results if not result.ok]

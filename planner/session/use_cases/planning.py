@@ -119,8 +119,8 @@ def _make_plan(work: Workspace, options: PlanOptions, models: Mapping[str, Model
     models, unopened = merge_deployed(models, work.project.refused, deployed)
     not_selected: tuple[str, ...] = ()
     if options.select:
-        every, there = models, _others_environment(work, options, target, base)
-        models = select_models(every, there, options.select, git_change_finder(work.project))
+        every, other_environment = models, _others_environment(work, options, target, base)
+        models = select_models(every, other_environment, options.select, git_change_finder(work.project))
         not_selected = find_unselected(every, models)
     request = build_request(work, options, models)
     _check_default(work, target)
@@ -129,8 +129,8 @@ def _make_plan(work: Workspace, options: PlanOptions, models: Mapping[str, Model
         return _check_placement(work, add_unopened(plan, unopened))
     contents: dict[str, Contents] = {}
     while True:
-        known = replace(loaded, contents=contents)
-        plan = build_plan(models, target, base, known, request, overrides)
+        full_state = replace(loaded, contents=contents)
+        plan = build_plan(models, target, base, full_state, request, overrides)
         compared = {compared_snapshot.table for pair in plan.comparisons for compared_snapshot in (pair.old, pair.new)}
         if compared <= contents.keys():
             return _check_placement(work, add_unopened(replace(plan, not_selected=not_selected), unopened))
@@ -152,12 +152,12 @@ def _check_placement(work: Workspace, plan: Plan) -> Plan:
 
 def _check_default(work: Workspace, target: Environment) -> None:
     """Raise RequestError if names without a catalog meant other tables at the last promotion."""
-    before, now = target.naming.default, work.project.catalogs.in_spark
-    if target.exists and before and before != now:
+    old_catalog, new_catalog = target.naming.default, work.project.catalogs.in_spark
+    if target.exists and old_catalog and old_catalog != new_catalog:
         raise RequestError(
-            f"`{target.name}` was built with the default catalog `{before}`, and it is `{now}` now: every name of two "
-            "parts would be another table.",
-            hint=f"Set `catalog: {before}` again, or keep a state of its own under another `project`.",
+            f"`{target.name}` was built with the default catalog `{old_catalog}`, and it is `{new_catalog}` now: every "
+            "name of two parts would be another table.",
+            hint=f"Set `catalog: {old_catalog}` again, or keep a state of its own under another `project`.",
         )
 
 
@@ -223,23 +223,23 @@ def load_request(work: Workspace, plan_id: str) -> PlanOptions:
     if not options:
         raise RequestError(f"Plan {plan_id} was not kept.", hint="Plan again.")
     try:
-        asked = decode_json(PlanOptions, options)
+        saved_options = decode_json(PlanOptions, options)
     except (TypeError, AttributeError, ValueError) as error:
         message = f"Plan {plan_id} was saved by another version of mergeplan."
         raise RequestError(message, hint="Plan again.") from error
-    if asked.execution_time:
-        work.turn_to(datetime.fromisoformat(asked.execution_time))
-    return asked
+    if saved_options.execution_time:
+        work.turn_to(datetime.fromisoformat(saved_options.execution_time))
+    return saved_options
 
 
 def rebuild_saved_plan(work: Workspace, plan_id: str, options: PlanOptions) -> Plan:
     """Make the saved plan again; raise PlanMoved, with what moved, if the result differs."""
-    now = _replan(work, options)
-    if now.id != plan_id:
-        moved = _component_changes_text(work.store.plans.get(plan_id).components, _components(work, now))
-        hint = f"Plan again: `mergeplan plan {options.environment}` makes {now.id} now."
+    new_plan = _replan(work, options)
+    if new_plan.id != plan_id:
+        moved = _component_changes_text(work.store.plans.get(plan_id).components, _components(work, new_plan))
+        hint = f"Plan again: `mergeplan plan {options.environment}` makes {new_plan.id} now."
         raise PlanMoved(f"Plan {plan_id} no longer holds: {moved} changed.", hint=hint)
-    return now
+    return new_plan
 
 
 def current(work: Workspace, plan: Plan, options: PlanOptions, lease: Lease) -> Plan:
@@ -249,10 +249,10 @@ def current(work: Workspace, plan: Plan, options: PlanOptions, lease: Lease) -> 
     decisions.
     """
     work.settle(lease)
-    again = _replan(work, options)
-    if again.id != plan.id:
+    new_plan = _replan(work, options)
+    if new_plan.id != plan.id:
         raise PlanMoved("Something moved while this plan waited.", hint=f"Plan `{options.environment}` again.")
-    return again
+    return new_plan
 
 
 def _replan(work: Workspace, options: PlanOptions) -> Plan:

@@ -57,12 +57,12 @@ def run(work: Workspace, options: RunOptions) -> RunResult:
     """Compute what is due when it is this run's turn; leave it to another run that does the same work."""
     name, window = options.environment, run_window(work, options)
     work.about = frozenset({name})
-    before = work.environment(name).revision
+    start_revision = work.environment(name).revision
     with ExitStack() as turn:
         lease = _turn(work, name, turn)
         if isinstance(lease, str):
             return RunResult(skipped=lease)
-        if options.unless_updated and work.environment(name).revision != before:
+        if options.unless_updated and work.environment(name).revision != start_revision:
             return RunResult(updated=True)
         with record_run(work, options.run_id, name, again=bool(options.restate)):
             restate_recorded(work, options.run_id, options.restate, name, lease)

@@ -80,41 +80,48 @@ def _column_name(text: str) -> str:
 def _diff_tables(work: Workspace, names: tuple[str, str], options: DiffOptions) -> Iterator[TableDiff]:
     catalog = work.project.defaults.catalog
     tables = (model_name(names[0], Place("A:B"), catalog), model_name(names[1], Place("A:B"), catalog))
-    known = [work.project.models[name].grain for name in tables if name in work.project.models]
-    keyed = options if options.on or not any(known) else replace(options, on=next(filter(None, known)))
-    ours = are_ours(work.store.tables.all(), tables)
-    yield compare_tables(work.engine, tables, tables, keyed, by_files=ours)
+    grains = [work.project.models[name].grain for name in tables if name in work.project.models]
+    keyed = options if options.on or not any(grains) else replace(options, on=next(filter(None, grains)))
+    by_files = are_ours(work.store.tables.all(), tables)
+    yield compare_tables(work.engine, tables, tables, keyed, by_files=by_files)
 
 
 def _diff_models(
     work: Workspace, names: tuple[str, str], model: str | None, selectors: tuple[str, ...], options: DiffOptions
 ) -> Iterator[TableDiff]:
-    here, there = (work.environment(parse_environment_name(name)) for name in names)
-    tables, known = (_tables(here), _tables(there)), work.store.tables.all()
-    for name in _select_models(work, here, there, model, selectors):
-        grain = there.snapshots[name].model.grain or here.snapshots[name].model.grain
+    first_environment, second_environment = (work.environment(parse_environment_name(name)) for name in names)
+    tables, stored_tables = (_tables(first_environment), _tables(second_environment)), work.store.tables.all()
+    for name in _select_models(work, first_environment, second_environment, model, selectors):
+        grain = second_environment.snapshots[name].model.grain or first_environment.snapshots[name].model.grain
         keyed = options if options.on else replace(options, on=grain)
         pair = (tables[0][name], tables[1][name])
-        yield compare_tables(work.engine, (here.name, there.name), pair, keyed, name, are_ours(known, pair))
+        yield compare_tables(
+            work.engine,
+            (first_environment.name, second_environment.name),
+            pair,
+            keyed,
+            name,
+            are_ours(stored_tables, pair),
+        )
 
 
 def _select_models(
     work: Workspace, first: Environment, second: Environment, model: str | None, selectors: tuple[str, ...]
 ) -> tuple[str, ...]:
     """Return the models to compare: the named one, the selected ones, or all that differ."""
-    here, there = _tables(first), _tables(second)
+    first_tables, second_tables = _tables(first), _tables(second)
     if model is not None:
-        for environment, known in ((first, here), (second, there)):
-            if model.lower() not in known:
-                hint = did_you_mean(model, known, most=12)
+        for environment, tables in ((first, first_tables), (second, second_tables)):
+            if model.lower() not in tables:
+                hint = did_you_mean(model, tables, most=12)
                 raise RequestError(f"`{environment.name}` has no table of `{model}`.", hint=hint)
         return (model.lower(),)
-    changed = find_changed_models(here, there)
+    changed = find_changed_models(first_tables, second_tables)
     if not selectors:
         return changed
     named = [strip_default_catalog(selector, work.project.catalogs.default) for selector in selectors]
-    wanted = select(graph_of(work.project.models), named, git_change_finder(work.project))
-    return tuple(name for name in changed if name in wanted)
+    selected_names = select(graph_of(work.project.models), named, git_change_finder(work.project))
+    return tuple(name for name in changed if name in selected_names)
 
 
 def _tables(environment: Environment) -> dict[str, str]:

@@ -51,8 +51,8 @@ def select_tests(tests: Sequence[UnitTest], names: Sequence[str], patterns: Sequ
     """
     for name in names:
         if not any(_matches_name(test, name) for test in tests):
-            known = [word for test in tests for word in (test.name, test.model, test.path)]
-            raise RequestError(f"`{name}` is no test.", hint=did_you_mean(name, known, most=12))
+            candidates = [word for test in tests for word in (test.name, test.model, test.path)]
+            raise RequestError(f"`{name}` is no test.", hint=did_you_mean(name, candidates, most=12))
     matches = [test for test in tests if not names or any(_matches_name(test, name) for name in names)]
     matches = [test for test in matches if not patterns or any(_like(test, pattern) for pattern in patterns)]
     if not matches and patterns:
@@ -63,10 +63,10 @@ def select_tests(tests: Sequence[UnitTest], names: Sequence[str], patterns: Sequ
 
 def _matches_name(test: UnitTest, name: str) -> bool:
     """Return True if a word matches the test's name, model or file, or file::name; each may contain * and ?."""
-    path, _, own = name.partition("::")
+    path, _, test_name = name.partition("::")
     path = path.removeprefix("./")
-    if own:
-        return fnmatch(test.path, path) and fnmatch(test.name, own)
+    if test_name:
+        return fnmatch(test.path, path) and fnmatch(test.name, test_name)
     return any(fnmatch(word, path) for word in (test.name, test.model, test.path))
 
 

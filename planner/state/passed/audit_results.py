@@ -48,9 +48,9 @@ class AuditHistory:
     def record(self, results: Sequence[RecordedAudit]) -> None:
         """Keep results, as of now; those that are older than three months are dropped."""
         with self._database.writing() as tx:
-            now = tx.now()
-            tx.put(t.audit_results, [_row(result, now) for result in results])
-            tx.execute(tx.delete(t.audit_results).where(t.audit_results.c.at < now - KEPT))
+            current_time = tx.now()
+            tx.put(t.audit_results, [_row(result, current_time) for result in results])
+            tx.execute(tx.delete(t.audit_results).where(t.audit_results.c.at < current_time - KEPT))
 
     def load(
         self,
@@ -65,18 +65,18 @@ class AuditHistory:
 
         '' in `models` stands for standalone audits, None for all.
         """
-        mine = t.audit_results.c
+        columns = t.audit_results.c
         with self._database.reading() as tx:
-            wanted = tx.select(t.audit_results)
+            statement = tx.select(t.audit_results)
             if environment:
-                wanted = wanted.where(mine.environment == environment)
+                statement = statement.where(columns.environment == environment)
             if audit:
-                wanted = wanted.where(mine.audit == audit)
+                statement = statement.where(columns.audit == audit)
             if since is not None:
-                wanted = wanted.where(mine.at >= since)
+                statement = statement.where(columns.at >= since)
             if models is not None:
-                wanted = wanted.where(mine.model.in_(sorted(models)))
-            rows = tx.execute(wanted.order_by(mine.at.desc(), mine.id).limit(limit)).all()
+                statement = statement.where(columns.model.in_(sorted(models)))
+            rows = tx.execute(statement.order_by(columns.at.desc(), columns.id).limit(limit)).all()
         return tuple(_read(row) for row in rows)
 
 

@@ -19,9 +19,9 @@ class PassedAudits:
 
     def forget(self, table: str, audit: str) -> None:
         """Drop that an audit passed on the table: it is not known any more."""
-        mine = t.passed_audits.c
+        columns = t.passed_audits.c
         with self._database.writing() as tx:
-            tx.execute(tx.delete(t.passed_audits).where(mine.table_name == table, mine.audit == audit))
+            tx.execute(tx.delete(t.passed_audits).where(columns.table_name == table, columns.audit == audit))
 
     def names_for(self, table: str) -> frozenset[str]:
         """Return the audits that passed on the table."""

@@ -20,11 +20,11 @@ class PassedTests:
 
     def filter_passed(self, digests: Sequence[str]) -> frozenset[str]:
         """Those of the digests that stand for a test that passed."""
-        mine = t.passed_tests.c
+        columns = t.passed_tests.c
         with self._database.reading() as tx:
             since, passed_tests = tx.now() - FRESH, dict[str, bool]()
             for part in chunks(digests):
-                rows = tx.execute(tx.select(t.passed_tests).where(mine.digest.in_(part)))
+                rows = tx.execute(tx.select(t.passed_tests).where(columns.digest.in_(part)))
                 passed_tests |= {row.digest: row.at < since for row in rows}
         if old := [digest for digest, is_old in passed_tests.items() if is_old]:
             self.record(old)
@@ -33,6 +33,6 @@ class PassedTests:
     def record(self, digests: Sequence[str]) -> None:
         """Keep that these passed; what nobody has asked about for long is dropped."""
         with self._database.writing() as tx:
-            now = tx.now()
-            tx.put(t.passed_tests, [{"digest": digest, "at": now} for digest in digests])
-            tx.execute(tx.delete(t.passed_tests).where(t.passed_tests.c.at < now - KEPT))
+            current_time = tx.now()
+            tx.put(t.passed_tests, [{"digest": digest, "at": current_time} for digest in digests])
+            tx.execute(tx.delete(t.passed_tests).where(t.passed_tests.c.at < current_time - KEPT))

@@ -22,6 +22,9 @@ class RefutedClaims:
     def record(self, refuted: Mapping[str, tuple[str, str]]) -> None:
         """Keep that these claims, each with its model and the reason, do not hold."""
         with self._database.writing() as tx:
-            now = tx.now()
-            rows = [{"claim": c, "model": m, "reason": why, "at": now} for c, (m, why) in sorted(refuted.items())]
+            current_time = tx.now()
+            rows = [
+                {"claim": c, "model": m, "reason": reason, "at": current_time}
+                for c, (m, reason) in sorted(refuted.items())
+            ]
             tx.put(t.refuted_claims, rows)

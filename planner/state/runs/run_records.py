@@ -86,15 +86,15 @@ class Runs:
     def begin(self, id: str, environment: str, revision: int, execution_time: datetime) -> None:
         """Begin a run, or resume one of this id; RequestError when it is one of another environment."""
         with self._database.writing() as tx:
-            before = tx.execute(tx.select(t.runs).where(t.runs.c.id == id)).one_or_none()
-            if before is not None and before.environment != environment:
+            former_row = tx.execute(tx.select(t.runs).where(t.runs.c.id == id)).one_or_none()
+            if former_row is not None and former_row.environment != environment:
                 hint = "Give each run an id of its own."
-                raise RequestError(f"The run `{id}` is one of the environment `{before.environment}`.", hint=hint)
-            now = tx.now()
-            _forget(tx, now - KEPT)
+                raise RequestError(f"The run `{id}` is one of the environment `{former_row.environment}`.", hint=hint)
+            current_time = tx.now()
+            _forget(tx, current_time - KEPT)
             row: dict[str, Any] = {"id": id, "environment": environment, "revision": revision, "message": ""}
             row |= {"status": RunStatus.RUNNING.value, "execution_time": execution_time, "ended_at": None}
-            tx.put(t.runs, [{**row, "began_at": before.began_at if before else now}])
+            tx.put(t.runs, [{**row, "began_at": former_row.began_at if former_row else current_time}])
 
     def expect(
         self, id: str, environment: str, due: Mapping[str, tuple[str, Timeline]], *, again: bool = False
@@ -104,30 +104,36 @@ class Runs:
         When they are computed `again` it keeps those alone: a lookback would widen them each time.
         """
         with self._database.writing() as tx:
-            now, before = tx.now(), _models(tx, id)
-            models = (_due(name, *what, before.get(name), again) for name, what in due.items())
-            tx.put(t.run_models, [_row(id, environment, model, now) for model in models])
+            current_time, former_models = tx.now(), _models(tx, id)
+            models = (
+                _due(name, *table_and_time, former_models.get(name), again) for name, table_and_time in due.items()
+            )
+            tx.put(t.run_models, [_row(id, environment, model, current_time) for model in models])
 
     def change(self, id: str, environment: str, models: Sequence[ModelRun]) -> None:
         """Keep what became of models of a run."""
         with self._database.writing() as tx:
-            now = tx.now()
-            tx.put(t.run_models, [_row(id, environment, model, now) for model in models])
+            current_time = tx.now()
+            tx.put(t.run_models, [_row(id, environment, model, current_time) for model in models])
 
     def forget_models(self, id: str, models: Sequence[str]) -> None:
         """Forget models of a run that the environment does not show any more."""
         with self._database.writing() as tx:
-            mine = tx.delete(t.run_models).where(t.run_models.c.run == id)
-            tx.execute(mine.where(t.run_models.c.model.in_(models)))
+            statement = tx.delete(t.run_models).where(t.run_models.c.run == id)
+            tx.execute(statement.where(t.run_models.c.model.in_(models)))
 
     def end(self, id: str, status: RunStatus, message: str = "") -> None:
         """End the run; its unfinished models fail for the same reason."""
         with self._database.writing() as tx:
-            now = tx.now()
-            values = {"status": status.value, "message": message, "ended_at": now}
+            current_time = tx.now()
+            values = {"status": status.value, "message": message, "ended_at": current_time}
             tx.execute(tx.update(t.runs).where(t.runs.c.id == id).values(**values))
             open_ones = t.run_models.c.status.in_([RunStatus.DUE.value, RunStatus.RUNNING.value])
-            failed = {"status": RunStatus.FAILED.value, "message": message or "The run ended before it.", "at": now}
+            failed = {
+                "status": RunStatus.FAILED.value,
+                "message": message or "The run ended before it.",
+                "at": current_time,
+            }
             tx.execute(tx.update(t.run_models).where(t.run_models.c.run == id, open_ones).values(**failed))
 
     def get(self, id: str) -> RunRecord | None:
@@ -143,8 +149,8 @@ class Runs:
     def report(self, id: str, model: str) -> None:
         """Keep that a scheduler took the model's result up."""
         with self._database.writing() as tx:
-            mine = tx.update(t.run_models).where(t.run_models.c.run == id, t.run_models.c.model == model)
-            tx.execute(mine.values(reported_at=tx.now()))
+            statement = tx.update(t.run_models).where(t.run_models.c.run == id, t.run_models.c.model == model)
+            tx.execute(statement.values(reported_at=tx.now()))
 
     def latest_execution_time(self, environment: str) -> datetime | None:
         """Return the latest moment as of which a run of the environment computed; None for none."""

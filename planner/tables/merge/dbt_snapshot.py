@@ -36,9 +36,14 @@ def dbt_versions(batch: MergeBatch, history: History, dbt: DbtVersions, executio
     if not batch.base:
         rows = f"SELECT {terms.new_version} FROM new_rows AS source"
     else:
-        held = spark_text(target(batch, history.added_columns))
-        now = f"SELECT * FROM held AS target WHERE {in_force(history, 'target.')}"
-        ctes += [f"held AS ({held})", f"in_force AS ({now})", f"begins AS ({terms.begins})", f"ends AS ({terms.ends})"]
+        table_rows = spark_text(target(batch, history.added_columns))
+        rows_in_force = f"SELECT * FROM held AS target WHERE {in_force(history, 'target.')}"
+        ctes += [
+            f"held AS ({table_rows})",
+            f"in_force AS ({rows_in_force})",
+            f"begins AS ({terms.begins})",
+            f"ends AS ({terms.ends})",
+        ]
         rows = f"{terms.old_versions}\nUNION ALL\n{terms.added_versions}"
     return "WITH " + ",\n".join(ctes) + f"\n{rows}"
 
@@ -69,9 +74,9 @@ class _Terms:
     def new_version(self) -> str:
         """A row of the query as a version."""
         end = self.typed(self.dbt.valid_to_current or "NULL")
-        own = [f"source.{quote_column(name)}" for name in self.batch.names]
+        source_columns = [f"source.{quote_column(name)}" for name in self.batch.names]
         marks = ["'False'"] if self.dbt.is_deleted else []
-        return self.columns([*own, f"source.{SCD_ID}", f"source.{SINCE}", f"source.{SINCE}", end, *marks])
+        return self.columns([*source_columns, f"source.{SCD_ID}", f"source.{SINCE}", f"source.{SINCE}", end, *marks])
 
     @property
     def begins(self) -> str:
@@ -80,10 +85,10 @@ class _Terms:
         rows += f" WHERE target.{PRESENT} IS NULL OR {self.is_changed}"
         if not self.dbt.is_deleted:
             return rows
-        own = ["NULL"] * len(self.batch.names)  # dbt-spark finds no column of the table by its name
+        null_columns = ["NULL"] * len(self.batch.names)  # dbt-spark finds no column of the table by its name
         scd_id = _hash([f"target.{quote_column(self.dbt.scd_id)}", self.run])
         run, end = self.typed(self.run), f"target.{quote_column(self.history.valid_to)}"
-        deleted = self.columns([*own, scd_id, run, run, end, "'True'"])
+        deleted = self.columns([*null_columns, scd_id, run, run, end, "'True'"])
         return f"{rows}\nUNION ALL\nSELECT {deleted} {self.gone}"
 
     @property

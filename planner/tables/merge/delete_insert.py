@@ -33,11 +33,13 @@ def delete_insert(batch: MergeBatch) -> str:
     if not batch.base:
         return text(batch, exp.select(*names).from_(with_keys(batch).subquery("source")))
     keys = [exp.column(f"{KEY}{n}") for n in range(len(batch.keys))]
-    kept = exp.select(*names, *keys, exp.false().as_(ADDED)).from_(target(batch).subquery("target"))
-    added = exp.select(*names, *_present_keys(batch), exp.true().as_(ADDED)).from_(with_keys(batch).subquery("source"))
+    old_rows = exp.select(*names, *keys, exp.false().as_(ADDED)).from_(target(batch).subquery("target"))
+    new_rows = exp.select(*names, *_present_keys(batch), exp.true().as_(ADDED)).from_(
+        with_keys(batch).subquery("source")
+    )
     replaced = exp.Window(this=exp.Max(this=exp.column(ADDED)), partition_by=[key.copy() for key in keys])
-    both = exp.union(kept, added, distinct=False).subquery("rows_of_both")
-    marked = exp.select(*(name.copy() for name in names), exp.column(ADDED), replaced.as_(REPLACED)).from_(both)
+    all_rows = exp.union(old_rows, new_rows, distinct=False).subquery("rows_of_both")
+    marked = exp.select(*(name.copy() for name in names), exp.column(ADDED), replaced.as_(REPLACED)).from_(all_rows)
     stays = exp.or_(exp.column(ADDED), exp.not_(exp.column(REPLACED)))
     return text(batch, exp.select(*(name.copy() for name in names)).from_(marked.subquery("marked")).where(stays))
 
@@ -61,7 +63,7 @@ def delete_insert_into(batch: MergeBatch) -> MergeInto | None:
     opened = exp.Anonymous(this="explode", expressions=[marks]).as_(MARK)
     rows = exp.select(*(name.copy() for name in names), opened).from_(numbered.subquery("numbered"))
     goes = side_column("source", MARK).eq(exp.Literal.string(GOES))
-    on = exp.and_(goes, *(one.eq(other) for one, other in sides))
+    on = exp.and_(goes, *(target_key.eq(source_key) for target_key, source_key in sides))
     added = side_column("source", MARK).eq(exp.Literal.string(COMES))
     return MergeInto(
         text(batch, rows), spark_text(on), ("WHEN MATCHED THEN DELETE",), added=spark_text(added), mark=MARK

@@ -61,6 +61,6 @@ def unusual_rows_query(model: Model, base: str, columns: tuple[Column, ...]) -> 
 
 
 def _batch(model: Model, query: str, base: str, columns: tuple[Column, ...]) -> MergeBatch:
-    kept = {column.name for column in model.history_columns}
-    own = tuple(column for column in columns if column.name not in kept)
-    return MergeBatch(model.name, query, base, own, model.unique_key, model.null_safe_key)
+    history_names = {column.name for column in model.history_columns}
+    query_columns = tuple(column for column in columns if column.name not in history_names)
+    return MergeBatch(model.name, query, base, query_columns, model.unique_key, model.null_safe_key)

@@ -80,8 +80,10 @@ def equal_keys(batch: MergeBatch, one: exp.Expr, other: exp.Expr) -> exp.Expr:
 def keys_of_sides(batch: MergeBatch) -> list[tuple[exp.Expr, exp.Expr]] | None:
     """Return each key over the columns of target and source, for a MERGE; None if one is more than their functions."""
     keys = [(_qualify_key(batch, key, "target"), _qualify_key(batch, key, "source")) for key in batch.keys]
-    known = [(one, other) for one, other in keys if one is not None and other is not None]
-    return known if len(known) == len(keys) else None
+    resolved_keys = [
+        (target_key, source_key) for target_key, source_key in keys if target_key is not None and source_key is not None
+    ]
+    return resolved_keys if len(resolved_keys) == len(keys) else None
 
 
 def never(source_key: exp.Expr) -> exp.Expr:
@@ -145,6 +147,6 @@ def _present(batch: MergeBatch) -> exp.Expr:
     hint = f"Keep one of them, for example with QUALIFY ROW_NUMBER() OVER ({order} ORDER BY ...) = 1"
     shown.append(exp.Literal.string(f") in one batch. {hint}."))
     several = exp.Window(this=exp.Count(this=exp.Star()), partition_by=[key.copy() for key in keys]) > 1
-    known = () if batch.null_safe else (key.is_(exp.null()).not_() for key in keys)
+    not_null_conditions = () if batch.null_safe else (key.is_(exp.null()).not_() for key in keys)
     error = exp.Anonymous(this="raise_error", expressions=[exp.Anonymous(this="concat", expressions=shown)])
-    return exp.Case(ifs=[exp.If(this=exp.and_(*known, several), true=error)], default=exp.true())
+    return exp.Case(ifs=[exp.If(this=exp.and_(*not_null_conditions, several), true=error)], default=exp.true())

@@ -87,7 +87,12 @@ class _Versions:
             (side_column("source", name), side_column("target", name))
             for name in self.history.columns or self.batch.names
         )
-        return exp.or_(*(exp.not_(exp.NullSafeEQ(this=one, expression=other)) for one, other in pairs))
+        return exp.or_(
+            *(
+                exp.not_(exp.NullSafeEQ(this=source_value, expression=target_value))
+                for source_value, target_value in pairs
+            )
+        )
 
     @property
     def validity_columns(self) -> tuple[Column, Column]:
@@ -155,9 +160,9 @@ def versions_into(batch: MergeBatch, history: History, execution: datetime) -> M
 def find_double_versions(batch: MergeBatch, history: History) -> str:
     """Return the SELECT of a row if the table holds several versions in force of one key with a NULL."""
     keys = [exp.column(f"{KEY}{n}") for n in range(len(batch.keys))]
-    held = target(batch, history.added_columns).subquery(HELD)
+    held_rows = target(batch, history.added_columns).subquery(HELD)
     several = exp.Count(this=exp.Star()) > 1
-    rows = exp.select("1").from_(held).where(_is_of_null_key(batch, history)).group_by(*keys).having(several)
+    rows = exp.select("1").from_(held_rows).where(_is_of_null_key(batch, history)).group_by(*keys).having(several)
     return spark_text(rows.limit(1))
 
 
@@ -183,9 +188,11 @@ def _base_versions(builder: _Versions) -> exp.Query:
         *(f"{KEY}{n}" for n in range(len(batch.keys))),
     ]
     condition = _is_of_null_key(batch, history)
-    others = exp.select(*(exp.column(name, quoted=True) for name in names)).from_(HELD).where(exp.not_(condition))
+    keyed_versions = (
+        exp.select(*(exp.column(name, quoted=True) for name in names)).from_(HELD).where(exp.not_(condition))
+    )
     values = [_next_begin(builder) if name == history.valid_to else exp.column(name, quoted=True) for name in names]
-    return exp.union(others, exp.select(*values).from_(HELD).where(condition.copy()), distinct=False)
+    return exp.union(keyed_versions, exp.select(*values).from_(HELD).where(condition.copy()), distinct=False)
 
 
 def _next_begin(builder: _Versions) -> exp.Expr:
@@ -215,15 +222,19 @@ def _expand_versions(rows: exp.Select) -> exp.Select:
 
 def _explode_versions(versions: Sequence[exp.Expr]) -> exp.Select:
     """Return each row of `target` as those of these versions that it has."""
-    some = exp.Anonymous(this="array_compact", expressions=[exp.Anonymous(this="array", expressions=[*versions])])
-    return exp.select(exp.Anonymous(this="explode", expressions=[some]).as_("version"))
+    present_versions = exp.Anonymous(
+        this="array_compact", expressions=[exp.Anonymous(this="array", expressions=[*versions])]
+    )
+    return exp.select(exp.Anonymous(this="explode", expressions=[present_versions]).as_("version"))
 
 
 def _changes(builder: _Versions) -> exp.Select:
     """Return the effect of a batch on the versions in force: each that begins, and the rows by which others end."""
-    both = exp.and_(exp.not_(absent("target")), exp.not_(absent("source")), builder.is_new_version)
+    is_replaced = exp.and_(exp.not_(absent("target")), exp.not_(absent("source")), builder.is_new_version)
     versions = [
-        exp.Case(ifs=[exp.If(this=both, true=builder.row("source", builder.nothing, builder.change_time, ENDS))]),
+        exp.Case(
+            ifs=[exp.If(this=is_replaced, true=builder.row("source", builder.nothing, builder.change_time, ENDS))]
+        ),
         exp.Case(ifs=[exp.If(this=builder.begins, true=_new(builder, BEGINS))]),
     ]
     if builder.history.invalidates_deleted:
@@ -246,14 +257,16 @@ def _meets(builder: _Versions, keys: Sequence[tuple[exp.Expr, exp.Expr]]) -> exp
     What another run has done of the same since the rows were computed is not done twice. Nothing matches a version that
     has its end, and a version that has begun matches itself and stays.
     """
-    same = [exp.NullSafeEQ(this=one.copy(), expression=other.copy()) for one, other in keys]
+    equal_keys = [
+        exp.NullSafeEQ(this=target_key.copy(), expression=source_key.copy()) for target_key, source_key in keys
+    ]
     changed = exp.Coalesce(this=builder.is_new_version, expressions=[exp.false()])
     since = side_column("target", builder.history.valid_from), side_column("source", builder.history.valid_from)
     itself = exp.and_(exp.NullSafeEQ(this=since[0], expression=since[1]), exp.not_(changed.copy()))
     mark = side_column("source", MARK)
     ifs = [exp.If(this=_is(mark, GONE), true=exp.true()), exp.If(this=_is(mark, ENDS), true=changed)]
     unended = exp.paren(exp.or_(_is_open_condition("target", builder), never(keys[0][1])))
-    return exp.and_(unended, *same, exp.Case(ifs=ifs, default=itself))
+    return exp.and_(unended, *equal_keys, exp.Case(ifs=ifs, default=itself))
 
 
 def _is_open_condition(side: str, builder: _Versions) -> exp.Expr:

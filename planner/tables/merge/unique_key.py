@@ -66,7 +66,7 @@ def upsert_into(
     keys = keys_of_sides(batch)
     if keys is None:
         return None
-    on = [equal_keys(batch, one, other) for one, other in keys]
+    on = [equal_keys(batch, target_key, source_key) for target_key, source_key in keys]
     if merge_filter:
         on.append(exp.paren(exp.or_(fill(expression(merge_filter), values), never(keys[0][1]))))
     rows = exp.select(*(exp.column(name, quoted=True) for name in batch.names)).from_("source")

@@ -110,10 +110,10 @@ def compare(request: Request, context: Context, form: OwnForm) -> Response:
 
 def _last(results: Iterable[CheckResult]) -> Iterator[CheckResult]:
     """Yield the last result of each check."""
-    seen: set[tuple[str, str]] = set()
+    yielded_checks: set[tuple[str, str]] = set()
     for result in results:
-        if (result.name, result.model) not in seen:
-            seen.add((result.name, result.model))
+        if (result.name, result.model) not in yielded_checks:
+            yielded_checks.add((result.name, result.model))
             yield result
 
 

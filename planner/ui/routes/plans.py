@@ -115,8 +115,8 @@ def categorize(request: Request, job_id: str, form: OwnForm) -> Response:
     if not chosen:
         raise RequestError("No category was chosen.", hint="Choose one beside a model.")
     merged = body.model_dump(exclude_defaults=True) | {"categories": {**body.categories, **chosen}}
-    again = context.submit(Jobs(context.settings, who).plan(make_body(PlanBody, **merged)))
-    return redirect(f"/plans/{again.id}")
+    new_job = context.submit(Jobs(context.settings, who).plan(make_body(PlanBody, **merged)))
+    return redirect(f"/plans/{new_job.id}")
 
 
 @router.post("/plans/{job_id}/apply")

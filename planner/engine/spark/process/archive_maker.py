@@ -52,8 +52,8 @@ def main() -> None:
     if archive is None:
         return
     os.environ[VARIABLE] = OFF  # the Spark that makes it uses none
-    with archive.making() as ours:
-        if ours:
+    with archive.making() as is_ours:
+        if is_ours:
             make(archive)
 
 

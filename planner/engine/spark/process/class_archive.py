@@ -137,9 +137,9 @@ def archive_of(java: Path, spark: Path, environ: Mapping[str, str] = os.environ)
     folder = archive_folder(environ)
     if folder is None:
         return None
-    said, jars = _java_says(java, _modification_time(java)), spark / "jars"
+    java_version, jars = _java_says(java, _modification_time(java)), spark / "jars"
     listed = (f"{jar.name} {jar.stat().st_size} {jar.stat().st_mtime_ns}" for jar in sorted(jars.glob("*.jar")))
-    key = digest(FORMAT, said, str(java.resolve()), pyspark_version(), str(jars), *listed)
+    key = digest(FORMAT, java_version, str(java.resolve()), pyspark_version(), str(jars), *listed)
     return ClassArchive(folder / f"{key[:32]}.jsa", java)
 
 

@@ -127,8 +127,8 @@ def confine(
         _Refusals(folder / "spark.log"),
         _repositories(conf),
     )
-    own = ("localhost", socket.gethostname(), socket.getfqdn())
-    Path(scratch.name, "hosts").write_text(gate.stand_ins.hosts_file(dict.fromkeys(own)), encoding="utf-8")
+    host_names = ("localhost", socket.gethostname(), socket.getfqdn())
+    Path(scratch.name, "hosts").write_text(gate.stand_ins.hosts_file(dict.fromkeys(host_names)), encoding="utf-8")
     reads = _read_paths(conf, java, isolation, (*read, str(folder / "log4j2.properties"), *map(str, access.folders)))
     return Confinement(
         scratch,
@@ -178,10 +178,10 @@ def _ivy(conf: Mapping[str, str]) -> Iterator[str]:
     """Yield the folders for jars that Spark fetches."""
     if conf.get(PACKAGES):
         home = _java_home()
-        kept = Path(conf.get(IVY) or home / ".ivy2.5.2")
+        ivy_home = Path(conf.get(IVY) or home / ".ivy2.5.2")
         with suppress(OSError):
-            kept.mkdir(parents=True, exist_ok=True)
-        yield from map(str, (kept, home / ".ivy2", home / ".m2" / "repository"))
+            ivy_home.mkdir(parents=True, exist_ok=True)
+        yield from map(str, (ivy_home, home / ".ivy2", home / ".m2" / "repository"))
 
 
 def _java_home() -> Path:

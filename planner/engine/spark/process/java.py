@@ -85,8 +85,8 @@ def profile_of(profile_name: str) -> Profile:
     try:
         return Profile(name)
     except ValueError:
-        known = " or ".join(Profile)
-        raise RequestError(f"there is no Spark profile '{name}'.", hint=f"Say {known}.") from None
+        profile_names = " or ".join(Profile)
+        raise RequestError(f"there is no Spark profile '{name}'.", hint=f"Say {profile_names}.") from None
 
 
 class SparkEnded(SparkUnavailable):
@@ -274,16 +274,16 @@ def java_environment() -> dict[str, str]:
 def _environment(
     java: Path, answer: Path, conf: Mapping[str, str], config_dir: Path | None, python: str
 ) -> dict[str, str]:
-    kept = java_environment()
+    environment = java_environment()
     if config_dir:
-        kept["SPARK_CONF_DIR"] = str(config_dir)
-    if not kept.keys() & {"LANG", "LC_ALL", "LC_CTYPE"}:
-        kept["LC_ALL"] = "C.UTF-8"  # otherwise Java cannot name files outside of ASCII
+        environment["SPARK_CONF_DIR"] = str(config_dir)
+    if not environment.keys() & {"LANG", "LC_ALL", "LC_CTYPE"}:
+        environment["LC_ALL"] = "C.UTF-8"  # otherwise Java cannot name files outside of ASCII
     if host := conf.get("spark.driver.host"):
-        kept.setdefault("SPARK_LOCAL_IP", host)
+        environment.setdefault("SPARK_LOCAL_IP", host)
     return {
-        **kept,
-        "PATH": os.pathsep.join(filter(None, (kept.get("PATH"), os.defpath))),  # Hadoop calls `chmod`
+        **environment,
+        "PATH": os.pathsep.join(filter(None, (environment.get("PATH"), os.defpath))),  # Hadoop calls `chmod`
         # Spark starts its Python workers in the folder of a project: no module of it, or below HOME, is one of theirs.
         "PYTHONNOUSERSITE": "1",
         "PYTHONSAFEPATH": "1",

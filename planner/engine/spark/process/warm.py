@@ -77,25 +77,25 @@ def serve_warm(
         raise RequestError("only the embedded catalog can be kept warm.", hint="This connection brings its own.")
     silence()
     lock = CatalogLock(spark_folder(home))
-    own = request_of(connection)  # of a project; outside of one, what the last client needed
+    project_request = request_of(connection)  # of a project; outside of one, what the last client needed
     with _stop_event() as stop:
         lock.acquire(wait)
         lock.publish(Owner(os.getpid(), command(), warm=True))
         try:
-            known = (
+            current_connection = (
                 connection
-                if own != FormatRequest()
+                if project_request != FormatRequest()
                 else latest_accepted_request(lock.folder).extend_connection(connection)
             )
             try:
-                session = _start_session(lock, known, home, profile)
+                session = _start_session(lock, current_connection, home, profile)
             except RequestError as error:
-                if known == connection:
+                if current_connection == connection:
                     raise
                 say(f"Spark starts without the table formats of before: {error.message}")
-                session, known = _start_session(lock, connection, home, profile), connection
-            while asked := _serve_clients(session, lock, known, home, stop, say):
-                session, known = _restart_session(lock, known, asked, home, profile)
+                session, current_connection = _start_session(lock, connection, home, profile), connection
+            while session_request := _serve_clients(session, lock, current_connection, home, stop, say):
+                session, current_connection = _restart_session(lock, current_connection, session_request, home, profile)
         finally:
             lock.release()
 
@@ -111,14 +111,14 @@ def _restart_session(
 ) -> tuple[ClassicSession, Connection]:
     """Return a session with what a client requested; if that fails, refuse the request and start as before."""
     path, request = session_request
-    wanted = request.extend_connection(connection)
+    extended_connection = request.extend_connection(connection)
     try:
-        session = _start_session(lock, wanted, home, profile)
+        session = _start_session(lock, extended_connection, home, profile)
     except RequestError as error:
         refuse(path, error)
         return _start_session(lock, connection, home, profile), connection
     accept(lock.folder, path, request)
-    return session, wanted
+    return session, extended_connection
 
 
 def _serve_clients(
@@ -149,10 +149,10 @@ def _serve_clients(
             while not stop.wait(1.0):
                 _see_that_it_runs(session, home)
                 pulse.check()
-                if asked := _next(lock, connection, home):
+                if session_request := _next(lock, connection, home):
                     lock.publish(replace(owner, port=0))  # from here on no client is admitted
-                    if _wait_until_idle(session, lock, asked[0], home, stop):
-                        return asked
+                    if _wait_until_idle(session, lock, session_request[0], home, stop):
+                        return session_request
                     lock.publish(owner)
     finally:
         session.close()
@@ -161,15 +161,15 @@ def _serve_clients(
 
 def _next(lock: CatalogLock, connection: Connection, home: Path) -> Asked | None:
     """Return the next request that a start may fulfil; refuse one whose settings alone make that impossible."""
-    asked = next_request(lock.folder)
-    if asked is None:
+    session_request = next_request(lock.folder)
+    if session_request is None:
         return None
     try:
-        starting_conf(asked[1].extend_connection(connection), home)
+        starting_conf(session_request[1].extend_connection(connection), home)
     except RequestError as error:
-        refuse(asked[0], error)
+        refuse(session_request[0], error)
         return None
-    return asked
+    return session_request
 
 
 def _wait_until_idle(session: ClassicSession, lock: CatalogLock, path: Path, home: Path, stop: threading.Event) -> bool:
@@ -196,11 +196,11 @@ def _stop_event() -> Iterator[threading.Event]:
     """Yield an event that SIGTERM and SIGINT set within the context."""
     stop = threading.Event()
     signals = (signal.SIGTERM, signal.SIGINT) if threading.current_thread() is threading.main_thread() else ()
-    before = {number: signal.signal(number, lambda *_: stop.set()) for number in signals}
+    former_handlers = {number: signal.signal(number, lambda *_: stop.set()) for number in signals}
     try:
         yield stop
     finally:
-        for number, handler in before.items():
+        for number, handler in former_handlers.items():
             signal.signal(number, handler)
 
 
@@ -223,8 +223,10 @@ def _counter(session: ClassicSession) -> Iterator[int]:
             token = self.rfile.read(len(session.serving.token))  # before anything that is longer is read
             if not secrets.compare_digest(token, session.serving.token.encode()):
                 return
-            asked, _, request = self.rfile.readline(LINE_MAX).decode().strip().partition(" ")
-            answer = answer_comparison(session, request) if asked == WORD else _count_jobs(session, asked, request)
+            first_word, _, request = self.rfile.readline(LINE_MAX).decode().strip().partition(" ")
+            answer = (
+                answer_comparison(session, request) if first_word == WORD else _count_jobs(session, first_word, request)
+            )
             self.wfile.write(f"{answer}\n".encode())
 
     class WarmServer(socketserver.ThreadingTCPServer):
