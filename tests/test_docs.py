@@ -178,6 +178,8 @@ def test_what_a_development_page_names_is_there(page: Path) -> None:
     constants = re.findall(r"`((?:planner|bot)/[\w./-]*\.py)` \((?:its name\), )?`(\w+)`", prose)
 
     assert [path for path in paths if not (ROOT / path).exists()] == []
+    shortened = [path for path in re.findall(r"`(\w[\w.-]*/[\w./-]*\w)`", prose) if not (ROOT / path).exists()]
+    assert shortened == [], "named by a part of its path"
     assert [(path, name) for path, name in constants if not re.search(rf"\b{name}\b", text(path))] == []
 
 

@@ -19,7 +19,7 @@ from .building import model, project
 from .casebook import cases, external_models
 from .witnessing import Models, witness
 
-DISAGREEMENTS_MAX = 40  # of about a thousand claims of the case book: edits that are computed needlessly
+DISAGREEMENTS_MAX = 32  # of about a thousand claims of the case book: edits that are computed needlessly
 BASE = "SELECT id, item, price FROM src.orders"
 # What somebody might take for the same, and is not: the text before and the text after.
 WRONG = [
