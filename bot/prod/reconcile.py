@@ -197,8 +197,6 @@ class _ProdReconciliation:
             case RunJanitor():
                 self._run_janitor()
 
-    # --- looking ---
-
     def _prod(self) -> ProdRecord:
         return self.inbox.prods.get(self.job.repository)
 
@@ -254,8 +252,6 @@ class _ProdReconciliation:
         paths = self.checkout.diff_paths(prod.promoted_commit or prod.commit, step.commit)
         return changes_no_model(paths, self.checkout.project)
 
-    # --- writing down ---
-
     def _update(self, transition: Callable[[ProdRecord], ProdRecord]) -> ProdRecord:
         return self.inbox.prods.update(self.job.repository, transition)
 
@@ -272,8 +268,6 @@ class _ProdReconciliation:
         if revision > self._prod().revision:
             self._update(lambda prod: replace(prod, moves=append_move(prod, revision, end.outcome)))
         return self._is_at(commit, revision, end.row.plan_id if end.row else "")
-
-    # --- the first build ---
 
     def _adopt(self, environment: EnvironmentRow) -> None:
         self._is_at(self.pass_.head, environment.revision, environment.plan_id)
@@ -311,8 +305,6 @@ class _ProdReconciliation:
         self.notify(notice)
         summary = f"Prod could not be built from this commit. {notice.outlook}"
         self._check(head, prod_check("Prod could not be built", summary, outcome, False))
-
-    # --- what the branch holds ---
 
     def _skip(self, step: Step) -> None:
         """Note a commit with nothing to promote, and finish its merge."""
@@ -429,8 +421,6 @@ class _ProdReconciliation:
             raise Later(min(60.0, 2.0 * attempts), f"prod at {commit[:12]} is tried again")
         self._update(lambda prod: replace(prod, attempts=0))
 
-    # --- undoing ---
-
     def _roll_back(self, number: int, who: str, revision: int) -> None:
         """Point prod back, if a person with permission requested it."""
         failed = self.rollbacks.roll_back(self._prod(), number, who, revision)
@@ -440,8 +430,6 @@ class _ProdReconciliation:
         else:
             self.notify(notices.ProdRolledBack(self.job.repository, number, who, revision))
         wake_pulls(self.context, self.job.repository)
-
-    # --- sweeping ---
 
     def _run_janitor(self) -> None:
         """Drop what is unused; environments of pull requests that are not over do not expire."""
@@ -458,8 +446,6 @@ class _ProdReconciliation:
             self.log.info("janitor_ended", kept=len(keep), cleaned=list(outcome.cleaned))
         else:
             self.log.warning("janitor_failed", why=reasons(outcome))
-
-    # --- showing ---
 
     def _show_places(self, facts: ProdFacts) -> None:
         """Show each merge that waits behind another one its place in the queue."""

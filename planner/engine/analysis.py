@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 from mergeplan.planner.model.model import Column
 
@@ -75,10 +74,3 @@ class PairResult:
     second_reads: tuple[str, ...] = ()
     unknown: str = ""
     rules: tuple[str, ...] = ()  # by which the plans are the same, where Spark's own comparison finds them to differ
-
-
-class Analyzer(Protocol):
-    """Spark's analyzer and optimizer."""
-
-    def compare(self, analysis: Analysis) -> tuple[PairResult, ...]:
-        """Return Spark's verdict on each pair; raise QueryError if a table or a view cannot be created."""

@@ -460,7 +460,6 @@ def _number(text: str) -> Term:
 
 
 def _name(node: exp.Expr) -> str:
-    """Return the name of an operation, in lower case for an anonymous function."""
     if isinstance(node, exp.Anonymous):
         return f"call {node.name.lower()}"
     if is_unknown(node):

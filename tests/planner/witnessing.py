@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mergeplan.planner.apply.witness.questions import Ask, Questions
-from mergeplan.planner.apply.witness.stand_ins import Lying, StandIns
+from mergeplan.planner.apply.witness.stand_ins import StandIns, TableColumns
 from mergeplan.planner.engine.analysis import Analysis, PairResult
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.model.model import Column, Model
@@ -19,7 +19,7 @@ from mergeplan.planner.snapshot.snapshot import Snapshot
 from .building import make_plan, promote
 
 Models = Mapping[str, Model]
-Outside = Callable[[Model], Lying]
+Outside = Callable[[Model], TableColumns]
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Witnessed:
     checks: Mapping[str, Check] = field(default_factory=dict)
 
 
-def declare_columns(model: Model) -> Lying:
+def declare_columns(model: Model) -> TableColumns:
     """Return an external table's columns as they are declared."""
     return tuple(Column(column.name, column.type) for column in model.columns)
 
@@ -55,23 +55,23 @@ def witness(
 
 
 def check_plan(
-    engine: SparkEngine, plan: Plan, tables: Mapping[str, Lying], outside: Outside = declare_columns
+    engine: SparkEngine, plan: Plan, tables: Mapping[str, TableColumns], outside: Outside = declare_columns
 ) -> Mapping[str, Check]:
     """Return what Spark says of each model that a plan keeps; `tables` are the columns of the tables that are there."""
 
-    def lying(snapshot: Snapshot) -> Lying | None:
+    def stored_columns(snapshot: Snapshot) -> TableColumns | None:
         return outside(snapshot.model) if snapshot.kind.is_external else tables.get(snapshot.table)
 
-    return Questions(StandIns(plan, lying), _ask(engine)).check_claims(claims_of(plan))
+    return Questions(StandIns(plan, stored_columns), _ask(engine)).check_claims(claims_of(plan))
 
 
-def find_columns(engine: SparkEngine, built: Plan, outside: Outside = declare_columns) -> dict[str, Lying]:
+def find_columns(engine: SparkEngine, built: Plan, outside: Outside = declare_columns) -> dict[str, TableColumns]:
     """Return the columns of the tables that a plan builds, by the tables' names."""
 
-    def lying(snapshot: Snapshot) -> Lying | None:
+    def stored_columns(snapshot: Snapshot) -> TableColumns | None:
         return outside(snapshot.model) if snapshot.kind.is_external else None
 
-    stand_ins = StandIns(built, lying)
+    stand_ins = StandIns(built, stored_columns)
     names = [change.name for change in built.changes if change.kind.has_query]
     Questions(stand_ins, _ask(engine)).check_claims((), names)
     return {built.new.snapshots[name].table: columns for name, columns in stand_ins.planned.items()}

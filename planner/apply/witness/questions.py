@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mergeplan.planner.apply.witness.lying_columns import find_planned_columns, list_declared_columns
 from mergeplan.planner.apply.witness.stand_ins import ColumnsUnknown, StandIns
+from mergeplan.planner.apply.witness.stored_columns import find_planned_columns, list_declared_columns
 from mergeplan.planner.engine.analysis import NEW, OLD, Analysis, PairResult, QueryPair
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.plan.change import Change
@@ -61,7 +61,7 @@ class Questions:
 
     def _is_new(self, change: Change) -> bool:
         new = change.new
-        if new is None or not (new.kind.is_stored or new.kind.is_view) or self.stand_ins.lying(new):
+        if new is None or not (new.kind.is_stored or new.kind.is_view) or self.stand_ins.stored_columns(new):
             return False
         if new.model.sql and not new.model.python:
             return True
@@ -107,7 +107,7 @@ class Questions:
 
     def _lacks_columns(self, change: Change) -> bool:
         assert change.new is not None
-        return change.new.kind.is_stored and not self.stand_ins.lying(change.new)
+        return change.new.kind.is_stored and not self.stand_ins.stored_columns(change.new)
 
     def _learn_columns(self, name: str, result: PairResult) -> None:
         new = self.stand_ins.changes[name].new

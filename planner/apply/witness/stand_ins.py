@@ -23,10 +23,9 @@ from mergeplan.planner.plan.schedule import EPOCH
 from mergeplan.planner.semantics.types import normalize_type
 from mergeplan.planner.snapshot.snapshot import Snapshot
 
-Lying = tuple[Column, ...]  # a table's columns in the order in which Spark sees them
+TableColumns = tuple[Column, ...]  # a table's columns in the order in which Spark sees them
 MOMENT = datetime(2026, 1, 15, 13, 37, 11, tzinfo=UTC)  # of every query: no unit of a cron begins there
 BATCH = Interval(datetime(2026, 1, 10, tzinfo=UTC), datetime(2026, 1, 11, tzinfo=UTC))
-NO_COLUMNS: Mapping[str, Lying] = {}
 
 
 class ColumnsUnknown(Exception):
@@ -39,14 +38,14 @@ class ColumnsUnknown(Exception):
 
 @dataclass
 class StandIns:
-    """The stand-ins of a plan's tables; `lying` returns the columns of an existing table in Spark's order.
+    """The stand-ins of a plan's tables; `stored_columns` returns the columns of an existing table in Spark's order.
 
     `planned` gets the columns of new tables as they become known.
     """
 
     plan: Plan
-    lying: Callable[[Snapshot], Lying | None]
-    planned: dict[str, Lying] = field(default_factory=dict)
+    stored_columns: Callable[[Snapshot], TableColumns | None]
+    planned: dict[str, TableColumns] = field(default_factory=dict)
     tables: dict[str, EmptyTable] = field(default_factory=dict)
     views: dict[str, TableView] = field(default_factory=dict)  # each after those that it reads
 
@@ -111,7 +110,12 @@ class StandIns:
         return self._share(change, sides, side, same.get(name), _select_outputs(snapshot, sides[side], projected))
 
     def _share(
-        self, change: Change, columns: tuple[Lying, Lying], side: int, same: tuple[str, ...] | None, outputs: Lying
+        self,
+        change: Change,
+        columns: tuple[TableColumns, TableColumns],
+        side: int,
+        same: tuple[str, ...] | None,
+        outputs: TableColumns,
     ) -> str:
         """Return the view of a changed table, over an empty one that holds the columns of both sides."""
         old, new = columns
@@ -130,7 +134,12 @@ class StandIns:
         return self._project(change.name, kept, names, change.name, outputs)
 
     def _project(
-        self, name: str, kept: Lying, named: Mapping[str, Column], identity: str, outputs: Lying | None = None
+        self,
+        name: str,
+        kept: TableColumns,
+        named: Mapping[str, Column],
+        identity: str,
+        outputs: TableColumns | None = None,
     ) -> str:
         """Return the view with these outputs over the empty table that has all kept columns."""
         table = f"mergeplan_table_{digest(identity, repr([(c.name, c.type) for c in kept]))[:20]}"
@@ -149,17 +158,17 @@ class StandIns:
         columns = self._columns(snapshot, planned=False)
         return self._project(snapshot.name, columns, {c.name: c for c in columns}, f"{snapshot.name} itself")
 
-    def _columns(self, snapshot: Snapshot, *, planned: bool) -> Lying:
+    def _columns(self, snapshot: Snapshot, *, planned: bool) -> TableColumns:
         columns = self._find_columns(snapshot, planned=planned)
         if not columns:
             raise ColumnsUnknown(snapshot.name)
         return columns
 
-    def _find_columns(self, snapshot: Snapshot, *, planned: bool) -> Lying | None:
-        return (self.planned.get(snapshot.name) if planned else None) or self.lying(snapshot)
+    def _find_columns(self, snapshot: Snapshot, *, planned: bool) -> TableColumns | None:
+        return (self.planned.get(snapshot.name) if planned else None) or self.stored_columns(snapshot)
 
 
-def _select_outputs(snapshot: Snapshot, columns: Lying, projected: bool) -> Lying:
+def _select_outputs(snapshot: Snapshot, columns: TableColumns, projected: bool) -> TableColumns:
     """Return the columns under which a query finds a table: the judged ones if it reads a projection, else all."""
     by_name = {column.name: column for column in columns}
     judged = find_projection(snapshot) if projected else None

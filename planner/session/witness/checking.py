@@ -8,9 +8,9 @@ from contextlib import suppress
 from dataclasses import replace
 
 from mergeplan.planner.apply.events import ClaimRefuted
-from mergeplan.planner.apply.witness.lying_columns import external_columns, order_as_stored
 from mergeplan.planner.apply.witness.questions import Questions
-from mergeplan.planner.apply.witness.stand_ins import Lying, StandIns
+from mergeplan.planner.apply.witness.stand_ins import StandIns, TableColumns
+from mergeplan.planner.apply.witness.stored_columns import external_columns, order_as_stored
 from mergeplan.planner.checks.remembered_tests import spark_settings
 from mergeplan.planner.engine.analysis import Analysis, PairResult
 from mergeplan.planner.fingerprint import digest
@@ -97,7 +97,7 @@ class Inquiry:
 
     def check_claims(self, claims: Sequence[Claim]) -> Mapping[str, Check]:
         """Return the check of each claim, by model."""
-        checks = Questions(StandIns(self._plan, self._lying), self._ask).check_claims(claims)
+        checks = Questions(StandIns(self._plan, self._stored_columns), self._ask).check_claims(claims)
         self._work.lookups.keep()
         return checks
 
@@ -106,7 +106,7 @@ class Inquiry:
         old = {p for c in self._plan.changes if c.old for p in c.old.model.depends_on}
         return frozenset(parent for name in changes for parent in self._plan.parents.get(name, ())) | old | changes
 
-    def _lying(self, snapshot: Snapshot) -> Lying | None:
+    def _stored_columns(self, snapshot: Snapshot) -> TableColumns | None:
         """Return the columns of an existing table as Spark sees them; None for one that is still to be created."""
         if snapshot.kind.is_external:
             return self._external.get(snapshot.table) or snapshot.model.columns
