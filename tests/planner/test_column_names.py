@@ -20,9 +20,9 @@ from tests.planner.daily import Daily
 Rows = dict[str, list[list[tuple[object, ...]]]]
 CASES = int(os.environ.get("MERGEPLAN_CASES", "300")) // 100
 PLAIN = "plain"
-# Beside columns a, b, x, y and c, which an expression would mean; these of `make test`.
-NAMES = ["a-b"]
-MORE = [
+# Beside columns a, b, x, y and c, which an expression would mean.
+NAMES = [
+    "a-b",
     "x`.y", "a.b", "x`y", "a - b", "c d", "select", "Ünï", "n" * 200, "UPPER", "it's", 'say "x"', "order",
     "current_date", "1", "f(a)", "a,b", "a/b=c%d",
 ]  # fmt: skip
@@ -94,16 +94,11 @@ def can_have(name: str) -> bool:
     return not FORMAT or FORMATS[FORMAT].can_have(name, ())
 
 
+@pytest.mark.prove
 @pytest.mark.parametrize("name", list(filter(can_have, NAMES)))
 def test_rows_do_not_depend_on_how_columns_are_called(
     name: str, tmp_path: Path, engine: SparkEngine, plain_rows: Rows
 ) -> None:
-    assert rows_of(name, tmp_path, engine) == plain_rows
-
-
-@pytest.mark.prove
-@pytest.mark.parametrize("name", list(filter(can_have, MORE)))
-def test_rows_do_not_depend_on_odder_names(name: str, tmp_path: Path, engine: SparkEngine, plain_rows: Rows) -> None:
     assert rows_of(name, tmp_path, engine) == plain_rows
 
 

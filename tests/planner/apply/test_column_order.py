@@ -102,6 +102,7 @@ def test_without_an_edit_of_the_layout_a_column_is_judged_by_its_place_in_the_ta
     assert not rebuilt & {"renamed", "counted"}  # the first one is `name`
 
 
+@pytest.mark.prove
 def test_hidden_columns_are_nobodys(tmp_path: Path, engine: SparkEngine, stores: list[StateStore]) -> None:
     hidden = models("FULL, partitioned_by (bucket(2, id))")
 

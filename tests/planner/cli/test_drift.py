@@ -140,6 +140,7 @@ def test_a_seed_and_an_environment_of_ones_own_are_mended_too(shop: Shop, engine
     assert rows(engine, "SELECT COUNT(*) FROM shop.codes") == [(2,)]
 
 
+@pytest.mark.prove
 def test_a_view_that_was_replaced_is_named_and_restored_once_it_is_dropped(shop: Shop, engine: SparkEngine) -> None:
     mergeplan = shop(**MODELS)
     promote_all(mergeplan)
