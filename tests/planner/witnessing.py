@@ -59,19 +59,19 @@ def check_plan(
 ) -> Mapping[str, Check]:
     """Return what Spark says of each model that a plan keeps; `tables` are the columns of the tables that are there."""
 
-    def stored_columns(snapshot: Snapshot) -> TableColumns | None:
+    def find_stored(snapshot: Snapshot) -> TableColumns | None:
         return outside(snapshot.model) if snapshot.kind.is_external else tables.get(snapshot.table)
 
-    return Questions(StandIns(plan, stored_columns), _ask(engine)).check_claims(claims_of(plan))
+    return Questions(StandIns(plan, find_stored), _ask(engine)).check_claims(claims_of(plan))
 
 
 def find_columns(engine: SparkEngine, built: Plan, outside: Outside = declare_columns) -> dict[str, TableColumns]:
     """Return the columns of the tables that a plan builds, by the tables' names."""
 
-    def stored_columns(snapshot: Snapshot) -> TableColumns | None:
+    def find_stored(snapshot: Snapshot) -> TableColumns | None:
         return outside(snapshot.model) if snapshot.kind.is_external else None
 
-    stand_ins = StandIns(built, stored_columns)
+    stand_ins = StandIns(built, find_stored)
     names = [change.name for change in built.changes if change.kind.has_query]
     Questions(stand_ins, _ask(engine)).check_claims((), names)
     return {built.new.snapshots[name].table: columns for name, columns in stand_ins.planned.items()}

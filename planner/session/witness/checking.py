@@ -97,7 +97,7 @@ class Inquiry:
 
     def check_claims(self, claims: Sequence[Claim]) -> Mapping[str, Check]:
         """Return the check of each claim, by model."""
-        checks = Questions(StandIns(self._plan, self._stored_columns), self._ask).check_claims(claims)
+        checks = Questions(StandIns(self._plan, self._find_stored_columns), self._ask).check_claims(claims)
         self._work.lookups.keep()
         return checks
 
@@ -106,7 +106,7 @@ class Inquiry:
         old = {p for c in self._plan.changes if c.old for p in c.old.model.depends_on}
         return frozenset(parent for name in changes for parent in self._plan.parents.get(name, ())) | old | changes
 
-    def _stored_columns(self, snapshot: Snapshot) -> TableColumns | None:
+    def _find_stored_columns(self, snapshot: Snapshot) -> TableColumns | None:
         """Return the columns of an existing table as Spark sees them; None for one that is still to be created."""
         if snapshot.kind.is_external:
             return self._external.get(snapshot.table) or snapshot.model.columns
