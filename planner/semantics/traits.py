@@ -42,7 +42,7 @@ def _read_traits(sql: str) -> Traits:
     except FAILURES:
         return Traits()
     columns = frozenset(column.name.lower() for column in tree.find_all(exp.Column))
-    return Traits(names_all_columns(tree), takes_rows_by_order(tree), columns)
+    return Traits(may_mean_unnamed(tree), takes_rows_by_order(tree), columns)
 
 
 def takes_rows_by_order(tree: exp.Expr) -> bool:
@@ -50,7 +50,7 @@ def takes_rows_by_order(tree: exp.Expr) -> bool:
     return tree.find(exp.Window, exp.ArgMax, exp.ArgMin) is not None
 
 
-def names_all_columns(tree: exp.Expr) -> bool:
+def may_mean_unnamed(tree: exp.Expr) -> bool:
     """Return True if a query may mean a column of its tables without naming it.
 
     A star does (COUNT(*) does not), and so do NATURAL JOIN, PIVOT, UNPIVOT, TABLESAMPLE, new names for all columns of a
