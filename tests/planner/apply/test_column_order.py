@@ -10,7 +10,7 @@ import pytest
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.plan.change import REBUILT
 from mergeplan.planner.state.store import StateStore
-from tests.conftest import empty
+from tests.conftest import FORMAT, empty
 from tests.planner.daily import Daily
 
 ROWS = ("1, 5, 10, date'2026-01-01'", "2, 6, 20, date'2026-01-01'", "10, 5, 1, date'2026-01-01'")
@@ -86,7 +86,8 @@ def test_a_partition_that_comes_or_goes_moves_columns_for_readers_by_place_alone
     rebuilt = apply_and_compare(tmp_path, engine, stores, *((plain, cut) if forth else (cut, plain)))
 
     assert not rebuilt & BY_NAME.keys()
-    assert {"renamed", "aliased", "unioned", "below", "lower_still"} <= rebuilt
+    moved = {"renamed", "aliased", "unioned", "below", "lower_still"}
+    assert moved <= rebuilt if not FORMAT else rebuilt == {"m"}  # Delta and Iceberg leave columns in their places
 
 
 @pytest.mark.prove
