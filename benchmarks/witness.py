@@ -1,4 +1,4 @@
-"""What the second witness says of kept models, and what asking it takes.
+"""Measure the second witness: its verdicts on kept models, and the time of a check.
 
 make bench-witness                         the case book, 300 generated edits, and plans of 1,000 models
 python -m benchmarks.witness 2000 1000     as many generated edits, and plans of as many models
@@ -83,7 +83,7 @@ def edit_hub(root: Path, models: Models, before: str, after: str) -> Models:
 
 
 def measure_hub(engine: SparkEngine, size: int) -> Iterator[str]:
-    """Yield a row for each edit of a project's hub: the models that are kept, and what the plan and the check take."""
+    """Yield a row for each edit of a hub: its kept models, and the times of the plan and of the check."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         write_project(root, size)
@@ -100,11 +100,11 @@ def measure_hub(engine: SparkEngine, size: int) -> Iterator[str]:
                 checks = check_plan(engine, plan, tables)
                 taken.append((planned - started, time.perf_counter() - planned))
             plans, checking = (median(values) for values in zip(*taken, strict=True))
-            kept = len(claims_of(plan))
+            claim_count = len(claims_of(plan))
             agreed = sum(check.state is not CheckState.DISAGREES for check in checks.values())
             yield (
-                f"{name:20} kept {kept:4}  agreed {agreed:4}  plan {plans:6.2f} s  check {checking:6.2f} s"
-                f"  {1000 * checking / max(kept, 1):6.1f} ms a kept model  ratio {(plans + checking) / plans:5.2f}"
+                f"{name:20} kept {claim_count:4}  agreed {agreed:4}  plan {plans:6.2f} s  check {checking:6.2f} s"
+                f"  {1000 * checking / max(claim_count, 1):6.1f} ms each  ratio {(plans + checking) / plans:5.2f}"
             )
 
 

@@ -47,7 +47,7 @@ class ProjectView:
 
     @cached_property
     def lineage(self) -> FollowedModels:
-        """Each model's columns and lineage, followed on first use."""
+        """The columns and lineage of each model, followed on first use."""
         return FollowedModels(self.graph)
 
     def update(self, project: Project, path: str) -> ProjectView:

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Facet(StrEnum):
-    """What an edit of a property changes."""
+    """The part of a model that an edit of a property changes."""
 
     ROWS = "rows"  # its table is another one
     LAYOUT = "layout"  # its files, in which the same rows are

@@ -84,6 +84,27 @@ def test_an_unedited_reader_is_kept_unless_it_reads_the_new_column(engine: Spark
     assert checks["m.reader"].state is (CheckState.DISAGREES if query in FELT else CheckState.AGREES)
 
 
+# The text of `m.base` before and after, and a reader that feels the difference by the place or the type of a column.
+MOVED = [
+    (BASE, "SELECT item, id, price FROM src.orders", "SELECT x FROM m.base AS q(x, y, z)"),
+    ("SELECT id, price AS `a-` FROM src.orders", "SELECT id, CAST(price AS DOUBLE) AS `a-` FROM src.orders",
+     "SELECT id FROM m.base WHERE `a-` > 1"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("before", "after", "query"), MOVED)
+def test_an_unedited_reader_is_not_kept_over_a_moved_or_altered_column(
+    engine: SparkEngine, before: str, after: str, query: str
+) -> None:
+    projects = [
+        {**external_models(), **project(model("m.base", text), model("m.reader", query))} for text in (before, after)
+    ]
+
+    checks = witness(engine, projects[0], projects[1], call_equivalent).checks
+
+    assert checks["m.reader"].state is CheckState.DISAGREES
+
+
 @pytest.mark.prove
 def test_the_witnesses_agree_on_the_case_book(
     engine: SparkEngine, record_property: Callable[[str, object], None]

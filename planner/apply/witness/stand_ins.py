@@ -73,22 +73,25 @@ class StandIns:
     def do_reads_decide(self, old: Snapshot, new: Snapshot, same: Mapping[str, tuple[str, ...]]) -> bool:
         """Return True if an unedited model is the same query unless it reads a column that one side alone has.
 
-        Any name of the query that is found among shared columns is found there without the added columns too. A column
-        that went, or that moved, is not told by the new query alone.
+        Any name of the query that is found among shared columns is found there without the added columns too. The new
+        query alone does not show a column that was removed or moved.
         """
         before, after = ({name: one.model for name, one in side.items() if one.kind.is_embedded} for side in self.sides)
         if old.model != new.model or before != after or new.model.reads_itself:
             return False
-        return all(self._is_extended(name, same) for name in _names_read(new.model, after, self.sides[1]))
+        projected = reads_projections(new.model, after)
+        return all(self._is_extended(name, same, projected) for name in _names_read(new.model, after, self.sides[1]))
 
-    def _is_extended(self, name: str, same: Mapping[str, tuple[str, ...]]) -> bool:
+    def _is_extended(self, name: str, same: Mapping[str, tuple[str, ...]], projected: bool) -> bool:
+        """Return True if a query sees the old columns of a table in their old order, and maybe others among them."""
         change = self.changes.get(name)
         if change is None:
             return True
         if change.old is None or change.new is None or (name not in same and change.effect.every):
             return False
-        old = self._find_columns(change.old, planned=False) or ()
-        names = iter([column.name for column in self._find_columns(change.new, planned=True) or ()])
+        old = _select_outputs(change.old, self._columns(change.old, planned=False), projected)
+        new = _select_outputs(change.new, self._columns(change.new, planned=True), projected)
+        names = iter([column.name for column in new])
         return all(column.name in names for column in old)
 
     def analysis(self, pairs: Iterable[QueryPair]) -> Analysis:
@@ -128,25 +131,25 @@ class StandIns:
             return self._project(change.name, columns[side], names, f"{change.name} {side} every", outputs)
         both = [column for column in old if column.name in shared]
         one_sided = [(c, OLD) for c in old if c.name not in shared] + [(c, NEW) for c in new if c.name not in shared]
-        kept = (*both, *(Column(f"{column.name}{end}", column.type) for column, end in one_sided))
+        table_columns = (*both, *(Column(f"{column.name}{end}", column.type) for column, end in one_sided))
         end = (OLD, NEW)[side]
         names = {c.name: c if c.name in shared else Column(f"{c.name}{end}", c.type) for c in (old, new)[side]}
-        return self._project(change.name, kept, names, change.name, outputs)
+        return self._project(change.name, table_columns, names, change.name, outputs)
 
     def _project(
         self,
         name: str,
-        kept: TableColumns,
+        table_columns: TableColumns,
         named: Mapping[str, Column],
         identity: str,
         outputs: TableColumns | None = None,
     ) -> str:
-        """Return the view with these outputs over the empty table that has all kept columns."""
-        table = f"mergeplan_table_{digest(identity, repr([(c.name, c.type) for c in kept]))[:20]}"
-        self.tables.setdefault(table, EmptyTable(table, kept))
-        columns = outputs or kept
+        """Return the view with these outputs over the empty table that has all table columns."""
+        table = f"mergeplan_table_{digest(identity, repr([(c.name, c.type) for c in table_columns]))[:20]}"
+        self.tables.setdefault(table, EmptyTable(table, table_columns))
+        columns = outputs or table_columns
         selected = (f"{quote_column(named[c.name].name)} AS {quote_column(c.name)}" for c in columns)
-        is_whole = columns == kept and all(named[c.name] == c for c in columns)
+        is_whole = columns == table_columns and all(named[c.name] == c for c in columns)
         return self._add_view(f"SELECT {', '.join(selected)} FROM {SCHEMA}.{table}", table if is_whole else "")
 
     def _add_view(self, sql: str, table: str = "") -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -25,6 +26,8 @@ from mergeplan.planner.engine.spark.session import LISTED, USER, EngineSession, 
 from mergeplan.planner.engine.spark.trace_tag import trace_id
 from mergeplan.planner.errors import QueryError, RequestError, SparkUnavailable
 from mergeplan.planner.semantics.spark.spark_settings import DEFAULTS, shaping
+
+OF_QUERIES = re.compile(r"spark\.sql\.(?!catalog)")  # settings that shape a plan; those of catalogs may hold secrets
 
 
 def without_token(remote: str) -> str:
@@ -243,7 +246,8 @@ class ConnectSession:
         return explained.partition("\n== Analyzed Logical Plan ==")[0]
 
     def compare_queries(self, analysis: Analysis, *, may_start: bool = True) -> tuple[PairResult, ...] | None:
-        analysis = replace(analysis, settings=self._server.conf)
+        settings = tuple(pair for pair in self._server.conf if OF_QUERIES.match(pair[0]))
+        analysis = replace(analysis, settings=settings)
         if self._owner is not None:
             return ask_to_compare(self._owner, analysis)
         return self._local.compare_queries(analysis) if may_start else None

@@ -23,7 +23,7 @@ SETTINGS = {
     "spark.sql.debug.maxToStringFields": "100000",
     "spark.sql.optimizer.collapseProjectAlwaysInline": "true",  # an alias is what it stands for
 }
-LEAF = "LogicalRDD ["
+LEAF = re.compile(r"[\s:+-]*LogicalRDD \[")  # the line that lists all columns of a table
 # By these alone the optimizer finds the columns that a query reads, in a tenth of the time.
 PRUNING = frozenset({
     "InlineCTE", "ColumnPruning", "CollapseProject", "RemoveNoopOperators", "PushProjectionThroughUnion",
@@ -36,7 +36,7 @@ _SEEDED = re.compile(
     r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\n]*|/\*.*?\*/|\b(rand|random|randn|uuid)\s*\(\s*\)""",
     re.IGNORECASE | re.DOTALL,
 )
-_ONE_SIDED = re.compile(rf"\w+(?:{OLD}|{NEW})(?=#)")
+_ONE_SIDED = re.compile(rf"\w*(?:{OLD}|{NEW})(?=#)")
 
 
 class PlanComparing:
@@ -237,5 +237,5 @@ def _types(columns: tuple[Column, ...], names: tuple[str, ...] | None) -> list[t
 
 def _find_one_sided(plan: str) -> tuple[str, ...]:
     """Return the columns in a plan that only one side has, apart from the lists of a table's columns."""
-    lines = [line for line in plan.splitlines() if LEAF not in line]
+    lines = [line for line in plan.splitlines() if not LEAF.match(line)]
     return tuple(sorted({name for line in lines for name in _ONE_SIDED.findall(line)}))

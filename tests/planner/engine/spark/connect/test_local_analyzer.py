@@ -40,9 +40,9 @@ print(json.dumps([unstarted, [answer.same for answer in answers], [answer.unknow
 
 
 def test_a_server_that_shows_no_plans_is_not_needed_for_them(engine: SparkEngine, tmp_path: Path) -> None:
-    asked = json.dumps([engine._shared.server().url, settings(engine)])
+    connection = json.dumps([engine._shared.server().url, settings(engine)])
 
-    argv = [sys.executable, "-c", CLIENT, asked, str(tmp_path)]
+    argv = [sys.executable, "-c", CLIENT, connection, str(tmp_path)]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=True, cwd=Path(__file__).parents[5])
 
     unstarted, same, unknown = json.loads(done.stdout)
