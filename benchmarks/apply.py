@@ -23,9 +23,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from mergeplan.planner.apply.events import silent
+from mergeplan.planner.apply.events import ignore_event
 from mergeplan.planner.apply.executor import ApplyOptions, apply
-from mergeplan.planner.apply.promotion.promotion import Wanted, promote
+from mergeplan.planner.apply.promotion.promotion import Wanted, promote_views
 from mergeplan.planner.engine.protocol import Connection
 from mergeplan.planner.engine.spark.classic_session import ClassicSession
 from mergeplan.planner.engine.spark.engine import SparkEngine
@@ -151,7 +151,7 @@ def prepare(scene: Scene, schema: str, models: dict[str, str], kind: str) -> Wor
 
     def work() -> None:
         with closing(StateStore(f"sqlite:///{root}/state.db")) as store, store.leases.hold("prod", "bench") as lease:
-            done = apply(plan, project, scene.engine, store, lease, ApplyOptions(NOW, silent))
+            done = apply(plan, project, scene.engine, store, lease, ApplyOptions(NOW, ignore_event))
             assert done.promoted is not None, done.failures
 
     return work
@@ -205,7 +205,9 @@ def build_map(
 def run_promotion(scene: Scene, store: StateStore, target: Environment) -> None:
     """The environment shows this map from now on."""
     with store.leases.hold(target.name, "bench") as lease:
-        promote(store, scene.engine, lease, Wanted(store.environments.get(target.name), target), emit=silent)
+        promote_views(
+            store, scene.engine, lease, Wanted(store.environments.get(target.name), target), emit=ignore_event
+        )
 
 
 def swap_by_hand(scene: Scene, schema: str, target: Environment, columns: tuple[Column, ...]) -> None:

@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 
 from mergeplan.bot.git.checkout import Checkout
-from mergeplan.bot.git.objects import ObjectMemory, Objects, reading
+from mergeplan.bot.git.objects import ObjectMemory, Objects, open_objects
 from mergeplan.bot.git.work_tree import WorkTree
 from mergeplan.bot.sandbox.server import Sandbox
 
@@ -48,7 +48,7 @@ def measure(work: Callable[[], object]) -> tuple[float, float]:
 
 def read(folder: Path, work: Callable[[Objects, str], None], oid: str) -> None:
     """Does the work with a git of its own, whose CPU counts when it has ended."""
-    with reading(folder, ObjectMemory()) as objects:
+    with open_objects(folder, ObjectMemory()) as objects:
         work(objects, oid)
 
 

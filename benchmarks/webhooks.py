@@ -29,7 +29,7 @@ import sqlalchemy as sa
 import uvicorn
 
 from mergeplan.bot.context import BotContext
-from mergeplan.bot.github.events import signature
+from mergeplan.bot.github.events import sign_body
 from mergeplan.bot.github.gateway import GitHub
 from mergeplan.bot.inbox.inbox import Inbox
 from mergeplan.bot.inbox.tables import DELIVERIES
@@ -148,7 +148,7 @@ def _request(event: str, payload: dict[str, Any], choose: random.Random) -> tupl
         "Host": "bot", "User-Agent": "GitHub-Hookshot/1", "Accept": "*/*", "Content-Type": "application/json",
         "X-GitHub-Delivery": guid, "X-GitHub-Event": event, "X-GitHub-Hook-ID": "1",
         "X-GitHub-Hook-Installation-Target-ID": "1001", "X-GitHub-Hook-Installation-Target-Type": "integration",
-        "X-Hub-Signature-256": signature(SECRET, body), "Content-Length": str(len(body)),
+        "X-Hub-Signature-256": sign_body(SECRET, body), "Content-Length": str(len(body)),
     }  # fmt: skip
     head = "".join(f"{key}: {value}\r\n" for key, value in fields.items())
     return guid, f"POST /webhook HTTP/1.1\r\n{head}\r\n".encode() + body

@@ -28,7 +28,6 @@ class DiffRules:
         return replace(self, detail=(("*", "off"),))
 
     def without_samples(self) -> DiffRules:
-        """Return the same rules, showing no rows."""
         return replace(self, detail=tuple((s, "counts" if d == "sample" else d) for s, d in self.detail))
 
 

@@ -44,7 +44,7 @@ def section_of(document: Document, files: Sequence[str] = ()) -> CicdSection:
     if not isinstance(document.value, dict) or NAME not in document.value:
         return CicdSection(document.path, files=files)
     value = document.value[NAME]
-    for at, leaf in _leaves((NAME,), value):
+    for at, leaf in _walk_leaves((NAME,), value):
         if isinstance(leaf, str) and START in leaf:
             raise document.error(at, "`cicd_bot` cannot use environment variables.", "Write the value itself.")
         if isinstance(leaf, float) and not isfinite(leaf):
@@ -53,12 +53,12 @@ def section_of(document: Document, files: Sequence[str] = ()) -> CicdSection:
     return CicdSection(document.path, value, lines, files)
 
 
-def _leaves(key_path: Path, value: Any) -> Iterator[Leaf]:
+def _walk_leaves(key_path: Path, value: Any) -> Iterator[Leaf]:
     if isinstance(value, dict):
         for key, part in value.items():
-            yield from _leaves((*key_path, str(key)), part)
+            yield from _walk_leaves((*key_path, str(key)), part)
     elif isinstance(value, list):
         for index, part in enumerate(value):
-            yield from _leaves((*key_path, index), part)
+            yield from _walk_leaves((*key_path, index), part)
     else:
         yield key_path, value

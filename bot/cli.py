@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mergeplan.bot.github.manifest import manifest
+from mergeplan.bot.github.manifest import build_manifest
 from mergeplan.bot.service.action import run_action
-from mergeplan.bot.service.register_app import Registration, register
+from mergeplan.bot.service.register_app import Registration, register_app
 from mergeplan.bot.service.replay import post_delivery, read_stored, rehearse_delivery
 from mergeplan.bot.service.serve import run_service
 from mergeplan.bot.settings import load_settings
@@ -72,7 +72,7 @@ def app_manifest(webhook_url: str, show: bool, no_browser: bool, port: int, time
     mergeplan app-manifest --webhook-url https://bot.example/webhook --organization acme
     """
     if show:
-        shown = manifest(options["name"], webhook_url, "http://127.0.0.1/callback", public=options["public"])
+        shown = build_manifest(options["name"], webhook_url, "http://127.0.0.1/callback", public=options["public"])
         click.echo(json.dumps(shown, indent=2))
         return 0
     api_url = (options.pop("api_url") or load_settings().github_api_url).rstrip("/")
@@ -83,7 +83,9 @@ def app_manifest(webhook_url: str, show: bool, no_browser: bool, port: int, time
         if not no_browser:
             webbrowser.open(address)
 
-    app = register(Registration(webhook_url=webhook_url, api_url=api_url, **options, **files), port, open_page, timeout)
+    app = register_app(
+        Registration(webhook_url=webhook_url, api_url=api_url, **options, **files), port, open_page, timeout
+    )
     click.echo(f"{app.slug} is registered as App {app.app_id}; its key is in {files['key_file']}.")
     click.echo(f"Install it: {app.page}/installations/new")
     click.echo(f"Start the service with the variables in {files['variables_file']}.")

@@ -139,7 +139,6 @@ class BotContext:
         return self.reader.section(path, source.text, folder)
 
     def has_project(self, checkout: Checkout, commit: str, folder: str = "") -> bool:
-        """Return True if the project's folder, or the given one, holds a configuration at that commit."""
         return bool(self.configurations(checkout, commit, folder))
 
     def configurations(self, checkout: Checkout, commit: str, folder: str = "") -> tuple[Source, ...]:
@@ -189,7 +188,6 @@ class BotContext:
         on_event: Callable[[Line], None] = lambda line: None,
         should_stop: Callable[[], str] = lambda: "",
     ) -> Finished:
-        """Run the planner once and record the run from start to end."""
         repository, arguments = call.job.repository, call.arguments
         purpose = " ".join(arguments[:2])
         child_run = f"{call.run_id}-{arguments[0]}"
@@ -202,7 +200,7 @@ class BotContext:
 
         self.before_plan(repository)
         try:
-            packages = self._packages(call, stop)
+            packages = self._prepare_packages(call, stop)
             self._lay_dbt_packages(call, stop)
         except Cancelled as cancelled:
             return self._raise_if_shutdown(call, Finished((), 1, str(cancelled)))
@@ -238,7 +236,7 @@ class BotContext:
             raise ShuttingDown
         return finished_run
 
-    def _packages(self, call: PlannerCall, should_stop: Callable[[], str]) -> Path | None:
+    def _prepare_packages(self, call: PlannerCall, should_stop: Callable[[], str]) -> Path | None:
         """Return the folder with the project's packages, installed if missing; None if the command runs no code."""
         if call.arguments[0] not in RUNS_CODE:
             return None
@@ -262,7 +260,7 @@ class BotContext:
             yield on_event
             return
         steps = RunTrace(self.tracing)
-        begun = RunProgress(call.run_id, subject=_note(call.arguments))
+        begun = RunProgress(call.run_id, subject=_run_subject(call.arguments))
         recorder = Recorder(self.inbox.progress, call.job.repository, call.job.number, begun)
 
         def record_line(line: Line) -> None:
@@ -278,7 +276,7 @@ class BotContext:
             recorder.end()
 
 
-def _note(arguments: tuple[str, ...]) -> str:
+def _run_subject(arguments: tuple[str, ...]) -> str:
     """Return the subject of a run for prod: `#7`, or a commit."""
     return arguments[arguments.index("--note") + 1] if "--note" in arguments else ""
 
@@ -294,8 +292,7 @@ def error_result(error: MergeplanError) -> Finished:
     return failure_result(error.message, type(error).__name__, path=path, line=line, hint=error.hint)
 
 
-def unreadable(error: CheckoutFailed) -> ProjectError:
-    """Return the ProjectError for a commit whose files git cannot read."""
+def unreadable_error(error: CheckoutFailed) -> ProjectError:
     bad = isinstance(error, BadCommit)
     place = Place(error.path) if isinstance(error, BadCommit) and error.path else None
     return ProjectError(f"The files cannot be read: {error}", place=place, hint=MEND if bad else TRY_AGAIN)
@@ -305,6 +302,6 @@ def now_text() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def moment(text: str) -> datetime:
+def parse_moment(text: str) -> datetime:
     """Parse an ISO 8601 time, also with GitHub's `Z`."""
     return datetime.fromisoformat(text.replace("Z", "+00:00"))

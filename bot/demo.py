@@ -63,7 +63,6 @@ class Demo:
         self.console.print(f"  [green]✔[/green] {what} ({time.monotonic() - started:.0f} s)")
 
     def comment(self, number: int) -> Comment | None:
-        """Return the bot's plan comment on a pull request."""
         comments = self.github.comments(REPOSITORY, number)
         return next(
             (comment for comment in comments if comment.author == self.github.bot_login and "<!--" in comment.body),
@@ -87,27 +86,25 @@ class Demo:
         )
 
     def is_built(self, number: int) -> bool:
-        """Return True when the comment shows a built plan, and the environment's check is completed."""
         pull = self.github.pull_request(REPOSITORY, number)
         run = self.github.checks(REPOSITORY, pull.head_sha).get(ENVIRONMENT)
         return run is not None and run.status == "completed" and self.body(number).count("\u23f3") == 0
 
     def prod(self) -> None:
         self.console.print(f"\n[bold]prod:[/bold] select * from {VIEW} order by id")
-        self.console.print(self._planner("fetchdf", f"select * from {VIEW} order by id"))
+        self.console.print(self._planner_output("fetchdf", f"select * from {VIEW} order by id"))
 
     def has_prod(self) -> bool:
-        lines = self._planner("environments", "--output", "json").splitlines()
+        lines = self._planner_output("environments", "--output", "json").splitlines()
         result = json.loads(lines[-1]) if lines else {}
         return any(row["name"] == "prod" for row in result.get("environments", []))
 
-    def _planner(self, *arguments: str) -> str:
+    def _planner_output(self, *arguments: str) -> str:
         done = run_planner(self.folder, self.folder / "home" / REPOSITORY, *arguments)
         return (done.stdout or done.stderr).rstrip()
 
 
 def run_planner(folder: Path, home: Path, verb: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a verb of the planner in the demo's project."""
     command = [sys.executable, "-m", "mergeplan.planner.cli.main", verb, "--project", str(folder / "shop"), *arguments]
     environ = {**os.environ, "MERGEPLAN_HOME": str(home), "MERGEPLAN_PROJECT": REPOSITORY}
     return subprocess.run(command, env=environ, capture_output=True, text=True, timeout=PATIENCE, check=False)
@@ -131,9 +128,9 @@ def run_demo(folder: Path, *, keep: bool, spark: str = "") -> int:
         _try_spark(console, folder, spark)
     signal.signal(signal.SIGTERM, _end_now)  # so that what was started is stopped, whoever ends us
     with start_demo(console, folder) as demo:
-        _story(demo)
+        _play_story(demo)
         console.print(f"\n[bold green]Done[/bold green] in {time.monotonic() - started:.0f} s.")
-        _end(demo, keep)
+        _end_demo(demo, keep)
     if not keep:
         shutil.rmtree(folder, ignore_errors=True)
     return 0
@@ -148,8 +145,7 @@ def _try_spark(console: Console, folder: Path, spark: str) -> None:
         raise RequestError(f"Spark does not start: {done.stderr.rpartition('Error: ')[2].strip()}")
 
 
-def _story(demo: Demo) -> None:
-    """Play a repository, its prod, two pull requests, a category and a merge."""
+def _play_story(demo: Demo) -> None:
     demo.say(f"A repository [bold]{REPOSITORY}[/bold] with the quickstart's project: seed → incremental → full")
     demo.wait("prod is built from main", demo.has_prod)
     demo.prod()
@@ -188,7 +184,7 @@ def _story(demo: Demo) -> None:
     demo.show(second)
 
 
-def _end(demo: Demo, keep: bool) -> None:
+def _end_demo(demo: Demo, keep: bool) -> None:
     page = f"{demo.github.url}/{REPOSITORY}/pulls"
     if not keep:
         demo.console.print(f"The pull requests were at {page}; run with --keep to look around there.")
@@ -201,7 +197,6 @@ def _end(demo: Demo, keep: bool) -> None:
 
 
 def open_demo_pull(demo: Demo, branch: str, title: str, change: tuple[str, str], author: str) -> int:
-    """Open a pull request that replaces one text by another in the incremental model."""
     text = demo.github.read(REPOSITORY, MODEL)
     if change[0] not in text:
         raise MergeplanError(f"`{change[0].strip()}` is not in {MODEL}.")
@@ -212,7 +207,6 @@ def open_demo_pull(demo: Demo, branch: str, title: str, change: tuple[str, str],
 
 @contextmanager
 def start_demo(console: Console, folder: Path) -> Iterator[Demo]:
-    """Start the sandbox and the service, and stop them together."""
     port = _free_port()
     github = Sandbox(folder / "github", webhook_url=f"http://127.0.0.1:{port}/webhook", secret=SECRET)
     (folder / "github").mkdir()
@@ -229,13 +223,13 @@ def start_demo(console: Console, folder: Path) -> Iterator[Demo]:
         with (folder / "service.log").open("wb") as log:
             service = subprocess.Popen(
                 [sys.executable, "-m", "mergeplan.bot.main", "serve"],
-                env=_environment(github, folder, key, port),
+                env=_service_environment(github, folder, key, port),
                 stdout=log,
                 stderr=log,
             )
             try:
                 demo = Demo(console, github, folder, service)
-                demo.wait("the bot listens", lambda: _listens(port))
+                demo.wait("the bot listens", lambda: _is_listening(port))
                 github.install_app(REPOSITORY)
                 yield demo
             finally:
@@ -246,7 +240,7 @@ def start_demo(console: Console, folder: Path) -> Iterator[Demo]:
                     service.kill()
 
 
-def _environment(github: Sandbox, folder: Path, key: Path, port: int) -> dict[str, str]:
+def _service_environment(github: Sandbox, folder: Path, key: Path, port: int) -> dict[str, str]:
     demo_variables = {
         "MERGEPLAN_GITHUB_API_URL": github.url,
         "MERGEPLAN_GITHUB_APP_ID": str(github.app_id),
@@ -267,7 +261,7 @@ def _end_now(_number: int, _frame: FrameType | None) -> None:
     raise SystemExit(143)
 
 
-def _listens(port: int) -> bool:
+def _is_listening(port: int) -> bool:
     with socket.socket() as probe:
         probe.settimeout(1)
         return probe.connect_ex(("127.0.0.1", port)) == 0

@@ -12,7 +12,7 @@ from mergeplan.planner.errors import MergeplanError
 from mergeplan.planner.session.use_cases.doctor import Finding
 
 
-def github() -> Iterator[Finding]:
+def check_github() -> Iterator[Finding]:
     """Yield the bot's login on GitHub; do not call GitHub without credentials."""
     try:
         settings = load_settings()
@@ -31,4 +31,4 @@ def github() -> Iterator[Finding]:
         )
 
 
-doctor = doctor_command(github)
+doctor = doctor_command(check_github)

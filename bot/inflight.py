@@ -44,30 +44,32 @@ class Move:
     reads: tuple[str, ...] = ()
 
 
-def meeting(number: int, mine: PlanView, other: PlanView) -> Meeting | None:
+def find_meeting(number: int, mine: PlanView, other: PlanView) -> Meeting | None:
     """Return where two plans meet; None if they change no model in common."""
-    other_models = {model.name: model for model in other.models if _counts(model)}
+    other_models = {model.name: model for model in other.models if _is_edited_or_computed(model)}
     model_pairs = [
-        (model, other_models[model.name]) for model in mine.models if _counts(model) and model.name in other_models
+        (model, other_models[model.name])
+        for model in mine.models
+        if _is_edited_or_computed(model) and model.name in other_models
     ]
     if not model_pairs:
         return None
     edited = [(a, b) for a, b in model_pairs if a.change in EDITS and b.change in EDITS]
     computed = tuple(a.name for a, b in model_pairs if (a, b) not in edited)
-    columns = tuple(f"{a.name}.{name}" for a, b in edited for name in sorted(_columns(a) & _columns(b)))
+    columns = tuple(f"{a.name}.{name}" for a, b in edited for name in sorted(_column_changes(a) & _column_changes(b)))
     return Meeting(number, tuple(a.name for a, _ in edited), computed, columns)
 
 
-def _counts(model: ModelChange) -> bool:
+def _is_edited_or_computed(model: ModelChange) -> bool:
     return model.change in EDITS or model.recomputed
 
 
-def _columns(model: ModelChange) -> set[str]:
+def _column_changes(model: ModelChange) -> set[str]:
     columns = model.columns
     return set() if columns.every else {*columns.added, *columns.altered, *columns.removed}
 
 
-def undoing(number: int, mine: PlanView, merged_plan: PlanView) -> Undoing | None:
+def find_undoing(number: int, mine: PlanView, merged_plan: PlanView) -> Undoing | None:
     """Return what a plan takes back of a merge: the same lines reversed, or a model that came and goes."""
     merged_models = {model.name: model for model in merged_plan.models if model.change in EDITS}
     back = tuple(
@@ -82,17 +84,16 @@ def _takes_back(mine: ModelChange, theirs: ModelChange) -> bool:
     kinds = {mine.change, theirs.change}
     if kinds == {"added", "removed"}:
         return mine.change == "removed"
-    gone, come = _lines(mine.diff)
-    return mine.change == theirs.change == "direct" and bool(gone or come) and (come, gone) == _lines(theirs.diff)
+    gone, come = _split_diff(mine.diff)
+    return mine.change == theirs.change == "direct" and bool(gone or come) and (come, gone) == _split_diff(theirs.diff)
 
 
-def _lines(diff: str) -> tuple[list[str], list[str]]:
+def _split_diff(diff: str) -> tuple[list[str], list[str]]:
     body = [line for line in diff.splitlines() if not line.startswith(("---", "+++"))]
     return [line[1:] for line in body if line.startswith("-")], [line[1:] for line in body if line.startswith("+")]
 
 
-def move(revision: int, plan: PlanView | None) -> Move:
-    """Return what a promotion of that plan moved."""
+def build_move(revision: int, plan: PlanView | None) -> Move:
     if plan is None:
         return Move(revision, (EVERYTHING,))
     names = tuple(model.name for model in plan.models)
@@ -110,9 +111,9 @@ def is_concerned(plan: PlanView, moves: Sequence[Move], since: int, until: int) 
         return True
     planned_models = {model.name for model in plan.models}
     touched = planned_models | {name for model in plan.models for name in model.parents}
-    return any(_meets(entry, planned_models, touched) for entry in between if entry)
+    return any(_has_overlap(entry, planned_models, touched) for entry in between if entry)
 
 
-def _meets(other: Move, mine: Iterable[str], touched_names: Iterable[str]) -> bool:
+def _has_overlap(other: Move, mine: Iterable[str], touched_names: Iterable[str]) -> bool:
     changed, read = set(other.models), set(other.reads)
     return EVERYTHING in changed or bool(changed & set(touched_names)) or bool(read & set(mine))

@@ -110,7 +110,6 @@ class _Run(Data):
 
 
 def pack_outcome(lines: Iterable[Kept], exit_code: int) -> str:
-    """Return a run's lines and exit code as one text."""
     return _Run(exit_code=exit_code, lines=tuple(lines)).model_dump_json()
 
 
@@ -153,10 +152,12 @@ def read_outcome(lines: Sequence[Kept], exit_code: int) -> PlannerOutcome:
         unchanged=result.tests.unchanged if result.tests else 0,
         failed=(result.tests.failed if result.tests else 0) or sum(not test.ok for test in tests),
         audits=result.audits or tuple(line for line in lines if isinstance(line, AuditLine)),
-        problems=tuple(dict.fromkeys(_problem(line) for line in lines if isinstance(line, ErrorLine))),
+        problems=tuple(dict.fromkeys(_build_problem(line) for line in lines if isinstance(line, ErrorLine))),
         environments=result.environments,
         pending=frozenset(result.pending or ()),
-        warnings=tuple(_warning(line) for line in lines if isinstance(line, LintLine) and line.severity == "warning"),
+        warnings=tuple(
+            _build_warning(line) for line in lines if isinstance(line, LintLine) and line.severity == "warning"
+        ),
         backfill=result.backfill,
         cleaned=result.cleaned or (),
         kept=result.kept or (),
@@ -166,7 +167,7 @@ def read_outcome(lines: Sequence[Kept], exit_code: int) -> PlannerOutcome:
     )
 
 
-def _problem(error: ErrorLine) -> Problem:
+def _build_problem(error: ErrorLine) -> Problem:
     return Problem(
         error.message,
         error.path,
@@ -180,24 +181,23 @@ def _problem(error: ErrorLine) -> Problem:
     )
 
 
-def _warning(line: LintLine) -> Problem:
+def _build_warning(line: LintLine) -> Problem:
     """Return a warning of the linter; a rule that stops the plan comes as an error too."""
     return Problem(f"{line.rule}: {line.message}", line.path, line.line, line.column)
 
 
 def problems_of(remarks: Iterable[Remark]) -> tuple[Problem, ...]:
-    """Return a plan's blockers or warnings as problems."""
     return tuple(Problem(notice.message, notice.path, notice.line) for notice in remarks)
 
 
-def touches(plan: PlanView | None) -> bool:
+def has_effect(plan: PlanView | None) -> bool:
     """Return False when no model would change and nothing is wrong."""
     return plan is not None and bool(plan.models or plan.blockers or plan.not_selected)
 
 
 def changes_nothing(outcome: PlannerOutcome | None) -> bool:
     """Return True where no plan was needed, or it changes no model."""
-    return outcome is None or (outcome.ok and not touches(outcome.plan))
+    return outcome is None or (outcome.ok and not has_effect(outcome.plan))
 
 
 def find_skips(plan: PlanView) -> tuple[ModelChange, ...]:
@@ -205,12 +205,12 @@ def find_skips(plan: PlanView) -> tuple[ModelChange, ...]:
     return tuple(model for model in plan.models if model.skipped)
 
 
-def direct(plan: PlanView | None) -> tuple[ModelChange, ...]:
+def direct_changes(plan: PlanView | None) -> tuple[ModelChange, ...]:
     """Return the models that the pull request itself edits and that a person may categorise."""
     return tuple(model for model in plan.models if model.change == "direct") if plan else ()
 
 
-def moving(plan: PlanView) -> tuple[ModelChange, ...]:
+def view_changes(plan: PlanView) -> tuple[ModelChange, ...]:
     """Return the models whose view in the base environment would show another table."""
     return tuple(
         model
@@ -219,8 +219,7 @@ def moving(plan: PlanView) -> tuple[ModelChange, ...]:
     )
 
 
-def subject(audit: AuditRow) -> str:
-    """Return what the audit checks: the model, or the tables that a standalone audit reads."""
+def audit_subject(audit: AuditRow) -> str:
     return audit.model or ", ".join(audit.reads)
 
 

@@ -61,7 +61,7 @@ def _first_day(day: date | str | None) -> str:
     return str(day or "")
 
 
-def _namespace(word: str | None) -> str:
+def _normalize_namespace(word: str | None) -> str:
     return (word or "").lstrip("#/").lower()
 
 
@@ -165,7 +165,7 @@ class BotConfig(BaseModel):
         pattern=r"^\S(.*\S)?$",
         description="A label: a pull request that bears it is planned only when somebody types `/plan`.",
     )
-    command_namespace: Annotated[str | None, AfterValidator(_namespace)] = Field(
+    command_namespace: Annotated[str | None, AfterValidator(_normalize_namespace)] = Field(
         default=None,
         pattern=r"^[#/]?[A-Za-z][A-Za-z0-9-]{0,30}$",
         description="What commands begin with: with `warehouse` they are `/warehouse plan`.",
@@ -181,7 +181,6 @@ class BotConfig(BaseModel):
         return f"{self.pr_environment_name}_{number}"
 
     def is_forward_only(self, branch: str) -> bool:
-        """Return True for a branch whose plans are forward-only, by its name."""
         suffix = self.forward_only_branch_suffix
         return branch.endswith(suffix) if suffix else False
 

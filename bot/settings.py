@@ -74,7 +74,7 @@ class Settings(BaseSettings):
 
     @field_validator("project_path")
     @classmethod
-    def _inside(cls, value: str) -> str:
+    def _check_folders(cls, value: str) -> str:
         read_folders(value)
         return value
 
@@ -88,20 +88,20 @@ class Settings(BaseSettings):
 
     @field_validator("notify_url")
     @classmethod
-    def _encrypted(cls, value: SecretStr) -> SecretStr:
-        return SecretStr(_https(value.get_secret_value()))
+    def _check_notify_url(cls, value: SecretStr) -> SecretStr:
+        return SecretStr(_check_https(value.get_secret_value()))
 
     @field_validator("public_url")
     @classmethod
-    def _public(cls, value: str) -> str:
-        url = urlsplit(_https(value))
+    def _check_public_url(cls, value: str) -> str:
+        url = urlsplit(_check_https(value))
         if url.query or url.fragment or "@" in url.netloc:
             raise ValueError("must be an address without query, fragment and user")
         return value.rstrip("/")
 
     @field_validator("packages_hosts")
     @classmethod
-    def _hosts(cls, value: str) -> str:
+    def _check_hosts(cls, value: str) -> str:
         try:
             check_hosts(value)
         except RequestError as error:
@@ -183,7 +183,7 @@ def _character_pattern(character: str) -> str:
     return "|".join(map(re.escape, forms)) if len(forms) == 1 else f"(?:{'|'.join(map(re.escape, forms))})"
 
 
-def _https(address: str) -> str:
+def _check_https(address: str) -> str:
     """Accept an empty address, an https one, or a plain http one of this machine; raise ValueError otherwise."""
     url = urlsplit(address)
     is_local = url.scheme == "http" and url.hostname in ("127.0.0.1", "localhost")

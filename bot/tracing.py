@@ -106,7 +106,6 @@ class RunTrace:
         self._stage, self._since = "", 0.0
 
     def trace_line(self, line: Line) -> None:
-        """Record a line of the run as a span."""
         if isinstance(line, StageLine | ResultLine):
             if self._stage:
                 self._tracing.record_span(f"stage {self._stage}", time.monotonic() - self._since)

@@ -85,7 +85,6 @@ class CatalogUnknown(ProjectError):
         self.name, self.catalog, self.gateway = name, catalog, gateway
 
     def with_rest(self, rest: int) -> CatalogUnknown:
-        """Return the error for this name and `rest` others."""
         return CatalogUnknown(self.name, self.catalog, self.gateway, place=self.located, hint=self.hint, rest=rest)
 
 

@@ -22,7 +22,7 @@ def make_note(file: Path) -> None:
 
 def note_file(path: str) -> None:
     """Note that this file is read from now on; '' for none."""
-    note = _note()
+    note = _map_note()
     if note is not None:
         text = path.encode("utf-8", "replace")[: SIZE - 1]
         note[: len(text) + 1] = text + b"\0"
@@ -38,7 +38,7 @@ def read_note(file: Path) -> str:
 
 
 @cache
-def _note() -> mmap.mmap | None:
+def _map_note() -> mmap.mmap | None:
     path = os.environ.get(VARIABLE)
     if not path:
         return None

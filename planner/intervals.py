@@ -77,7 +77,7 @@ class Cron:
 
     def floor(self, at: datetime) -> datetime:
         """Return the last tick at or before `at`, in UTC."""
-        return _floor(self.text, self.tz, at)
+        return _last_tick(self.text, self.tz, at)
 
     def next_tick(self, at: datetime) -> datetime:
         """Return the first tick after `at`, in UTC."""
@@ -97,7 +97,6 @@ class Cron:
         return datetime.fromtimestamp(at.timestamp() // seconds * seconds, UTC)
 
     def cuts(self, interval: Interval) -> Iterator[datetime]:
-        """Yield the start of every unit that begins within [start, end)."""
         at = self.cut(interval.start)
         while at < interval.end:
             if at >= interval.start:
@@ -105,18 +104,16 @@ class Cron:
             at = self.next_cut(at)
 
     def next_cut(self, at: datetime) -> datetime:
-        """Return the start of the unit after the one that contains `at`."""
         longest = {"year": 366, "month": 31}.get(self.unit, 0) * UNITS["day"] or UNITS[self.unit]
         return self.cut(self.cut(at) + timedelta(seconds=longest))
 
     def ceiling(self, at: datetime) -> datetime:
-        """Return the start of a unit at or after `at`."""
         return at if self.cut(at) == at else self.next_cut(at)
 
     @property
     def unit(self) -> str:
         """The unit of the model's intervals: the given one, or the largest that fits between two ticks."""
-        return self.given_unit or _unit(self.text)
+        return self.given_unit or _find_unit(self.text)
 
 
 def cron_error(text: str) -> str | None:
@@ -129,21 +126,21 @@ def cron_error(text: str) -> str | None:
 
 
 @lru_cache(maxsize=1024)
-def _unit(text: str) -> str:
+def _find_unit(text: str) -> str:
     ticks = CronSim(NAMED.get(text, text), datetime(2024, 1, 1, tzinfo=UTC))
     shortest = min(later - earlier for earlier, later in pairwise(islice(ticks, 9))).total_seconds()
     return next((unit for unit, seconds in UNITS.items() if shortest >= seconds * 0.9), "five_minute")
 
 
 def _next_tick(text: str, tz: str, at: datetime) -> datetime:
-    ticks = CronSim(NAMED.get(text, text), at.astimezone(_zone(tz)))
+    ticks = CronSim(NAMED.get(text, text), at.astimezone(_time_zone(tz)))
     # In the second of two repeated hours CronSim begins with the tick of the first one.
     return next(tick for tick in (tick.astimezone(UTC) for tick in ticks) if tick > at)
 
 
 @lru_cache(maxsize=4096)
-def _floor(text: str, tz: str, at: datetime) -> datetime:
-    later = (at.replace(microsecond=0) + timedelta(seconds=1)).astimezone(_zone(tz))
+def _last_tick(text: str, tz: str, at: datetime) -> datetime:
+    later = (at.replace(microsecond=0) + timedelta(seconds=1)).astimezone(_time_zone(tz))
     tick = next(CronSim(NAMED.get(text, text), later, reverse=True)).astimezone(UTC)
     # In the hour that clocks repeat, CronSim's way back passes over a tick that its way forward has.
     while (following := _next_tick(text, tz, tick)) <= at:
@@ -152,20 +149,19 @@ def _floor(text: str, tz: str, at: datetime) -> datetime:
 
 
 @lru_cache(maxsize=64)
-def _zone(name: str) -> tzinfo:
+def _time_zone(name: str) -> tzinfo:
     return ZoneInfo(name) if name else UTC
 
 
 def is_zone(name: str) -> bool:
-    """Return True for the name of a time zone, such as `Europe/Berlin`."""
     try:
-        _zone(name)
+        _time_zone(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         return False
     return True
 
 
-def merge(intervals: Iterable[Interval]) -> Timeline:
+def merge_intervals(intervals: Iterable[Interval]) -> Timeline:
     """Return the same time in as few intervals as possible, sorted; neighbours that touch become one."""
     merged: list[Interval] = []
     for interval in sorted(intervals):
@@ -176,10 +172,9 @@ def merge(intervals: Iterable[Interval]) -> Timeline:
     return tuple(merged)
 
 
-def subtract(whole: Iterable[Interval], taken: Iterable[Interval]) -> Timeline:
-    """Return the time of `whole` that is in none of `taken`."""
-    remaining = list(merge(whole))
-    for hole in merge(taken):
+def subtract_intervals(whole: Iterable[Interval], taken: Iterable[Interval]) -> Timeline:
+    remaining = list(merge_intervals(whole))
+    for hole in merge_intervals(taken):
         pieces: list[Interval] = []
         for interval in remaining:
             if hole.end <= interval.start or interval.end <= hole.start:
@@ -193,10 +188,9 @@ def subtract(whole: Iterable[Interval], taken: Iterable[Interval]) -> Timeline:
     return tuple(remaining)
 
 
-def intersection(one: Iterable[Interval], other: Iterable[Interval]) -> Timeline:
-    """Return the time that both cover."""
-    whole = merge(one)
-    return subtract(whole, subtract(whole, other))
+def intersect_intervals(one: Iterable[Interval], other: Iterable[Interval]) -> Timeline:
+    whole = merge_intervals(one)
+    return subtract_intervals(whole, subtract_intervals(whole, other))
 
 
 def build_timeline(start: datetime, end: datetime) -> Timeline:
@@ -226,4 +220,4 @@ def add_lookback(cron: Cron, missing: Timeline, lookback: int, earliest: datetim
         for _ in range(lookback):
             start = cron.cut(start - timedelta(seconds=1))
         reached.append(Interval(min(interval.start, max(start, earliest)), interval.end))
-    return merge(reached)
+    return merge_intervals(reached)

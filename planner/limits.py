@@ -49,7 +49,7 @@ def _limit_time(seconds: float) -> Iterator[None]:
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         if armed:
-            _raise()
+            _raise_time_up()
 
     try:
         old_handler = signal.signal(signal.SIGVTALRM, stop)
@@ -67,14 +67,14 @@ def _limit_time(seconds: float) -> Iterator[None]:
             signal.setitimer(signal.ITIMER_VIRTUAL, timer_delay, timer_interval)
 
 
-def _raise() -> NoReturn:
+def _raise_time_up() -> NoReturn:
     raise _TimeUp
 
 
 @contextmanager
 def _limit_memory(growth: int) -> Iterator[None]:
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    memory_limit = _data() + growth
+    memory_limit = _data_bytes() + growth
     limits = [limit for limit in (soft, hard) if limit != resource.RLIM_INFINITY]
     if memory_limit == growth or any(limit <= memory_limit for limit in limits):
         yield  # the size of this process is not known here, or it is limited already
@@ -86,7 +86,7 @@ def _limit_memory(growth: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
 
 
-def _data() -> int:
+def _data_bytes() -> int:
     """Return the bytes of this process that count; 0 if the system does not say."""
     with suppress(OSError, IndexError, ValueError):
         return int(_STATUS.read_text().split()[_DATA]) * resource.getpagesize()

@@ -94,7 +94,6 @@ def partition_column(key: str) -> str | None:
 
 
 def quote_name(name: str) -> str:
-    """Return the name of a table, a view or a schema with each of its parts in back-ticks."""
     return ".".join(map(quote_column, name.split(".")))
 
 
@@ -172,7 +171,7 @@ class Naming:
         """
         catalog, schema, table = parts_of(model)
         default_catalog = self.default or SESSION_CATALOG
-        catalog = _first(self.catalogs, environment) or catalog
+        catalog = _first_match(self.catalogs, environment) or catalog
         if environment != PROD:
             match self.suffix:
                 case Suffix.SCHEMA:
@@ -189,7 +188,7 @@ class Naming:
         `shop.orders` at version `ab12` is `mergeplan__shop.shop__orders__ab12` by default.
         """
         catalog, schema, table = parts_of(model)
-        physical = _first(self.schemas, schema) or f"{PHYSICAL}{schema}"
+        physical = _first_match(self.schemas, schema) or f"{PHYSICAL}{schema}"
         full = f"{schema}__{table}__{version}"
         match self.convention:
             case Convention.TABLE_ONLY:
@@ -203,12 +202,12 @@ class Naming:
 
         It is part of the version, so that one version is one table.
         """
-        schema = _first(self.schemas, parts_of(model)[1])
+        schema = _first_match(self.schemas, parts_of(model)[1])
         return f"{schema}/{self.convention}" if schema or self.convention is not Convention.SCHEMA_AND_TABLE else ""
 
 
 DEFAULT = Naming()
 
 
-def _first(patterns: tuple[tuple[str, str], ...], text: str) -> str:
+def _first_match(patterns: tuple[tuple[str, str], ...], text: str) -> str:
     return next((name for pattern, name in patterns if re.match(pattern, text)), "")

@@ -38,7 +38,7 @@ def encode_json(value: object) -> Json:
         return value.isoformat()
     if is_dataclass(value) and not isinstance(value, type):
         pairs = ((field, getattr(value, field.name)) for field in fields(value) if field.metadata.get("json", True))
-        return {field.name: encode_json(item) for field, item in pairs if item != _default(field)}
+        return {field.name: encode_json(item) for field, item in pairs if item != _field_default(field)}
     if isinstance(value, Mapping):
         return {str(key): encode_json(item) for key, item in value.items()}
     if isinstance(value, frozenset | set):
@@ -50,61 +50,61 @@ def encode_json(value: object) -> Json:
 
 def decode_json(kind: type[T], data: Json) -> T:
     """Return the value that `encode_json` made the data from; raise TypeError or ValueError for another kind."""
-    result: T = _reader(cast(Any, kind))(data)
+    result: T = _build_reader(cast(Any, kind))(data)
     return result
 
 
-def canonical(data: Json) -> str:
+def canonical_json(data: Json) -> str:
     """Return one text for equal data, whatever the order of its keys."""
     return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
-def _default(field: Field[Any]) -> object:
+def _field_default(field: Field[Any]) -> object:
     return field.default_factory() if field.default_factory is not MISSING else field.default
 
 
 @lru_cache(maxsize=512)
-def _reader(kind: Any) -> Callable[[Json], Any]:
+def _build_reader(kind: Any) -> Callable[[Json], Any]:
     """Return the reader of one type; cached, because type hints are slow to resolve."""
     origin, arguments = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
-        return _optional(arguments)
+        return _optional_reader(arguments)
     if origin is tuple:
-        return _tuple(arguments)
+        return _tuple_reader(arguments)
     if origin is frozenset:
-        item = _reader(arguments[0])
+        item = _build_reader(arguments[0])
         return lambda data: frozenset(item(element) for element in data)
     if origin is not None and issubclass(origin, Mapping):
-        item = _reader(arguments[1])
+        item = _build_reader(arguments[1])
         return lambda data: {key: item(element) for key, element in data.items()}
     if is_dataclass(kind):
-        return _record(kind)
+        return _record_reader(kind)
     if kind is datetime:
         return datetime.fromisoformat
     if isinstance(kind, type) and issubclass(kind, Enum):
         return kind
     if kind in SCALARS:
-        return lambda data: _scalar(kind, data)
+        return lambda data: _check_scalar(kind, data)
     raise TypeError(f"{kind} cannot be read from JSON")
 
 
-def _optional(arguments: tuple[Any, ...]) -> Callable[[Json], Any]:
+def _optional_reader(arguments: tuple[Any, ...]) -> Callable[[Json], Any]:
     (kind,) = (argument for argument in arguments if argument is not type(None))
-    inner = _reader(kind)
+    inner = _build_reader(kind)
     return lambda data: None if data is None else inner(data)
 
 
-def _tuple(arguments: tuple[Any, ...]) -> Callable[[Json], Any]:
+def _tuple_reader(arguments: tuple[Any, ...]) -> Callable[[Json], Any]:
     if arguments[-1] is Ellipsis:
         if get_origin(arguments[0]) is tuple and get_args(arguments[0]) == (str, str):
-            return _pairs
-        item = _reader(arguments[0])
+            return _read_pairs
+        item = _build_reader(arguments[0])
         return lambda data: tuple([item(element) for element in data])
-    items = [_reader(argument) for argument in arguments]
+    items = [_build_reader(argument) for argument in arguments]
     return lambda data: tuple([item(element) for item, element in zip(items, data, strict=True)])
 
 
-def _pairs(data: Json) -> tuple[tuple[str, str], ...]:
+def _read_pairs(data: Json) -> tuple[tuple[str, str], ...]:
     """Return pairs of texts, the most frequent values of a model, after checking all of them at once."""
     pairs = tuple(map(tuple, data))
     if not ({*map(len, pairs)} <= {2} and {*map(type, chain.from_iterable(pairs))} <= {str}):
@@ -112,11 +112,11 @@ def _pairs(data: Json) -> tuple[tuple[str, str], ...]:
     return pairs
 
 
-def _record(kind: Any) -> Callable[[Json], Any]:
+def _record_reader(kind: Any) -> Callable[[Json], Any]:
     hints = get_type_hints(kind)
     names = [field.name for field in fields(kind) if field.metadata.get("json", True)]
-    readers = {name: (hints[name] if hints[name] in SCALARS else None, _reader(hints[name])) for name in names}
-    make = _maker(kind)
+    readers = {name: (hints[name] if hints[name] in SCALARS else None, _build_reader(hints[name])) for name in names}
+    make = _build_maker(kind)
 
     def read(data: Json) -> Any:
         values = {}
@@ -132,7 +132,7 @@ def _record(kind: Any) -> Callable[[Json], Any]:
     return read
 
 
-def _maker(kind: Any) -> Callable[[dict[str, Any]], Any]:
+def _build_maker(kind: Any) -> Callable[[dict[str, Any]], Any]:
     """Return a function that makes an object from its fields.
 
     A class that is nothing but fields is filled directly, because the `__init__` of a frozen class takes a call for
@@ -157,7 +157,7 @@ def _maker(kind: Any) -> Callable[[dict[str, Any]], Any]:
     return make
 
 
-def _scalar(kind: type, data: Json) -> Json:
+def _check_scalar(kind: type, data: Json) -> Json:
     if type(data) is not kind:
         raise TypeError(f"{data!r} is not {kind.__name__}")
     return data

@@ -14,7 +14,6 @@ def mergeplan_version() -> str:
 
 
 def pyspark_version() -> str:
-    """Return the version of the installed pyspark, which has Spark's jars or is a client only."""
     return first_version(PYSPARK)
 
 

@@ -37,7 +37,7 @@ def duration_text(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def printable(text: str) -> str:
+def printable_text(text: str) -> str:
     """Return the text without control characters and direction overrides; line ends stay."""
     if text.isprintable():
         return text

@@ -90,9 +90,9 @@ def _has_archive() -> bool:
 @pytest.fixture(scope="session", autouse=True)
 def copied_tables() -> Iterator[CopiedTables]:
     """New state databases get their tables as copies; a test of migrations takes `migrations`, too."""
-    copies = CopiedTables(database._migrate)
+    copies = CopiedTables(database._run_migrations)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(database, "_migrate", copies)
+        patch.setattr(database, "_run_migrations", copies)
         yield copies
 
 
@@ -106,7 +106,7 @@ def stores() -> Iterator[None]:
 @pytest.fixture
 def migrations(copied_tables: CopiedTables, monkeypatch: pytest.MonkeyPatch) -> None:
     """New state databases are made by migrations."""
-    monkeypatch.setattr(database, "_migrate", copied_tables.migrate)
+    monkeypatch.setattr(database, "_run_migrations", copied_tables.migrate)
 
 
 @pytest.fixture

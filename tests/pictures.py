@@ -23,12 +23,12 @@ from rich.text import Text
 
 from mergeplan.bot.demo import MODEL, REPOSITORY, open_demo_pull, run_planner, start_demo
 from mergeplan.bot.inbox.inbox import Inbox
-from mergeplan.bot.pages.render import page
+from mergeplan.bot.pages.render import render_page
 from mergeplan.bot.pages.view import PageView
 from mergeplan.bot.records import ProdRecord, PullRecord
 from mergeplan.bot.report.comment import plan_comment
 from mergeplan.bot.report.shown import Shown
-from mergeplan.bot.sandbox.markdown import render
+from mergeplan.bot.sandbox.markdown import render_markdown
 from mergeplan.planner.project.scaffold import Wishes, write_project
 from mergeplan.planner.site.progress import RunProgress
 
@@ -66,8 +66,8 @@ def draw(source: Source) -> dict[str, str]:
     """The HTML of each picture, by the picture's name."""
     shown = Shown(source.record, source.prod)
     view = PageView(shown, source.progress)
-    comment = COMMENT.format(style=STYLE.read_text(encoding="utf-8"), body=render(plan_comment(shown) or ""))
-    return {"plan-comment.png": comment, "plan-page.png": page(view, "plan", "")}
+    comment = COMMENT.format(style=STYLE.read_text(encoding="utf-8"), body=render_markdown(plan_comment(shown) or ""))
+    return {"plan-comment.png": comment, "plan-page.png": render_page(view, "plan", "")}
 
 
 def digests(source: Source) -> dict[str, str]:

@@ -29,9 +29,9 @@ def read_code_section(path: str, text: str, folder: Path, isolation: Isolation =
     return section_of(code.document(lambda _variable, _place: START, NAME), code.files)
 
 
-def _section(path: str, text: str, folder: str) -> object:
+def _load_section(path: str, text: str, folder: str) -> object:
     return asdict(read_code_section(path, text, Path(folder), isolation_of(os.environ)))
 
 
 if __name__ == "__main__":
-    answer_one({"section": _section})
+    answer_one({"section": _load_section})

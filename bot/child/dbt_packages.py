@@ -25,7 +25,7 @@ from mergeplan.bot.child.installing import (
     InstallFailed,
     make_home,
     measure_folder,
-    prune,
+    prune_folders,
 )
 from mergeplan.bot.child.packages import read_file
 from mergeplan.bot.child.reader import RepositoryReader
@@ -33,7 +33,7 @@ from mergeplan.bot.fetching.origins import HUB, HUB_INSIDE, hub_origins
 from mergeplan.bot.settings import Settings
 from mergeplan.planner.errors import Place, ProjectError, RequestError
 from mergeplan.planner.isolation.interpreter import libraries
-from mergeplan.planner.isolation.profile import PACKAGE, starting
+from mergeplan.planner.isolation.profile import PACKAGE, module_program
 from mergeplan.planner.isolation.scratch import remove_scratch
 from mergeplan.planner.isolation.user import OWN_USER
 from mergeplan.planner.project.dbt.inputs import PROJECT, find_python, look_of_python
@@ -61,7 +61,6 @@ def read_dbt_requirements(reader: RepositoryReader, project: Path) -> DbtRequire
 
 
 def _read_texts(project: Path, folder: str) -> dict[str, str]:
-    """Return the texts of a folder's files that name packages, by their paths."""
     texts = {}
     for name in FILES:
         path = f"{folder}/{name}" if folder else name
@@ -110,9 +109,9 @@ def lay_dbt_packages(
         folder.parent.mkdir(parents=True, exist_ok=True)
         log.info("dbt_packages_installing", file=wanted.path, lock=install.lock)
         install.install_into(folder)
-        prune(folder.parent)
+        prune_folders(folder.parent)
     os.utime(folder)
-    _copy(folder, project / wanted.install_path)
+    _copy_files(folder, project / wanted.install_path)
 
 
 @dataclass(frozen=True)
@@ -127,14 +126,19 @@ class _Install:
     @property
     def lock(self) -> str:
         """The name of all that decides which packages these are."""
-        paths = [path for local in self.wanted.local for path in _files(self.project / local)]
+        paths = [path for local in self.wanted.local for path in _list_regular_files(self.project / local)]
         hashes = {path.relative_to(self.project).as_posix(): sha256(path.read_bytes()).hexdigest() for path in paths}
         hub = self.installer.origins[0].outside
-        parts = [repr(sorted(self._texts.items())), repr(sorted(hashes.items())), look_of_python(self.python), hub]
+        parts = [
+            repr(sorted(self._package_texts.items())),
+            repr(sorted(hashes.items())),
+            look_of_python(self.python),
+            hub,
+        ]
         return sha256("\0".join(parts).encode()).hexdigest()[:24]
 
     @property
-    def _texts(self) -> Mapping[str, str]:
+    def _package_texts(self) -> Mapping[str, str]:
         return self.wanted.files or {}
 
     def install_into(self, folder: Path) -> None:
@@ -145,7 +149,7 @@ class _Install:
             installed = self._run_dbt(Path(scratch.name))
             for package in sorted(installed.iterdir()) if installed.is_dir() else ():
                 if (source := self._source_of(package, installed.parent)) is not None:
-                    _copy(source, draft / package.name, hard_links=source.is_relative_to(self.project))
+                    _copy_files(source, draft / package.name, hard_links=source.is_relative_to(self.project))
             draft.chmod(0o755)
             try:
                 draft.rename(folder)
@@ -167,33 +171,32 @@ class _Install:
     def _run_dbt(self, work: Path) -> Path:
         home = make_home(work, "project")
         bare = home / "project"
-        for path, text in {PROJECT: BARE, **self._texts}.items():
+        for path, text in {PROJECT: BARE, **self._package_texts}.items():
             (bare / path).parent.mkdir(parents=True, exist_ok=True)
             (bare / path).write_text(text, encoding="utf-8")
             if os.getuid() == 0 and path == LOCK:  # dbt writes the lock anew where it is not of these packages
                 os.chown(bare / path, OWN_USER, OWN_USER)
-        command = [self.python, "-I", "-c", starting(PROGRAM), str(PACKAGE), str(bare)]
+        command = [self.python, "-I", "-c", module_program(PROGRAM), str(PACKAGE), str(bare)]
         read = (*libraries(self.python, os.environ, "-I"), *map(str, ABOUT))
         variables = {HUB: HUB_INSIDE, "DBT_SEND_ANONYMOUS_USAGE_STATS": "false"}
         try:  # without isolation too: no file of a pull request is read there, and what comes from the hub is not run
             exit_code, output = self.installer.run(command, work, read, variables)
         except InstallFailed as failed:
-            raise self._wrong(str(failed)) from None
+            raise self._package_error(str(failed)) from None
         if exit_code:
             reason = (output.strip().splitlines() or ["dbt failed"])[-1].replace(f"{bare}/", "")
-            raise self._wrong(CREDENTIALS.sub("//", reason)[:400])
+            raise self._package_error(CREDENTIALS.sub("//", reason)[:400])
         files, size = measure_folder(bare / "installed", FILES_MAX)
         if files > FILES_MAX or size > BYTES_MAX:
-            raise self._wrong(f"they have more than {FILES_MAX:,} files, or {BYTES_MAX >> 20} MiB")
+            raise self._package_error(f"they have more than {FILES_MAX:,} files, or {BYTES_MAX >> 20} MiB")
         return bare / "installed"
 
-    def _wrong(self, why: str) -> ProjectError:
+    def _package_error(self, why: str) -> ProjectError:
         message = f"The project's dbt packages cannot be installed: {why.rstrip('.')}."
         return ProjectError(message, place=Place(self.wanted.path), hint=COMMIT)
 
 
-def _files(folder: Path) -> Iterator[Path]:
-    """Yield the regular files below a folder; follow no link and skip `.git`."""
+def _list_regular_files(folder: Path) -> Iterator[Path]:
     for inside, names, files in os.walk(folder):
         names[:] = sorted(name for name in names if name != ".git")
         for name in sorted(files):
@@ -201,10 +204,10 @@ def _files(folder: Path) -> Iterator[Path]:
                 yield path
 
 
-def _copy(source: Path, target: Path, *, hard_links: bool = True) -> None:
+def _copy_files(source: Path, target: Path, *, hard_links: bool = True) -> None:
     """Copy the regular files of a folder, readable to all; without those that an archive made of other files."""
     target.mkdir(parents=True, exist_ok=True)
-    for path in _files(source):
+    for path in _list_regular_files(source):
         if path.lstat().st_nlink > 1 and not hard_links:
             continue
         copy = target / path.relative_to(source)

@@ -62,7 +62,7 @@ class DbtRequirements:
 def dbt_requirements_of(read: Texts) -> DbtRequirements | None:
     """Return the requirements in the files of a dbt project, None for none; raise ProjectError for invalid YAML."""
     documents = _read_folder(read, "")
-    if PROJECT not in documents or not (asking := _asking(documents)):
+    if PROJECT not in documents or not (asking := _find_package_files(documents)):
         return None
     local, files = dict[str, str](), dict[str, str]()
     wrong: NotTaken | None = None
@@ -78,7 +78,6 @@ def dbt_requirements_of(read: Texts) -> DbtRequirements | None:
 
 
 def _read_folder(read: Texts, folder: str) -> dict[str, Document]:
-    """Return the documents of a folder by their names."""
     documents = {}
     for name in FILES:
         path = f"{folder}/{name}" if folder else name
@@ -90,17 +89,17 @@ def _read_folder(read: Texts, folder: str) -> dict[str, Document]:
     return documents
 
 
-def _asking(documents: Mapping[str, Document]) -> list[str]:
+def _find_package_files(documents: Mapping[str, Document]) -> list[str]:
     """Return the names of the files that ask for packages; the lock alone asks for none."""
     names = (PACKAGES, DEPENDENCIES)
-    return [name for name in names if name in documents and any(_entries(documents[name]))]
+    return [name for name in names if name in documents and any(_list_entries(documents[name]))]
 
 
 def _write_root(documents: Mapping[str, Document], local: dict[str, str]) -> dict[str, str]:
     """Return the texts of the project itself, and add its folders to `local`."""
     files = {PACKAGES: json.dumps({"packages": _take_packages(documents, local)}, ensure_ascii=False)}
     if (lock := documents.get(LOCK)) is not None:
-        entries = [_take_entry(lock, index, entry, local) for index, entry in _entries(lock)]
+        entries = [_take_entry(lock, index, entry, local) for index, entry in _list_entries(lock)]
         sha = lock.value.get("sha1_hash") if isinstance(lock.value, dict) else None
         if isinstance(sha, str) and LOCK_HASH.fullmatch(sha):  # without it dbt resolves anew
             files[LOCK] = json.dumps({"packages": entries, "sha1_hash": sha}, ensure_ascii=False)
@@ -128,9 +127,9 @@ def _take_packages(documents: Mapping[str, Document], local: dict[str, str]) -> 
     """Return the packages that a folder's files require; raise ProjectError for one that cannot be fetched."""
     packages, sources = list[dict[str, Any]](), list[str]()
     for name in (PACKAGES, DEPENDENCIES):
-        if name in documents and "packages" in _mapping(documents[name]):
+        if name in documents and "packages" in _get_mapping(documents[name]):
             packages += [
-                _take_entry(documents[name], index, entry, local) for index, entry in _entries(documents[name])
+                _take_entry(documents[name], index, entry, local) for index, entry in _list_entries(documents[name])
             ]
             sources.append(name)
     if len(sources) > 1:
@@ -138,12 +137,12 @@ def _take_packages(documents: Mapping[str, Document], local: dict[str, str]) -> 
     return packages
 
 
-def _mapping(document: Document) -> dict[Any, Any]:
+def _get_mapping(document: Document) -> dict[Any, Any]:
     return document.value if isinstance(document.value, dict) else {}
 
 
-def _entries(document: Document) -> Iterator[tuple[int, object]]:
-    packages = _mapping(document).get("packages")
+def _list_entries(document: Document) -> Iterator[tuple[int, object]]:
+    packages = _get_mapping(document).get("packages")
     return iter(enumerate(packages if isinstance(packages, list) else ()))
 
 
@@ -201,15 +200,14 @@ def _local_folder(document: Document, at: KeyPath, value: object) -> str:
 
 def _project_name(document: Document) -> str:
     """Return the name of a package in a folder, which dbt uses unchanged."""
-    name = _mapping(document).get("name")
+    name = _get_mapping(document).get("name")
     if not isinstance(name, str) or not PROJECT_NAME.fullmatch(name):
         raise document.error(("name",), f"`{str(name)[:80]}` is no name of a dbt project.", COMMIT)
     return name
 
 
 def _install_path(document: Document) -> str:
-    """Return the folder of the project that contains its packages."""
-    folder = PurePosixPath(str(_mapping(document).get(INSTALL_PATH) or PATHS[INSTALL_PATH][0]))
+    folder = PurePosixPath(str(_get_mapping(document).get(INSTALL_PATH) or PATHS[INSTALL_PATH][0]))
     template = TEMPLATE.search(str(folder))
     if folder.is_absolute() or not folder.parts or template or {"..", ".git"} & set(folder.parts):
         raise document.error((INSTALL_PATH,), f"The folder `{folder}` is not below the project's.", COMMIT)

@@ -52,7 +52,6 @@ class Forwarder:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def report(self, problem: str) -> None:
-        """Keep the first problem."""
         self.problem = self.problem or problem
         log.warning("package_not_fetched", why=problem)
 
@@ -69,15 +68,15 @@ class Forwarder:
         headers = {"User-Agent": "mergeplan", "Accept": accept, "Accept-Encoding": "identity"}
         if origin.authorization:
             headers["Authorization"] = origin.authorization
-        return self._pool(url).request(
+        return self._open_pool(url).request(
             method, url, headers=headers, redirect=False, retries=False, preload_content=False, timeout=TIMEOUT
         )
 
-    def _pool(self, url: str) -> urllib3.PoolManager:
-        context = self._context(urlsplit(url).netloc)
+    def _open_pool(self, url: str) -> urllib3.PoolManager:
+        context = self._make_ssl_context(urlsplit(url).netloc)
         scheme = urlsplit(url).scheme
-        proxy = self._variable(f"{scheme}_proxy")
-        no_proxy = self._variable("no_proxy")
+        proxy = self._get_variable(f"{scheme}_proxy")
+        no_proxy = self._get_variable("no_proxy")
         if not proxy or should_bypass_proxies(url, no_proxy or None):
             return urllib3.PoolManager(ssl_context=context)
         parts = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
@@ -86,7 +85,7 @@ class Forwarder:
         headers = {"Proxy-Authorization": f"Basic {basic}"} if user_info else {}
         return urllib3.ProxyManager(f"{parts.scheme}://{host}", proxy_headers=headers, ssl_context=context)
 
-    def _context(self, netloc: str) -> ssl.SSLContext:
+    def _make_ssl_context(self, netloc: str) -> ssl.SSLContext:
         ca_file = self.environ.get("PIP_CERT") or None
         context = ssl.create_default_context(cafile=ca_file)
         if ca_file is None:
@@ -96,7 +95,7 @@ class Forwarder:
             context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         return context
 
-    def _variable(self, name: str) -> str:
+    def _get_variable(self, name: str) -> str:
         return self.environ.get(name) or self.environ.get(name.upper(), "")
 
 
@@ -120,29 +119,28 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = 60
 
     @property
-    def _forwarder(self) -> Forwarder:
+    def _server_forwarder(self) -> Forwarder:
         return cast("_Server", self.server).forwarder
 
     def do_GET(self) -> None:
-        """Fetch the requested address."""
-        forwarder = self._forwarder
+        forwarder = self._server_forwarder
         expected = f"Basic {b64encode(f'mergeplan:{forwarder.token}'.encode()).decode()}"
         if forwarder.token and self.headers.get("Proxy-Authorization") != expected:
             self.send_error(407)
             return
         place = find_origin(forwarder.origins, self.path)
         if place is None:
-            self._refuse()
+            self._refuse_request()
             return
         origin, url = place
         try:
             response = forwarder.open(self.command, origin, url, self.headers.get("Accept", "*/*"))
         except (urllib3.exceptions.HTTPError, OSError) as error:
-            forwarder.report(f"`{origin.host}` does not answer ({_kind(error)})")
+            forwarder.report(f"`{origin.host}` does not answer ({_describe_cause(error)})")
             self.send_error(502)
             return
         try:
-            self._answer(response, url)
+            self._send_answer(response, url)
         except (urllib3.exceptions.HTTPError, OSError):  # either side went away
             self.close_connection = True
         finally:
@@ -151,47 +149,48 @@ class _Handler(BaseHTTPRequestHandler):
     do_HEAD = do_GET  # its name is the library's
 
     def do_CONNECT(self) -> None:
-        """Refuse: nothing goes past us."""
-        self._refuse()
+        self._refuse_request()
 
-    def _refuse(self) -> None:
+    def _refuse_request(self) -> None:
         with suppress(ValueError):
             host = (urlsplit(self.path).netloc if "://" in self.path else self.path).rpartition("@")[2]
             hint = f"its operator may add it to {HOSTS}"
-            self._forwarder.report(f"packages may not come from `{host[:100]}` ({hint})")
+            self._server_forwarder.report(f"packages may not come from `{host[:100]}` ({hint})")
         self.send_error(403)
 
-    def _answer(self, response: urllib3.BaseHTTPResponse, url: str) -> None:
+    def _send_answer(self, response: urllib3.BaseHTTPResponse, url: str) -> None:
         headers = {name: response.headers[name] for name in PASSED if name in response.headers}
         if location := response.headers.get("Location"):
-            moved = name_inside(self._forwarder.origins, urljoin(url, location).encode())
+            moved = name_inside(self._server_forwarder.origins, urljoin(url, location).encode())
             headers["Location"] = "".join(char for char in moved.decode() if " " < char < "\x7f")
         if self.command == "HEAD" or not _is_text(headers.get("Content-Type", "")):
             self._send_headers(response.status, {**headers, "Transfer-Encoding": "chunked"})
             if self.command != "HEAD":
-                self._stream(response)
+                self._send_blocks(response)
             return
-        content = b"".join(self._blocks(response, TEXT_MAX))
+        content = b"".join(self._read_blocks(response, TEXT_MAX))
         if len(content) > TEXT_MAX:
-            self._forwarder.report(f"`{urlsplit(url).netloc}` answered with more than {TEXT_MAX >> 20} MiB of text")
-        if self._forwarder.problem:
+            self._server_forwarder.report(
+                f"`{urlsplit(url).netloc}` answered with more than {TEXT_MAX >> 20} MiB of text"
+            )
+        if self._server_forwarder.problem:
             self.send_error(502)
             return
-        content = name_inside(self._forwarder.origins, content)
+        content = name_inside(self._server_forwarder.origins, content)
         self._send_headers(response.status, {**headers, "Content-Length": str(len(content))})
         self.wfile.write(content)
 
-    def _stream(self, response: urllib3.BaseHTTPResponse) -> None:
-        for block in self._blocks(response, self._forwarder.bytes_max):
+    def _send_blocks(self, response: urllib3.BaseHTTPResponse) -> None:
+        for block in self._read_blocks(response, self._server_forwarder.bytes_max):
             self.wfile.write(b"%x\r\n%s\r\n" % (len(block), block))
-        if not self._forwarder.problem:  # what is cut off has no end, and is not taken for whole
+        if not self._server_forwarder.problem:  # what is cut off has no end, and is not taken for whole
             self.wfile.write(b"0\r\n\r\n")
 
-    def _blocks(self, response: urllib3.BaseHTTPResponse, size_max: int) -> Iterator[bytes]:
+    def _read_blocks(self, response: urllib3.BaseHTTPResponse, size_max: int) -> Iterator[bytes]:
         """Yield what comes, to the first block beyond the size; nothing more when all together is too large."""
         size = 0
         while size <= size_max and (block := response.read1(BLOCK)):
-            if not self._forwarder.take(len(block)):
+            if not self._server_forwarder.take(len(block)):
                 return
             size += len(block)
             yield block
@@ -248,7 +247,7 @@ def _is_text(content_type: str) -> bool:
     return not content_type or "html" in content_type or "json" in content_type
 
 
-def _kind(error: BaseException) -> str:
+def _describe_cause(error: BaseException) -> str:
     """Return the cause in fixed words, because a library's message may quote an address with its password."""
     if isinstance(error, urllib3.exceptions.SSLError):
         return "its certificate is not trusted"

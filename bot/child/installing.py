@@ -63,16 +63,16 @@ class Installer:
         """Return the exit code and the output; raise Cancelled or InstallFailed."""
         environment = {**plain_environment(work / "home"), **variables}
         if not self.origins:
-            return self._wait(self._start(command, work, read, environment), work)
+            return self._wait_for_end(self._start_command(command, work, read, environment), work)
         forwarder = Forwarder(self.origins, self.environ, bytes_max=self.bytes_max)
         with private_socket() as path, serve_forwarder(forwarder, None if self.why_not_isolated else path) as url:
             environment |= dict.fromkeys(PROXIES, url)
-            exit_code, output = self._wait(self._start(command, work, read, environment, path), work)
+            exit_code, output = self._wait_for_end(self._start_command(command, work, read, environment, path), work)
         if forwarder.problem and exit_code:
             raise InstallFailed(forwarder.problem)
         return exit_code, output
 
-    def _start(
+    def _start_command(
         self,
         command: Sequence[str],
         work: Path,
@@ -80,22 +80,21 @@ class Installer:
         environment: Mapping[str, str],
         forwarder: Path | None = None,
     ) -> subprocess.Popen[bytes]:
-        """Start the command, isolated where that is possible."""
         if self.why_not_isolated:
-            return _start(command, work, environment)
+            return _open_process(command, work, environment)
         network = Network.FORWARDED if forwarder else Network.NONE
         memory, seconds = self.settings.isolation_memory, int(self.settings.packages_seconds)
         profile = IsolationProfile(tuple(read), (str(work / "home"),), network, memory, seconds, modes=True)
         if forwarder is None:
-            return _start(profile.launch_command(command), work, environment)
+            return _open_process(profile.launch_command(command), work, environment)
         proxy = ConnectionProxy(forwarder)
         try:
             isolated = profile.listening(proxy.descriptor).launch_command(command)
-            return _start(isolated, work, environment, proxy.descriptor)
+            return _open_process(isolated, work, environment, proxy.descriptor)
         finally:
             proxy.start()
 
-    def _wait(self, process: subprocess.Popen[bytes], work: Path) -> tuple[int, str]:
+    def _wait_for_end(self, process: subprocess.Popen[bytes], work: Path) -> tuple[int, str]:
         """Wait for the end of the process, and end all that it started."""
         deadline = time.monotonic() + self.settings.packages_seconds
         try:
@@ -154,7 +153,7 @@ def measure_folder(folder: Path, files_max: int) -> tuple[int, int]:
     return files, size
 
 
-def _start(
+def _open_process(
     command: Sequence[str], work: Path, environment: Mapping[str, str], descriptor: int = -1
 ) -> subprocess.Popen[bytes]:
     with (work / "said").open("wb") as output_file:
@@ -164,7 +163,7 @@ def _start(
         )  # fmt: skip
 
 
-def prune(folder: Path) -> None:
+def prune_folders(folder: Path) -> None:
     """Remove the folders that were not used for longest."""
     folders = sorted((path for path in folder.iterdir() if path.is_dir()), key=lambda path: -path.stat().st_mtime)
     for path in [path for path in folders if not path.name.startswith(".")][KEPT:]:

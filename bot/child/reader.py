@@ -59,28 +59,28 @@ class RepositoryReader:
 
     def section(self, path: str, text: str, folder: CodeFolder | None = None) -> CicdSection:
         """Return `cicd_bot` of a configuration; raise ProjectError. A config.py needs its `folder`."""
-        return CicdSection(**self._read("section", path, {"path": path, "text": text}, folder))
+        return CicdSection(**self._read_cached("section", path, {"path": path, "text": text}, folder))
 
     def requirements(self, texts: Mapping[str, str]) -> Requirements | None:
         """Return the requirements of files, by name, that can name packages; raise ProjectError if one is wrong."""
         if not texts:
             return None
-        answer = self._read("requirements", next(iter(texts)), texts)
+        answer = self._read_cached("requirements", next(iter(texts)), texts)
         return Requirements(answer["path"], tuple(answer["lines"])) if answer else None
 
     def dbt_requirements(self, texts: Mapping[str, str]) -> DbtRequirements | None:
         """Return the dbt requirements of the files that can name packages; raise ProjectError if one is wrong."""
         if not texts:
             return None
-        answer = self._read("dbt_requirements", next(iter(texts)), texts)
+        answer = self._read_cached("dbt_requirements", next(iter(texts)), texts)
         return DBT_REQUIREMENTS.validate_python(answer)
 
     def owners(self, path: str, text: str, files: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """Return the owners of each of these files by the text of CODEOWNERS; raise ProjectError."""
-        answer = self._read("owners", path, {"text": text, "paths": files})
+        answer = self._read_cached("owners", path, {"text": text, "paths": files})
         return {file: tuple(owners) for file, owners in answer.items()}
 
-    def _read(self, reads: str, path: str, inputs: Mapping[str, Any], folder: CodeFolder | None = None) -> Any:
+    def _read_cached(self, reads: str, path: str, inputs: Mapping[str, Any], folder: CodeFolder | None = None) -> Any:
         if sum(map(len, inputs.values())) > LONGEST:
             raise ProjectError(f"The file has more than {LONGEST} characters.", place=Place(path))
         key = sha256(json.dumps([reads, inputs, folder.version if folder else ""]).encode()).hexdigest()
@@ -90,7 +90,7 @@ class RepositoryReader:
         if not is_cached:
             with folder.open() if folder else nullcontext() as place:
                 request = {"reads": reads, "given": {**inputs, **({"folder": str(place)} if place else {})}}
-                answer = _ask(CODE_CHILD if folder else CHILD, json.dumps(request), path, folder)
+                answer = _ask_child(CODE_CHILD if folder else CHILD, json.dumps(request), path, folder)
             with self._lock:
                 self._answers[key] = answer
                 while len(self._answers) > REMEMBERED:
@@ -100,7 +100,7 @@ class RepositoryReader:
         return answer
 
 
-def _ask(command: Sequence[str], request: str, path: str, folder: CodeFolder | None) -> Any:
+def _ask_child(command: Sequence[str], request: str, path: str, folder: CodeFolder | None) -> Any:
     """Return the child's answer, or its ProjectError; raise an error that the file did not cause."""
     environment = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
     environment |= folder.isolation if folder else {}
@@ -110,7 +110,7 @@ def _ask(command: Sequence[str], request: str, path: str, folder: CodeFolder | N
     try:
         out, _ = child.communicate(request.encode(), timeout=WALL_SECONDS)
     except subprocess.TimeoutExpired:
-        raise _unread(path, f"Reading the file took longer than {WALL_SECONDS:.0f} seconds.") from None
+        raise _unreadable_error(path, f"Reading the file took longer than {WALL_SECONDS:.0f} seconds.") from None
     finally:
         with suppress(OSError):
             child.kill()
@@ -120,7 +120,7 @@ def _ask(command: Sequence[str], request: str, path: str, folder: CodeFolder | N
                 pipe.close()
     if child.returncode or len(out) > LONGEST_ANSWER:
         log.warning("file_not_read", path=path, exit_code=child.returncode)
-        return _unread(path, _end(child.returncode))
+        return _unreadable_error(path, _describe_exit(child.returncode))
     answer = json.loads(out)
     if error := answer.get("error"):
         place = Place(**error["place"]) if error["place"] else Place(path)
@@ -128,7 +128,7 @@ def _ask(command: Sequence[str], request: str, path: str, folder: CodeFolder | N
     return answer["value"]
 
 
-def _end(exit_code: int) -> str:
+def _describe_exit(exit_code: int) -> str:
     if exit_code == 0:
         return f"What the file says has more than {LONGEST_ANSWER} characters."
     if exit_code == OUT_OF_MEMORY:
@@ -139,5 +139,5 @@ def _end(exit_code: int) -> str:
     return f"Reading the file ended its process ({name})."
 
 
-def _unread(path: str, message: str) -> ProjectError:
+def _unreadable_error(path: str, message: str) -> ProjectError:
     return ProjectError(message, place=Place(path), hint=SIMPLER)

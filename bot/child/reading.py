@@ -25,11 +25,11 @@ OUT_OF_MEMORY = 9  # the exit code
 Readers = Mapping[str, Callable[..., object]]
 
 
-def _section(path: str, text: str) -> object:
+def _load_section(path: str, text: str) -> object:
     return asdict(read_section(path, text))
 
 
-def _requirements(**texts: str) -> object:
+def _load_requirements(**texts: str) -> object:
     requirements = requirements_of(texts.get)
     return asdict(requirements) if requirements else None
 
@@ -39,16 +39,16 @@ def _dbt_requirements(**texts: str) -> object:
     return asdict(requirements) if requirements else None
 
 
-def _owners(text: str, paths: Sequence[str]) -> object:
+def _match_owners(text: str, paths: Sequence[str]) -> object:
     owned = read_owners(text)
     return {path: owners_of(path, owned) for path in paths}
 
 
 READERS: Readers = {
-    "section": _section,
-    "requirements": _requirements,
+    "section": _load_section,
+    "requirements": _load_requirements,
     "dbt_requirements": _dbt_requirements,
-    "owners": _owners,
+    "owners": _match_owners,
 }
 
 
@@ -60,13 +60,13 @@ def answer_one(readers: Readers) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS + 1))
     request = json.load(sys.stdin)
     try:
-        line = json.dumps(_answer(readers, request), default=str, allow_nan=False)
+        line = json.dumps(_answer_request(readers, request), default=str, allow_nan=False)
     except MemoryError:
         raise SystemExit(OUT_OF_MEMORY) from None
     sys.stdout.write(line)
 
 
-def _answer(readers: Readers, request: Mapping[str, Any]) -> Mapping[str, object]:
+def _answer_request(readers: Readers, request: Mapping[str, Any]) -> Mapping[str, object]:
     try:
         return {"value": readers[request["reads"]](**request["given"])}
     except ProjectError as error:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from mergeplan.planner.errors import Place, ProjectError
-from mergeplan.planner.python.packages import normal
+from mergeplan.planner.python.packages import normalize_name
 
 FILES = ("requirements.lock", "requirements.txt", "pyproject.toml")  # the first that there is counts
 OURS = ("mergeplan", "sqlmesh")  # what project code imports by these names is mergeplan's own
@@ -52,14 +52,14 @@ def requirements_of(read: Callable[[str], str | None]) -> Requirements | None:
         if (text := read(path)) is not None:
             if len(text) > MOST_CHARACTERS[path]:
                 raise ProjectError(f"It is longer than {MOST_CHARACTERS[path]:,} characters.", place=Place(path))
-            numbered = _read_dependencies(path, text) if path.endswith(".toml") else _lines(text)
+            numbered = _read_dependencies(path, text) if path.endswith(".toml") else _read_requirements(text)
             lines = tuple(_check_requirement(path, number, line) for number, line in numbered)
-            requirements = tuple(line for line in lines if _name(line) not in OURS)
+            requirements = tuple(line for line in lines if _package_name(line) not in OURS)
             return Requirements(path, requirements) if requirements else None
     return None
 
 
-def _lines(text: str) -> Iterator[tuple[int, str]]:
+def _read_requirements(text: str) -> Iterator[tuple[int, str]]:
     """Yield the requirements of a file with their line numbers, without comments and with continued lines joined."""
     begun, first = "", 0
     for number, line in enumerate(text.splitlines(), start=1):
@@ -100,6 +100,6 @@ def _check_requirement(path: str, number: int, line: str) -> str:
     return line
 
 
-def _name(line: str) -> str:
+def _package_name(line: str) -> str:
     match = NAMED.match(line)
-    return normal(match["name"]) if match else ""
+    return normalize_name(match["name"]) if match else ""

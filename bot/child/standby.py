@@ -35,7 +35,7 @@ class Standby:
         with self._lock:
             if self._closed or (self._child is not None and self._child.poll() is None):
                 return
-            self._dispose()
+            self._discard_child()
             try:
                 self._child = subprocess.Popen(
                     READY,
@@ -67,7 +67,7 @@ class Standby:
             child.stdin.write(json.dumps(call).encode() + b"\n")
             child.stdin.flush()
         except OSError:  # it died while it waited
-            _end(child)
+            _kill_child(child)
             return None
         return child
 
@@ -75,15 +75,15 @@ class Standby:
         """End the waiting child and start no other."""
         with self._lock:
             self._closed = True
-            self._dispose()
+            self._discard_child()
 
-    def _dispose(self) -> None:
+    def _discard_child(self) -> None:
         if self._child is not None:
-            _end(self._child)
+            _kill_child(self._child)
             self._child = None
 
 
-def _end(child: subprocess.Popen[bytes]) -> None:
+def _kill_child(child: subprocess.Popen[bytes]) -> None:
     for pipe in (child.stdin, child.stdout):
         if pipe:
             with suppress(OSError):

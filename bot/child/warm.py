@@ -41,14 +41,14 @@ class Warmth:
         self._kept: dict[str, _Kept] = {}
         self._lock = threading.Lock()
         self._closing = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="warm", daemon=True)
+        self._thread = threading.Thread(target=self._watch_children, name="warm", daemon=True)
         self._thread.start()
 
     def ensure(self, repository: str) -> None:
         """Start a warm Spark for the repository unless it has one."""
         with self._lock:
             if repository not in self._kept and not self._closing.is_set():
-                self._kept[repository] = self._start(repository)
+                self._kept[repository] = self._start_spark(repository)
 
     def stop(self) -> None:
         self._closing.set()
@@ -59,7 +59,7 @@ class Warmth:
                 self._inbox.runs.end(standby.run_id, standby.child.wait())
             self._kept.clear()
 
-    def _start(self, repository: str, failures: int = 0) -> _Kept:
+    def _start_spark(self, repository: str, failures: int = 0) -> _Kept:
         home = project_home(self._settings, repository)
         home.mkdir(parents=True, exist_ok=True)
         run_id = f"{new_run_id()}-warm"
@@ -70,7 +70,7 @@ class Warmth:
         log.info("warm_started", repository=repository, pid=child.pid)
         return _Kept(child, run_id, began, time.monotonic(), failures)
 
-    def _watch(self) -> None:
+    def _watch_children(self) -> None:
         while not self._closing.wait(WATCH_SECONDS):
             with self._lock:
                 for repository, standby in list(self._kept.items()):
@@ -88,4 +88,4 @@ class Warmth:
             self._inbox.runs.end(slot.run_id, exit_code)
             log.warning("warm_ended", repository=repository, exit_code=exit_code, again_in=wait)
         elif time.monotonic() > slot.again_at:
-            self._kept[repository] = self._start(repository, slot.failures + 1)
+            self._kept[repository] = self._start_spark(repository, slot.failures + 1)

@@ -18,7 +18,7 @@ from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
-from mergeplan.planner.python.packages import INDEX, normal
+from mergeplan.planner.python.packages import INDEX, normalize_name
 
 MOST_BYTES = 4 << 30  # of all wheels of a project, unpacked
 DIRECTORY_MAX = 32 << 20  # bytes of a wheel's list of its files, which is read as a whole
@@ -32,7 +32,7 @@ class BadWheel(Exception):
     """An archive that is no wheel, or too large."""
 
 
-def unpack(wheels: Path, folder: Path) -> tuple[str, ...]:
+def unpack_wheels(wheels: Path, folder: Path) -> tuple[str, ...]:
     """Unpack the wheels in a folder, write an index of their content, and return the names of the distributions.
 
     Raise BadWheel for a wheel that is not accepted.
@@ -67,7 +67,7 @@ class _Unpacked:
 
     def take(self, archive: zipfile.ZipFile) -> None:
         for member in sorted(archive.infolist(), key=lambda info: info.filename):
-            place = _place(member.filename)
+            place = _member_path(member.filename)
             if place is None or member.is_dir():
                 continue
             self.left -= member.file_size
@@ -89,14 +89,14 @@ class _Unpacked:
 
     def index_entry(self, wheel: str) -> dict[str, Any]:
         headers = BytesParser().parsebytes(self.metadata, headersonly=True)
-        name = normal(str(headers.get("Name") or wheel.partition("-")[0]))
+        name = normalize_name(str(headers.get("Name") or wheel.partition("-")[0]))
         required = (NAME.match(str(requirement)) for requirement in headers.get_all("Requires-Dist", ()))
         return {
             name: {
                 "version": str(headers.get("Version") or ""),
                 "digest": sha256("\n".join(self.hashes).encode()).hexdigest()[:32],
                 "modules": sorted(self.modules),
-                "requires": sorted({normal(match[0]) for match in required if match}),
+                "requires": sorted({normalize_name(match[0]) for match in required if match}),
             }
         }
 
@@ -115,7 +115,7 @@ def _check_directory(file: BinaryIO) -> None:
         raise BadWheel(f"its list of files is larger than {DIRECTORY_MAX >> 20} MiB")
 
 
-def _place(name: str) -> PurePosixPath | None:
+def _member_path(name: str) -> PurePosixPath | None:
     """Return the path of a member, or None if it is left out; raise BadWheel if it leaves the folder."""
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or "\\" in name or "\0" in name or not path.parts:

@@ -70,14 +70,12 @@ class Line:
 
 
 def parse_nothing(line: Line) -> Command | Mistake:
-    """Return the command, or a mistake where anything follows the verb."""
     if line.words:
         return line.mistake(f"`/{line.verb}` takes nothing after it.", f"Type `{line.usage}` on a line of its own.")
     return line.command
 
 
 def parse_model(line: Line) -> Command | Mistake:
-    """Read a command about one model, or one column of it."""
     words = line.words
     if len(words) == 1 and MODEL.fullmatch(words[0]):
         return Command(line.verb, line.text, model=words[0].lower())

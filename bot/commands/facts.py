@@ -52,7 +52,6 @@ def allow_always(command: Command, facts: Facts) -> str:
 
 
 def require_open(command: Command, facts: Facts) -> str:
-    """Return why the command needs an open pull request; '' for an open one."""
     return "" if facts.is_open else CLOSED
 
 
@@ -75,7 +74,6 @@ def require_shown_plan(command: Command, facts: Facts) -> str:
 
 
 def require_plan(command: Command, facts: Facts) -> str:
-    """Return why there is no plan to ask about; '' where there is one."""
     if not facts.is_open:
         return CLOSED
     if not facts.shown_plan or facts.is_held or facts.is_running:
@@ -84,5 +82,4 @@ def require_plan(command: Command, facts: Facts) -> str:
 
 
 def require_environment(command: Command, facts: Facts) -> str:
-    """Return why there are no rows to ask about; '' for a plan whose environment is built."""
     return require_plan(command, facts) or ("" if facts.is_built else "No environment is built, so it has no rows.")

@@ -90,7 +90,6 @@ def is_planning(record: PullRecord) -> bool:
 
 
 def report_plan(answer: Answer, record: PullRecord) -> Answer:
-    """Complete an answer: it is ok if the requested plan succeeded."""
     ok = record.state in (PullState.PLANNED, PullState.PROMOTED)
     return replace(answer, ok=ok, sentence="Planned." if ok else "The plan did not succeed.")
 
@@ -137,5 +136,4 @@ class Form:
 
 
 def ask_planner(*arguments: str) -> Start:
-    """Return the start of a command that the planner answers."""
     return Start("The planner was asked.", waits_for=QUESTION, asked=arguments)

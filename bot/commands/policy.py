@@ -23,9 +23,9 @@ class NotAllowed:
     why: str
 
 
-def decide(command: Command, facts: Facts, needs: Mapping[str, Role]) -> Allowed | NotAllowed:
+def decide_command(command: Command, facts: Facts, needs: Mapping[str, Role]) -> Allowed | NotAllowed:
     """Decide if a command may run: first by its author, then by whether what they saw still holds."""
-    reason = "" if FORMS[command.verb].anybody else _refuse(command, facts, needs)
+    reason = "" if FORMS[command.verb].anybody else _refusal_reason(command, facts, needs)
     return NotAllowed(reason) if reason else Allowed()
 
 
@@ -34,7 +34,7 @@ def role_for(command: Command, needs: Mapping[str, Role], *, is_held: bool = Fal
     return FORMS[command.verb].role(command, needs, is_held)
 
 
-def _refuse(command: Command, facts: Facts, needs: Mapping[str, Role]) -> str:
+def _refusal_reason(command: Command, facts: Facts, needs: Mapping[str, Role]) -> str:
     form = FORMS[command.verb]
     if facts.elsewhere:
         return (

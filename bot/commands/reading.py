@@ -87,16 +87,16 @@ def _read_line(line: str, namespace: str) -> Command | Mistake | None:
     elif namespace:
         return None
     shown = " ".join([f"/{word}", *argument_text.split()])
-    project, argument_text = _project(argument_text)
+    project, argument_text = _split_project(argument_text)
     form = FORMS.get(word)
     if form is None:
-        result: Command | Mistake | None = _unknown(shown, word, addressed)
+        result: Command | Mistake | None = _explain_unknown(shown, word, addressed)
     else:
         result = form.parse(Line(word, shown, argument_text, form.usage, form.example))
     return replace(result, project=project) if result else None
 
 
-def _project(rest: str) -> tuple[str, str]:
+def _split_project(rest: str) -> tuple[str, str]:
     """Return the folder after `--project`, and the rest; text after `--where` belongs to a condition."""
     option_text, where, condition = rest.partition("--where")
     named = PROJECT.search(option_text)
@@ -106,7 +106,7 @@ def _project(rest: str) -> tuple[str, str]:
     return named[1].strip("/"), f"{remaining_text} {where}{condition}".strip()
 
 
-def _unknown(line: str, word: str, is_addressed: bool) -> Mistake | None:
+def _explain_unknown(line: str, word: str, is_addressed: bool) -> Mistake | None:
     """Return a mistake for a near miss; a word unlike our verbs is another bot's."""
     # `/approve` is many a bot's, and no slip of `/approve-cost`.
     near = get_close_matches(word, FORMS, n=1, cutoff=0.6 if is_addressed else NEAR)

@@ -75,14 +75,14 @@ def check_hosts(text: str) -> None:
 def inside_url(url: str) -> str:
     """Return an address as an installer gets it: no user, no password, plain HTTP."""
     parts = urlsplit(url)
-    return parts._replace(scheme="http", netloc=_host(parts)).geturl() if parts.scheme in PORTS else url
+    return parts._replace(scheme="http", netloc=_format_host(parts)).geturl() if parts.scheme in PORTS else url
 
 
 def find_origin(origins: Sequence[Origin], url: str) -> tuple[Origin, str] | None:
     """Return the origin of an address of the installer's, and the address to fetch; None when no origin has it."""
     try:
         parts = urlsplit(url)
-        host = _host(parts)
+        host = _format_host(parts)
     except ValueError:
         return None
     steps = unquote(parts.path).replace("\\", "/").split("/")
@@ -132,23 +132,23 @@ def _build_host(text: str, variable: str) -> Origin:
 def _build_origin(url: str, variable: str, path: str) -> Origin:
     parts = _split_url(url, variable)
     user_info = parts.netloc.rpartition("@")[0]
-    outside = f"{parts.scheme}://{_host(parts)}{path}"
+    outside = f"{parts.scheme}://{_format_host(parts)}{path}"
     return Origin(
-        f"http://{_host(parts)}{path}", outside, f"Basic {_encode_basic(unquote(user_info))}" * bool(user_info)
+        f"http://{_format_host(parts)}{path}", outside, f"Basic {_encode_basic(unquote(user_info))}" * bool(user_info)
     )
 
 
 def _split_url(url: str, variable: str) -> SplitResult:
     try:
         parts = urlsplit(url)
-        if parts.scheme in PORTS and HOST.fullmatch(parts.hostname or "") and _host(parts):
+        if parts.scheme in PORTS and HOST.fullmatch(parts.hostname or "") and _format_host(parts):
             return parts
     except ValueError:
         pass
     raise RequestError(f"{variable} holds an address that is not usable.", hint="Write `https://HOST/PATH/`.")
 
 
-def _host(parts: SplitResult) -> str:
+def _format_host(parts: SplitResult) -> str:
     """Return host and port as in an address, without a port that its scheme implies; raise ValueError."""
     host = (parts.hostname or "").rstrip(".")
     name = f"[{host}]" if ":" in host else host

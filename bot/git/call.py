@@ -117,7 +117,7 @@ def open_git_folder(objects: Path, tips: Iterable[str] = (), url: str = "", toke
         (folder / "HEAD").write_text("ref: refs/heads/none\n")
         (folder / "config").write_text("[core]\n\trepositoryformatversion = 0\n\tbare = true\n")
         (folder / "packed-refs").write_text("".join(f"{tip} refs/tips/{tip}\n" for tip in sorted(set(tips))))
-        yield GitCall(folder, _environment(folder, objects, url, token))
+        yield GitCall(folder, _build_environment(folder, objects, url, token))
 
 
 def without_neighbours(objects: Path) -> None:
@@ -148,7 +148,7 @@ class GitEnd(NamedTuple):
         return "fsck error" in self.errors
 
 
-def run(call: GitCall, *arguments: str, input_lines: Iterable[str] = ()) -> GitEnd:
+def run_git(call: GitCall, *arguments: str, input_lines: Iterable[str] = ()) -> GitEnd:
     """Run one command to its end, with `input_lines` as lines of its input; raise CheckoutFailed on a timeout."""
     try:
         done = subprocess.run(
@@ -166,7 +166,7 @@ def run(call: GitCall, *arguments: str, input_lines: Iterable[str] = ()) -> GitE
     return GitEnd(done.returncode, *texts)
 
 
-def _environment(folder: Path, objects: Path, url: str, token: str) -> dict[str, str]:
+def _build_environment(folder: Path, objects: Path, url: str, token: str) -> dict[str, str]:
     config = dict(FIXED)
     if token:
         place = urlsplit(url)

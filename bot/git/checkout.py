@@ -31,9 +31,9 @@ from mergeplan.bot.git.call import (
     ServerUnreachable,
     open_git_folder,
     remove_path,
-    run,
+    run_git,
 )
-from mergeplan.bot.git.objects import FOLDER, Entry, GitCommit, ObjectMemory, Objects, Tampered, reading
+from mergeplan.bot.git.objects import FOLDER, Entry, GitCommit, ObjectMemory, Objects, Tampered, open_objects
 from mergeplan.bot.git.work_tree import Slot, claim_slot
 from mergeplan.bot.github.events import REPOSITORY, SHA
 from mergeplan.bot.projects import ROOT, inside
@@ -95,17 +95,15 @@ class Checkout:
     # --- what the server has ---
 
     def fetch(self, branch: str, number: int = 0) -> None:
-        """Fetch the branch, and a pull request's head."""
         refs = [f"refs/heads/{branch}", *([f"refs/pull/{int(number)}/head"] if number else [])]
-        with self._alone():
+        with self._lock_mirror():
             self._check_refs(refs)
             listed = self._list_remote(refs)
-            self._bring(self._lacking(listed))
+            self._fetch_objects(self._find_missing(listed))
             self._heads |= listed
-            self._note()
+            self._write_tips()
 
     def head(self, branch: str) -> str:
-        """Return the commit of a fetched branch."""
         try:
             return self._heads[f"refs/heads/{branch}"]
         except KeyError:
@@ -114,45 +112,45 @@ class Checkout:
     # --- what a commit is ---
 
     def has(self, commit: str) -> bool:
-        with self._reading() as objects:
-            return self._find_commit(objects, _sha(commit)) is not None
+        with self._open_objects() as objects:
+            return self._find_commit(objects, _check_sha(commit)) is not None
 
     def tree(self, commit: str) -> str:
-        with self._reading() as objects:
-            return self._commit(objects, commit).tree
+        with self._open_objects() as objects:
+            return self._require_commit(objects, commit).tree
 
     def contains(self, newer: str, older: str) -> bool:
         """Return True when `older` is `newer` or an ancestor of it."""
-        with self._reading() as objects:
-            return _sha(older) in self._ancestors(objects, _sha(newer))
+        with self._open_objects() as objects:
+            return _check_sha(older) in self._list_ancestors(objects, _check_sha(newer))
 
     def first_parents(self, after: str, until: str) -> tuple[str, ...]:
         """Return the commits of a branch after one of them, oldest first, as its merges saw them."""
-        with self._reading() as objects:
-            ancestors, commits, at = self._ancestors(objects, _sha(after)), list[str](), _sha(until)
+        with self._open_objects() as objects:
+            ancestors, commits, at = self._list_ancestors(objects, _check_sha(after)), list[str](), _check_sha(until)
             while at and at not in ancestors:
                 commits.append(at)
-                at = next(iter(self._commit(objects, at).parents), "")
+                at = next(iter(self._require_commit(objects, at).parents), "")
         return tuple(reversed(commits[:STEPS_MOST]))
 
     def diff_paths(self, old: str, new: str) -> tuple[str, ...]:
-        with self._reading() as objects:
-            trees = [self._commit(objects, commit).tree for commit in (old, new)]
+        with self._open_objects() as objects:
+            trees = [self._require_commit(objects, commit).tree for commit in (old, new)]
             return tuple(dict.fromkeys(path for path, _ in objects.differing(*trees)))
 
     def read(self, commit: str, path: str) -> str | None:
         """Return a file's text at a commit, None when there is none."""
-        with self._reading() as objects:
-            entry = self._entry(objects, commit, path)
+        with self._open_objects() as objects:
+            entry = self._find_entry(objects, commit, path)
             if entry is None or not entry.is_text:
                 return None
             return objects.text(entry.oid).decode("utf-8", "replace")
 
     def merge(self, base: str, head: str) -> Merge:
         """Merge the head into the base; the same two always give the same commit."""
-        with self._reading(remember=False) as objects:
-            trees = {commit: self._commit(objects, commit).tree for commit in (base, head)}
-            base_commits, head_commits = (self._ancestors(objects, commit) for commit in (base, head))
+        with self._open_objects(remember=False) as objects:
+            trees = {commit: self._require_commit(objects, commit).tree for commit in (base, head)}
+            base_commits, head_commits = (self._list_ancestors(objects, commit) for commit in (base, head))
             if base in head_commits:
                 return Merge(head, trees[head])
             if not base_commits & head_commits:
@@ -166,7 +164,7 @@ class Checkout:
         if merged.code == 1:
             return Merge(conflicts=tuple(dict.fromkeys(paths)))
         message = f"{head} merged into {base}"
-        commit = self._git("commit-tree", tree, "-p", base, "-p", head, "-m", message).strip()
+        commit = self._git_output("commit-tree", tree, "-p", base, "-p", head, "-m", message).strip()
         return Merge(commit, tree)
 
     @contextmanager
@@ -175,17 +173,17 @@ class Checkout:
 
         Folders are used again: see `WorkTree` about what is trusted in them.
         """
-        slot = self._slot()
+        slot = self._take_slot()
         try:
-            self._put(slot, commit, path)
+            self._fill_slot(slot, commit, path)
             yield slot.tree.place
         finally:
             self._slots.append(slot)
 
-    def _put(self, slot: Slot, commit: str, path: str) -> None:
+    def _fill_slot(self, slot: Slot, commit: str, path: str) -> None:
         try:
-            with self._reading() as objects:
-                entry = self._entry(objects, commit, path)
+            with self._open_objects() as objects:
+                entry = self._find_entry(objects, commit, path)
                 slot.tree.bring(objects, entry.oid if entry and entry.is_folder else EMPTY_TREE)
         except OSError as error:
             path = _path_below(error.filename, slot.tree.place)
@@ -196,8 +194,7 @@ class Checkout:
         except ValueError:
             raise BadCommit("The commit has a folder that git cannot have written.") from None
 
-    def _slot(self) -> Slot:
-        """Return a free folder of this process: the one that was used last, or a new one."""
+    def _take_slot(self) -> Slot:
         trees = self.folder / "trees"
         if trees.is_symlink():
             trees.unlink()
@@ -208,9 +205,8 @@ class Checkout:
 
     # --- commits ---
 
-    def _entry(self, objects: Objects, commit: str, path: str) -> Entry | None:
-        """Return what a commit has at a path; None when there is nothing."""
-        entry: Entry | None = Entry(FOLDER, self._commit(objects, commit).tree)
+    def _find_entry(self, objects: Objects, commit: str, path: str) -> Entry | None:
+        entry: Entry | None = Entry(FOLDER, self._require_commit(objects, commit).tree)
         for name in (part for part in path.split("/") if part not in ("", ".")):
             entry = objects.tree(entry.oid).get(name) if entry and entry.is_folder else None
         return entry
@@ -220,24 +216,24 @@ class Checkout:
             self._commits[commit] = git_commit
         return self._commits.get(commit)
 
-    def _commit(self, objects: Objects, commit: str) -> GitCommit:
+    def _require_commit(self, objects: Objects, commit: str) -> GitCommit:
         """Return a commit, fetched by its name where it is missing: a branch may have been rewritten."""
-        if self._find_commit(objects, _sha(commit)) is None:
-            with self._alone():
-                self._bring([commit])
+        if self._find_commit(objects, _check_sha(commit)) is None:
+            with self._lock_mirror():
+                self._fetch_objects([commit])
         git_commit = self._find_commit(objects, commit)
         if git_commit is None:
             raise CheckoutFailed("There is no such commit.")
         return git_commit
 
-    def _ancestors(self, objects: Objects, commit: str) -> set[str]:
+    def _list_ancestors(self, objects: Objects, commit: str) -> set[str]:
         """Return a commit and all before it; nothing for a missing one."""
         commits, pending_commits = set[str](), [commit] if self._find_commit(objects, commit) else []
         while pending_commits:
             at = pending_commits.pop()
             if at not in commits:
                 commits.add(at)
-                pending_commits += self._commit(objects, at).parents
+                pending_commits += self._require_commit(objects, at).parents
         return commits
 
     def _look_through(self, objects: Objects, base: str, head: str) -> None:
@@ -251,10 +247,10 @@ class Checkout:
             if pair in checked_pairs:
                 continue
             checked_pairs.add(pair)
-            olds = self._git("merge-base", "--all", *sorted(pair)).split()
+            olds = self._git_output("merge-base", "--all", *sorted(pair)).split()
             pending_pairs += (frozenset(commits) for commits in combinations(olds, 2))
             for old, new in product(olds, sorted(pair)):
-                trees = [self._commit(objects, commit).tree for commit in (old, new)]
+                trees = [self._require_commit(objects, commit).tree for commit in (old, new)]
                 oids |= {entry.oid: None for _, entry in objects.differing(*trees) if entry.is_text}
         objects.need(oids)
         objects.prove(oids, "blob")
@@ -262,17 +258,17 @@ class Checkout:
     def _merge_trees(self, base: str, head: str) -> GitEnd:
         """Run git's merge; repeat it with every file of both histories where git lacks one."""
         merge = ("merge-tree", "--write-tree", "--name-only", "--no-messages", base, head)
-        end = self._run(*merge)
+        end = self._run_git(*merge)
         if end.code not in (0, 1):
-            with self._alone():
-                self._git(*FETCH, "--no-filter", self._url, network=True, input_lines=(base, head))
-            return self._run(*merge)
+            with self._lock_mirror():
+                self._git_output(*FETCH, "--no-filter", self._url, network=True, input_lines=(base, head))
+            return self._run_git(*merge)
         return end
 
     # --- the mirror ---
 
     @property
-    def _objects(self) -> Path:
+    def _objects_folder(self) -> Path:
         """Return the folder of objects; remove anything else at its path."""
         for path in (self._mirror, self._mirror / "objects"):
             if os.path.lexists(path) and (path.is_symlink() or not path.is_dir()):
@@ -282,7 +278,7 @@ class Checkout:
         return folder
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _lock_mirror(self) -> Iterator[None]:
         """Lock the mirror while this process writes into it; raise CheckoutFailed."""
         if self.folder.is_symlink() or self.folder.parent.is_symlink():
             raise CheckoutFailed("The repository's folder below MERGEPLAN_HOME is a link; it must be a folder.")
@@ -293,47 +289,48 @@ class Checkout:
             raise CheckoutFailed("The mirror cannot be locked or written to.") from None
 
     @contextmanager
-    def _reading(self, *, remember: bool = True) -> Iterator[Objects]:
+    def _open_objects(self, *, remember: bool = True) -> Iterator[Objects]:
         """Open a reader of the mirror; an object that does not match its name is thrown away.
 
         It is fetched when it is next needed. Where git itself reads the mirror afterwards, nothing is taken from
         memory: `remember` is false.
         """
         try:
-            with reading(self._objects, self._memory if remember else ObjectMemory(), self._bring_texts) as objects:
+            with open_objects(
+                self._objects_folder, self._memory if remember else ObjectMemory(), self._bring_texts
+            ) as objects:
                 yield objects
         except Tampered as error:
             log.error("mirror_thrown_away", folder=str(self._mirror), why=str(error))
-            with self._alone():
+            with self._lock_mirror():
                 remove_path(self._mirror)
             self._heads.clear()
             raise
 
     def _check_refs(self, refs: Iterable[str]) -> None:
         for ref in refs:
-            if ref not in self._heads and self._run("check-ref-format", ref).code != 0:
+            if ref not in self._heads and self._run_git("check-ref-format", ref).code != 0:
                 raise CheckoutFailed("That is not the name of a branch.")
 
     def _list_remote(self, refs: Sequence[str]) -> dict[str, str]:
         """Return the server's values of references; raise CheckoutFailed if it lacks one."""
-        lines = self._git("ls-remote", "--quiet", self._url, *refs, network=True).splitlines()
+        lines = self._git_output("ls-remote", "--quiet", self._url, *refs, network=True).splitlines()
         pairs = [line.partition("\t")[::2] for line in lines]
         listed = {ref: oid for oid, ref in pairs if ref in refs and SHA.fullmatch(oid)}
         if len(listed) < len(refs):
             raise CheckoutFailed("The server has no such branch.")
         return listed
 
-    def _lacking(self, heads: Mapping[str, str]) -> list[str]:
+    def _find_missing(self, heads: Mapping[str, str]) -> list[str]:
         """Return the new commits, and the known ones that are missing here."""
-        with self._reading() as objects:
+        with self._open_objects() as objects:
             return [oid for ref, oid in heads.items() if self._heads.get(ref) != oid or objects.commit(oid) is None]
 
     def _bring_texts(self, oids: Sequence[str]) -> None:
-        """Fetch files by name."""
-        with self._alone():
-            self._bring(oids, ())
+        with self._lock_mirror():
+            self._fetch_objects(oids, ())
 
-    def _bring(self, oids: Sequence[str], tips: Iterable[str] | None = None) -> None:
+    def _fetch_objects(self, oids: Sequence[str], tips: Iterable[str] | None = None) -> None:
         """Fetch commits or files by name, commits without their files.
 
         Where the mirror is in the way, a new one takes its place. A client that says that it has `tips` gets no file of
@@ -342,14 +339,14 @@ class Checkout:
         if not oids:
             return
         mirror_tips = self._read_tips() if tips is None else tips
-        if self._run(*FETCH, self._url, network=True, tips=mirror_tips, input_lines=oids).code == 0:
+        if self._run_git(*FETCH, self._url, network=True, tips=mirror_tips, input_lines=oids).code == 0:
             return
         fresh = self.folder / "mirror.new"
         remove_path(fresh)
         (fresh / "objects").mkdir(parents=True)
         every = tuple(dict.fromkeys([*oids, *self._heads.values()]))
         try:
-            self._git(*FETCH, self._url, network=True, objects=fresh / "objects", input_lines=every)
+            self._git_output(*FETCH, self._url, network=True, objects=fresh / "objects", input_lines=every)
             remove_path(self._mirror)
             fresh.rename(self._mirror)
         finally:
@@ -362,10 +359,10 @@ class Checkout:
             noted = json.loads((self._mirror / "tips.json").read_text())
         values = noted.values() if isinstance(noted, Mapping) else ()
         tips = [tip for tip in values if isinstance(tip, str) and SHA.fullmatch(tip)]
-        with self._reading() as objects:
+        with self._open_objects() as objects:
             return tuple(tip for tip in tips if self._find_commit(objects, tip) and objects.commit(tip))
 
-    def _note(self) -> None:
+    def _write_tips(self) -> None:
         note = self._mirror / "tips.json"
         remove_path(note)
         with suppress(OSError), note.open("x") as file:
@@ -373,10 +370,10 @@ class Checkout:
 
     # --- git ---
 
-    def _git(
+    def _git_output(
         self, *arguments: str, network: bool = False, objects: Path | None = None, input_lines: Sequence[str] = ()
     ) -> str:
-        end = self._run(*arguments, network=network, objects=objects, input_lines=input_lines)
+        end = self._run_git(*arguments, network=network, objects=objects, input_lines=input_lines)
         if end.is_refused:
             raise BadCommit("Git refuses the commit: something in it is not what git writes, or is there to attack it.")
         if end.code:
@@ -384,7 +381,7 @@ class Checkout:
             raise failure(f"`git {arguments[0]}` failed ({end.code}).")
         return end.out
 
-    def _run(
+    def _run_git(
         self,
         *arguments: str,
         network: bool = False,
@@ -393,8 +390,8 @@ class Checkout:
         input_lines: Sequence[str] = (),
     ) -> GitEnd:
         token = self._token() if network else ""
-        with open_git_folder(objects or self._objects, tips, self._url, token) as call:
-            return run(call, *arguments, input_lines=input_lines)
+        with open_git_folder(objects or self._objects_folder, tips, self._url, token) as call:
+            return run_git(call, *arguments, input_lines=input_lines)
 
 
 def changes_no_model(paths: Sequence[str], root: str) -> bool:
@@ -418,7 +415,7 @@ def _path_below(file: object, folder: Path) -> str:
     return ""
 
 
-def _sha(commit: str) -> str:
+def _check_sha(commit: str) -> str:
     if not SHA.fullmatch(commit):
         raise CheckoutFailed("That is not a commit.")
     return commit

@@ -91,7 +91,7 @@ class Objects:
         self._fetch = fetch
 
     @cached_property
-    def _child(self) -> subprocess.Popen[bytes]:
+    def _cat_process(self) -> subprocess.Popen[bytes]:
         return self._start()
 
     def need(self, oids: Iterable[str]) -> None:
@@ -100,23 +100,23 @@ class Objects:
         missing = []
         for start in range(0, len(every), ASKED_MOST):
             batch = every[start : start + ASKED_MOST]
-            self._ask("info", batch)
-            missing += [oid for oid in batch if self._header() == [oid, "missing"]]
+            self._send_command("info", batch)
+            missing += [oid for oid in batch if self._read_header() == [oid, "missing"]]
         if missing and self._fetch:
             self._fetch(missing)
 
     def find(self, oid: str, kind: str) -> bytes | None:
         """Return an object's content, None if it does not exist; raise Tampered if it is another object."""
-        self._ask("contents", [oid])
-        return self._answer(oid, kind)
+        self._send_command("contents", [oid])
+        return self._read_object(oid, kind)
 
     def get_all(self, oids: Sequence[str], kind: str) -> Iterator[bytes]:
         """Yield objects that must exist, in this order; at most ASKED_MOST, all of which must be read."""
         if len(oids) > ASKED_MOST:
             raise ValueError("more objects than fit into a pipe")
-        self._ask("contents", oids)
+        self._send_command("contents", oids)
         for oid in oids:
-            yield self._there(oid, self._answer(oid, kind))
+            yield self._require_content(oid, self._read_object(oid, kind))
 
     def prove(self, oids: Iterable[str], kind: str) -> None:
         """Read objects that must be there, so that who reads the folder next finds them as they are named."""
@@ -125,20 +125,20 @@ class Objects:
             for _ in self.get_all(every[start : start + ASKED_MOST], kind):
                 pass
 
-    def _ask(self, what: str, oids: Sequence[str]) -> None:
-        assert self._child.stdin is not None
+    def _send_command(self, what: str, oids: Sequence[str]) -> None:
+        assert self._cat_process.stdin is not None
         try:
-            self._child.stdin.write("".join(f"{what} {oid}\n" for oid in oids).encode())
-            self._child.stdin.flush()
+            self._cat_process.stdin.write("".join(f"{what} {oid}\n" for oid in oids).encode())
+            self._cat_process.stdin.flush()
         except BrokenPipeError:
             raise Tampered("The mirror's objects cannot be read.") from None
 
-    def _header(self) -> list[str]:
-        assert self._child.stdout is not None
-        return self._child.stdout.readline().decode("ascii", "replace").split()
+    def _read_header(self) -> list[str]:
+        assert self._cat_process.stdout is not None
+        return self._cat_process.stdout.readline().decode("ascii", "replace").split()
 
-    def _answer(self, oid: str, kind: str) -> bytes | None:
-        answer, header = self._child.stdout, self._header()
+    def _read_object(self, oid: str, kind: str) -> bytes | None:
+        answer, header = self._cat_process.stdout, self._read_header()
         assert answer is not None
         if header == [oid, "missing"]:
             return None
@@ -151,11 +151,9 @@ class Objects:
         return content
 
     def get(self, oid: str, kind: str) -> bytes:
-        """Return an object that must be there."""
-        return self._there(oid, self.find(oid, kind))
+        return self._require_content(oid, self.find(oid, kind))
 
     def text(self, oid: str) -> bytes:
-        """Return a file's content, fetched where it is missing."""
         content = self._memory.get(oid, "blob")
         if content is None:
             self.need([oid])
@@ -163,7 +161,7 @@ class Objects:
             self._memory.put(oid, "blob", content)
         return content
 
-    def _there(self, oid: str, content: bytes | None) -> bytes:
+    def _require_content(self, oid: str, content: bytes | None) -> bytes:
         if content is None:
             raise Tampered(f"The mirror's object {oid[:12]} is missing.")
         return content
@@ -206,8 +204,7 @@ class Objects:
 
 
 @contextmanager
-def reading(folder: Path, memory: ObjectMemory, fetch: Fetch | None = None) -> Iterator[Objects]:
-    """Open a reader of the objects in a folder."""
+def open_objects(folder: Path, memory: ObjectMemory, fetch: Fetch | None = None) -> Iterator[Objects]:
     with ExitStack() as stack:
         yield Objects(lambda: stack.enter_context(_cat_file(folder)), memory, fetch)
 

@@ -44,14 +44,14 @@ class WorkTree:
         if old_tree is None or not self._is_folder():
             self._begin_anew()
             old_tree = None
-        pending_files = self._repairs()
+        pending_files = self._find_repairs()
         for path, old_entry, new_entry in objects.changes(old_tree, tree):
             if old_entry:
-                self._remove(path)
+                self._remove_file(path)
                 pending_files.pop(path, None)
             if new_entry:
                 pending_files[path] = new_entry
-        self._write(objects, pending_files)
+        self._write_files(objects, pending_files)
         self.tree = tree
 
     def _is_folder(self) -> bool:
@@ -62,21 +62,21 @@ class WorkTree:
         self._notes.clear()
         self.place.mkdir(parents=True)
 
-    def _repairs(self) -> dict[str, Entry]:
+    def _find_repairs(self) -> dict[str, Entry]:
         """Return the files to write again; remove files that this class did not write."""
         folders = {""}
         for path, note in self._notes.items():
             parts = path.split("/")
             folders |= {"/".join(parts[:count]) for count in range(1, len(parts) + (note.entry.mode == SUBMODULE))}
-        sound = set(self._sound(folders))
+        sound = set(self._list_unchanged(folders))
         wrong = {path: note.entry for path, note in self._notes.items() if path not in sound}
         for path in wrong:
-            self._remove(path)
+            self._remove_file(path)
         if wrong:
             log.warning("work_tree_repaired", folder=self.place.name, files=len(wrong))
         return wrong
 
-    def _sound(self, folders: set[str]) -> Iterator[str]:
+    def _list_unchanged(self, folders: set[str]) -> Iterator[str]:
         """Yield the files that are unchanged since they were noted; other files are removed."""
         pending_folders = [""]
         while pending_folders:
@@ -95,7 +95,7 @@ class WorkTree:
                 else:
                     remove_path(Path(entry.path))
 
-    def _remove(self, path: str) -> None:
+    def _remove_file(self, path: str) -> None:
         """Remove a file, and each folder above it that is empty then."""
         self._notes.pop(path, None)
         file = self.place / path
@@ -110,7 +110,7 @@ class WorkTree:
             except OSError:
                 return
 
-    def _write(self, objects: Objects, entries: Mapping[str, Entry]) -> None:
+    def _write_files(self, objects: Objects, entries: Mapping[str, Entry]) -> None:
         texts = {path: entry for path, entry in entries.items() if entry.mode != SUBMODULE}
         objects.need(entry.oid for entry in texts.values())
         for path, entry in entries.items():
@@ -119,7 +119,7 @@ class WorkTree:
                 (self.place / path).mkdir(parents=True, exist_ok=True)
                 self._notes[path] = _Note(entry, ())
         made = {""}
-        for group in _groups(texts.items()):
+        for group in _split_batches(texts.items()):
             for (path, entry), content in zip(group, objects.get_all([e.oid for _, e in group], "blob"), strict=True):
                 folder = path.rpartition("/")[0]
                 if folder not in made:
@@ -137,7 +137,6 @@ class Slot:
 
 
 def claim_slot(place: Path) -> Slot | None:
-    """Claim a folder for work trees, unless another process has it."""
     lock = FileLock(place.with_name(f"{place.name}.lock"), timeout=0, thread_local=False)
     try:
         lock.acquire()
@@ -152,7 +151,6 @@ def _check_path(path: str) -> None:
 
 
 def _write_file(file: Path, entry: Entry, content: bytes) -> tuple[int, ...]:
-    """Write a new file and return what the file system reports of it."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
     descriptor = os.open(file, flags, 0o755 if entry.mode == PROGRAM else 0o644)
     try:
@@ -168,7 +166,7 @@ def _file_identity(stat: os.stat_result) -> tuple[int, ...]:
     return (stat.st_mode, stat.st_ino, stat.st_nlink, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
 
 
-def _groups(items: Iterable[tuple[str, Entry]]) -> Iterator[list[tuple[str, Entry]]]:
+def _split_batches(items: Iterable[tuple[str, Entry]]) -> Iterator[list[tuple[str, Entry]]]:
     every = list(items)
     for start in range(0, len(every), ASKED_MOST):
         yield every[start : start + ASKED_MOST]

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from github.Repository import Repository
 
 from mergeplan.bot.github.owners import OwnerConnection, Owners, OwnerUnavailable
-from mergeplan.bot.github.patience import READ_TRIES, GitHubFailed, GitHubPaused, is_passing, patiently
+from mergeplan.bot.github.patience import READ_TRIES, GitHubFailed, GitHubPaused, call_patiently, is_passing
 from mergeplan.bot.github.polling import MOST_PAGES, Polls
 from mergeplan.bot.settings import redact_secrets
 
@@ -45,16 +45,15 @@ class Calls:
         """Make a call; once more when its installation is gone and there is a new one."""
         connection = self.connection
         try:
-            return patiently(connection.pause, call, tries)
+            return call_patiently(connection.pause, call, tries)
         except OwnerUnavailable:
             raise
         except GitHubFailed as error:
             if error.status == 404 or not self._owners.was_shut(connection, error):
                 raise
-        return patiently(self.connection.pause, call, tries)
+        return call_patiently(self.connection.pause, call, tries)
 
     def turn(self) -> AbstractContextManager[None]:
-        """Return the lock that is held while the next write is chosen and made; see `Turns`."""
         return self.connection.turns.turn()
 
     def write(self, call: Callable[[], T], tries: int = WRITE_TRIES, *, first: bool = False) -> T:
@@ -75,8 +74,6 @@ class Calls:
         return self.poll_at(f"/repos/{self.name}/{path}", keep, pages)
 
     def poll_at(self, url: str, keep: Callable[[Any], tuple[T, ...]], pages: int = MOST_PAGES) -> tuple[T, ...]:
-        """Read an address; free while it has not changed."""
-
         def read() -> tuple[T, ...]:
             connection = self.connection
             key = str(connection.installation)
@@ -100,7 +97,6 @@ class Calls:
         raise AssertionError("unreachable")
 
     def clean(self, text: str) -> str:
-        """Remove our secrets from a text."""
         return redact_secrets(text, (*self._secrets, *self._live_tokens()))
 
     def _live_tokens(self) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from github.CheckRun import CheckRun
 
 from mergeplan.bot.github.calls import Calls
 from mergeplan.bot.github.patience import GitHubFailed, is_passing
-from mergeplan.bot.github.together import CheckId, CheckRequest, CommentEdit, Written, mutation, parse_written
+from mergeplan.bot.github.together import CheckId, CheckRequest, CommentEdit, Written, build_mutation, parse_written
 from mergeplan.bot.report.checks.check import CheckView
 
 log = structlog.get_logger(__name__)
@@ -52,7 +52,7 @@ class CheckRuns:
         if cached_checks is None or time.monotonic() - cached_checks.at > KNOWN_SECONDS:
             at = time.monotonic()
             runs = self._calls.read(lambda: list(self._calls.repo.get_commit(sha).get_check_runs()))
-            cached_checks = _Known(at, {run.external_id: _id(run) for run in reversed(runs)})
+            cached_checks = _Known(at, {run.external_id: _check_id(run) for run in reversed(runs)})
             with self._lock:
                 for old in list(self._known)[: max(0, len(self._known) - COMMITS_MOST)]:
                     del self._known[old]
@@ -60,8 +60,7 @@ class CheckRuns:
         return cached_checks.ids.get(key, CheckId())
 
     def write(self, request: CheckRequest) -> CheckId:
-        """Create or update a check on a commit, by REST."""
-        view, output, later_annotations = request.view, *self._output(request.view)
+        view, output, later_annotations = request.view, *self._build_output(request.view)
         state: dict[str, Any] = {"status": view.status, "external_id": request.key}
         state["actions"] = [asdict(action) for action in view.actions]  # none take away those that it had
         if request.details:
@@ -71,7 +70,7 @@ class CheckRuns:
         if request.known.id:
             try:
                 run = self._calls.write(lambda: self._edit_run(request.known.id, state, output))
-                return self._more(run, later_annotations, output)
+                return self._send_annotations(run, later_annotations, output)
             except GitHubFailed as error:
                 if error.status not in (403, 404, 422):
                     raise
@@ -86,10 +85,10 @@ class CheckRuns:
         try:
             run = self._calls.write_once(look, post, look_first=False)
         except BaseException:
-            self._forget(request.sha)
+            self._forget_commit(request.sha)
             raise
-        self._keep(request, _id(run))
-        return self._more(run, later_annotations, output)
+        self._store_check(request, _check_id(run))
+        return self._send_annotations(run, later_annotations, output)
 
     def write_together(self, comment: CommentEdit | None, requests: Sequence[CheckRequest]) -> Written | None:
         """Write a comment and checks in one call; return None if that is impossible, or GitHub did not confirm it.
@@ -98,14 +97,14 @@ class CheckRuns:
         counts calls that write, and accepts one a second: a comment and the five checks of a commit are one call, not
         six.
         """
-        if time.monotonic() < self._apart_until or not all(map(_fits, requests)):
+        if time.monotonic() < self._apart_until or not all(map(_can_combine, requests)):
             return None
-        outputs = [self._output(write_request.view)[0] for write_request in requests]
+        outputs = [self._build_output(write_request.view)[0] for write_request in requests]
         clean = replace(comment, body=self._calls.clean(comment.body)) if comment else None
 
         def send() -> Written:
             repo = self._calls.repo
-            document, variables = mutation(clean, requests, outputs, repo.node_id)
+            document, variables = build_mutation(clean, requests, outputs, repo.node_id)
             answer = repo.requester.graphql_query(document, variables)[1]
             return parse_written(answer, comment=clean is not None, checks=len(requests))
 
@@ -113,7 +112,7 @@ class CheckRuns:
             done = self._calls.write(send, tries=1)
         except (GitHubFailed, KeyError, TypeError, ValueError) as error:
             for request in requests:
-                self._forget(request.sha)
+                self._forget_commit(request.sha)
             self._failures += 1
             passing = isinstance(error, GitHubFailed) and is_passing(error.status)
             if not passing or self._failures >= FAILURES_MOST:
@@ -122,15 +121,15 @@ class CheckRuns:
             return None
         self._failures = 0
         for request, check in zip(requests, done.checks, strict=True):
-            self._keep(request, check)
+            self._store_check(request, check)
         return done
 
-    def _keep(self, request: CheckRequest, check: CheckId) -> None:
+    def _store_check(self, request: CheckRequest, check: CheckId) -> None:
         with self._lock:
             if request.sha in self._known:
                 self._known[request.sha].ids[request.key] = check
 
-    def _forget(self, sha: str) -> None:
+    def _forget_commit(self, sha: str) -> None:
         """Forget what a commit shows: a write may have been done all the same."""
         with self._lock:
             self._known.pop(sha, None)
@@ -140,14 +139,14 @@ class CheckRuns:
         run.edit(**state, output=output)
         return run
 
-    def _more(self, run: CheckRun, rest: list[dict[str, Any]], output: dict[str, Any]) -> CheckId:
+    def _send_annotations(self, run: CheckRun, rest: list[dict[str, Any]], output: dict[str, Any]) -> CheckId:
         """Send the annotations after the first 50, since GitHub accepts 50 a call."""
         for start in range(0, len(rest), ANNOTATIONS_A_CALL):
             part = {**output, "annotations": rest[start : start + ANNOTATIONS_A_CALL]}
             self._calls.write(lambda part=part: run.edit(output=part), tries=1)  # type: ignore[misc]
-        return _id(run)
+        return _check_id(run)
 
-    def _output(self, view: CheckView) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    def _build_output(self, view: CheckView) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         marks = []
         for annotation in view.annotations:
             mark: dict[str, Any] = {
@@ -166,10 +165,10 @@ class CheckRuns:
         return output, marks[ANNOTATIONS_A_CALL:]
 
 
-def _id(run: CheckRun) -> CheckId:
+def _check_id(run: CheckRun) -> CheckId:
     return CheckId(run.id, run.node_id or "", run.html_url or "")
 
 
-def _fits(request: CheckRequest) -> bool:
+def _can_combine(request: CheckRequest) -> bool:
     """Return False for a check with more annotations than a call takes, or one of an earlier release."""
     return len(request.view.annotations) <= ANNOTATIONS_A_CALL and bool(request.known.node or not request.known.id)

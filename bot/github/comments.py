@@ -104,5 +104,4 @@ def _parse_comment(comment: IssueComment) -> Posted:
 
 
 def webhook_comment(comment: Posted) -> WrittenComment:
-    """Return a comment in the form of its webhook."""
     return WrittenComment(comment.id, comment.author, comment.body, comment.at)

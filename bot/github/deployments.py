@@ -25,7 +25,7 @@ class Deployments:
         """Write the deployment of a commit and return its id; 0 where the App may not write any."""
         try:
             deployment_id = known_id or self._create_deployment(view).id
-            self._calls.write(lambda: self._report(deployment_id, view))
+            self._calls.write(lambda: self._add_status(deployment_id, view))
         except GitHubFailed as error:
             if error.status not in REFUSED:
                 raise
@@ -54,7 +54,7 @@ class Deployments:
 
         return self._calls.write_once(look, post, look_first=False)
 
-    def _report(self, deployment_id: int, view: DeploymentView) -> None:
+    def _add_status(self, deployment_id: int, view: DeploymentView) -> None:
         """Add a status; the last one counts, so it may be repeated."""
         deployment = self._calls.repo.get_deployment(deployment_id)
         deployment.create_status(

@@ -111,7 +111,7 @@ FORM = InvalidDelivery(
 )
 
 
-def signature(secret: str, body: bytes) -> str:
+def sign_body(secret: str, body: bytes) -> str:
     """Return the X-Hub-Signature-256 that GitHub would send."""
     return "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
 
@@ -133,7 +133,7 @@ def read_delivery(headers: Mapping[str, str], body: bytes, secret: str) -> Event
     if len(body) > MAX_BYTES:
         return TOO_LARGE
     signature_header = low.get("x-hub-signature-256", "")
-    if not hmac.compare_digest(signature_header.encode("utf-8", "replace"), signature(secret, body).encode()):
+    if not hmac.compare_digest(signature_header.encode("utf-8", "replace"), sign_body(secret, body).encode()):
         return WRONG_SIGNATURE
     guid, name = low.get("x-github-delivery", ""), low.get("x-github-event", "")
     if not GUID.fullmatch(guid) or not name:
@@ -164,33 +164,33 @@ def read_event(guid: str, name: str, payload: Mapping[str, Any]) -> Event | Igno
         return InvalidDelivery(400, f"the {name} payload lacks what GitHub documents")
 
 
-def _repository(payload: Mapping[str, Any]) -> str:
+def _parse_repository(payload: Mapping[str, Any]) -> str:
     name = payload["repository"]["full_name"]
     if not REPOSITORY.fullmatch(name) or ".." in name:
         raise ValueError("not a repository's name")
     return str(name)
 
 
-def _sha(value: object) -> str:
+def _parse_sha(value: object) -> str:
     if not isinstance(value, str) or not SHA.fullmatch(value):
         raise ValueError("not a commit")
     return value
 
 
-def _whole(value: object, most: int) -> int:
+def _parse_number(value: object, most: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= most:
         raise ValueError("not a number that GitHub gives")
     return value
 
 
-def _moment(value: object) -> str:
+def _parse_moment(value: object) -> str:
     if not isinstance(value, str) or not MOMENT.fullmatch(value):
         raise ValueError("not a time")
     datetime.fromisoformat(value)
     return value
 
 
-def _text(value: object) -> str:
+def _parse_text(value: object) -> str:
     """Return a text that every database takes: no half of a surrogate pair, no NUL."""
     if not isinstance(value, str) or "\0" in value:
         raise ValueError("not a text")
@@ -198,42 +198,42 @@ def _text(value: object) -> str:
     return value
 
 
-def _pull_request(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
-    action = _text(payload["action"])
+def _read_pull_request(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
+    action = _parse_text(payload["action"])
     if action not in PULL_ACTIONS:
         return Ignored(guid, f"pull_request.{action[:40]} changes nothing here")
     pull, kind = payload["pull_request"], f"pull_request.{action}"
-    repository, number = _repository(payload), _whole(pull["number"], MOST_NUMBER)
+    repository, number = _parse_repository(payload), _parse_number(pull["number"], MOST_NUMBER)
     if action in LABEL_ACTIONS:  # it names no head: a label ends no run, however late its webhook comes
-        return Event(guid, kind, repository, number, label=_text((payload.get("label") or {}).get("name", "")))
-    return Event(guid, kind, repository, number, _text(pull["base"]["ref"]), _sha(pull["head"]["sha"]))
+        return Event(guid, kind, repository, number, label=_parse_text((payload.get("label") or {}).get("name", "")))
+    return Event(guid, kind, repository, number, _parse_text(pull["base"]["ref"]), _parse_sha(pull["head"]["sha"]))
 
 
-def _review(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
+def _read_review(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
     """Read a written, edited or dismissed review; its content is read from GitHub when it counts."""
-    action = _text(payload["action"])
+    action = _parse_text(payload["action"])
     if action not in REVIEW_ACTIONS:
         return Ignored(guid, f"pull_request_review.{action[:40]} changes nothing here")
-    number = _whole(payload["pull_request"]["number"], MOST_NUMBER)
-    return Event(guid, f"pull_request_review.{action}", _repository(payload), number)
+    number = _parse_number(payload["pull_request"]["number"], MOST_NUMBER)
+    return Event(guid, f"pull_request_review.{action}", _parse_repository(payload), number)
 
 
-def _merge_group(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
+def _read_merge_group(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
     """Read a group that the merge queue made or dropped; its branch names its last pull request."""
-    action, group = _text(payload["action"]), payload["merge_group"]
+    action, group = _parse_text(payload["action"]), payload["merge_group"]
     if action not in ("checks_requested", "destroyed"):
         return Ignored(guid, f"merge_group.{action[:40]} changes nothing here")
-    named = QUEUE_BRANCH.fullmatch(_text(group["head_ref"]))
+    named = QUEUE_BRANCH.fullmatch(_parse_text(group["head_ref"]))
     if named is None:
         return Ignored(guid, "a merge group of no pull request")
-    number = _whole(int(named[1]), MOST_NUMBER)
-    return Event(guid, f"merge_group.{action}", _repository(payload), number, head=_sha(group["head_sha"]))
+    number = _parse_number(int(named[1]), MOST_NUMBER)
+    return Event(guid, f"merge_group.{action}", _parse_repository(payload), number, head=_parse_sha(group["head_sha"]))
 
 
-def _issue_comment(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
-    action, issue, comment = _text(payload["action"]), payload["issue"], payload["comment"]
-    if action == "edited" and issue.get("pull_request") and PLAN_MARKER.match(_text(comment["body"] or "")):
-        return _ticks(guid, payload)
+def _read_issue_comment(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
+    action, issue, comment = _parse_text(payload["action"]), payload["issue"], payload["comment"]
+    if action == "edited" and issue.get("pull_request") and PLAN_MARKER.match(_parse_text(comment["body"] or "")):
+        return _read_ticks(guid, payload)
     if action != "created":
         return Ignored(guid, "edited and deleted comments run nothing")
     if not issue.get("pull_request"):
@@ -243,80 +243,85 @@ def _issue_comment(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
         return Ignored(guid, "who wrote it has no account any more")
     if author.get("type") == "Bot":
         return Ignored(guid, "bots give no commands")
-    at = _moment(comment["created_at"])
+    at = _parse_moment(comment["created_at"])
     if comment.get("updated_at", at) != at:
         return Ignored(guid, "it was edited before it was delivered")
-    written = WrittenComment(_whole(comment["id"], MOST_ID), _text(author["login"]), _text(comment["body"] or ""), at)
-    number = _whole(issue["number"], MOST_NUMBER)
-    return Event(guid, "issue_comment.created", _repository(payload), number, comment=written)
+    written = WrittenComment(
+        _parse_number(comment["id"], MOST_ID), _parse_text(author["login"]), _parse_text(comment["body"] or ""), at
+    )
+    number = _parse_number(issue["number"], MOST_NUMBER)
+    return Event(guid, "issue_comment.created", _parse_repository(payload), number, comment=written)
 
 
-def _ticks(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
+def _read_ticks(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
     """Parse ticked boxes of a comment that looks like the bot's plan comment; its record shows whether it is."""
-    comment, old_body = payload["comment"], _text(payload.get("changes", {}).get("body", {}).get("from", ""))
-    boxes = find_ticks(old_body, _text(comment["body"]))
+    comment, old_body = payload["comment"], _parse_text(payload.get("changes", {}).get("body", {}).get("from", ""))
+    boxes = find_ticks(old_body, _parse_text(comment["body"]))
     if not boxes or len(boxes) > BOXES_MOST:
         return Ignored(guid, "an edit that is no tick of a box runs nothing")
-    author = _presser(payload)
+    author = _sender_login(payload)
     if not author:
         return Ignored(guid, "bots tick nothing")
-    at, number = _moment(comment["updated_at"]), _whole(payload["issue"]["number"], MOST_NUMBER)
+    at, number = _parse_moment(comment["updated_at"]), _parse_number(payload["issue"]["number"], MOST_NUMBER)
     read, marker = comment_digest(clear_boxes(old_body)), PLAN_MARKER.match(comment["body"])
     label = label_of(marker[1]) if marker else None
-    pressed = Pressed(author, Press(boxes), comment_id=_whole(comment["id"], MOST_ID), at=at, read=read)
-    return Event(guid, "issue_comment.edited", _repository(payload), number, pressed=pressed, project=label)
+    pressed = Pressed(author, Press(boxes), comment_id=_parse_number(comment["id"], MOST_ID), at=at, read=read)
+    return Event(guid, "issue_comment.edited", _parse_repository(payload), number, pressed=pressed, project=label)
 
 
-def _button(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
+def _read_button(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
     """Parse a pressed button of a check, whose key names the pull request; its record shows whether it is the bot's.
 
     GitHub itself names none for a pull request of a fork, nor for a merge's commit.
     """
-    run, identifier = payload["check_run"], _text(payload["requested_action"]["identifier"])
-    (number, label), author = pull_of_key(_text(run.get("external_id") or "")), _presser(payload)
+    run, identifier = payload["check_run"], _parse_text(payload["requested_action"]["identifier"])
+    (number, label), author = pull_of_key(_parse_text(run.get("external_id") or "")), _sender_login(payload)
     if not number or number > MOST_NUMBER or len(identifier) > IDENTIFIER_MOST:
         return Ignored(guid, "a button that is none of ours")
     if not author:
         return Ignored(guid, "bots press nothing")
-    head = _sha(run["head_sha"])
-    pressed = Pressed(author, Press((identifier,), head), check_id=_whole(run["id"], MOST_ID))
-    name = _repository(payload)
+    head = _parse_sha(run["head_sha"])
+    pressed = Pressed(author, Press((identifier,), head), check_id=_parse_number(run["id"], MOST_ID))
+    name = _parse_repository(payload)
     return Event(guid, "check_run.requested_action", name, number, head=head, pressed=pressed, project=label)
 
 
-def _presser(payload: Mapping[str, Any]) -> str:
+def _sender_login(payload: Mapping[str, Any]) -> str:
     """Return the person who did it; '' for a bot, and for an account that is deleted."""
     sender = payload["sender"] or {"type": "Bot"}
-    return "" if sender.get("type") == "Bot" else _text(sender["login"])
+    return "" if sender.get("type") == "Bot" else _parse_text(sender["login"])
 
 
-def _push(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
-    ref = _text(payload["ref"])
+def _read_push(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
+    ref = _parse_text(payload["ref"])
     if payload.get("deleted") or not ref.startswith("refs/heads/"):
         return Ignored(guid, "not a push to a branch")
     return Event(
-        guid, "push", _repository(payload), branch=ref.removeprefix("refs/heads/"), head=_sha(payload["after"])
+        guid,
+        "push",
+        _parse_repository(payload),
+        branch=ref.removeprefix("refs/heads/"),
+        head=_parse_sha(payload["after"]),
     )
 
 
-def _check(guid: str, payload: Mapping[str, Any], noun: str) -> Event | Ignored:
-    action = _text(payload["action"])
+def _read_check(guid: str, payload: Mapping[str, Any], noun: str) -> Event | Ignored:
+    action = _parse_text(payload["action"])
     if noun == "check_run" and action == "requested_action":
-        return _button(guid, payload)
+        return _read_button(guid, payload)
     if action != "rerequested":
         return Ignored(guid, f"{noun}.{action[:40]} asks nothing")
     check = payload[noun]
-    head = _sha(check["head_sha"])
+    head = _parse_sha(check["head_sha"])
     pulls = check.get("pull_requests") or []
-    number = _whole(pulls[0]["number"], MOST_NUMBER) if pulls else 0
-    check_pull, label = pull_of_key(_text(check.get("external_id") or ""))
+    number = _parse_number(pulls[0]["number"], MOST_NUMBER) if pulls else 0
+    check_pull, label = pull_of_key(_parse_text(check.get("external_id") or ""))
     about = label if check_pull else None  # a whole suite is of every project
-    return Event(guid, f"{noun}.rerequested", _repository(payload), number, head=head, again=True, project=about)
+    return Event(guid, f"{noun}.rerequested", _parse_repository(payload), number, head=head, again=True, project=about)
 
 
-def _installation(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
-    """Read an App that was installed, removed, suspended or resumed, or that covers other repositories."""
-    action = _text(payload["action"])
+def _read_installation(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
+    action = _parse_text(payload["action"])
     if action not in INSTALLATION_ACTIONS:
         return Ignored(guid, f"installation.{action[:40]} changes nothing here")
     account = payload["installation"]["account"] or {}
@@ -324,23 +329,23 @@ def _installation(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
     if not isinstance(owner, str) or not OWNER.fullmatch(owner):
         raise ValueError("not an account's name")
     added = payload.get("repositories_added") or payload.get("repositories") or []
-    names = tuple(_repository({"repository": repository}) for repository in added) if action in COMES else ()
+    names = tuple(_parse_repository({"repository": repository}) for repository in added) if action in COMES else ()
     return Event(guid, f"installation.{action}", "", owner=owner, repositories=names)
 
 
-def _ping(guid: str, payload: Mapping[str, Any]) -> Ignored:
+def _read_ping(guid: str, payload: Mapping[str, Any]) -> Ignored:
     return Ignored(guid, "pong")
 
 
 READERS = {
-    "ping": _ping,
-    "pull_request": _pull_request,
-    "pull_request_review": _review,
-    "merge_group": _merge_group,
-    "issue_comment": _issue_comment,
-    "push": _push,
-    "check_run": lambda guid, payload: _check(guid, payload, "check_run"),
-    "check_suite": lambda guid, payload: _check(guid, payload, "check_suite"),
-    "installation": _installation,
-    "installation_repositories": _installation,
+    "ping": _read_ping,
+    "pull_request": _read_pull_request,
+    "pull_request_review": _read_review,
+    "merge_group": _read_merge_group,
+    "issue_comment": _read_issue_comment,
+    "push": _read_push,
+    "check_run": lambda guid, payload: _read_check(guid, payload, "check_run"),
+    "check_suite": lambda guid, payload: _read_check(guid, payload, "check_suite"),
+    "installation": _read_installation,
+    "installation_repositories": _read_installation,
 }

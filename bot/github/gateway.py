@@ -19,7 +19,7 @@ from mergeplan.bot.github.comments import Comments
 from mergeplan.bot.github.deployments import Deployments
 from mergeplan.bot.github.events import QUEUE_BRANCH
 from mergeplan.bot.github.owners import Owners, OwnerUnavailable
-from mergeplan.bot.github.patience import GitHubFailed, GitHubPaused, patiently
+from mergeplan.bot.github.patience import GitHubFailed, GitHubPaused, call_patiently
 from mergeplan.bot.github.polling import Polls
 from mergeplan.bot.github.reverts import Reverts
 from mergeplan.bot.pages.links import PageLinks, links_of
@@ -70,11 +70,11 @@ class GitHub:
         if not self._login:
             app = self.owners.app
             if app:
-                slug = patiently(self.owners.app_pause, lambda: app.get_app().slug)
+                slug = call_patiently(self.owners.app_pause, lambda: app.get_app().slug)
                 self._login = f"{slug}[bot]"
             else:
                 connection = self.owners.connect("")
-                self._login = patiently(connection.pause, lambda: connection.client.get_user().login)
+                self._login = call_patiently(connection.pause, lambda: connection.client.get_user().login)
         return self._login
 
     def repositories(self, owner: str = "") -> tuple[str, ...]:
@@ -85,7 +85,6 @@ class GitHub:
         return self.owners.repositories(owner)
 
     def budget(self) -> Mapping[str, int]:
-        """Return the calls that each installation has left, by GitHub's last answer, without a new call."""
         remaining_calls = {
             str(connection.installation): connection.client.requester.rate_limiting[0]
             for connection in self.owners.connections()
@@ -130,20 +129,17 @@ class RepositoryGateway:
         return self._calls.read(read)
 
     def git_token(self) -> str:
-        """Return a short-lived token that git may fetch this repository with."""
         return self._calls.connection.git_token(self.repository)
 
     def pull(self, number: int) -> Pull:
-        """Return the pull request as it is now."""
-        return self._calls.poll(f"pulls/{int(number)}", lambda value: (_pull(value),))[0]
+        return self._calls.poll(f"pulls/{int(number)}", lambda value: (_parse_pull(value),))[0]
 
     def open_pulls(self) -> tuple[Pull, ...]:
-        return self._calls.poll("pulls?direction=desc&per_page=100&sort=updated&state=open", _pulls)
+        return self._calls.poll("pulls?direction=desc&per_page=100&sort=updated&state=open", _parse_pulls)
 
     def list_closed_pulls(self, limit: int = 50) -> tuple[Pull, ...]:
-        """Return the pull requests that were closed or merged last."""
         return self._calls.poll(
-            f"pulls?direction=desc&per_page={int(limit)}&sort=updated&state=closed", _pulls, pages=1
+            f"pulls?direction=desc&per_page={int(limit)}&sort=updated&state=closed", _parse_pulls, pages=1
         )
 
     def branch_head(self, branch: str) -> str:
@@ -151,7 +147,7 @@ class RepositoryGateway:
 
     def merge_groups(self) -> Mapping[int, str]:
         """Return the heads of the merge queue's groups, by the number of the last pull request in each."""
-        return dict(self._calls.poll("git/matching-refs/heads/gh-readonly-queue", _groups))
+        return dict(self._calls.poll("git/matching-refs/heads/gh-readonly-queue", _parse_groups))
 
     def role(self, login: str) -> Role | None:
         """Return the live permission of a person; None when it could not be read."""
@@ -170,12 +166,12 @@ class RepositoryGateway:
 
     def list_pull_paths(self, number: int) -> tuple[str, ...] | None:
         """Return the paths that a pull request changes; None when they are more than GitHub lists."""
-        paths = self._calls.poll(f"pulls/{int(number)}/files?per_page=100", _paths)
+        paths = self._calls.poll(f"pulls/{int(number)}/files?per_page=100", _parse_paths)
         return paths if len(paths) < FILES_LISTED else None
 
     def reviews(self, number: int) -> tuple[Review, ...]:
         """Return the reviews of a pull request, oldest first."""
-        return self._calls.poll(f"pulls/{int(number)}/reviews?per_page=100", _reviews)
+        return self._calls.poll(f"pulls/{int(number)}/reviews?per_page=100", _parse_reviews)
 
     def is_member(self, team: str, login: str) -> bool | None:
         """Return True if a person is in a team, `org/team`; None if that could not be read."""
@@ -209,34 +205,34 @@ class RepositoryGateway:
         return self._calls.write_once(look, put)
 
 
-def _paths(files: Any) -> tuple[str, ...]:
+def _parse_paths(files: Any) -> tuple[str, ...]:
     """Return the paths of files, and the earlier paths of those that were moved."""
     return tuple(str(path) for file in files for path in (file["filename"], file.get("previous_filename")) if path)
 
 
-def _groups(refs: Any) -> tuple[tuple[int, str], ...]:
+def _parse_groups(refs: Any) -> tuple[tuple[int, str], ...]:
     named = ((QUEUE_BRANCH.fullmatch(str(ref["ref"])), str(ref["object"]["sha"])) for ref in refs)
     return tuple((int(match[1]), head) for match, head in named if match)
 
 
-def _reviews(value: Any) -> tuple[Review, ...]:
+def _parse_reviews(value: Any) -> tuple[Review, ...]:
     """Return the reviews, without pending ones, which have no time yet, and those of deleted accounts."""
     return tuple(
-        Review(review["user"]["login"], review["state"], review["commit_id"] or "", _utc(review["submitted_at"]))
+        Review(review["user"]["login"], review["state"], review["commit_id"] or "", _utc_text(review["submitted_at"]))
         for review in value
         if review["user"] and review.get("submitted_at")
     )
 
 
-def _utc(text: str) -> str:
+def _utc_text(text: str) -> str:
     return datetime.fromisoformat(text.replace("Z", "+00:00")).astimezone(UTC).isoformat()
 
 
-def _pulls(value: Any) -> tuple[Pull, ...]:
-    return tuple(_pull(pull) for pull in value)
+def _parse_pulls(value: Any) -> tuple[Pull, ...]:
+    return tuple(_parse_pull(pull) for pull in value)
 
 
-def _pull(value: Mapping[str, Any]) -> Pull:
+def _parse_pull(value: Mapping[str, Any]) -> Pull:
     """Read a pull request; its author may have no account any more, its head no repository."""
     head, merged = value["head"], value["merged_at"] is not None
     updated = value.get("updated_at") or ""
@@ -251,7 +247,7 @@ def _pull(value: Mapping[str, Any]) -> Pull:
         head_repository=(head["repo"] or {}).get("full_name", ""),
         base_ref=value["base"]["ref"],
         head_ref=head["ref"] or "",
-        updated_at=_utc(updated) if updated else "",
+        updated_at=_utc_text(updated) if updated else "",
         labels=tuple(label["name"] for label in value.get("labels") or ()),
     )
 

@@ -29,8 +29,7 @@ class Registered:
     webhook_secret: str
 
 
-def manifest(name: str, webhook_url: str, redirect_url: str, *, public: bool = False) -> dict[str, Any]:
-    """Return the App's manifest: permissions, events, webhook address and redirect."""
+def build_manifest(name: str, webhook_url: str, redirect_url: str, *, public: bool = False) -> dict[str, Any]:
     hook = urlsplit(webhook_url)
     if hook.scheme not in WEB or not hook.hostname:
         raise RequestError("The webhook's address is none.", hint="For example `https://bot.example/webhook`.")
@@ -59,7 +58,6 @@ def web_address(api_url: str) -> str:
 
 
 def form_address(api_url: str, organization: str, state: str) -> str:
-    """Return the address to post the manifest to: for an organization's App, or a personal one."""
     if organization and not ORGANIZATION.fullmatch(organization):
         raise RequestError(f"`{organization}` is no organization's name.")
     owner = f"organizations/{organization}/" if organization else ""

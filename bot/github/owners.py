@@ -18,7 +18,7 @@ import structlog
 from github import Auth, Github, GithubIntegration
 from github.Requester import Requester
 
-from mergeplan.bot.github.patience import GitHubFailed, Pause, patiently
+from mergeplan.bot.github.patience import GitHubFailed, Pause, call_patiently
 from mergeplan.bot.github.polling import Polls
 from mergeplan.bot.github.tokens import BotAuth, GitTokens, app_signer
 from mergeplan.bot.github.turns import Turns
@@ -66,11 +66,11 @@ class OwnerConnection:
     def git_token(self, repository: str) -> str:
         """Return a token that git may read that repository with, and no other."""
         tokens = self.git
-        return patiently(self.pause, lambda: tokens.token(repository)) if tokens else self.token()
+        return call_patiently(self.pause, lambda: tokens.token(repository)) if tokens else self.token()
 
     def token(self) -> str:
         """Return a token, renewed when it is about to expire."""
-        return patiently(self.pause, lambda: str(self.auth.token))
+        return call_patiently(self.pause, lambda: str(self.auth.token))
 
     def ask(self, url: str, headers: dict[str, str]) -> tuple[int, Mapping[str, Any], str]:
         """Send one GET by address; an answer of 304 is no error."""
@@ -81,11 +81,11 @@ def request_json(requester: Requester, url: str, headers: dict[str, str]) -> tup
     """Send one GET by address and return its status, headers and body; raise GithubException for a refusal."""
     status, response_headers, body = requester.requestJson("GET", url, headers=dict(headers))
     if status >= 400:
-        raise requester.createException(status, response_headers, _object(body))
+        raise requester.createException(status, response_headers, _parse_object(body))
     return status, response_headers, body
 
 
-def _object(body: str) -> dict[str, Any]:
+def _parse_object(body: str) -> dict[str, Any]:
     try:
         read = json.loads(body)
     except ValueError:
@@ -120,9 +120,9 @@ class Owners:
     def connect(self, repository: str) -> OwnerConnection:
         """Return the connection that opens a repository; OwnerUnavailable when its installation does not work."""
         if self.app is None:
-            return self._connection("", 0)
+            return self._open_connection("", 0)
         for _ in range(2):
-            connection = self._connection(owner_of(repository), self._installation(repository))
+            connection = self._open_connection(owner_of(repository), self._find_installation(repository))
             try:
                 connection.token()
             except GitHubFailed as error:
@@ -130,7 +130,9 @@ class Owners:
                     raise
             else:
                 return connection
-        raise self._trouble(owner_of(repository), 0, "failing", "GitHub gives no token for this installation.", 401)
+        raise self._note_trouble(
+            owner_of(repository), 0, "failing", "GitHub gives no token for this installation.", 401
+        )
 
     def was_shut(self, connection: OwnerConnection, error: GitHubFailed) -> bool:
         """Return True when a call was refused because its installation or token is gone: look it up again.
@@ -141,7 +143,7 @@ class Owners:
             return False
         app, number = self.app, connection.installation
         try:
-            installation = patiently(self.app_pause, lambda: app.get_app_installation(number))
+            installation = call_patiently(self.app_pause, lambda: app.get_app_installation(number))
         except GitHubFailed as gone:
             if gone.status != 404:
                 raise
@@ -150,10 +152,10 @@ class Owners:
         if installation.suspended_at:
             raise self._suspension_error(connection.owner, number)
         if error.status == 401:
-            self._drop(connection)
+            self._drop_connection(connection)
         return error.status == 401
 
-    def _installation(self, repository: str) -> int:
+    def _find_installation(self, repository: str) -> int:
         """Return the id of the installation that covers a repository, from GitHub where it is unknown."""
         owner, _, name = repository.partition("/")
         with self._lock:
@@ -167,7 +169,7 @@ class Owners:
         app = self.app
         assert app is not None
         try:
-            installation = patiently(self.app_pause, lambda: app.get_repo_installation(owner, name))
+            installation = call_patiently(self.app_pause, lambda: app.get_repo_installation(owner, name))
         except GitHubFailed as error:
             if error.status != 404:
                 raise
@@ -177,10 +179,10 @@ class Owners:
         with self._lock:
             self._at[repository] = installation.id
         self._note_granted(installation.id, installation.permissions)
-        self._works(owner, installation.id)
+        self._note_working(owner, installation.id)
         return installation.id
 
-    def _connection(self, owner: str, installation: int) -> OwnerConnection:
+    def _open_connection(self, owner: str, installation: int) -> OwnerConnection:
         with self._lock:
             if installation not in self._connections:
                 auth: Auth.Auth
@@ -207,12 +209,12 @@ class Owners:
             return ("",)
         requester = self.app.requester
         try:
-            installations = patiently(
+            installations = call_patiently(
                 self.app_pause,
                 lambda: self._polls.read(
                     lambda url, headers: request_json(requester, url, headers),
                     "/app/installations?per_page=100",
-                    _installations,
+                    _parse_installations,
                 ),
             )
         except GitHubFailed as error:
@@ -225,37 +227,37 @@ class Owners:
                 self._suspension_error(installation.owner, installation.installation)
             else:
                 self._note_granted(installation.installation, dict(installation.granted))
-                self._works(installation.owner, installation.installation)
+                self._note_working(installation.owner, installation.installation)
         return tuple(installation.owner for installation in installations if installation.state != "suspended")
 
     def repositories(self, owner: str) -> tuple[str, ...]:
-        """Return what an owner's installation covers now."""
         with self._lock:
             state = self._states.get(owner)
         if self.app is None or state is None:
             return ()
-        connection = self._connection(owner, state.installation)
+        connection = self._open_connection(owner, state.installation)
         for last in (False, True):
             try:
                 names = self._list_repositories(connection)
                 break
             except GitHubFailed as error:
                 if last or not self.was_shut(connection, error):
-                    raise self._trouble(owner, connection.installation, "failing", str(error), error.status) from error
-                connection = self._connection(owner, state.installation)
+                    raise self._note_trouble(
+                        owner, connection.installation, "failing", str(error), error.status
+                    ) from error
+                connection = self._open_connection(owner, state.installation)
         with self._lock:
             for name in names:
                 self._at[name] = connection.installation
-        self._works(owner, connection.installation)
+        self._note_working(owner, connection.installation)
         return names
 
     def _list_repositories(self, connection: OwnerConnection) -> tuple[str, ...]:
         url, key = "/installation/repositories?per_page=100", str(connection.installation)
         connection.token()
-        return patiently(connection.pause, lambda: self._polls.read(connection.ask, url, _names, key=key))
+        return call_patiently(connection.pause, lambda: self._polls.read(connection.ask, url, _parse_names, key=key))
 
     def states(self) -> tuple[OwnerState, ...]:
-        """Return the state of every owner, by name."""
         with self._lock:
             states, connections = dict(self._states), dict(self._connections)
         owner_states = []
@@ -270,7 +272,6 @@ class Owners:
     # --- what becomes of them ---
 
     def forget(self, owner: str) -> None:
-        """Forget the connections of an owner whose installation has changed."""
         with self._lock:
             self._looked.pop(owner, None)
             for name in [name for name in self._at if owner_of(name) == owner]:
@@ -288,34 +289,33 @@ class Owners:
                 self._granted[installation] = dict(grants)
                 self._connections.pop(installation, None)
 
-    def _drop(self, connection: OwnerConnection) -> None:
+    def _drop_connection(self, connection: OwnerConnection) -> None:
         with self._lock:
             self._connections.pop(connection.installation, None)
 
-    def _works(self, owner: str, installation: int) -> None:
+    def _note_working(self, owner: str, installation: int) -> None:
         with self._lock:
             old_state = self._states.get(owner)
             self._looked.pop(owner, None)
             if old_state and old_state.installation != installation:
                 self.forget(owner)
             if not old_state or (old_state.installation, old_state.state) != (installation, "working"):
-                self._states[owner] = OwnerState(owner, installation, since=_now())
+                self._states[owner] = OwnerState(owner, installation, since=_now_text())
                 log.info("owner_works", owner=owner, installation=installation)
 
     def _suspension_error(self, owner: str, installation: int) -> OwnerUnavailable:
-        return self._trouble(owner, installation, "suspended", "The App's installation there is suspended.", 403)
+        return self._note_trouble(owner, installation, "suspended", "The App's installation there is suspended.", 403)
 
-    def _trouble(self, owner: str, installation: int, state: State, why: str, status: int) -> OwnerUnavailable:
+    def _note_trouble(self, owner: str, installation: int, state: State, why: str, status: int) -> OwnerUnavailable:
         with self._lock:
             old_state = self._states.get(owner)
             self._looked[owner] = time.monotonic()
             if not old_state or (old_state.installation, old_state.state, old_state.why) != (installation, state, why):
-                self._states[owner] = OwnerState(owner, installation, state, _now(), why)
+                self._states[owner] = OwnerState(owner, installation, state, _now_text(), why)
                 log.warning("owner_in_trouble", owner=owner, installation=installation, state=state, why=why)
         return OwnerUnavailable(owner, state, f"{owner}: {why}", status)
 
     def _note_absent(self, installations: Iterable[OwnerState]) -> None:
-        """Forget owners that have no installation any more."""
         installed_owners = {installation.owner for installation in installations}
         with self._lock:
             gone = [owner for owner in self._states if owner not in installed_owners]
@@ -324,7 +324,6 @@ class Owners:
 
 
 def owner_of(repository: str) -> str:
-    """Return `ann` of `ann/shop`."""
     return repository.partition("/")[0]
 
 
@@ -332,7 +331,7 @@ def not_installed(repository: str) -> GitHubFailed:
     return GitHubFailed(f"The App is not installed on {repository}.", 404)
 
 
-def _installations(value: Any) -> tuple[OwnerState, ...]:
+def _parse_installations(value: Any) -> tuple[OwnerState, ...]:
     return tuple(
         OwnerState(
             installation["account"]["login"],
@@ -345,9 +344,9 @@ def _installations(value: Any) -> tuple[OwnerState, ...]:
     )
 
 
-def _names(value: Any) -> tuple[str, ...]:
+def _parse_names(value: Any) -> tuple[str, ...]:
     return tuple(repository["full_name"] for repository in value["repositories"])
 
 
-def _now() -> str:
+def _now_text() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")

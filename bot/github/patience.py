@@ -63,7 +63,7 @@ class Pause:
             threading.Event().wait(pause_seconds)
 
 
-def patiently(pause: Pause, call: Callable[[], T], tries: int = READ_TRIES) -> T:
+def call_patiently(pause: Pause, call: Callable[[], T], tries: int = READ_TRIES) -> T:
     """Make a call; repeat it after a pause that GitHub requested, and a few times if GitHub is unreachable."""
 
     def once() -> T:

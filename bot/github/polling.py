@@ -49,14 +49,14 @@ class Polls:
         """
         entries: list[object] = []
         for _ in range(pages):
-            page = self._page(ask, url, keep, key)
+            page = self._read_page(ask, url, keep, key)
             entries += page.items
             url = page.after
             if not url:
                 break
         return cast("tuple[T, ...]", tuple(entries))
 
-    def _page(self, ask: Ask, url: str, keep: Callable[[Any], tuple[object, ...]], key: str) -> Page:
+    def _read_page(self, ask: Ask, url: str, keep: Callable[[Any], tuple[object, ...]], key: str) -> Page:
         cached_page = self._find_page(key, url)
         status, headers, body = ask(url, {"If-None-Match": cached_page.etag} if cached_page else {})
         if status == 304 and cached_page:
@@ -64,7 +64,7 @@ class Polls:
         link = NEXT.search(str(headers.get("link", "")))
         page = Page(str(headers.get("etag", "")), keep(json.loads(body)), link[1] if link else "")
         if page.etag:
-            self._keep(key, url, page)
+            self._store_page(key, url, page)
         return page
 
     def _find_page(self, key: str, url: str) -> Page | None:
@@ -74,14 +74,14 @@ class Polls:
                 self._pages.move_to_end((key, url))
             return page
 
-    def _keep(self, key: str, url: str, page: Page) -> None:
+    def _store_page(self, key: str, url: str, page: Page) -> None:
         with self._lock:
             old = self._pages.pop((key, url), None)
             self._pages[(key, url)] = page
-            self._held += _weight(page) - (_weight(old) if old else 0)
+            self._held += _page_weight(page) - (_page_weight(old) if old else 0)
             while self._held > self._most and len(self._pages) > 1:
-                self._held -= _weight(self._pages.popitem(last=False)[1])
+                self._held -= _page_weight(self._pages.popitem(last=False)[1])
 
 
-def _weight(page: Page) -> int:
+def _page_weight(page: Page) -> int:
     return 1 + len(page.items)

@@ -48,7 +48,7 @@ class Written:
     checks: tuple[CheckId, ...]
 
 
-def mutation(
+def build_mutation(
     comment: CommentEdit | None, requests: Sequence[CheckRequest], outputs: Sequence[Input], repository: str
 ) -> tuple[str, Input]:
     """Return the document that writes all of them, and its variables.
@@ -65,7 +65,7 @@ def mutation(
         kind, name = "Update" if request.known.id else "Create", f"c{index}"
         heads.append(f"${name}: {kind}CheckRunInput!")
         parts.append(f"{name}: {kind.lower()}CheckRun(input: ${name}) {{ checkRun {{ id databaseId url }} }}")
-        variables[name] = _input(request, output, repository)
+        variables[name] = _check_input(request, output, repository)
     return f"mutation({', '.join(heads)}) {{ {' '.join(parts)} }}", variables
 
 
@@ -78,7 +78,7 @@ def parse_written(answer: Mapping[str, Any], *, comment: bool, checks: int) -> W
     return Written(edited.astimezone(UTC).isoformat() if edited else "", check_ids)
 
 
-def _input(request: CheckRequest, output: Input, repository: str) -> Input:
+def _check_input(request: CheckRequest, output: Input, repository: str) -> Input:
     view = request.view
     fields: Input = {"repositoryId": repository, "externalId": request.key, "status": view.status.upper()}
     fields["actions"] = [asdict(action) for action in view.actions]  # none take away those that it had
@@ -90,12 +90,12 @@ def _input(request: CheckRequest, output: Input, repository: str) -> Input:
         fields["detailsUrl"] = request.details
     if view.is_completed:
         fields["conclusion"] = view.conclusion.upper()
-    marks = [_annotation(annotation) for annotation in output.get("annotations", ())]
+    marks = [_format_annotation(annotation) for annotation in output.get("annotations", ())]
     fields["output"] = {**output, "annotations": marks} if marks else dict(output)
     return fields
 
 
-def _annotation(mark: Input) -> Input:
+def _format_annotation(mark: Input) -> Input:
     names = {"start_line": "startLine", "end_line": "endLine", "start_column": "startColumn", "end_column": "endColumn"}
     return {
         "path": mark["path"],

@@ -24,7 +24,6 @@ EARLY_SECONDS = 300.0  # a token is not used when it is about to end
 
 
 def app_signer(private_key: str) -> Callable[[dict[Any, Any]], str]:
-    """Return a function that signs an App's claims with its PEM key."""
     return lambda claims: jwt.encode(claims, _read_key(private_key), algorithm="RS256")
 
 

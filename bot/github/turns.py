@@ -27,7 +27,7 @@ class Turns:
     @contextmanager
     def turn(self, *, first: bool = False) -> Iterator[None]:
         """Hold the lock while something is chosen and written; when it begins, GitHub may be written to."""
-        self._take(first)
+        self._take_turn(first)
         try:
             yield
         finally:
@@ -42,7 +42,7 @@ class Turns:
         with self._changed:
             self._free_at = time.monotonic() + self._rest
 
-    def _take(self, first: bool) -> None:
+    def _take_turn(self, first: bool) -> None:
         me = threading.get_ident()
         with self._changed:
             self._count += 1

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from mergeplan.bot.inbox.database import InboxDatabase, now
+from mergeplan.bot.inbox.database import InboxDatabase, database_seconds
 from mergeplan.bot.inbox.tables import CATALOGS
-from mergeplan.planner.state.database import put
+from mergeplan.planner.state.database import put_rows
 
 LARGEST = 512 << 20  # bytes of a document
 
@@ -43,16 +43,16 @@ class Catalogs:
         query = sa.select(CATALOGS).where(CATALOGS.c.repository == repository)
         with self._database.reading() as connection:
             row = connection.execute(query).first()
-        return (CatalogMark(row.mark, row.made_at), _unpack(row.data)) if row else (NO_CATALOG, b"")
+        return (CatalogMark(row.mark, row.made_at), _decompress_document(row.data)) if row else (NO_CATALOG, b"")
 
     def put(self, repository: str, mark: str, document: bytes) -> None:
         data = zlib.compress(document, 6)
         with self._database.writing() as connection:
-            values = {"repository": repository, "mark": mark, "made_at": now(connection), "data": data}
-            put(connection, CATALOGS, [values])
+            values = {"repository": repository, "mark": mark, "made_at": database_seconds(connection), "data": data}
+            put_rows(connection, CATALOGS, [values])
 
 
-def _unpack(data: bytes) -> bytes:
+def _decompress_document(data: bytes) -> bytes:
     """Return the document; b'' for one that grows too large, or is none."""
     try:
         unpacker = zlib.decompressobj()

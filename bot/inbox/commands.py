@@ -13,13 +13,13 @@ from pydantic import TypeAdapter
 
 from mergeplan.bot.commands.reading import read_commands
 from mergeplan.bot.github.events import Pressed, WrittenComment
-from mergeplan.bot.inbox.database import InboxDatabase, now
+from mergeplan.bot.inbox.database import InboxDatabase, database_seconds
 from mergeplan.bot.inbox.prods import read_prod
 from mergeplan.bot.inbox.queue import Queue
 from mergeplan.bot.inbox.tables import COMMANDS
 from mergeplan.bot.projects import label_of
 from mergeplan.bot.records import CommandRow, PullRecord
-from mergeplan.planner.state.database import put
+from mergeplan.planner.state.database import put_rows
 
 _COMMAND = TypeAdapter(CommandRow)
 
@@ -40,7 +40,6 @@ class Commands:
             return take_command(connection, repository, number, comment, proven)
 
     def knows(self, repository: str, comment_id: int) -> bool:
-        """Return True when that comment was stored before."""
         with self._database.reading() as connection:
             return _is_known(connection, repository, comment_id)
 
@@ -48,15 +47,15 @@ class Commands:
         """Return the comments of a pull request that are not answered yet, oldest first."""
         of_pull = (COMMANDS.c.repository == repository, COMMANDS.c.number == number)
         query = sa.select(COMMANDS.c.data).where(*of_pull, COMMANDS.c.state != "answered")
-        return self._read(query)
+        return self._read_rows(query)
 
     def unseen(self) -> tuple[CommandRow, ...]:
         """Return the comments without our reaction."""
-        return self._read(sa.select(COMMANDS.c.data).where(COMMANDS.c.seen.is_(False)))
+        return self._read_rows(sa.select(COMMANDS.c.data).where(COMMANDS.c.seen.is_(False)))
 
     def mark_seen(self, row: CommandRow) -> None:
         """Store that the comment has our reaction, and nothing else."""
-        self._change(row, lambda stored_row: replace(stored_row, seen=True))
+        self._change_row(row, lambda stored_row: replace(stored_row, seen=True))
 
     def share(self, row: CommandRow, lines: Mapping[str, tuple[str, ...]]) -> CommandRow:
         """Decide once for all projects of a repository which of them answers which lines; return the row.
@@ -76,23 +75,23 @@ class Commands:
                         self._queue.make_due(connection, key, row.number)
                     if commands_by_key[key].lines is None:
                         commands_by_key[key] = replace(commands_by_key[key], lines=lines.get(key, ()))
-                        _put(connection, commands_by_key[key])
+                        _put_command(connection, commands_by_key[key])
         return commands_by_key[row.repository]
 
     def answer(self, row: CommandRow) -> None:
-        self._change(row, lambda stored_row: replace(stored_row, state=row.state, answers=row.answers))
+        self._change_row(row, lambda stored_row: replace(stored_row, state=row.state, answers=row.answers))
 
-    def _read(self, query: sa.Select[tuple[str]]) -> tuple[CommandRow, ...]:
+    def _read_rows(self, query: sa.Select[tuple[str]]) -> tuple[CommandRow, ...]:
         with self._database.reading() as connection:
             rows = connection.execute(query.order_by(COMMANDS.c.comment_id))
             read = [_COMMAND.validate_json(row.data) for row in rows]
         return tuple(sorted(read, key=lambda row: datetime.fromisoformat(row.said_at)))
 
-    def _change(self, row: CommandRow, change: Callable[[CommandRow], CommandRow]) -> None:
+    def _change_row(self, row: CommandRow, change: Callable[[CommandRow], CommandRow]) -> None:
         where = (COMMANDS.c.repository == row.repository, COMMANDS.c.comment_id == row.comment_id)
         with self._database.writing() as connection:
             command_row = connection.execute(sa.select(COMMANDS.c.data).where(*where).with_for_update()).one()
-            _put(connection, change(_COMMAND.validate_json(command_row.data)))
+            _put_command(connection, change(_COMMAND.validate_json(command_row.data)))
 
 
 def take_command(
@@ -102,7 +101,7 @@ def take_command(
     namespace = read_prod(connection, repository).namespace
     if not read_commands(comment.body, namespace) or _is_known(connection, repository, comment.comment_id):
         return False
-    _put(
+    _put_command(
         connection,
         CommandRow(
             comment.comment_id,
@@ -139,9 +138,11 @@ def take_press(connection: sa.Connection, record: PullRecord, press_event: Press
         (command.author, command.press) == press_identity for command in map(_COMMAND.validate_json, waiting)
     ):
         return False
-    at = press_event.at or datetime.fromtimestamp(now(connection), UTC).isoformat()
+    at = press_event.at or datetime.fromtimestamp(database_seconds(connection), UTC).isoformat()
     row = CommandRow(own_id, repository, number, press_event.author, "", at, seen=True, press=press_event.press)
-    _put(connection, replace(row, proven=not press_event.comment_id or press_event.read == record.comment.digest))
+    _put_command(
+        connection, replace(row, proven=not press_event.comment_id or press_event.read == record.comment.digest)
+    )
     return True
 
 
@@ -157,6 +158,6 @@ def _is_known(connection: sa.Connection, repository: str, comment_id: int) -> bo
     return connection.execute(sa.select(COMMANDS.c.number).where(*where)).first() is not None
 
 
-def _put(connection: sa.Connection, row: CommandRow) -> None:
+def _put_command(connection: sa.Connection, row: CommandRow) -> None:
     values = {"repository": row.repository, "comment_id": row.comment_id, "number": row.number, "state": row.state}
-    put(connection, COMMANDS, [{**values, "seen": row.seen, "data": _COMMAND.dump_json(row).decode()}])
+    put_rows(connection, COMMANDS, [{**values, "seen": row.seen, "data": _COMMAND.dump_json(row).decode()}])

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 
 import sqlalchemy as sa
 
-from mergeplan.planner.state.database import clock, open_upgraded, transaction
+from mergeplan.planner.state.database import database_time, open_transaction, open_upgraded
 
 
 class _Undone(Exception):
@@ -46,7 +46,7 @@ class InboxDatabase:
         with self.writing() as connection:
             connection.detach()  # from the pool: it is held while GitHub answers, and others only ask
             connection.execute(sa.text("SET LOCAL statement_timeout = '600s'"))  # others write at GitHub's pace
-            connection.execute(sa.text("SELECT pg_advisory_xact_lock(:group, :key)"), _numbers(name))
+            connection.execute(sa.text("SELECT pg_advisory_xact_lock(:group, :key)"), _lock_numbers(name))
             yield
 
     @contextmanager
@@ -57,19 +57,18 @@ class InboxDatabase:
             raise _Undone
 
     def reading(self) -> AbstractContextManager[sa.Connection]:
-        """Open a transaction that only reads."""
-        return transaction(self._engine, read=True)
+        return open_transaction(self._engine, read=True)
 
     def writing(self) -> AbstractContextManager[sa.Connection]:
         """Open a transaction that writes, committed unless something is raised."""
-        return transaction(self._engine)
+        return open_transaction(self._engine)
 
 
-def _numbers(name: str) -> dict[str, int]:
+def _lock_numbers(name: str) -> dict[str, int]:
     """Return a lock's two numbers: ours among other programs', and the name's; a collision only waits."""
     return {"group": 0x6D70, "key": zlib.crc32(name.encode()) - 2**31}
 
 
-def now(connection: sa.Connection) -> float:
+def database_seconds(connection: sa.Connection) -> float:
     """Return the seconds of the epoch, by the database's own clock."""
-    return clock(connection).timestamp()
+    return database_time(connection).timestamp()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-from mergeplan.bot.inbox.database import InboxDatabase, now
+from mergeplan.bot.inbox.database import InboxDatabase, database_seconds
 from mergeplan.bot.inbox.tables import DECISIONS
 
 
@@ -15,9 +15,14 @@ class DecisionLog:
         self._database = database
 
     def record(self, repository: str, number: int, who: str, what: str, plan_id: str = "") -> None:
-        """Store a decision: who, what, on which plan."""
         with self._database.writing() as connection:
-            row = {"at": now(connection), "repository": repository, "number": number, "who": who, "what": what}
+            row = {
+                "at": database_seconds(connection),
+                "repository": repository,
+                "number": number,
+                "who": who,
+                "what": what,
+            }
             connection.execute(DECISIONS.insert().values({**row, "plan_id": plan_id}))
 
     def list_decisions(self, repository: str, number: int) -> tuple[tuple[float, str, str, str], ...]:

@@ -14,7 +14,7 @@ import structlog
 from mergeplan.bot.branches import branches_of
 from mergeplan.bot.github.events import COMES, Event
 from mergeplan.bot.inbox.commands import is_of_ours, take_command, take_press
-from mergeplan.bot.inbox.database import InboxDatabase, now
+from mergeplan.bot.inbox.database import InboxDatabase, database_seconds
 from mergeplan.bot.inbox.prods import put_prod, read_prod
 from mergeplan.bot.inbox.pulls import put_pull, read_pull
 from mergeplan.bot.inbox.queue import BRANCHES, Due, Queue, queue_key
@@ -64,22 +64,21 @@ class Deliveries:
         """
         parts = [self._split_by_project(event) for event in events]
         taken = iter(self._receive_all([part_event for part in parts for part_event in part]))
-        return tuple(_together([next(taken) for _ in part]) for part in parts)
+        return tuple(_merge_results([next(taken) for _ in part]) for part in parts)
 
     def _split_by_project(self, event: Event) -> tuple[Event, ...]:
-        """Return a delivery once for each project that it is about."""
         if event.owner:
             every = (key for name in event.repositories for key in project_keys(name, self._folders))
             return (replace(event, repositories=tuple(every)),)
         keys = project_keys(event.repository, self._folders)
         about = (key for key in keys if event.project in (None, label_of(key)))
-        return tuple(replace(event, repository=key, guid=_guid(event.guid, label_of(key))) for key in about)
+        return tuple(replace(event, repository=key, guid=_project_guid(event.guid, label_of(key))) for key in about)
 
     def _receive_all(self, events: Sequence[Event]) -> tuple[bool | Exception, ...]:
         if not events:
             return ()
         try:
-            fresh: tuple[bool | Exception, ...] = self._commit(events)
+            fresh: tuple[bool | Exception, ...] = self._commit_events(events)
         except sa.exc.IntegrityError as error:  # another process took one of them in at the same moment
             fresh = self._one_by_one(events, error) if len(events) > 1 else (False,)
         except Exception as error:
@@ -124,7 +123,6 @@ class Deliveries:
             return tuple(News(row.id, row.kind, row.head) for row in connection.execute(query))
 
     def guids(self) -> frozenset[str]:
-        """Return the GUIDs of all stored deliveries."""
         with self._database.reading() as connection:
             return frozenset(connection.execute(sa.select(DELIVERIES.c.guid)).scalars())
 
@@ -134,12 +132,12 @@ class Deliveries:
         A run without a recorded end was on a machine that never came back.
         """
         with self._database.writing() as connection:
-            cutoff = now(connection) - days * 86_400
+            cutoff = database_seconds(connection) - days * 86_400
             connection.execute(DELIVERIES.delete().where(DELIVERIES.c.received_at < cutoff))
             unseen = sa.and_(RUNS.c.ended_at.is_(None), RUNS.c.started_at < cutoff, RUNS.c.purpose != "warm")
             connection.execute(RUNS.delete().where(sa.or_(RUNS.c.ended_at < cutoff, unseen)))
 
-    def _commit(self, events: Sequence[Event]) -> tuple[bool, ...]:
+    def _commit_events(self, events: Sequence[Event]) -> tuple[bool, ...]:
         with self._database.writing() as connection:
             stored_guids = set(connection.execute(_KNOWN, {"guids": [event.guid for event in events]}).scalars())
             fresh: dict[str, Event] = {}
@@ -153,8 +151,8 @@ class Deliveries:
 
     def _take_in(self, connection: sa.Connection, events: Sequence[Event]) -> None:
         prods = cache(partial(read_prod, connection))
-        numbers = [_numbers(connection, event, prods) for event in events]
-        at, rows, due = now(connection), [], []
+        numbers = [_due_numbers(connection, event, prods) for event in events]
+        at, rows, due = database_seconds(connection), [], []
         for event, number in zip(events, numbers, strict=True):
             key = queue_key(event.repository, number[0]) if number else ""
             row = {
@@ -182,7 +180,6 @@ class Deliveries:
                 take_press(connection, _pull_of(connection, event), event.pressed, event.guid)
 
     def _take_in_installation(self, connection: sa.Connection, event: Event) -> None:
-        """Make due what an installation brings: its prods, and pull requests that are not over."""
         if event.kind.rpartition(".")[2] not in COMES:
             return
         prods_query = sa.select(PRODS.c.repository).where(
@@ -190,7 +187,7 @@ class Deliveries:
         )
         names = event.repositories or tuple(row.repository for row in connection.execute(prods_query))
         put_off = (QUEUE.c.repository.startswith(f"{event.owner}/", autoescape=True), QUEUE.c.due_at.is_not(None))
-        connection.execute(QUEUE.update().where(*put_off).values(due_at=now(connection)))
+        connection.execute(QUEUE.update().where(*put_off).values(due_at=database_seconds(connection)))
         for name in names:
             self._queue.make_due(connection, name, 0)
             over = (PullState.CLOSED.value, PullState.PROMOTED.value)
@@ -199,13 +196,13 @@ class Deliveries:
                 self._queue.make_due(connection, name, pull.number)
 
 
-def _guid(guid: str, label: str) -> str:
+def _project_guid(guid: str, label: str) -> str:
     """Return the id of a delivery for one project, within the database's column."""
     named = f"{guid}~{label}" if label else guid
     return named if len(named) <= GUID_MOST else hashlib.sha256(named.encode()).hexdigest()
 
 
-def _together(results: Sequence[bool | Exception]) -> bool | Exception:
+def _merge_results(results: Sequence[bool | Exception]) -> bool | Exception:
     """Return the result of a delivery for all projects: an error of one has it sent again."""
     return next(
         (result for result in results if isinstance(result, Exception)), any(result is True for result in results)
@@ -233,7 +230,7 @@ def _asks_nobody(connection: sa.Connection, event: Event, prod_of: Callable[[str
     return bool(event.owner)
 
 
-def _numbers(connection: sa.Connection, event: Event, prod_of: Callable[[str], ProdRecord]) -> tuple[int, ...]:
+def _due_numbers(connection: sa.Connection, event: Event, prod_of: Callable[[str], ProdRecord]) -> tuple[int, ...]:
     """Return what an event makes due: its pull request, (0) the prod of its branch, or the other branches."""
     if _asks_nobody(connection, event, prod_of):
         return ()
@@ -252,7 +249,6 @@ def _numbers(connection: sa.Connection, event: Event, prod_of: Callable[[str], P
 
 
 def _ask_again(connection: sa.Connection, repository: str, number: int, head: str) -> None:
-    """Request another try of the key's job; for branches, of the one at that head."""
     if number == BRANCHES:
         prod = read_prod(connection, repository)
         branches = (replace(record, again=record.again or record.commit == head) for record in prod.branches)
@@ -274,5 +270,4 @@ def _note_group(connection: sa.Connection, event: Event) -> None:
 
 
 def _is_deadlock(error: RequestError) -> bool:
-    """Return True when PostgreSQL ended one of two transactions that waited for each other."""
     return getattr(getattr(error.__cause__, "orig", None), "sqlstate", "") in DEADLOCKS

@@ -13,7 +13,7 @@ from mergeplan.bot.branches import BranchRecord
 from mergeplan.bot.inbox.database import InboxDatabase
 from mergeplan.bot.inbox.tables import PRODS
 from mergeplan.bot.records import ProdRecord
-from mergeplan.planner.state.database import put
+from mergeplan.planner.state.database import put_rows
 
 _PROD = TypeAdapter(ProdRecord)
 P = ParamSpec("P")
@@ -31,7 +31,6 @@ class Prods:
             return read_prod(connection, repository)
 
     def list_promoted(self) -> tuple[ProdRecord, ...]:
-        """Return the record of every prod that has a revision."""
         with self._database.reading() as connection:
             rows = connection.execute(sa.select(PRODS.c.data).order_by(PRODS.c.repository)).all()
         return tuple(record for row in rows if (record := _PROD.validate_json(row.data)).revision)
@@ -57,11 +56,9 @@ def update_branch(prod: ProdRecord, branch: str, transition: Callable[[BranchRec
 
 
 def read_prod(connection: sa.Connection, repository: str) -> ProdRecord:
-    """Return the record of a repository's prod, in the caller's transaction."""
     row = connection.execute(sa.select(PRODS.c.data).where(PRODS.c.repository == repository)).first()
     return _PROD.validate_json(row.data) if row else ProdRecord(repository)
 
 
 def put_prod(connection: sa.Connection, record: ProdRecord) -> None:
-    """Store prod's record, in the caller's transaction."""
-    put(connection, PRODS, [{"repository": record.repository, "data": _PROD.dump_json(record).decode()}])
+    put_rows(connection, PRODS, [{"repository": record.repository, "data": _PROD.dump_json(record).decode()}])

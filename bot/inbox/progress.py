@@ -10,12 +10,12 @@ import sqlalchemy as sa
 import structlog
 from pydantic import TypeAdapter, ValidationError
 
-from mergeplan.bot.inbox.database import InboxDatabase, now
+from mergeplan.bot.inbox.database import InboxDatabase, database_seconds
 from mergeplan.bot.inbox.tables import PROGRESS
 from mergeplan.planner.contract.wire import Line
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.site.progress import RunProgress, apply_line
-from mergeplan.planner.state.database import put
+from mergeplan.planner.state.database import put_rows
 
 log = structlog.get_logger(__name__)
 PUT_SECONDS = 2.0  # at most one write in that time, but at a stage's beginning
@@ -39,10 +39,9 @@ class ProgressStore:
             return None
 
     def put(self, repository: str, number: int, progress: RunProgress) -> None:
-        """Store how far a run is, in place of the earlier value."""
         with self._database.writing() as connection:
-            data = _PROGRESS.dump_json(replace(progress, updated_at=now(connection))).decode()
-            put(connection, PROGRESS, [{"repository": repository, "number": number, "data": data}])
+            data = _PROGRESS.dump_json(replace(progress, updated_at=database_seconds(connection))).decode()
+            put_rows(connection, PROGRESS, [{"repository": repository, "number": number, "data": data}])
 
 
 class Recorder:
@@ -64,7 +63,6 @@ class Recorder:
             self.note()
 
     def end(self) -> None:
-        """End the run's progress, however it ended."""
         self._progress = replace(self._progress, ended=True)
         self.note()
 

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 from mergeplan.bot.inbox.database import InboxDatabase
 from mergeplan.bot.inbox.tables import PULLS
 from mergeplan.bot.records import PullRecord, PullState
-from mergeplan.planner.state.database import put
+from mergeplan.planner.state.database import put_rows
 
 _PULL = TypeAdapter(PullRecord)
 P = ParamSpec("P")
@@ -44,7 +44,6 @@ class Pulls:
             return tuple(_PULL.validate_json(row.data) for row in connection.execute(query))
 
     def newest(self, repository: str, most: int) -> tuple[PullRecord, ...]:
-        """Return the pull requests that were opened last, newest first."""
         query = sa.select(PULLS.c.data).where(PULLS.c.repository == repository).order_by(PULLS.c.number.desc())
         with self._database.reading() as connection:
             return tuple(_PULL.validate_json(row.data) for row in connection.execute(query.limit(most)))
@@ -79,6 +78,5 @@ def read_pull(connection: sa.Connection, repository: str, number: int, *, lock: 
 
 
 def put_pull(connection: sa.Connection, record: PullRecord) -> None:
-    """Store a pull request's record, in the caller's transaction."""
     values = {"repository": record.repository, "number": record.number, "state": record.state.value}
-    put(connection, PULLS, [{**values, "head": record.head, "data": _PULL.dump_json(record).decode()}])
+    put_rows(connection, PULLS, [{**values, "head": record.head, "data": _PULL.dump_json(record).decode()}])

@@ -8,9 +8,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from mergeplan.bot.inbox.database import InboxDatabase, now
+from mergeplan.bot.inbox.database import InboxDatabase, database_seconds
 from mergeplan.bot.inbox.tables import DELIVERIES, PRODS, QUEUE
-from mergeplan.planner.state.database import put
+from mergeplan.planner.state.database import put_rows
 
 LEASE_SECONDS = 30.0
 BRANCHES = -1  # in place of a pull request's number: the branches that have environments of their own
@@ -87,12 +87,10 @@ class Queue:
         self._listeners.append(listener)
 
     def notify(self) -> None:
-        """Call the listeners: something became due."""
         for listener in self._listeners:
             listener()
 
     def wake(self, repository: str, number: int, *, in_seconds: float = 0.0) -> None:
-        """Make a key due, as a delivery would."""
         with self._database.writing() as connection:
             self.make_due(connection, repository, number, in_seconds=in_seconds)
         self.notify()
@@ -102,7 +100,7 @@ class Queue:
     ) -> None:
         """Make a key due, in the caller's transaction; a push settles first."""
         due = Due(repository, number, pushed=is_push, in_seconds=in_seconds)
-        self.make_all_due(connection, [due], now(connection))
+        self.make_all_due(connection, [due], database_seconds(connection))
 
     def make_all_due(self, connection: sa.Connection, dues: Sequence[Due], at: float) -> None:
         """Make keys due in the caller's transaction, in one order: two such never wait for each other."""
@@ -113,7 +111,7 @@ class Queue:
         fresh = [
             {"key": key, "repository": d.repository, "number": d.number, **zero} for key, d in sorted(named.items())
         ]
-        put(connection, QUEUE, fresh, update=False)
+        put_rows(connection, QUEUE, fresh, update=False)
         key_rows = connection.execute(_OF_KEYS, {"keys": sorted(named)})
         rows = {row.key: (row.wanted, row.due_at, row.settle_until) for row in key_rows}
         for due in dues:
@@ -141,13 +139,13 @@ class Queue:
         `only` names repositories, where it names any; `but` names owners whose keys have to wait.
         """
         with self._database.reading() as connection:
-            if not connection.execute(_claimable(connection, only, but)).first():
+            if not connection.execute(_select_claimable(connection, only, but)).first():
                 return None
         with self._database.writing() as connection:
-            row = connection.execute(_claimable(connection, only, but).with_for_update(skip_locked=True)).first()
+            row = connection.execute(_select_claimable(connection, only, but).with_for_update(skip_locked=True)).first()
             if row is None:
                 return None
-            until = now(connection) + self._lease
+            until = database_seconds(connection) + self._lease
             claim_values = {"owner": worker, "owned_until": until, "settle_until": None}
             connection.execute(QUEUE.update().where(QUEUE.c.key == row.key).values(claim_values))
             last = sa.select(sa.func.max(DELIVERIES.c.id)).where(DELIVERIES.c.queue_key == row.key)
@@ -165,13 +163,12 @@ class Queue:
         """
         claimed_rows = sa.and_(QUEUE.c.owner == worker, QUEUE.c.key.in_(keys))
         with self._database.writing() as connection:
-            until = now(connection) + self._lease
+            until = database_seconds(connection) + self._lease
             connection.execute(QUEUE.update().where(claimed_rows).values(owned_until=until))
             still = set(connection.execute(sa.select(QUEUE.c.key).where(claimed_rows)).scalars())
         return tuple(key for key in keys if key not in still)
 
     def holds(self, job: Job) -> bool:
-        """Return True while the worker that claimed the job holds its key."""
         with self._database.reading() as connection:
             owner = connection.execute(sa.select(QUEUE.c.owner).where(QUEUE.c.key == job.key)).scalar()
         return owner == job.worker
@@ -185,7 +182,7 @@ class Queue:
             row = connection.execute(sa.select(QUEUE).where(QUEUE.c.key == job.key).with_for_update()).one()
             if row.owner != job.worker:
                 return
-            at = now(connection)
+            at = database_seconds(connection)
             due: float | None = at if row.wanted != job.wanted else None
             if again_in is not None:
                 due = min(due, at + again_in) if due is not None and not error else at + again_in
@@ -201,7 +198,7 @@ class Queue:
     def release_of(self, worker: str) -> None:
         """Free all keys of a worker that has ended, and make each due at once."""
         with self._database.writing() as connection:
-            freed = {"owner": None, "owned_until": None, "due_at": now(connection)}
+            freed = {"owner": None, "owned_until": None, "due_at": database_seconds(connection)}
             connection.execute(QUEUE.update().where(QUEUE.c.owner == worker).values(freed))
 
     def owners(self) -> tuple[str, ...]:
@@ -223,21 +220,20 @@ class Queue:
 
     def depth(self) -> Depth:
         with self._database.reading() as connection:
-            at = now(connection)
+            at = database_seconds(connection)
             waits = sa.select(sa.func.count(), sa.func.min(QUEUE.c.due_at))
             due = connection.execute(waits.where(QUEUE.c.due_at <= at, QUEUE.c.owner.is_(None))).one()
             claimed = connection.execute(sa.select(sa.func.count()).where(QUEUE.c.owner.is_not(None))).scalar_one()
             return Depth(due[0], max(0.0, at - due[1]) if due[1] is not None else 0.0, claimed)
 
     def repositories(self) -> tuple[str, ...]:
-        """Return the repositories of which anything is stored."""
         query = sa.union(sa.select(QUEUE.c.repository), sa.select(PRODS.c.repository))
         with self._database.reading() as connection:
             return tuple(sorted(row[0] for row in connection.execute(query)))
 
 
-def _claimable(connection: sa.Connection, only: Sequence[str], but: Sequence[str]) -> sa.Select[Any]:
-    at = now(connection)
+def _select_claimable(connection: sa.Connection, only: Sequence[str], but: Sequence[str]) -> sa.Select[Any]:
+    at = database_seconds(connection)
     free = sa.or_(QUEUE.c.owner.is_(None), QUEUE.c.owned_until < at)
     query = sa.select(QUEUE).where(QUEUE.c.due_at <= at, free)
     if only:

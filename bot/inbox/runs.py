@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from mergeplan.bot.inbox.database import InboxDatabase, now
+from mergeplan.bot.inbox.database import InboxDatabase, database_seconds
 from mergeplan.bot.inbox.tables import RUNS
 
 
@@ -32,15 +32,14 @@ class Runs:
         row = {"run_id": run.run_id, "queue_key": run.key, "purpose": purpose}
         process = {"worker": run.worker, "pid": run.pid, "birth": run.birth}
         with self._database.writing() as connection:
-            connection.execute(RUNS.insert().values({**row, **process, "started_at": now(connection)}))
+            connection.execute(RUNS.insert().values({**row, **process, "started_at": database_seconds(connection)}))
 
     def end(self, run_id: str, exit_code: int) -> None:
         with self._database.writing() as connection:
-            ended = {"ended_at": now(connection), "exit_code": exit_code}
+            ended = {"ended_at": database_seconds(connection), "exit_code": exit_code}
             connection.execute(RUNS.update().where(RUNS.c.run_id == run_id).values(ended))
 
     def open(self) -> tuple[Run, ...]:
-        """Return the runs without a recorded end."""
         query = sa.select(RUNS).where(RUNS.c.ended_at.is_(None))
         with self._database.reading() as connection:
             rows = connection.execute(query)

@@ -35,7 +35,6 @@ class Notifications:
             outbox.put(notice)
 
     def close(self, seconds: float = 15.0) -> None:
-        """Deliver what waits, for so long."""
         until = time.monotonic() + seconds
         for outbox in self._outboxes:
             outbox.close(until)
@@ -47,7 +46,7 @@ class _Outbox:
     def __init__(self, target: Target) -> None:
         self._target = target
         self._notices: Queue[Notice | None] = Queue(WAITING)
-        self._thread = threading.Thread(target=self._work, name="notifications", daemon=True)
+        self._thread = threading.Thread(target=self._deliver_notices, name="notifications", daemon=True)
         self._thread.start()
 
     def put(self, notice: Notice) -> None:
@@ -61,10 +60,10 @@ class _Outbox:
             self._notices.put(None, timeout=max(0.0, until - time.monotonic()))
         self._thread.join(max(0.0, until - time.monotonic()))
 
-    def _work(self) -> None:
+    def _deliver_notices(self) -> None:
         while (notice := self._notices.get()) is not None:
             try:
-                self._deliver(notice)
+                self._deliver_notice(notice)
             except NotDelivered as error:
                 log.warning("notification_failed", why=str(error))
 
@@ -74,5 +73,5 @@ class _Outbox:
         retry=tenacity.retry_if_exception_type(NotDelivered),
         reraise=True,
     )
-    def _deliver(self, notice: Notice) -> None:
+    def _deliver_notice(self, notice: Notice) -> None:
         self._target.deliver(notice)

@@ -30,7 +30,6 @@ class SlackWebhook:
 
 
 def slack_webhook(settings: Settings) -> SlackWebhook | None:
-    """Return the webhook that the operator has set, or None."""
     url = settings.notify_url.get_secret_value()
     return SlackWebhook(url, settings.secrets()) if url else None
 

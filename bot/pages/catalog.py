@@ -45,7 +45,6 @@ class PullPlan:
     plan: PlanSummary
 
     def row(self, base: str) -> PlanRow:
-        """Return the plan as a row of a list."""
         record, at = self.record, format_when(self.record.run.planned_at)
         address = plan_address(record.number, base)
         return PlanRow(f"#{record.number}", record.environment.name, record.state.value, at, address)
@@ -64,8 +63,7 @@ class PullPlan:
         )
 
 
-def summarize(record: PullRecord) -> PlanSummary | None:
-    """Return a summary of a pull request's plan, or None where there is none."""
+def summarize_plan(record: PullRecord) -> PlanSummary | None:
     outcome = record.outcome
     if outcome is None or outcome.plan is None:
         return None
@@ -78,7 +76,6 @@ def plan_address(number: int, base: str) -> str:
 
 
 def environment_rows(catalog: Catalog, prod: ProdRecord, plans: Iterable[PullPlan]) -> tuple[EnvironmentRow, ...]:
-    """Return the environments that the bot looks after."""
     promoted = catalog.promoted_at if catalog.revision == prod.revision else None
     models = sum(model.deployed is not None for model in catalog.models.values())
     at = promoted.isoformat() if promoted else None

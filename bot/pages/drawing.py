@@ -28,11 +28,11 @@ class Box:
     kind: str
 
 
-def drawing(models: Sequence[ModelChange]) -> Drawing[Box] | None:
+def draw_graph(models: Sequence[ModelChange]) -> Drawing[Box] | None:
     """Draw the graph of these models; None where it would be empty or too large."""
     if not 0 < len(models) <= DRAWN_MOST:
         return None
-    depths = _depths(models)
+    depths = _count_depths(models)
     columns: dict[int, list[ModelChange]] = {}
     for model in models:
         columns.setdefault(depths[model.name], []).append(model)
@@ -43,12 +43,12 @@ def drawing(models: Sequence[ModelChange]) -> Drawing[Box] | None:
     edges = [(parent, model.name) for model in models for parent in model.parents if parent in places]
     width = max(x for x, _ in places.values()) + WIDTH + EDGE
     height = max(y for _, y in places.values()) + HEIGHT + EDGE
-    boxes = tuple(_box(model, *places[model.name]) for model in models)
+    boxes = tuple(_make_box(model, *places[model.name]) for model in models)
     curves = tuple(GRID.curve(places[parent], places[name]) for parent, name in edges)
     return Drawing(boxes, curves, width, height, WIDTH, HEIGHT)
 
 
-def _depths(models: Sequence[ModelChange]) -> dict[str, int]:
+def _count_depths(models: Sequence[ModelChange]) -> dict[str, int]:
     """Return the number of models above each, on the longest path; a cycle, which no plan has, ends the count."""
     models_by_name = {model.name: model for model in models}
     depths: dict[str, int] = {}
@@ -76,7 +76,7 @@ def _sort_column(column: Sequence[ModelChange], places: Mapping[str, tuple[int, 
     return sorted(column, key=lambda model: (middle(model), model.name))
 
 
-def _box(model: ModelChange, x: int, y: int) -> Box:
+def _make_box(model: ModelChange, x: int, y: int) -> Box:
     name, category = model.name, category_of(model)
     work = ", recomputed" if model.recomputed and model.change != "added" else ", skipped" if model.skipped else ""
     shown_category = category if category in NAMES else "undecided"

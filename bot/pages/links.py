@@ -47,19 +47,18 @@ class PageLinks:
 
     def sign_access(self, repository: str, number: int, until: int) -> str:
         """Return the token that opens the pages of one pull request until then: `until.signature`."""
-        return f"{until:x}.{self._signature(repository, number, until)}"
+        return f"{until:x}.{self._access_signature(repository, number, until)}"
 
     def verdict(self, repository: str, number: int, token: str, now: float) -> Verdict:
-        """Return whether a request's token opens the pages of that pull request now."""
         stamp, _, signature = token.partition(".")
         if not self.key or not STAMP.fullmatch(stamp):
             return "wrong"
         until = int(stamp, 16)
-        if not hmac.compare_digest(signature.encode(), self._signature(repository, number, until).encode()):
+        if not hmac.compare_digest(signature.encode(), self._access_signature(repository, number, until).encode()):
             return "wrong"
         return "open" if now < until else "expired"
 
-    def _signature(self, repository: str, number: int, until: int) -> str:
+    def _access_signature(self, repository: str, number: int, until: int) -> str:
         text = f"{repository}\n{int(number)}\n{until}"
         return urlsafe_b64encode(hmac.digest(self.key, text.encode(), "sha256")).rstrip(b"=").decode()
 

@@ -14,10 +14,10 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from mergeplan.bot.pages.links import DAYS
-from mergeplan.bot.pages.text import foreign, sentence
-from mergeplan.bot.pages.view import PageView, counts, percent
-from mergeplan.bot.report.markdown import days
-from mergeplan.bot.report.rows import share
+from mergeplan.bot.pages.text import render_foreign, render_sentence
+from mergeplan.bot.pages.view import PageView, count_steps, progress_percent
+from mergeplan.bot.report.markdown import format_days
+from mergeplan.bot.report.rows import format_share
 from mergeplan.bot.report.words import actual_words, audit_line, estimate_words
 from mergeplan.planner.site.html_templates import open_templates
 from mergeplan.planner.wording import count_noun, duration_text, size_text
@@ -33,29 +33,28 @@ TABS = (
 )
 
 
-def page(view: PageView, name: str, key: str, catalog: str = "") -> str:
+def render_page(view: PageView, name: str, key: str, catalog: str = "") -> str:
     """Render one page of a pull request, or of prod; `catalog` is the address of the catalog, '' if there is none."""
     template = "prod" if view.is_prod else name
     refresh = REFRESH_SECONDS if view.is_running else 0
     values = {"view": view, "here": name, "key": key, "refresh": refresh, "catalog": catalog}
-    return _templates().get_template(f"{template}.html").render(**values)
+    return _load_templates().get_template(f"{template}.html").render(**values)
 
 
-def refusal(title: str, text: str) -> str:
-    """Render the page of a link that opens nothing."""
-    return _templates().get_template("refusal.html").render(title=title, text=text, refresh=0)
+def render_refusal(title: str, text: str) -> str:
+    return _load_templates().get_template("refusal.html").render(title=title, text=text, refresh=0)
 
 
 def register_form(target: str, text: str, site: str) -> str:
     """Render the page whose button sends the App's manifest to GitHub."""
     values = {"title": "Register the GitHub App", "target": target, "text": text, "site": site}
-    return _templates().get_template("register.html").render(**values, refresh=0)
+    return _load_templates().get_template("register.html").render(**values, refresh=0)
 
 
 def register_done(name: str, link: str) -> str:
     """Render the page that GitHub leads back to, once the App exists."""
     values = {"title": f"{name} is registered", "target": "", "link": link}
-    return _templates().get_template("register.html").render(**values, refresh=0)
+    return _load_templates().get_template("register.html").render(**values, refresh=0)
 
 
 @cache
@@ -64,7 +63,7 @@ def headers(forms: str = "'none'") -> Mapping[str, str]:
 
     `forms` names where a form may be sent all the same.
     """
-    style = b64encode(hashlib.sha256(_style().encode()).digest()).decode()
+    style = b64encode(hashlib.sha256(_read_style().encode()).digest()).decode()
     parts = ("default-src 'none'", f"style-src 'sha256-{style}'", "base-uri 'none'", f"form-action {forms}")
     policy = "; ".join((*parts, "frame-ancestors 'none'"))
     return {
@@ -78,27 +77,27 @@ def headers(forms: str = "'none'") -> Mapping[str, str]:
 
 
 @cache
-def _style() -> str:
+def _read_style() -> str:
     return (TEMPLATES / "style.css").read_text(encoding="utf-8")
 
 
 @cache
-def _templates() -> Environment:
+def _load_templates() -> Environment:
     filters: dict[str, Any] = {
-        "sentence": sentence,
-        "foreign": foreign,
+        "sentence": render_sentence,
+        "foreign": render_foreign,
         "size": size_text,
         "duration": duration_text,
-        "days": days,
+        "days": format_days,
         "counted": count_noun,
-        "share": share,
-        "percent": percent,
-        "counts": counts,
+        "share": format_share,
+        "percent": progress_percent,
+        "counts": count_steps,
         "estimate": estimate_words,
         "actual": actual_words,
-        "audit": lambda row: sentence(audit_line(row).removeprefix("- ")),
+        "audit": lambda row: render_sentence(audit_line(row).removeprefix("- ")),
         "moment": lambda at: datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M UTC"),
     }
     environment = open_templates([TEMPLATES], filters)
-    environment.globals.update({"style": Markup(_style()), "tabs": TABS, "link_days": DAYS})  # noqa: S704 - a file of ours
+    environment.globals.update({"style": Markup(_read_style()), "tabs": TABS, "link_days": DAYS})  # noqa: S704 - a file of ours
     return environment

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
-from mergeplan.bot.report.markdown import ZERO_WIDTH, inert
+from mergeplan.bot.report.markdown import ZERO_WIDTH, inert_text
 
 ALERT = re.compile(r"\[!(NOTE|TIP|IMPORTANT|WARNING|CAUTION)\]")
 # Links, images and HTML stay the text that they are written as, whoever wrote them.
@@ -23,18 +23,16 @@ class Alert:
     lines: tuple[str, ...]
 
 
-def sentence(markdown: str) -> Markup:
-    """Render a sentence of the bot as HTML."""
+def render_sentence(markdown: str) -> Markup:
     return Markup(_MARKDOWN.renderInline(markdown.replace(ZERO_WIDTH, "")).strip())  # noqa: S704 - no tag gets through
 
 
-def foreign(text: str) -> Markup:
+def render_foreign(text: str) -> Markup:
     """Return foreign text as HTML: code spans, and all other characters as they are."""
-    return sentence(inert(text))
+    return render_sentence(inert_text(text))
 
 
-def alert(markdown: str) -> Alert:
-    """Split a status paragraph into its sort and its lines."""
+def split_alert(markdown: str) -> Alert:
     lines = [line.removeprefix(">").strip() for line in markdown.split("\n")]
     match = ALERT.fullmatch(lines[0]) if lines else None
     text_lines = tuple(line for line in (lines[1:] if match else lines) if line)

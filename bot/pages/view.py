@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 
-from mergeplan.bot.pages.drawing import Box, drawing
-from mergeplan.bot.pages.text import Alert, alert
+from mergeplan.bot.pages.drawing import Box, draw_graph
+from mergeplan.bot.pages.text import Alert, split_alert
 from mergeplan.bot.projects import title_of
 from mergeplan.bot.records import AFTER_MERGE, Prod, PullRecord, PullState
 from mergeplan.bot.report.comment import ROWS_SHOWN, facts_line
 from mergeplan.bot.report.markdown import NAMES, category_of
 from mergeplan.bot.report.models import SEVERE, Site, computation_words, table_words, why_words
-from mergeplan.bot.report.offers import offers
+from mergeplan.bot.report.offers import list_offers
 from mergeplan.bot.report.physical import physical_lines
 from mergeplan.bot.report.rows import rows_changed
 from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.report.states import blockers, headline, status
 from mergeplan.bot.report.words import problem_line
-from mergeplan.bot.results import PlannerOutcome, Problem, moving
+from mergeplan.bot.results import PlannerOutcome, Problem, view_changes
 from mergeplan.planner.contract.plan import ModelChange, PlanView
 from mergeplan.planner.contract.tables import DataDifference
 from mergeplan.planner.site.diff_lines import DiffLine, diff_lines
@@ -89,13 +89,13 @@ class Changes:
     @cached_property
     def groups(self) -> tuple[ModelGroup, ...]:
         """The models by category, the most severe first."""
-        site = Site(_web(self.record.place.site), self.record.head, self.record.place.folder)
-        ordered = sorted(self.models[:MODELS_MOST], key=lambda model: (_severity(model), category_of(model)))
+        site = Site(_web_address(self.record.place.site), self.record.head, self.record.place.folder)
+        ordered = sorted(self.models[:MODELS_MOST], key=lambda model: (_severity_rank(model), category_of(model)))
         return tuple(
             ModelGroup(
                 category,
                 NAMES.get(category, category),
-                tuple(_row(model, site) for model in members),
+                tuple(_make_row(model, site) for model in members),
             )
             for category, members in groupby(ordered, key=category_of)
         )
@@ -112,7 +112,7 @@ class Changes:
 
     @property
     def drawing(self) -> Drawing[Box] | None:
-        return drawing(self.models)
+        return draw_graph(self.models)
 
     @property
     def data_diff(self) -> tuple[DataDifference, ...]:
@@ -139,7 +139,7 @@ class Changes:
         """The views of prod that a merge would move, by what becomes of them."""
         if self.plan is None:
             return ()
-        moved = moving(self.plan)
+        moved = view_changes(self.plan)
         groups = (
             ("re-pointed", tuple(model.name for model in moved if model.change != "added")),
             ("added", tuple(model.name for model in moved if model.change == "added")),
@@ -194,7 +194,7 @@ class PageView:
 
     @property
     def alert(self) -> Alert:
-        return alert(status(self.shown)) if self.record.head else Alert("", ("No plan was made of it.",))
+        return split_alert(status(self.shown)) if self.record.head else Alert("", ("No plan was made of it.",))
 
     @property
     def is_running(self) -> bool:
@@ -219,12 +219,12 @@ class PageView:
     @property
     def commands(self) -> Sequence[tuple[str, str]]:
         record = self.record
-        return [(offer.typed, offer.does) for offer in offers(record, self.shown.prod)] if record.head else ()
+        return [(offer.typed, offer.does) for offer in list_offers(record, self.shown.prod)] if record.head else ()
 
     @property
     def github(self) -> str:
         """The pull request on GitHub; '' where that is not known."""
-        site = _web(self.record.place.site)
+        site = _web_address(self.record.place.site)
         return f"{site}/pull/{self.record.number}" if site and self.record.number else site
 
     @property
@@ -238,27 +238,27 @@ class PageView:
         return progress if progress.run_id == self.record.run.id else None
 
 
-def percent(progress: RunProgress) -> int:
+def progress_percent(progress: RunProgress) -> int:
     """Return the done part of a run: by the batches of its backfill, or of the models that it is known to compute."""
     done, of = (progress.done, progress.of) if progress.stage == "backfill" and progress.of else progress.batches
     return 100 if progress.ended or not of else min(99, 100 * done // of)
 
 
-def counts(progress: RunProgress) -> tuple[tuple[str, int], ...]:
+def count_steps(progress: RunProgress) -> tuple[tuple[str, int], ...]:
     """Return the number of models in each step: `done` 3, `running` 1."""
     totals = [(step.value, sum(model.step is step for model in progress.models)) for step in Step]
     return tuple(total for total in totals if total[1])
 
 
-def _row(model: ModelChange, site: Site) -> ModelRow:
+def _make_row(model: ModelChange, site: Site) -> ModelRow:
     words = why_words(model), computation_words(model), table_words(model)
     return ModelRow(model, site.link(model), category_of(model), *words)
 
 
-def _severity(model: ModelChange) -> int:
+def _severity_rank(model: ModelChange) -> int:
     category = category_of(model)
     return SEVERE.index(category) if category in SEVERE else len(SEVERE)
 
 
-def _web(address: str) -> str:
+def _web_address(address: str) -> str:
     return address if address.startswith(("https://", "http://")) else ""

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 from mergeplan.bot.policy.freezes import Freeze, freeze_sentence, frozen_until, next_change
 from mergeplan.planner.contract.plan import ModelChange, PlanView
-from mergeplan.planner.model.selection import fits
+from mergeplan.planner.model.selection import is_selected
 
 DECISIVE = ("APPROVED", "CHANGES_REQUESTED", "DISMISSED")  # a mere comment takes nothing back
 SHOWN_MOST = 50  # plans of one pull request that reviews are looked up in
@@ -149,8 +149,8 @@ def collect_needs(
         if models or (edits_rules and rule.asks):
             names = tuple(model.name for model in models)
             needs = [Need(names, rule.approvers, rule.approvals)] if rule.approvals else []
-            needs += _owners(models, owners) if rule.code_owners else ()
-            blocked = tuple(Block(m.name, word) for m in models for word in rule.blocks if word in _words(m))
+            needs += _owner_needs(models, owners) if rule.code_owners else ()
+            blocked = tuple(Block(m.name, word) for m in models for word in rule.blocks if word in _model_categories(m))
             freezes = rule.freezes if models else ()
             requirements = Asked(
                 (*requirements.needs, *needs), requirements.blocked + blocked, requirements.freezes + freezes
@@ -161,15 +161,15 @@ def collect_needs(
 
 
 def _is_about(rule: ReviewRule, model: ModelChange) -> bool:
-    named = any(fits(selector, model) for selector in rule.models)
-    return named and (not rule.categories or bool(_words(model) & set(rule.categories)))
+    named = any(is_selected(selector, model) for selector in rule.models)
+    return named and (not rule.categories or bool(_model_categories(model) & set(rule.categories)))
 
 
-def _words(model: ModelChange) -> set[str]:
+def _model_categories(model: ModelChange) -> set[str]:
     return {model.change, model.category or ""}
 
 
-def _owners(models: Sequence[ModelChange], owners: Mapping[str, tuple[str, ...]]) -> tuple[Need, ...]:
+def _owner_needs(models: Sequence[ModelChange], owners: Mapping[str, tuple[str, ...]]) -> tuple[Need, ...]:
     """Return the need for one approval of an owner of each file; files of the same owners share one."""
     by_owners: dict[tuple[str, ...], list[str]] = {}
     for model in models:
@@ -225,7 +225,6 @@ def decide_approval(request: Asked, reviews: ReviewSummary, people: People, at: 
 
 
 def _count_missing(need: Need, reviews: ReviewSummary, people: People) -> Need:
-    """Return the need with the number of approvals that it still lacks."""
     if need.approvers:
         teams = (people.members.get(approver, frozenset()) for approver in need.approvers if "/" in approver)
         allowed = {approver for approver in need.approvers if "/" not in approver}.union(*teams)

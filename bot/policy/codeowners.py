@@ -30,11 +30,11 @@ def owners_of(path: str, owner_rules: Sequence[Owned]) -> tuple[str, ...]:
     >>> owners_of("models/tax.sql", (("*", ("ann",)), ("models/", ("acme/data",)), ("*.py", ("bob",))))
     ('acme/data',)
     """
-    return next((owners for pattern, owners in reversed(owner_rules) if _pattern(pattern).match(path)), ())
+    return next((owners for pattern, owners in reversed(owner_rules) if _compile_pattern(pattern).match(path)), ())
 
 
 @lru_cache(maxsize=1_000)
-def _pattern(text: str) -> re.Pattern[str]:
+def _compile_pattern(text: str) -> re.Pattern[str]:
     """Compile a gitignore pattern without `!` and `[...]`, which GitHub does not accept in this file."""
     text = text.replace("\\ ", " ")
     rooted, folder = "/" in text.rstrip("/"), text.endswith("/")

@@ -33,26 +33,25 @@ class Freeze:
         begun = self._last_start(at)
         if begun is None:
             return None
-        end = self._end(begun)
+        end = self._compute_end(begun)
         return (begun, end) if begun <= at < end else None
 
     def next_start(self, at: datetime) -> datetime | None:
-        """Return the next start after `at`."""
         if self.cron:
             return Cron(self.cron, self.zone).next_tick(at)
-        begins = self._local(self.start)
+        begins = self._localize_moment(self.start)
         return begins if begins and begins > at else None
 
     def _last_start(self, at: datetime) -> datetime | None:
-        return Cron(self.cron, self.zone).floor(at) if self.cron else self._local(self.start)
+        return Cron(self.cron, self.zone).floor(at) if self.cron else self._localize_moment(self.start)
 
-    def _end(self, start: datetime) -> datetime:
+    def _compute_end(self, start: datetime) -> datetime:
         zone = ZoneInfo(self.zone)
-        end = (start + timedelta(hours=self.hours)).astimezone(zone) if self.cron else self._local(self.end)
+        end = (start + timedelta(hours=self.hours)).astimezone(zone) if self.cron else self._localize_moment(self.end)
         assert end is not None
         return end
 
-    def _local(self, moment: datetime | None) -> datetime | None:
+    def _localize_moment(self, moment: datetime | None) -> datetime | None:
         return moment.replace(tzinfo=ZoneInfo(self.zone)) if moment else None
 
 

@@ -16,17 +16,16 @@ CATEGORY_WORDS = ("added", "removed", "breaking", "non-breaking", "forward-only"
 
 
 def _wrap_in_list(value: object) -> object:
-    """Return a list for one word, which may be written in place of a list."""
     return [value] if isinstance(value, str) else value
 
 
-def _category(word: str) -> str:
+def _parse_category(word: str) -> str:
     if word.lower().replace("_", "-") not in CATEGORY_WORDS:
         raise ValueError(f"it is one of {', '.join(CATEGORY_WORDS)}")
     return word.lower().replace("-", "_")
 
 
-def _person(name: str) -> str:
+def _parse_person(name: str) -> str:
     if not re.fullmatch(r"@?[A-Za-z0-9][A-Za-z0-9-]*(\[bot\])?(/[A-Za-z0-9_.-]+)?", name):
         raise ValueError("it is a login, or a team as org/team")
     return name.removeprefix("@").lower()
@@ -34,10 +33,10 @@ def _person(name: str) -> str:
 
 Words = Annotated[tuple[str, ...], BeforeValidator(_wrap_in_list)]
 Categories = Annotated[
-    tuple[Annotated[str, AfterValidator(_category), WithJsonSchema({"enum": list(CATEGORY_WORDS)})], ...],
+    tuple[Annotated[str, AfterValidator(_parse_category), WithJsonSchema({"enum": list(CATEGORY_WORDS)})], ...],
     BeforeValidator(_wrap_in_list),
 ]
-Approvers = Annotated[tuple[Annotated[str, AfterValidator(_person)], ...], BeforeValidator(_wrap_in_list)]
+Approvers = Annotated[tuple[Annotated[str, AfterValidator(_parse_person)], ...], BeforeValidator(_wrap_in_list)]
 
 
 class FreezeWindow(BaseModel):
@@ -53,7 +52,7 @@ class FreezeWindow(BaseModel):
     reason: str = Field(default="", max_length=200, description="Why, for whoever waits.")
 
     @model_validator(mode="after")
-    def _whole(self) -> Self:
+    def _check_window(self) -> Self:
         if not is_zone(self.zone):
             raise ValueError(f"{self.zone!r} is no time zone")
         if bool(self.cron) == bool(self.start or self.end):
@@ -63,17 +62,16 @@ class FreezeWindow(BaseModel):
                 raise ValueError("a freeze by `cron` needs `hours`")
             if wrong := cron_error(self.cron):
                 raise ValueError(f"{self.cron!r} is no cron expression: {wrong}")
-        elif self.start is None or self.end is None or _moment(self.start) >= _moment(self.end):
+        elif self.start is None or self.end is None or _normalize_moment(self.start) >= _normalize_moment(self.end):
             raise ValueError("`start` stands before `end`, and both are needed")
         return self
 
     def freeze(self) -> Freeze:
-        """Return the freeze as data."""
-        start, end = (_moment(day) if day else None for day in (self.start, self.end))
+        start, end = (_normalize_moment(day) if day else None for day in (self.start, self.end))
         return Freeze(self.zone, start, end, self.cron, self.hours, self.reason)
 
 
-def _moment(value: datetime | date) -> datetime:
+def _normalize_moment(value: datetime | date) -> datetime:
     timestamp = value if isinstance(value, datetime) else datetime.combine(value, time())
     if timestamp.tzinfo:
         raise ValueError("a time is written without an offset: `zone` says whose it is")

@@ -43,7 +43,6 @@ def _fetch_branch(checkout: Checkout, branch: str, default: str) -> str:
 
 
 def wake_pulls(context: BotContext, repository: str) -> None:
-    """Wake every pull request that is not over, because prod has changed."""
     for record in context.inbox.pulls.all(repository):
         if record.state is not PullState.CLOSED:
             context.inbox.queue.wake(repository, record.number)

@@ -16,7 +16,7 @@ from mergeplan.bot.branches import BranchRecord, merge_records
 from mergeplan.bot.budgets import cost_limits
 from mergeplan.bot.child.isolated import brings_code
 from mergeplan.bot.child.planner_process import Finished, new_run_id
-from mergeplan.bot.context import BotContext, Later, PlannerCall, error_result, unreadable
+from mergeplan.bot.context import BotContext, Later, PlannerCall, error_result, unreadable_error
 from mergeplan.bot.git.call import BadCommit
 from mergeplan.bot.git.checkout import Checkout
 from mergeplan.bot.github.gateway import GitHubFailed, GitHubPaused, RepositoryGateway
@@ -24,7 +24,7 @@ from mergeplan.bot.github.together import CheckRequest
 from mergeplan.bot.inbox.prods import update_branch
 from mergeplan.bot.inbox.queue import BRANCHES, Job
 from mergeplan.bot.prod.decide import may_retry
-from mergeplan.bot.prod.planner_calls import reasons
+from mergeplan.bot.prod.planner_calls import list_reasons
 from mergeplan.bot.prod.previews import Previews
 from mergeplan.bot.records import Prod, ProdRecord, PullRecord
 from mergeplan.bot.report.checks.branch import (
@@ -90,13 +90,12 @@ class _BranchReconciliation:
             for gone in set(self.prod.branches) - set(records):
                 self._end_check(gone, "the rules name it no longer")
             self.context.inbox.prods.update(self.job.repository, lambda prod: replace(prod, branches=records))
-        waits = [wait for record in records if config and (wait := self._follow(record, config))]
-        self._preview(records)
+        waits = [wait for record in records if config and (wait := self._follow_branch(record, config))]
+        self._plan_previews(records)
         if waits:
             raise Later(min(waits), "the environment of a branch is tried again")
 
-    def _preview(self, records: tuple[BranchRecord, ...]) -> None:
-        """Plan the pull requests into these branches, each against its environment as it is now."""
+    def _plan_previews(self, records: tuple[BranchRecord, ...]) -> None:
         if not records:
             return
         pulls = self.gateway.open_pulls()
@@ -104,7 +103,7 @@ class _BranchReconciliation:
         for record in self.context.inbox.prods.get(self.job.repository).branches:
             previews.bring_in_line(record, pulls)
 
-    def _follow(self, record: BranchRecord, config: BotConfig) -> float:
+    def _follow_branch(self, record: BranchRecord, config: BotConfig) -> float:
         """Bring one environment to its branch; return the seconds until the next try, 0.0 if there is none."""
         try:
             head = self.gateway.branch_head(record.branch)
@@ -118,23 +117,22 @@ class _BranchReconciliation:
         self.checkout.fetch(record.branch)
         head = self.checkout.head(record.branch)
         if record.running not in ("", head):
-            self._check(record.running, branch_overtaken(record.environment, head))
+            self._write_check(record.running, branch_overtaken(record.environment, head))
         attempts = record.attempts + 1 if record.running == head else 1
-        self._update(record, lambda stored: replace(stored, running=head, attempts=attempts))
-        self._check(head, branch_running(record.environment))
-        outcome = self._apply(record, head, config).outcome
+        self._update_record(record, lambda stored: replace(stored, running=head, attempts=attempts))
+        self._write_check(head, branch_running(record.environment))
+        outcome = self._apply_commit(record, head, config).outcome
         if not outcome.ok and may_retry(outcome, attempts):
-            self.log.warning("branch_not_promoted", branch=record.branch, attempt=attempts, why=reasons(outcome))
+            self.log.warning("branch_not_promoted", branch=record.branch, attempt=attempts, why=list_reasons(outcome))
             if outcome.may_pass_later and outcome.problems:
-                self._check(head, branch_waiting(record.environment, outcome.problems[0].message))
+                self._write_check(head, branch_waiting(record.environment, outcome.problems[0].message))
             return min(60.0, 2.0 * attempts)
-        self._check(head, branch_check(record.environment, outcome))
-        self._update(record, partial(_take_commit, commit=head, outcome=outcome))
+        self._write_check(head, branch_check(record.environment, outcome))
+        self._update_record(record, partial(_take_commit, commit=head, outcome=outcome))
         self.log.info("branch_taken_on", branch=record.branch, environment=record.environment, ok=outcome.ok)
         return 0.0
 
-    def _apply(self, record: BranchRecord, commit: str, config: BotConfig) -> Finished:
-        """Plan the branch's tree and apply it to its environment, as a merge is applied to prod."""
+    def _apply_commit(self, record: BranchRecord, commit: str, config: BotConfig) -> Finished:
         base, run_id = self.prod.promoted_commit, new_run_id()
         limits = cost_limits(PullRecord(self.job.repository, 0), config.cost_budget)
         arguments = ("plan", record.environment, "--auto-apply", *limits, "--no-physical-plan", "--note", commit[:12])
@@ -147,14 +145,14 @@ class _BranchReconciliation:
                 self.context.gateways(self.checkout, base, run_id) as gateways,
             ):
                 call = PlannerCall(self.job, folder, arguments, run_id, gateways, brings_code(changed, folder))
-                finished = self.context.plan(call, should_stop=lambda: self._newer(record, commit))
+                finished = self.context.plan(call, should_stop=lambda: self._stop_reason(record, commit))
         except BadCommit as error:
-            return error_result(unreadable(error))
+            return error_result(unreadable_error(error))
         if finished.stopped:
             raise Later(0.0, "a newer commit was pushed")
         return finished
 
-    def _newer(self, record: BranchRecord, commit: str) -> str:
+    def _stop_reason(self, record: BranchRecord, commit: str) -> str:
         """Return the reason to end a run: a newer push. Call GitHub only if news came."""
         if not self.context.inbox.deliveries.news(self.job.key, self.job.seen):
             return ""
@@ -164,16 +162,16 @@ class _BranchReconciliation:
             return ""
         return f"superseded:{head}" if head != commit else ""
 
-    def _update(self, record: BranchRecord, transition: Callable[[BranchRecord], BranchRecord]) -> None:
+    def _update_record(self, record: BranchRecord, transition: Callable[[BranchRecord], BranchRecord]) -> None:
         self.context.inbox.prods.update(self.job.repository, update_branch, record.branch, transition)
 
     def _end_check(self, record: BranchRecord, why: str) -> None:
         """End the check of a branch that is no longer followed, so that none stays in progress."""
         if record.running:
-            self._check(record.running, branch_given_up(record.environment, why))
-            self._update(record, lambda stored: replace(stored, running="", attempts=0))
+            self._write_check(record.running, branch_given_up(record.environment, why))
+            self._update_record(record, lambda stored: replace(stored, running="", attempts=0))
 
-    def _check(self, commit: str, view: CheckView) -> None:
+    def _write_check(self, commit: str, view: CheckView) -> None:
         try:
             key = f"mergeplan:branch:{commit[:12]}"
             check_id = self.gateway.checks.find(commit, key)
@@ -183,7 +181,6 @@ class _BranchReconciliation:
 
 
 def _take_commit(record: BranchRecord, commit: str, outcome: PlannerOutcome) -> BranchRecord:
-    """Store that a commit was taken on, and whether the environment shows it."""
     ended = replace(record, commit=commit, running="", attempts=0, again=False)
     if not outcome.ok:
         return ended

@@ -203,14 +203,20 @@ def decide_prod(facts: ProdFacts) -> Action:
     """
     if facts.prod.branch and facts.prod.branch != facts.branch:
         return FollowBranch()
-    action = _build(facts) or _resume_deploy(facts) or _roll_back(facts) or _step(facts) or _deploy(facts)
+    action = (
+        _decide_build(facts)
+        or _resume_deploy(facts)
+        or _roll_back(facts)
+        or _decide_step(facts)
+        or _decide_deploy(facts)
+    )
     if action is None and (not facts.steps or facts.gate.is_open):  # nothing goes around a merge that is held
-        action = _again(facts) or _settle(facts)
+        action = _decide_retry(facts) or _decide_settlement(facts)
     sweep = RunJanitor() if facts.sweep_is_due and facts.prod.state is Prod.READY else ProdAtRest()
     return action or sweep
 
 
-def _build(facts: ProdFacts) -> Action | None:
+def _decide_build(facts: ProdFacts) -> Action | None:
     """Return the first build, decided once in a pass and before its first step."""
     if facts.built or facts.taken or not is_to_build(facts):
         return None
@@ -250,7 +256,7 @@ def _roll_back(facts: ProdFacts) -> Action | None:
     return None
 
 
-def _step(facts: ProdFacts) -> Action | None:
+def _decide_step(facts: ProdFacts) -> Action | None:
     if not facts.steps:
         return None
     step = facts.steps[0]
@@ -270,7 +276,7 @@ def _resume_deploy(facts: ProdFacts) -> Action | None:
     return next((DeployPull(record.number) for record in facts.pulls if record.deploy.stage), None)
 
 
-def _deploy(facts: ProdFacts) -> Action | None:
+def _decide_deploy(facts: ProdFacts) -> Action | None:
     number = next((record.number for record in facts.pulls if record.deploy.head), 0)
     if not number or facts.prod.state is not Prod.READY:
         return None
@@ -279,8 +285,7 @@ def _deploy(facts: ProdFacts) -> Action | None:
     return DeployPull(number)
 
 
-def _again(facts: ProdFacts) -> Action | None:
-    """Return the promotion of what did not reach prod, with the branch as it is now."""
+def _decide_retry(facts: ProdFacts) -> Action | None:
     prod = facts.prod
     if facts.again and not facts.taken and prod.state is Prod.READY and prod.promoted_commit != facts.head:
         return PromotePush(facts.head)
@@ -300,7 +305,7 @@ def is_asked_again(record: PullRecord) -> bool:
     return record.state in (PullState.UNPROMOTED, PullState.ROLLED_BACK) and record.wishes.again
 
 
-def _settle(facts: ProdFacts) -> Action | None:
+def _decide_settlement(facts: ProdFacts) -> Action | None:
     waiting = (record for record in facts.pulls if record.state in (PullState.MERGED, PullState.UNPROMOTED))
     return next((SettleMerge(record.number) for record in waiting if record.number in facts.shown), None)
 

@@ -43,22 +43,20 @@ class Deployer:
 
     def deploy(self, prod: ProdRecord, number: int) -> str:
         """Continue a deploy from its stage; return the merge commit if prod and the branch show it, else ''."""
-        record, pull = self._record(number), self.gateway.pull(number)
+        record, pull = self._get_record(number), self.gateway.pull(number)
         if not record.deploy.stage:
-            refusal = self._refusal(prod, record, pull)
+            refusal = self._find_refusal(prod, record, pull)
             if refusal:
                 return self._refuse_deploy(number, refusal)
-            record = self._update(number, partial(begin_deploy, prod_revision=prod.revision))
-        if record.deploy.stage == "promoting" and (refusal := self._promote(prod, record)):
+            record = self._update_pull(number, partial(begin_deploy, prod_revision=prod.revision))
+        if record.deploy.stage == "promoting" and (refusal := self._promote_pull(prod, record)):
             return self._refuse_deploy(number, refusal)
-        return self._merge(number)
+        return self._merge_pull(number)
 
     def refuse(self, number: int, why: str) -> None:
-        """Refuse a deploy that is not possible."""
         self._refuse_deploy(number, why)
 
-    def _refusal(self, prod: ProdRecord, record: PullRecord, pull: Pull) -> str:
-        """Return the reason why it may not be promoted now; read everything again."""
+    def _find_refusal(self, prod: ProdRecord, record: PullRecord, pull: Pull) -> str:
         if not pull.is_open or pull.head != record.deploy.head or record.head != pull.head:
             return "A commit was pushed, or the pull request was closed, since `/deploy` was typed."
         if record.state is not PullState.PLANNED or record.base.prod_revision != prod.revision:
@@ -67,10 +65,10 @@ class Deployer:
             return f"`{self.branch}` has moved on. Look at the new plan, then say it again."
         decision = self.gatekeeper.decision_of(prod, record)
         if decision != record.rules.decision:
-            record = self._update(record.number, partial(set_decision, decision=decision))
+            record = self._update_pull(record.number, partial(set_decision, decision=decision))
         return " ".join(problem.message for problem in blockers(record))
 
-    def _promote(self, prod: ProdRecord, record: PullRecord) -> str:
+    def _promote_pull(self, prod: ProdRecord, record: PullRecord) -> str:
         """Make prod show what the merge would give; return the reason if that fails."""
         commit = self.checkout.merge(prod.promoted_commit, record.deploy.head).commit
         ended = self.planner.apply(commit, record.number, merge_arguments(record))
@@ -87,11 +85,11 @@ class Deployer:
         moves = append_move(prod, revision, ended.outcome)
         self._update_prod(lambda stored: replace(set_revision(stored, revision, plan_id), moves=moves))
         lines = pack_outcome(ended.finished.lines, ended.finished.exit_code)
-        self._update(record.number, partial(promote_deploy, lines=lines, revision=revision))
+        self._update_pull(record.number, partial(promote_deploy, lines=lines, revision=revision))
         return ""
 
-    def _merge(self, number: int) -> str:
-        record = self._record(number)
+    def _merge_pull(self, number: int) -> str:
+        record = self._get_record(number)
         try:
             sha = self.gateway.merge(
                 number,
@@ -101,15 +99,16 @@ class Deployer:
         except GitHubFailed as error:
             if is_passing(error.status):
                 raise
-            return self._back(record, f"GitHub did not merge it: {error}.")
+            return self._restore_prod(record, f"GitHub did not merge it: {error}.")
         self.checkout.fetch(self.branch, number)
         if self.checkout.tree(sha) != record.base.tree:
-            return self._back(record, f"`{self.branch}` had moved before the merge, which is promoted in its turn.")
+            return self._restore_prod(
+                record, f"`{self.branch}` had moved before the merge, which is promoted in its turn."
+            )
         log.info("deployed", repository=self.gateway.name, pull_request=number, commit=sha)
         return sha
 
-    def _back(self, record: PullRecord, why: str) -> str:
-        """Make prod show again what it showed before."""
+    def _restore_prod(self, record: PullRecord, why: str) -> str:
         prod = self.context.inbox.prods.get(self.gateway.name)
         who, to = record.deploy.by, record.deploy.start
         ended = self.planner.roll_back(prod.promoted_commit, to, who, record.number)
@@ -123,15 +122,15 @@ class Deployer:
         return self._refuse_deploy(record.number, f"{why} Prod is back at the tables of revision {to}.")
 
     def _refuse_deploy(self, number: int, why: str) -> str:
-        self._update(number, partial(refuse_deploy, reason=why))
+        self._update_pull(number, partial(refuse_deploy, reason=why))
         log.info("deploy_refused", repository=self.gateway.name, pull_request=number, why=why)
         self.context.inbox.queue.wake(self.gateway.name, number)
         return ""
 
-    def _record(self, number: int) -> PullRecord:
+    def _get_record(self, number: int) -> PullRecord:
         return self.context.inbox.pulls.get(self.gateway.name, number)
 
-    def _update(self, number: int, transition: Transition) -> PullRecord:
+    def _update_pull(self, number: int, transition: Transition) -> PullRecord:
         return self.context.inbox.pulls.update(self.gateway.name, number, transition)
 
     def _update_prod(self, transition: Callable[[ProdRecord], ProdRecord]) -> None:

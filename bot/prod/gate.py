@@ -44,7 +44,7 @@ class Gatekeeper:
 
     def look(self, prod: ProdRecord, steps: Sequence[Step]) -> Gate:
         """Return what the rules say of the first step, and whether a later one may take all before it along."""
-        if not steps or not self._rules(prod):
+        if not steps or not self._has_rules(prod):
             return Gate()
         first, *later = steps
         if self.is_open(prod, first):
@@ -56,42 +56,41 @@ class Gatekeeper:
 
     def is_open(self, prod: ProdRecord, step: Step) -> bool:
         """Return True if a step may be promoted now, by the rules or by an administrator for that merge."""
-        return _is_overruled(self._record(step)) or not self._rules(prod) or self.decision(prod, step).is_ok
+        return _is_overruled(self._get_record(step)) or not self._has_rules(prod) or self.decision(prod, step).is_ok
 
     def decision(self, prod: ProdRecord, step: Step) -> Decision:
         """Return what the rules say of a step; computed once a pass for the same plan, prod and override."""
-        key = (step, prod.promoted_commit, f"{prod.revision} {self._record(step).shown.plans[-1:]}")
+        key = (step, prod.promoted_commit, f"{prod.revision} {self._get_record(step).shown.plans[-1:]}")
         if key not in self._decided:
-            self._decided[key] = self._decide(prod, step)
+            self._decided[key] = self._decide_step(prod, step)
         return self._decided[key]
 
     def decision_of(self, prod: ProdRecord, record: PullRecord) -> Decision:
-        """Return what the rules say of the plan that a pull request shows."""
-        return self._reviewer(prod).decide(record)
+        return self._get_reviewers(prod).decide(record)
 
     def merge_method(self, prod: ProdRecord) -> MergeMethod:
-        return self._reviewer(prod).config.merge_method
+        return self._get_reviewers(prod).config.merge_method
 
     def record_at(self, step: Step) -> PullRecord:
         """Return the pull request of a step, with the plan that was judged."""
-        return self._records.get(step) or self._record(step)
+        return self._records.get(step) or self._get_record(step)
 
-    def _rules(self, prod: ProdRecord) -> bool:
+    def _has_rules(self, prod: ProdRecord) -> bool:
         """Return True where rules hold, or cannot be read."""
-        reviewer = self._reviewer(prod) if prod.promoted_commit else None
+        reviewer = self._get_reviewers(prod) if prod.promoted_commit else None
         return reviewer is not None and bool(reviewer.config.rules or reviewer.unread)
 
-    def _reviewer(self, prod: ProdRecord) -> Reviewers:
+    def _get_reviewers(self, prod: ProdRecord) -> Reviewers:
         commit = prod.promoted_commit
         if commit not in self._reviewers:
             self._reviewers[commit] = Reviewers(self._context, self._gateway, self._checkout, commit)
         return self._reviewers[commit]
 
-    def _record(self, step: Step) -> PullRecord:
+    def _get_record(self, step: Step) -> PullRecord:
         repository = self._gateway.name
         return self._context.inbox.pulls.get(repository, step.number) if step.number else PullRecord(repository, 0)
 
-    def _decide(self, prod: ProdRecord, step: Step) -> Decision:
+    def _decide_step(self, prod: ProdRecord, step: Step) -> Decision:
         record = self._as_merged(step)
         if not self._is_the_plan_shown(prod, step, record):
             planned = self._preview_record(prod, step, record)
@@ -99,11 +98,11 @@ class Gatekeeper:
                 return Decision(ruled=True)  # it has no plan: its promotion fails, and says why
             record = planned
         self._records[step] = record
-        return self._reviewer(prod).decide(record)
+        return self._get_reviewers(prod).decide(record)
 
     def _as_merged(self, step: Step) -> PullRecord:
         """Return the record with the merged head: reviews are of that head, planned or not."""
-        record = self._record(step)
+        record = self._get_record(step)
         if not step.number:
             return record
         pull = self._gateway.pull(step.number)
@@ -141,16 +140,15 @@ class Gatekeeper:
         return changes_no_model(paths, self._checkout.project)
 
     def _was_shown_and_approved(self, prod: ProdRecord, step: Step) -> bool:
-        """Return True if the plan that includes all that waits before it was shown, and may be promoted."""
-        overruled = _is_overruled(self._record(step))
-        shown = self._is_the_plan_shown(prod, step, self._record(step))
+        overruled = _is_overruled(self._get_record(step))
+        shown = self._is_the_plan_shown(prod, step, self._get_record(step))
         return overruled or (shown and self.decision(prod, step).is_ok)
 
     def _is_noted(self, prod: ProdRecord, step: Step) -> bool:
         decision = self.decision(prod, step)
         if not step.number:
             return (prod.held, prod.held_by) == (step.commit, decision)
-        record = self._record(step)
+        record = self._get_record(step)
         return record.rules.held and record.rules.decision == decision
 
 

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from mergeplan.bot.child.planner_process import Finished, new_run_id
-from mergeplan.bot.context import BotContext, PlannerCall, error_result, failure_result, unreadable
+from mergeplan.bot.context import BotContext, PlannerCall, error_result, failure_result, unreadable_error
 from mergeplan.bot.git.call import BadCommit
 from mergeplan.bot.git.checkout import Checkout
 from mergeplan.bot.inbox.queue import Job
-from mergeplan.bot.inflight import MOVES_MOST, Move, move
+from mergeplan.bot.inflight import MOVES_MOST, Move, build_move
 from mergeplan.bot.records import ProdRecord
 from mergeplan.bot.results import PlannerOutcome
 from mergeplan.planner.contract.result import EnvironmentRow
@@ -54,19 +54,18 @@ class ProdPlanner:
     def apply(self, commit: str, number: int, more: tuple[str, ...] = (), on_line: OnLine = lambda line: None) -> Ended:
         """Plan and apply a commit's tree, for a pull request or (0) a push; /unlock stops it."""
         note = ("--note", f"#{number}" if number else commit[:12])
-        return self._call(commit, ("plan", PROD, "--auto-apply", *more, *note), on_line, number=number)
+        return self._call_planner(commit, ("plan", PROD, "--auto-apply", *more, *note), on_line, number=number)
 
     def _unlock_reason(self, number: int) -> str:
         record = self.context.inbox.pulls.get(self.job.repository, number) if number else None
         return f"{record.promotion.unlock_by} stopped it." if record and record.promotion.unlock_by else ""
 
     def preview(self, commit: str, more: tuple[str, ...] = ()) -> Ended:
-        """Plan a commit's tree, and apply nothing."""
-        return self._call(commit, ("plan", PROD, *more), look=False)
+        return self._call_planner(commit, ("plan", PROD, *more), look=False)
 
     def roll_back(self, commit: str, revision: int, who: str, number: int) -> Ended:
         note = f"/rollback in #{number}"
-        return self._call(commit, ("rollback", PROD, "--to", str(revision), "--who", who, "--note", note))
+        return self._call_planner(commit, ("rollback", PROD, "--to", str(revision), "--who", who, "--note", note))
 
     def sweep(self, commit: str, keep: tuple[str, ...]) -> PlannerOutcome:
         """Run the janitor; the environments to `keep` do not expire."""
@@ -74,7 +73,7 @@ class ProdPlanner:
         with self.context.project(self.checkout, commit) as folder:
             return self.context.plan(PlannerCall(self.job, folder, arguments, new_run_id())).outcome
 
-    def _call(
+    def _call_planner(
         self,
         commit: str,
         arguments: tuple[str, ...],
@@ -87,7 +86,7 @@ class ProdPlanner:
         try:
             return self._call_on_tree(commit, arguments, on_line, look, number)
         except BadCommit as error:
-            refused = error_result(unreadable(error))
+            refused = error_result(unreadable_error(error))
             return Ended(refused, refused.outcome, None)
 
     def _call_on_tree(self, commit: str, arguments: tuple[str, ...], on_line: OnLine, look: bool, number: int) -> Ended:
@@ -119,9 +118,8 @@ def _prod_row(outcome: PlannerOutcome) -> EnvironmentRow | None:
 def append_move(prod: ProdRecord, revision: int, outcome: PlannerOutcome) -> tuple[Move, ...]:
     """Append what this revision changed to prod's last moves; a run that was cut off is unknown."""
     whole = outcome.promotion is not None and outcome.promotion.spark_jobs is not None
-    return (*prod.moves, move(revision, outcome.plan if whole else None))[-MOVES_MOST:]
+    return (*prod.moves, build_move(revision, outcome.plan if whole else None))[-MOVES_MOST:]
 
 
-def reasons(outcome: PlannerOutcome) -> list[str]:
-    """Return what went wrong in a child, for the log."""
+def list_reasons(outcome: PlannerOutcome) -> list[str]:
     return [f"{problem.kind}: {problem.message}" for problem in outcome.problems] or [f"exit code {outcome.exit_code}"]

@@ -13,7 +13,7 @@ import structlog
 from mergeplan.bot.branches import BranchRecord, PullPreview
 from mergeplan.bot.child.isolated import brings_code
 from mergeplan.bot.child.planner_process import Finished, new_run_id
-from mergeplan.bot.context import BotContext, PlannerCall, error_result, failure_result, unreadable
+from mergeplan.bot.context import BotContext, PlannerCall, error_result, failure_result, unreadable_error
 from mergeplan.bot.git.call import BadCommit
 from mergeplan.bot.git.checkout import Checkout
 from mergeplan.bot.github.gateway import GitHubFailed, GitHubPaused, RepositoryGateway
@@ -52,21 +52,21 @@ class Previews:
         previews_by_number = {preview.number: preview for preview in record.previews}
         for pull in own_pulls:
             current_preview = PullPreview(pull.number, pull.head, record.promoted_commit)
-            if previews_by_number.get(pull.number) != current_preview and self._plan(record, pull):
+            if previews_by_number.get(pull.number) != current_preview and self._plan_pull(record, pull):
                 previews_by_number[pull.number] = current_preview
-                self._keep(record, previews_by_number)
+                self._store_previews(record, previews_by_number)
         open_numbers = {pull.number for pull in own_pulls}
         if gone := previews_by_number.keys() - open_numbers:
             for number in gone:
                 self._take_back(record, number)
-            self._keep(
+            self._store_previews(
                 record, {number: previews_by_number[number] for number in previews_by_number if number not in gone}
             )
 
     def _is_ours(self, pull: Pull, record: BranchRecord) -> bool:
         return pull.is_open and pull.base_ref == record.branch and not pull.is_fork_of(self.job.repository)
 
-    def _keep(self, record: BranchRecord, previews: dict[int, PullPreview]) -> None:
+    def _store_previews(self, record: BranchRecord, previews: dict[int, PullPreview]) -> None:
         sorted_previews = tuple(previews[number] for number in sorted(previews))
         self.context.inbox.prods.update(
             self.job.repository, update_branch, record.branch, lambda stored: replace(stored, previews=sorted_previews)
@@ -79,23 +79,22 @@ class Previews:
             text = preview_withdrawn(self.job.repository, record.environment, pull.base_ref)
             self.gateway.comments.write(number, text, preview_marker(self.job.repository))
 
-    def _plan(self, record: BranchRecord, pull: Pull) -> bool:
+    def _plan_pull(self, record: BranchRecord, pull: Pull) -> bool:
         """Return True when it was planned and shown; a head that is gone has a newer one on its way."""
         self.checkout.fetch(record.branch, pull.number)
         if not self.checkout.has(pull.head):
             return False
-        self._check(pull, preview_running(record.environment))
-        finished, changes = self._ask(record, pull)
+        self._write_check(pull, preview_running(record.environment))
+        finished, changes = self._plan_merge(record, pull)
         shown = record.branch, record.environment, record.promoted_commit, record.revision
         preview = BranchPreview(*shown, finished.outcome, changes)
         log.info("branch_preview", repository=self.job.repository, pull_request=pull.number, ok=preview.is_fine)
         marker = preview_marker(self.job.repository)
         self.gateway.comments.write(pull.number, preview_comment(self.job.repository, preview), marker)
-        self._check(pull, preview_check(preview))
+        self._write_check(pull, preview_check(preview))
         return True
 
-    def _ask(self, record: BranchRecord, pull: Pull) -> tuple[Finished, tuple[DiffRow, ...]]:
-        """Plan the merge in the branch's environment, and compare it with what that shows."""
+    def _plan_merge(self, record: BranchRecord, pull: Pull) -> tuple[Finished, tuple[DiffRow, ...]]:
         base = record.promoted_commit or self.checkout.head(record.branch)
         try:
             merge = self.checkout.merge(base, pull.head)
@@ -107,7 +106,7 @@ class Previews:
                 return self.context.no_project(self.checkout, "A merge"), ()
             return self._ask_planner(record, merge.commit)
         except BadCommit as error:
-            return error_result(unreadable(error)), ()
+            return error_result(unreadable_error(error)), ()
 
     def _ask_planner(self, record: BranchRecord, commit: str) -> tuple[Finished, tuple[DiffRow, ...]]:
         prod, run_id = self.prod.promoted_commit, new_run_id()
@@ -125,7 +124,7 @@ class Previews:
         results = [line for line in compared.lines if isinstance(line, ResultLine)]
         return (finished, results[-1].changes or ()) if results and results[-1].ok else (compared, ())
 
-    def _check(self, pull: Pull, view: CheckView) -> None:
+    def _write_check(self, pull: Pull, view: CheckView) -> None:
         try:
             key = f"mergeplan:branch-plan:{pull.number}"
             check_id = self.gateway.checks.find(pull.head, key)

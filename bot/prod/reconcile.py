@@ -54,12 +54,12 @@ from mergeplan.bot.prod.decide import (
 )
 from mergeplan.bot.prod.deploy import Deployer
 from mergeplan.bot.prod.gate import Gatekeeper
-from mergeplan.bot.prod.planner_calls import Ended, OnLine, ProdPlanner, append_move, reasons
+from mergeplan.bot.prod.planner_calls import Ended, OnLine, ProdPlanner, append_move, list_reasons
 from mergeplan.bot.prod.rollback import Rollbacks
 from mergeplan.bot.projects import another_project
 from mergeplan.bot.pull_parts import UNRULED
 from mergeplan.bot.pulls.arguments import merge_arguments, merge_digest
-from mergeplan.bot.pulls.publish import Shower, publish
+from mergeplan.bot.pulls.publish import Shower, publish_record
 from mergeplan.bot.records import Prod, ProdRecord, PullRecord, PullState
 from mergeplan.bot.report import notices
 from mergeplan.bot.report.checks.check import CheckView
@@ -116,30 +116,29 @@ class _ProdReconciliation:
         self.planner = ProdPlanner(context, job, self.checkout)
         self.gatekeeper = Gatekeeper(context, gateway, self.checkout, self.planner)
         self.deployer = Deployer(context, gateway, self.checkout, self.planner, self.gatekeeper, branch)
-        self.rollbacks = Rollbacks(context.inbox, job.repository, self.planner, self._show)
+        self.rollbacks = Rollbacks(context.inbox, job.repository, self.planner, self._show_record)
         self.contains = cache(self.checkout.contains)  # what a commit contains never changes
         self.merges: dict[str, int] | None = None
         self.pass_ = ProdFacts(ProdRecord(job.repository), branch, "")
         self.log = log.bind(repository=job.repository, key=job.key)
 
     def run(self) -> None:
-        """Look, decide and act until nothing is left to do."""
-        self.pass_ = replace(self.pass_, head=self.checkout.head(self.branch), again=self._prod().again)
+        self.pass_ = replace(self.pass_, head=self.checkout.head(self.branch), again=self._get_prod().again)
         if self.pass_.again:
-            self._update(lambda prod: replace(prod, again=False))
+            self._update_prod(lambda prod: replace(prod, again=False))
         self._same_project()
         for _ in range(ACTIONS_MOST):
-            facts = self._facts()
+            facts = self._read_facts()
             action = decide_prod(facts)
             self.log.info("decided", action=type(action).__name__, state=facts.prod.state.value)
             if isinstance(action, ProdAtRest):
                 if not facts.prod.swept_at:
-                    self._update(partial(record_sweep, at=facts.now))  # the janitor's time runs from here
+                    self._update_prod(partial(record_sweep, at=facts.now))  # the janitor's time runs from here
                 wake_branches(self.context, self.job, self.checkout, self.branch)
                 wake_catalog(self.context, self.job.repository)
                 return
             self._show_places(facts)
-            self._act(action)
+            self._apply_action(action)
             if facts.steps and isinstance(action, (SkipStep, PassOver, PromoteMerge, PromotePush)):
                 self.pass_ = replace(self.pass_, taken=facts.taken + 1)
         raise Later(5.0, "it keeps moving")
@@ -149,27 +148,27 @@ class _ProdReconciliation:
 
         That one would remove every table of prod. A project that moved left no configuration.
         """
-        folder, head, prod = self.checkout.project, self.pass_.head, self._prod()
+        folder, head, prod = self.checkout.project, self.pass_.head, self._get_prod()
         if prod.folder in ("", folder) or not self.context.has_project(self.checkout, head, prod.folder):
             return
         error = another_project(prod.folder, folder)
         if prod.held != head:
-            self._update(partial(hold_push, commit=head, decision=UNRULED))
-            self._check(head, prod_check("Prod waits: its project is another one", str(error), None, False))
+            self._update_prod(partial(hold_push, commit=head, decision=UNRULED))
+            self._write_check(head, prod_check("Prod waits: its project is another one", str(error), None, False))
         raise error
 
-    def _act(self, action: Action) -> None:
+    def _apply_action(self, action: Action) -> None:
         match action:
             case FollowBranch():
-                self._update(lambda prod: replace(prod, branch=self.branch))
+                self._update_prod(lambda prod: replace(prod, branch=self.branch))
                 wake_pulls(self.context, self.job.repository)
             case LookForProd():
                 self.pass_ = replace(self.pass_, looked=True, planned_prod=self.planner.look(self.pass_.head))
             case AdoptProd(row):
-                self._adopt(row)
+                self._adopt_prod(row)
             case BuildProd():
                 self.pass_ = replace(self.pass_, built=True)
-                self._build(self.pass_.head)
+                self._build_prod(self.pass_.head)
             case RefuseRollback(number, reason):
                 self.rollbacks.refuse(number, reason)
             case RollBack(number, who, revision):
@@ -178,13 +177,13 @@ class _ProdReconciliation:
                 self.inbox.deliveries.notice(self.job.repository, number, "pull_request.closed")
                 raise Later(1.0, f"the plan of #{number} is being stopped")
             case SkipStep(step):
-                self._skip(step)
+                self._skip_step(step)
             case DeployPull(number):
-                self._deploy(number)
+                self._deploy_pull(number)
             case RefuseDeploy(number, reason):
                 self.deployer.refuse(number, reason)
             case HoldStep(step):
-                self._hold(step)
+                self._hold_step(step)
             case PassOver(step):
                 self._pass_over(step)
             case PromoteMerge(number, commit):
@@ -193,24 +192,23 @@ class _ProdReconciliation:
                 self.pass_ = replace(self.pass_, again=False)  # once a pass
                 self._promote_push(commit)
             case SettleMerge(number):
-                self._settle(number)
+                self._settle_merge(number)
             case RunJanitor():
                 self._run_janitor()
 
-    def _prod(self) -> ProdRecord:
+    def _get_prod(self) -> ProdRecord:
         return self.inbox.prods.get(self.job.repository)
 
-    def _facts(self) -> ProdFacts:
-        """Read the facts, together with what this pass has done."""
-        prod, pulls = self._prod(), self.inbox.pulls.all(self.job.repository)
-        steps = self._steps(prod)[: max(0, STEPS_MOST - self.pass_.taken)]
+    def _read_facts(self) -> ProdFacts:
+        prod, pulls = self._get_prod(), self.inbox.pulls.all(self.job.repository)
+        steps = self._list_steps(prod)[: max(0, STEPS_MOST - self.pass_.taken)]
         waiting = [pull for pull in pulls if pull.state in WAITING and pull.promotion.merge_sha]
         # prod shows nothing of what it undid
         unreverted_pulls = (pull for pull in waiting if not pull.rollback.reversal.revision)
         shown = {
-            pull.number for pull in unreverted_pulls if self._holds(prod.promoted_commit, pull.promotion.merge_sha)
+            pull.number for pull in unreverted_pulls if self._has_merge(prod.promoted_commit, pull.promotion.merge_sha)
         }
-        taken_on = {pull.number for pull in waiting if self._holds(prod.commit, pull.promotion.merge_sha)}
+        taken_on = {pull.number for pull in waiting if self._has_merge(prod.commit, pull.promotion.merge_sha)}
         untouched = bool(steps) and prod.state is Prod.READY and self._is_untouched(prod, steps[0])
         gate = self.gatekeeper.look(prod, steps) if prod.state is Prod.READY and not untouched else Gate()
         behind = frozenset(taken_on - shown)
@@ -232,11 +230,10 @@ class _ProdReconciliation:
             sweep_is_due=sweep_is_due(prod, self.context.settings.janitor_hours, time.time()),
         )
 
-    def _holds(self, commit: str, merge: str) -> bool:
+    def _has_merge(self, commit: str, merge: str) -> bool:
         return bool(commit) and self.checkout.has(merge) and self.contains(commit, merge)
 
-    def _steps(self, prod: ProdRecord) -> tuple[Step, ...]:
-        """Return what the branch holds since the last commit that was taken on."""
+    def _list_steps(self, prod: ProdRecord) -> tuple[Step, ...]:
         head = self.pass_.head
         if not prod.commit or prod.commit == head:
             return ()
@@ -252,7 +249,7 @@ class _ProdReconciliation:
         paths = self.checkout.diff_paths(prod.promoted_commit or prod.commit, step.commit)
         return changes_no_model(paths, self.checkout.project)
 
-    def _update(self, transition: Callable[[ProdRecord], ProdRecord]) -> ProdRecord:
+    def _update_prod(self, transition: Callable[[ProdRecord], ProdRecord]) -> ProdRecord:
         return self.inbox.prods.update(self.job.repository, transition)
 
     def _update_pull(self, number: int, transition: Transition) -> PullRecord:
@@ -261,57 +258,58 @@ class _ProdReconciliation:
     def _is_at(self, commit: str, revision: int, plan_id: str) -> ProdRecord:
         """Record that prod shows a commit, and that nothing of it waits."""
         at = ProdCommit(self.branch, self.checkout.project, commit)
-        return self._update(partial(show_commit, at=at, revision=revision, plan_id=plan_id))
+        return self._update_prod(partial(show_commit, at=at, revision=revision, plan_id=plan_id))
 
     def _record_promotion(self, commit: str, end: Ended) -> ProdRecord:
-        revision = end.row.revision if end.row else self._prod().revision + 1
-        if revision > self._prod().revision:
-            self._update(lambda prod: replace(prod, moves=append_move(prod, revision, end.outcome)))
+        revision = end.row.revision if end.row else self._get_prod().revision + 1
+        if revision > self._get_prod().revision:
+            self._update_prod(lambda prod: replace(prod, moves=append_move(prod, revision, end.outcome)))
         return self._is_at(commit, revision, end.row.plan_id if end.row else "")
 
-    def _adopt(self, environment: EnvironmentRow) -> None:
+    def _adopt_prod(self, environment: EnvironmentRow) -> None:
         self._is_at(self.pass_.head, environment.revision, environment.plan_id)
         self.log.info("prod_adopted", revision=environment.revision)
         wake_pulls(self.context, self.job.repository)
 
-    def _build(self, head: str) -> None:
-        self._update(lambda prod: replace(prod, state=Prod.BUILDING, branch=self.branch))
-        self._check(head, prod_check("Building prod for the first time", "From the branch as it is.", None, True))
+    def _build_prod(self, head: str) -> None:
+        self._update_prod(lambda prod: replace(prod, state=Prod.BUILDING, branch=self.branch))
+        self._write_check(head, prod_check("Building prod for the first time", "From the branch as it is.", None, True))
         ended = self.planner.apply(head, 0)
         if ended.outcome.ok:
             self._record_promotion(head, ended)
             notice = notices.ProdBuilt(self.job.repository, ended.outcome)
             self.notify(notice)
-            self._check(head, prod_check("Prod was built for the first time", notice.sentence, ended.outcome, False))
+            self._write_check(
+                head, prod_check("Prod was built for the first time", notice.sentence, ended.outcome, False)
+            )
         else:
             self._not_built(ended, head)
         wake_pulls(self.context, self.job.repository)
 
     def _not_built(self, end: Ended, head: str) -> None:
         """Store why the first build failed; raise Later while an immediate retry may help."""
-        outcome, attempts = end.outcome, self._prod().attempts + 1
+        outcome, attempts = end.outcome, self._get_prod().attempts + 1
         wait = build_wait(outcome, attempts)
-        self.log.warning("prod_not_built", attempt=attempts, again_in=wait or None, why=reasons(outcome))
+        self.log.warning("prod_not_built", attempt=attempts, again_in=wait or None, why=list_reasons(outcome))
         lines = pack_outcome(end.finished.lines, end.finished.exit_code)
         if wait and attempts < DEFECT_TRIES:
             again_at = time.time() + wait
-            self._update(lambda prod: replace(prod, attempts=attempts, run_lines=lines, again_at=again_at))
+            self._update_prod(lambda prod: replace(prod, attempts=attempts, run_lines=lines, again_at=again_at))
             wake_pulls(self.context, self.job.repository)
             raise Later(wait, f"the first build of prod at {head[:12]} is tried again")
         tries = attempts if wait else 0
         again_at = time.time() + wait if wait else 0.0
-        self._update(partial(fail_build, commit=head, lines=lines, attempts=tries, again_at=again_at))
+        self._update_prod(partial(fail_build, commit=head, lines=lines, attempts=tries, again_at=again_at))
         notice = notices.ProdNotBuilt(self.job.repository, head, outcome, is_retried=bool(wait))
         self.notify(notice)
         summary = f"Prod could not be built from this commit. {notice.outlook}"
-        self._check(head, prod_check("Prod could not be built", summary, outcome, False))
+        self._write_check(head, prod_check("Prod could not be built", summary, outcome, False))
 
-    def _skip(self, step: Step) -> None:
-        """Note a commit with nothing to promote, and finish its merge."""
-        self._update(lambda prod: replace(prod, commit=step.commit, promoted_commit=step.commit))
+    def _skip_step(self, step: Step) -> None:
+        self._update_prod(lambda prod: replace(prod, commit=step.commit, promoted_commit=step.commit))
         if step.number:
             settle = partial(settle_merge, reason="", merge_sha=step.commit)
-            self._show(self._update_pull(step.number, settle))
+            self._show_record(self._update_pull(step.number, settle))
             self.inbox.queue.wake(self.job.repository, step.number)
 
     def _promote_merge(self, number: int, commit: str) -> None:
@@ -322,10 +320,10 @@ class _ProdReconciliation:
         by = record.deploy.by
         record = self._update_pull(number, partial(begin_promotion, merge_sha=commit, run_id=new_run_id()))
         with Shower(self.inbox, self.gateway, record) as shower:
-            ended = self.planner.apply(commit, number, merge_arguments(record), self._progress(number, shower))
+            ended = self.planner.apply(commit, number, merge_arguments(record), self._progress_listener(number, shower))
         if not ended.outcome.ok:
             self._retry_or_go_on(ended, commit, number)
-            self._update(partial(take_commit, commit=commit))
+            self._update_prod(partial(take_commit, commit=commit))
         lines = pack_outcome(ended.finished.lines, ended.finished.exit_code)
         if ended.outcome.ok:
             prod = self._record_promotion(commit, ended)
@@ -341,91 +339,88 @@ class _ProdReconciliation:
         else:
             record = self._update_pull(number, partial(fail_promotion, lines=lines))
             self.notify(notices.MergeNotPromoted(self.job.repository, number, ended.outcome))
-        self._show(record)
+        self._show_record(record)
         wake_pulls(self.context, self.job.repository)
 
-    def _deploy(self, number: int) -> None:
-        """Promote and merge; when both are done, prod and its branch show the same."""
-        commit = self.deployer.deploy(self._prod(), number)
+    def _deploy_pull(self, number: int) -> None:
+        commit = self.deployer.deploy(self._get_prod(), number)
         if commit:
-            self._is_at(commit, self._prod().revision, self._prod().plan_id)
+            self._is_at(commit, self._get_prod().revision, self._get_prod().plan_id)
             record = self.inbox.pulls.get(self.job.repository, number)
             self.inbox.decisions.record(self.job.repository, number, record.deploy.by, f"deployed {commit}")
-            self._show(self._update_pull(number, partial(conclude_deploy, merge_sha=commit)))
+            self._show_record(self._update_pull(number, partial(conclude_deploy, merge_sha=commit)))
             self.notify(notices.PullDeployed(self.job.repository, number, record.deploy.by))
             self.pass_ = replace(self.pass_, head=commit)
         wake_pulls(self.context, self.job.repository)
 
-    def _hold(self, step: Step) -> None:
-        """Keep a step from prod and show who is missing or until when; all later steps wait too."""
-        prod = self._prod()
+    def _hold_step(self, step: Step) -> None:
+        prod = self._get_prod()
         decision = self.gatekeeper.decision(prod, step)
         self.log.info("prod_held", commit=step.commit, pull_request=step.number)
         if not step.number:
-            self._update(partial(hold_push, commit=step.commit, decision=decision))
-            self._check(step.commit, push_hold_check(decision))
+            self._update_prod(partial(hold_push, commit=step.commit, decision=decision))
+            self._write_check(step.commit, push_hold_check(decision))
             return
         judged = self.gatekeeper.record_at(step)
         hold = partial(hold_merge, judged=judged, merge_sha=step.commit, decision=decision)
-        self._show(self._update_pull(step.number, hold))
+        self._show_record(self._update_pull(step.number, hold))
         self.notify(notices.MergeHeld(self.job.repository, step.number, decision))
 
     def _pass_over(self, step: Step) -> None:
         """Take the held steps along with a later one that the rules let in."""
-        for next_step in self._steps(self._prod()):
+        for next_step in self._list_steps(self._get_prod()):
             if next_step.commit == step.commit:
                 break
             if next_step.number:
                 with_it = f"#{step.number}" if step.number else step.commit[:7]
                 release = partial(release_merge, reason=f"It was taken on together with {with_it}.")
-                self._show(self._update_pull(next_step.number, release))
+                self._show_record(self._update_pull(next_step.number, release))
                 self.inbox.queue.wake(self.job.repository, next_step.number)
-        if self._is_untouched(self._prod(), step):
-            self._skip(step)
+        if self._is_untouched(self._get_prod(), step):
+            self._skip_step(step)
         elif step.number:
             self._promote_merge(step.number, step.commit)
         else:
             self._promote_push(step.commit)
 
     def _promote_push(self, commit: str) -> None:
-        """Plan and apply a push to the prod branch that no pull request brought."""
         self.log.info("prod_step", commit=commit, pull_request=0)
-        self._check(commit, prod_check("Promoting this push to prod", "", None, True))
+        self._write_check(commit, prod_check("Promoting this push to prod", "", None, True))
         ended = self.planner.apply(commit, 0)
         if ended.outcome.ok:
             self._record_promotion(commit, ended)
             self.notify(notices.PushPromoted(self.job.repository, commit, ended.outcome))
             views = promotion_summary(ended.outcome)
-            self._check(commit, prod_check(f"In prod. {views}", views, ended.outcome, False))
+            self._write_check(commit, prod_check(f"In prod. {views}", views, ended.outcome, False))
         else:
             self._retry_or_go_on(ended, commit)
-            self._update(partial(take_commit, commit=commit))
+            self._update_prod(partial(take_commit, commit=commit))
             self.notify(notices.PushNotPromoted(self.job.repository, commit, ended.outcome))
-            self._check(commit, prod_check("Prod was not changed", "This push is not in prod.", ended.outcome, False))
+            self._write_check(
+                commit, prod_check("Prod was not changed", "This push is not in prod.", ended.outcome, False)
+            )
         wake_pulls(self.context, self.job.repository)
 
-    def _settle(self, number: int) -> None:
-        """Conclude a merge that prod already shows by a later push."""
-        reason = f"Prod shows it already, with {self._prod().promoted_commit[:7]}."
-        self._show(self._update_pull(number, partial(settle_merge, reason=reason)))
+    def _settle_merge(self, number: int) -> None:
+        reason = f"Prod shows it already, with {self._get_prod().promoted_commit[:7]}."
+        self._show_record(self._update_pull(number, partial(settle_merge, reason=reason)))
         self.inbox.queue.wake(self.job.repository, number)
 
     def _retry_or_go_on(self, end: Ended, commit: str, number: int = 0) -> None:
         """Raise Later while another try may help; the comment then says who holds prod."""
-        attempts = self._prod().attempts + 1
+        attempts = self._get_prod().attempts + 1
         if may_retry(end.outcome, attempts):
-            self._update(lambda prod: replace(prod, attempts=attempts))
-            self.log.warning("prod_not_promoted", commit=commit, attempt=attempts, why=reasons(end.outcome))
+            self._update_prod(lambda prod: replace(prod, attempts=attempts))
+            self.log.warning("prod_not_promoted", commit=commit, attempt=attempts, why=list_reasons(end.outcome))
             if number and end.outcome.may_pass_later:
-                self._report(number, f"Waiting: {end.outcome.problems[0].message}")
+                self._show_progress(number, f"Waiting: {end.outcome.problems[0].message}")
             raise Later(min(60.0, 2.0 * attempts), f"prod at {commit[:12]} is tried again")
-        self._update(lambda prod: replace(prod, attempts=0))
+        self._update_prod(lambda prod: replace(prod, attempts=0))
 
     def _roll_back(self, number: int, who: str, revision: int) -> None:
-        """Point prod back, if a person with permission requested it."""
-        failed = self.rollbacks.roll_back(self._prod(), number, who, revision)
+        failed = self.rollbacks.roll_back(self._get_prod(), number, who, revision)
         if failed:
-            self._retry_or_go_on(failed, self._prod().promoted_commit)
+            self._retry_or_go_on(failed, self._get_prod().promoted_commit)
             self.rollbacks.refuse(number, problem_words(failed.outcome))
         else:
             self.notify(notices.ProdRolledBack(self.job.repository, number, who, revision))
@@ -433,30 +428,29 @@ class _ProdReconciliation:
 
     def _run_janitor(self) -> None:
         """Drop what is unused; environments of pull requests that are not over do not expire."""
-        self._update(partial(record_sweep, at=time.time()))  # first: one that fails is not tried again and again
+        self._update_prod(partial(record_sweep, at=time.time()))  # first: one that fails is not tried again and again
         pulls = self.inbox.pulls.all(self.job.repository)
         pull_environments = [
             pull.environment.name for pull in pulls if pull.environment.name and pull.is_kept(time.time())
         ]
-        keep = (*pull_environments, *(record.environment for record in self._prod().branches))
-        outcome = self.planner.sweep(self._prod().promoted_commit, keep)
+        keep = (*pull_environments, *(record.environment for record in self._get_prod().branches))
+        outcome = self.planner.sweep(self._get_prod().promoted_commit, keep)
         if outcome.ok:
             for name in outcome.kept:
                 self.log.info("old_versions_kept", table=name.table, why=name.reason)
             self.log.info("janitor_ended", kept=len(keep), cleaned=list(outcome.cleaned))
         else:
-            self.log.warning("janitor_failed", why=reasons(outcome))
+            self.log.warning("janitor_failed", why=list_reasons(outcome))
 
     def _show_places(self, facts: ProdFacts) -> None:
-        """Show each merge that waits behind another one its place in the queue."""
         waiting = [step.number for step in facts.steps if step.number]
         for place, number in enumerate(waiting[1:], start=2):
             text = f"Number {place} in the queue for prod, behind #{waiting[place - 2]}."
             record = self.inbox.pulls.get(self.job.repository, number)
             if record.state is PullState.MERGED and record.run.progress != text:
-                self._report(number, text)
+                self._show_progress(number, text)
 
-    def _progress(self, number: int, shower: Shower) -> OnLine:
+    def _progress_listener(self, number: int, shower: Shower) -> OnLine:
         """Report on the pull request, now and then, which batch is computed."""
         shown_at = time.monotonic()
 
@@ -470,19 +464,19 @@ class _ProdReconciliation:
 
         return show_batch
 
-    def _report(self, number: int, progress: str) -> None:
-        self._show(self._update_pull(number, partial(report_progress, progress=progress)))
+    def _show_progress(self, number: int, progress: str) -> None:
+        self._show_record(self._update_pull(number, partial(report_progress, progress=progress)))
 
-    def _show(self, record: PullRecord) -> PullRecord:
+    def _show_record(self, record: PullRecord) -> PullRecord:
         try:
-            return publish(self.inbox, self.gateway, record)
+            return publish_record(self.inbox, self.gateway, record)
         except (GitHubFailed, GitHubPaused) as error:
             # The record has it; the pull request's own job shows it when GitHub answers again.
             self.log.warning("not_shown_yet", pull_request=record.number, why=str(error))
             self.inbox.queue.wake(self.job.repository, record.number, in_seconds=5.0)
             return record
 
-    def _check(self, commit: str, view: CheckView) -> None:
+    def _write_check(self, commit: str, view: CheckView) -> None:
         try:
             key, details = f"mergeplan:prod:{commit[:12]}", self.gateway.page(0, "progress")
             check_id = self.gateway.checks.find(commit, key)

@@ -36,7 +36,7 @@ class Rollbacks:
         if begun in (0, prod.revision):
             other_numbers = tuple(pull.number for pull in self._pulls_since(revision) if pull.number != number)
             reversal = Reversal(who, revision, other_numbers)
-            self._update(number, partial(begin_rollback, prod_revision=prod.revision, reversal=reversal))
+            self._update_pull(number, partial(begin_rollback, prod_revision=prod.revision, reversal=reversal))
             ended = self.planner.roll_back(prod.promoted_commit, revision, who, number)
             outcome, row = ended.outcome, ended.row
             if not outcome.ok:
@@ -48,8 +48,7 @@ class Rollbacks:
         return None
 
     def refuse(self, number: int, reason: str) -> None:
-        """Refuse a rollback that is not possible."""
-        self._update(number, partial(refuse_rollback, reason=reason))
+        self._update_pull(number, partial(refuse_rollback, reason=reason))
 
     def _went_back(self, number: int, who: str, revision: int, outcome: PlannerOutcome | None) -> None:
         """Store what prod shows no longer; the pull request of the request comes last, which ends it."""
@@ -58,14 +57,13 @@ class Rollbacks:
             if pull.number != number:
                 pull_reason = f"{reason} It was asked for in #{number}."
                 conclude = partial(conclude_rollback, reason=pull_reason, reversal=Reversal(who, revision))
-                self.show(self._update(pull.number, conclude))
+                self.show(self._update_pull(pull.number, conclude))
         reversal = replace(self.inbox.pulls.get(self.repository, number).rollback.reversal, to_open=True)
-        self.show(self._update(number, partial(conclude_rollback, reason=reason, reversal=reversal)))
+        self.show(self._update_pull(number, partial(conclude_rollback, reason=reason, reversal=reversal)))
 
     def _pulls_since(self, revision: int) -> list[PullRecord]:
-        """Return the pull requests that came to prod after a revision."""
         pulls = self.inbox.pulls.all(self.repository)
         return [pull for pull in pulls if pull.state is PullState.PROMOTED and pull.promotion.revision > revision]
 
-    def _update(self, number: int, transition: Transition) -> PullRecord:
+    def _update_pull(self, number: int, transition: Transition) -> PullRecord:
         return self.inbox.pulls.update(self.repository, number, transition)

@@ -54,7 +54,6 @@ def plan_arguments(
 
 
 def destructive_arguments(record: PullRecord) -> tuple[str, ...]:
-    """Return the models that may lose columns, in the pull request's plan and at its merge."""
     return tuple(f"--allow-destructive-model={model}" for model in record.may_be_destructive)
 
 
@@ -65,7 +64,6 @@ def merge_digest(record: PullRecord) -> str:
 
 
 def merge_arguments(record: PullRecord, *, expect: bool = True) -> tuple[str, ...]:
-    """Return the arguments of a merge's promotion: people's decisions and the promised plan."""
     has_environment = bool(record.environment.name and record.environment.exists)
     planned = merge_digest(record)
     words = ("--overrides-from", record.environment.name) if has_environment else ()

@@ -99,20 +99,19 @@ Action = (
 )
 
 
-def decide(
+def decide_action(
     pull: Pull, record: PullRecord, prod: ProdRecord, prod_branch: str, repository: str, now: float = 0.0
 ) -> Action:
     """Return the next step; it is called again after each one until it is Rest, Keep or Leave."""
     if record.environment.destroy_by:
         return Destroy()
-    action = _decide(pull, record, prod, prod_branch, repository)
+    action = _decide_pull(pull, record, prod, prod_branch, repository)
     if isinstance(action, Rest):
-        return _group(pull, record) or action
+        return _decide_group(pull, record) or action
     return Keep() if isinstance(action, DropEnvironment) and now < record.environment.keep_until else action
 
 
-def _group(pull: Pull, record: PullRecord) -> Action | None:
-    """Return what the merge queue needs, when the pull request itself needs nothing."""
+def _decide_group(pull: Pull, record: PullRecord) -> Action | None:
     states = (PullState.PLANNED, PullState.FAILED, PullState.CANCELLED, PullState.HELD, PullState.SKIPPED)
     still = record.state in states
     if record.group.head and pull.is_open and still and record.group.state not in ("planned", "failed"):
@@ -121,7 +120,7 @@ def _group(pull: Pull, record: PullRecord) -> Action | None:
     return DropGroup() if over and record.environment.group_exists else None
 
 
-def _decide(pull: Pull, record: PullRecord, prod: ProdRecord, prod_branch: str, repository: str) -> Action:
+def _decide_pull(pull: Pull, record: PullRecord, prod: ProdRecord, prod_branch: str, repository: str) -> Action:
     if pull.merged and (pull.base_ref == prod_branch or record.state in AFTER_MERGE):
         return _decide_merged(record)
     if not pull.is_open or pull.base_ref != prod_branch:
@@ -131,7 +130,7 @@ def _decide(pull: Pull, record: PullRecord, prod: ProdRecord, prod_branch: str, 
         return Rest() if is_held else Hold()
     if record.state is PullState.CANCELLED and record.head == pull.head and not record.wishes.again:
         return Rest()
-    action = _planning(pull, record, prod)
+    action = _decide_planning(pull, record, prod)
     if pull.bears(prod.skip_label) and isinstance(action, (MakePlan, WaitForProd)) and not _is_asked_for(pull, record):
         skipped = record.state is PullState.SKIPPED and record.head == pull.head
         return Rest() if skipped and record.rules.skip_label == prod.skip_label else Skip()
@@ -144,14 +143,14 @@ def _is_asked_for(pull: Pull, record: PullRecord) -> bool:
     return begun or record.wishes.again or any(override.head == pull.head for override in record.wishes.overrides)
 
 
-def _planning(pull: Pull, record: PullRecord, prod: ProdRecord) -> Action:
+def _decide_planning(pull: Pull, record: PullRecord, prod: ProdRecord) -> Action:
     if prod.is_to_come:
         waits = record.state is PullState.WAITING and record.head == pull.head
         return Rest() if waits else WaitForProd()
-    return _open(pull, record, prod)
+    return _decide_open(pull, record, prod)
 
 
-def _open(pull: Pull, record: PullRecord, prod: ProdRecord) -> Action:
+def _decide_open(pull: Pull, record: PullRecord, prod: ProdRecord) -> Action:
     if record.head != pull.head or record.state in (
         PullState.NEW,
         PullState.PLANNING,
@@ -206,7 +205,7 @@ def _decide_closed(record: PullRecord) -> Action:
     return DropEnvironment()
 
 
-def interrupts(news: Sequence[News], head: str) -> str:
+def interrupt_reason(news: Sequence[News], head: str) -> str:
     """Return the reason why news during a run of that head ends it; '' if they do not."""
     for event in news:
         if event.kind == "pull_request.closed":

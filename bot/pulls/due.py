@@ -11,7 +11,7 @@ from mergeplan.bot.report.checks.check import CheckView
 from mergeplan.bot.report.checks.promotion import promotion_check
 from mergeplan.bot.report.checks.table import attach_buttons, checks, final_check, writing_turn
 from mergeplan.bot.report.comment import comment_digest, plan_comment
-from mergeplan.bot.report.deployments import DeploymentView, deployments
+from mergeplan.bot.report.deployments import DeploymentView, list_deployments
 from mergeplan.bot.report.shown import Shown
 
 
@@ -44,43 +44,46 @@ def what_is_due(record: PullRecord, prod: ProdRecord, *, presses: bool = False) 
             required_checks.append((ref.sha, final_check(ref.name, newer)))
     text = plan_comment(shown) or ""
     due = Due(
-        text if text and (_is_new(record) or must_be_written(record, text)) else "", _differing(record, required_checks)
+        text if text and (_is_new(record) or must_be_written(record, text)) else "",
+        _list_changed_checks(record, required_checks),
     )
     if due.comment or due.checks:
         return due
-    return next((Due(deployment=deployment) for deployment in deployments(record) if _is_due(record, deployment)), None)
+    return next(
+        (Due(deployment=deployment) for deployment in list_deployments(record) if _is_due(record, deployment)), None
+    )
 
 
 def _add_buttons(view: CheckView, pull_view: Shown, presses: bool) -> CheckView:
-    """Return the check, with buttons where a press of one reaches the bot."""
     return attach_buttons(view, pull_view) if presses else view
 
 
-def overtaken(record: PullRecord, newer: str, sha: str) -> Due | None:
+def due_check_ends(record: PullRecord, newer: str, sha: str) -> Due | None:
     """End the checks that run on a head that a newer one replaces."""
     views = ((sha, final_check(ref.name, newer)) for ref in record.checks if not ref.done and ref.sha == sha)
-    differing = _differing(record, views)
+    differing = _list_changed_checks(record, views)
     return Due(checks=differing) if differing else None
 
 
 def must_be_written(record: PullRecord, text: str) -> bool:
     """Return True when the comment's text differs, or its last plan was another one."""
-    unseen = _shows(record) and bool(record.promises) and not _is_shown(record)
+    unseen = _shows_plan(record) and bool(record.promises) and not _is_shown(record)
     return comment_digest(text) != record.comment.digest or unseen
 
 
 def record_comment(stored: PullRecord, record: PullRecord, text: str, at: str) -> PullRecord:
     """Store that the plan comment shows `record`; `at` is when it was written (UTC), '' where it was not."""
     shown = replace(stored.shown, since=at if at and _is_new(record) else stored.shown.since)
-    if _shows(record):
+    if _shows_plan(record):
         plan = record.outcome.plan if record.outcome else None
         plan_id, plans = plan.id if plan else "", _plans_shown(record, at)
         shown = replace(shown, head=record.head, revision=record.base.prod_revision, plan=plan_id, plans=plans)
     return replace(stored, comment=replace(stored.comment, digest=comment_digest(text)), shown=shown)
 
 
-def _differing(record: PullRecord, wanted_checks: Iterable[tuple[str, CheckView]]) -> tuple[tuple[str, CheckView], ...]:
-    """Return the checks that GitHub shows differently."""
+def _list_changed_checks(
+    record: PullRecord, wanted_checks: Iterable[tuple[str, CheckView]]
+) -> tuple[tuple[str, CheckView], ...]:
     digests_by_check = {(check.name, check.sha): check.digest for check in record.checks}
     return tuple((sha, view) for sha, view in wanted_checks if digests_by_check.get((view.name, sha)) != view.digest)
 
@@ -90,7 +93,7 @@ def _is_due(record: PullRecord, view: DeploymentView) -> bool:
     return deployment is None or (deployment.sha, deployment.state) != (view.sha, view.state)
 
 
-def _shows(record: PullRecord) -> bool:
+def _shows_plan(record: PullRecord) -> bool:
     """Return True when the comment shows a plan, or that a maintainer has to allow it."""
     is_plan = (
         record.state is PullState.PLANNED
@@ -102,7 +105,10 @@ def _shows(record: PullRecord) -> bool:
 
 def _is_new(record: PullRecord) -> bool:
     """Return True when the comment shows another head or another prod than before."""
-    return _shows(record) and (record.shown.head, record.shown.revision) != (record.head, record.base.prod_revision)
+    return _shows_plan(record) and (record.shown.head, record.shown.revision) != (
+        record.head,
+        record.base.prod_revision,
+    )
 
 
 def _is_shown(record: PullRecord) -> bool:

@@ -31,17 +31,16 @@ class PlanEvents:
         self._shown_at = time.monotonic()
 
     def handle_line(self, line: Line) -> None:
-        """Store what one line of the run reports."""
         if isinstance(line, PlanLine):
             log.info("plan_read", plan=line.plan.id)
-            self._show(partial(store_plan, lines=pack_outcome([line], 0), planned_at=now_text()))
+            self._update_record(partial(store_plan, lines=pack_outcome([line], 0), planned_at=now_text()))
         elif isinstance(line, StageLine) and line.spark_ui:
-            self._show(partial(set_spark_ui, address=line.spark_ui))
+            self._update_record(partial(set_spark_ui, address=line.spark_ui))
         elif isinstance(line, BatchLine) and time.monotonic() - self._shown_at > self._seconds:
             progress = f"`{line.model}`: batch {line.index} of {line.of}."
-            self._show(partial(report_progress, progress=progress))
+            self._update_record(partial(report_progress, progress=progress))
 
-    def _show(self, transition: Transition) -> None:
+    def _update_record(self, transition: Transition) -> None:
         self._shown_at = time.monotonic()
         self._update(transition)
         self._shower.wake()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from mergeplan.bot.context import TRY_AGAIN, BotContext, error_result, now_text, unreadable
+from mergeplan.bot.context import TRY_AGAIN, BotContext, error_result, now_text, unreadable_error
 from mergeplan.bot.git.call import CheckoutFailed
 from mergeplan.bot.github.gateway import RepositoryGateway
-from mergeplan.bot.pulls.decide import MakePlan, decide
-from mergeplan.bot.pulls.publish import publish
+from mergeplan.bot.pulls.decide import MakePlan, decide_action
+from mergeplan.bot.pulls.publish import publish_record
 from mergeplan.bot.records import AFTER_MERGE, Pull
 from mergeplan.bot.results import pack_outcome
 from mergeplan.bot.transitions.planning import fail_planning, wait_for_files
@@ -21,7 +21,7 @@ def show_failure(context: BotContext, gateway: RepositoryGateway, pull: Pull, er
     ended = error_result(error)
     lines = pack_outcome(ended.lines, ended.exit_code)
     record = pulls.update(gateway.name, pull.number, fail_planning, pull, lines, now_text())
-    publish(context.inbox, gateway, record)
+    publish_record(context.inbox, gateway, record)
 
 
 def show_unreadable(
@@ -33,17 +33,17 @@ def show_unreadable(
     """
     record, prod = context.inbox.pulls.get(gateway.name, pull.number), context.inbox.prods.get(gateway.name)
     branch = prod.branch or gateway.default_branch
-    if not pull.is_open or not isinstance(decide(pull, record, prod, branch, gateway.name), MakePlan):
+    if not pull.is_open or not isinstance(decide_action(pull, record, prod, branch, gateway.name), MakePlan):
         return False
     if tries >= error.tries:
-        show_failure(context, gateway, pull, unreadable(error))
+        show_failure(context, gateway, pull, unreadable_error(error))
         return True
     if tries > 1:  # the first is soon tried again
         progress = f"Waiting: {error} It is tried again."
         waiting = context.inbox.pulls.update(gateway.name, pull.number, wait_for_files, pull, progress)
-        publish(context.inbox, gateway, waiting)
+        publish_record(context.inbox, gateway, waiting)
     return False
 
 
-def defect(error: Exception) -> MergeplanError:
+def defect_error(error: Exception) -> MergeplanError:
     return RequestError(f"mergeplan failed ({type(error).__name__}).", hint=TRY_AGAIN)

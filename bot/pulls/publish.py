@@ -13,7 +13,7 @@ from mergeplan.bot.github.gateway import GitHubFailed, GitHubPaused, RepositoryG
 from mergeplan.bot.github.together import CheckId, CheckRequest, CommentEdit
 from mergeplan.bot.inbox.inbox import Inbox
 from mergeplan.bot.projects import add_label, label_of
-from mergeplan.bot.pulls.due import Due, must_be_written, overtaken, record_comment, what_is_due
+from mergeplan.bot.pulls.due import Due, due_check_ends, must_be_written, record_comment, what_is_due
 from mergeplan.bot.records import CheckRef, DeploymentRef, Posted, PullRecord
 from mergeplan.bot.report.checks.check import CheckView
 from mergeplan.bot.report.checks.keys import check_key
@@ -25,7 +25,7 @@ from mergeplan.planner.errors import MergeplanError
 log = structlog.get_logger(__name__)
 
 
-def publish(
+def publish_record(
     inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, *, go_on: Callable[[], bool] = lambda: True
 ) -> PullRecord:
     """Write what differs from what GitHub last got; a second call in the same state writes nothing.
@@ -54,7 +54,7 @@ class Shower:
         self._record = record
         self._news = threading.Event()
         self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._work, name=f"show-{record.number}", daemon=True)
+        self._thread = threading.Thread(target=self._show_changes, name=f"show-{record.number}", daemon=True)
 
     def __enter__(self) -> Self:
         self._news.set()
@@ -67,22 +67,21 @@ class Shower:
         self._thread.join()
 
     def wake(self) -> None:
-        """Bring GitHub in line with the newest record, soon."""
         self._news.set()
 
-    def _work(self) -> None:
+    def _show_changes(self) -> None:
         while not self._ended.is_set():
             self._news.wait()
             self._news.clear()
             try:
-                publish(self._inbox, self._gateway, self._record, go_on=lambda: not self._ended.is_set())
+                publish_record(self._inbox, self._gateway, self._record, go_on=lambda: not self._ended.is_set())
             except (GitHubFailed, GitHubPaused, MergeplanError) as error:
                 log.warning("progress_not_shown", pull_request=self._record.number, why=str(error))
 
 
 def end_checks(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, newer: str) -> PullRecord:
     """End the running checks of this head because another run replaces it."""
-    return _bring_in_line(inbox, gateway, record, lambda newest: overtaken(newest, newer, record.head))
+    return _bring_in_line(inbox, gateway, record, lambda newest: due_check_ends(newest, newer, record.head))
 
 
 def _bring_in_line(
@@ -121,7 +120,7 @@ def _put_together(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, 
     if len(write.checks) + bool(write.comment) < 2 or (write.comment and not is_edit):
         return False
     try:
-        requests = [_request(gateway, record, sha, view) for sha, view in write.checks]
+        requests = [_check_request(gateway, record, sha, view) for sha, view in write.checks]
     except GitHubFailed:
         return False  # one of the commits may be gone: written one by one, each has its own failure
     edit = CommentEdit(record.comment.node, write.comment) if write.comment else None
@@ -140,7 +139,7 @@ def _put_first(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, wri
         return
     sha, view = write.checks[0]
     try:
-        check = gateway.checks.write(_request(gateway, record, sha, view))
+        check = gateway.checks.write(_check_request(gateway, record, sha, view))
     except GitHubFailed as error:
         if error.status not in (403, 404, 422):
             raise
@@ -163,7 +162,7 @@ def _put_checks(record: PullRecord, written_checks: Iterable[tuple[tuple[str, Ch
     return record
 
 
-def _request(gateway: RepositoryGateway, record: PullRecord, sha: str, view: CheckView) -> CheckRequest:
+def _check_request(gateway: RepositoryGateway, record: PullRecord, sha: str, view: CheckView) -> CheckRequest:
     ref = record.check(view.name, sha)
     key = check_key(record.repository, record.number, view.name)
     check_id = CheckId(ref.id, ref.node, ref.url) if ref else gateway.checks.find(sha, key)

@@ -10,7 +10,7 @@ from mergeplan.bot.git.checkout import Checkout, Merge, changes_no_model
 from mergeplan.bot.github.gateway import RepositoryGateway
 from mergeplan.bot.inbox.inbox import Inbox
 from mergeplan.bot.inbox.queue import Job
-from mergeplan.bot.pulls.decide import interrupts
+from mergeplan.bot.pulls.decide import interrupt_reason
 from mergeplan.bot.records import Prod, ProdRecord, Pull, PullRecord
 from mergeplan.bot.rules import BotConfig
 from mergeplan.bot.transitions.planning import Transition
@@ -58,7 +58,7 @@ class PullPass:
 
     def overtaken(self) -> str:
         """Return why a question has to wait: a newer head, or a close."""
-        return interrupts(self.inbox.deliveries.news(self.job.key, self.seen), self.pull.head)
+        return interrupt_reason(self.inbox.deliveries.news(self.job.key, self.seen), self.pull.head)
 
     def refresh(self) -> None:
         self.pull = self.gateway.pull(self.job.number)

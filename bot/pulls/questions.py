@@ -36,10 +36,10 @@ class Questions:
                 finished = self._try_question(answer, record)
                 if finished.stopped and not finished.stopped.startswith("It took"):
                     return finished.stopped
-                row = self._keep(row, index, complete_answer(answer, finished))
+                row = self._save_answer(row, index, complete_answer(answer, finished))
         return ""
 
-    def _keep(self, row: CommandRow, index: int, answer: Answer) -> CommandRow:
+    def _save_answer(self, row: CommandRow, index: int, answer: Answer) -> CommandRow:
         row = replace(row, answers=(*row.answers[:index], answer, *row.answers[index + 1 :]))
         self.context.inbox.commands.answer(row)
         return row
@@ -86,7 +86,6 @@ class Questions:
 
 
 def complete_answer(answer: Answer, finished_run: Finished) -> Answer:
-    """Return the answer with the planner's result."""
     outcome = finished_run.outcome
     if not outcome.ok:
         reason = finished_run.stopped or "; ".join(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mergeplan.bot.inbox.inbox import Inbox
-from mergeplan.bot.inflight import Meeting, Undoing, meeting, undoing
+from mergeplan.bot.inflight import Meeting, Undoing, find_meeting, find_undoing
 from mergeplan.bot.pull_parts import Nearby
 from mergeplan.bot.records import PullRecord, PullState
 from mergeplan.planner.contract.plan import PlanView
@@ -16,8 +16,8 @@ UNDONE_MOST = 20  # merges that a plan is compared with
 def look_around(inbox: Inbox, record: PullRecord) -> None:
     """Store what is in flight; pull requests that meet this plan, or met it before, look around too."""
     plan = record.outcome.plan if record.outcome and record.state is PullState.PLANNED else None
-    meets = _meetings(inbox, record, plan) if plan else ()
-    undoes = _undone(inbox, record, plan) if plan else ()
+    meets = _find_meetings(inbox, record, plan) if plan else ()
+    undoes = _find_undoings(inbox, record, plan) if plan else ()
     if (meets, undoes) != (record.nearby.meets, record.nearby.undoes):
         nearby = Nearby(meets, undoes)
         inbox.pulls.update(record.repository, record.number, lambda stored: replace(stored, nearby=nearby))
@@ -25,17 +25,19 @@ def look_around(inbox: Inbox, record: PullRecord) -> None:
             inbox.queue.wake(record.repository, number)
 
 
-def _meetings(inbox: Inbox, record: PullRecord, plan: PlanView) -> tuple[Meeting, ...]:
+def _find_meetings(inbox: Inbox, record: PullRecord, plan: PlanView) -> tuple[Meeting, ...]:
     planned_pulls = inbox.pulls.filter_by_state(record.repository, PullState.PLANNED)
     plans = (
         (pull.number, pull.outcome.plan) for pull in planned_pulls if pull.number != record.number and pull.outcome
     )
-    meetings = (meeting(number, plan, other_plan) for number, other_plan in plans if other_plan)
+    meetings = (find_meeting(number, plan, other_plan) for number, other_plan in plans if other_plan)
     return tuple(encounter for encounter in meetings if encounter)
 
 
-def _undone(inbox: Inbox, record: PullRecord, plan: PlanView) -> tuple[Undoing, ...]:
+def _find_undoings(inbox: Inbox, record: PullRecord, plan: PlanView) -> tuple[Undoing, ...]:
     merged = inbox.pulls.filter_by_state(record.repository, PullState.PROMOTED)
     last = sorted(merged, key=lambda pull: pull.promotion.revision)[-UNDONE_MOST:]
-    undoings = (undoing(pull.number, plan, pull.outcome.plan) for pull in last if pull.outcome and pull.outcome.plan)
+    undoings = (
+        find_undoing(pull.number, plan, pull.outcome.plan) for pull in last if pull.outcome and pull.outcome.plan
+    )
     return tuple(undo for undo in undoings if undo)

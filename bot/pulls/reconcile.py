@@ -44,10 +44,10 @@ from mergeplan.bot.pulls.decide import (
     Rest,
     Skip,
     WaitForProd,
-    decide,
+    decide_action,
 )
-from mergeplan.bot.pulls.failure import defect, show_failure, show_unreadable
-from mergeplan.bot.pulls.publish import publish
+from mergeplan.bot.pulls.failure import defect_error, show_failure, show_unreadable
+from mergeplan.bot.pulls.publish import publish_record
 from mergeplan.bot.pulls.pull_pass import PullPass
 from mergeplan.bot.pulls.questions import Questions
 from mergeplan.bot.pulls.radar import look_around
@@ -73,7 +73,7 @@ def reconcile_pull(context: BotContext, job: Job) -> None:
             return
         raise
     try:
-        _reconcile(_begin_pass(context, job, gateway, pull))
+        _reconcile_pass(_begin_pass(context, job, gateway, pull))
     except ProjectError as error:
         show_failure(context, gateway, pull, error)
     except CheckoutFailed as error:
@@ -85,7 +85,7 @@ def reconcile_pull(context: BotContext, job: Job) -> None:
         if job.attempts + 1 < DEFECT_TRIES:
             raise
         log.exception("pull_request_given_up", key=job.key)
-        show_failure(context, gateway, pull, defect(error))
+        show_failure(context, gateway, pull, defect_error(error))
 
 
 def _begin_pass(context: BotContext, job: Job, gateway: RepositoryGateway, pull: Pull) -> PullPass:
@@ -93,7 +93,7 @@ def _begin_pass(context: BotContext, job: Job, gateway: RepositoryGateway, pull:
     return PullPass(context, job, gateway, pull, context.checkout(gateway), config, seen=job.seen)
 
 
-def _reconcile(current: PullPass) -> None:
+def _reconcile_pass(current: PullPass) -> None:
     """Decide and act until nothing is left to do, then answer."""
     if not concerns_us(current):
         return
@@ -107,12 +107,14 @@ def _reconcile(current: PullPass) -> None:
     for _ in range(STEPS_MOST):
         carry_out(context, gateway, current.pull, current.config)
         record, prod = current.record, current.prod
-        action = decide(current.pull, record, prod, current.config.prod_branch, current.job.repository, time.time())
+        action = decide_action(
+            current.pull, record, prod, current.config.prod_branch, current.job.repository, time.time()
+        )
         log.info("decided", key=current.job.key, action=type(action).__name__, state=record.state.value)
         if isinstance(action, Leave | Rest | Keep):
-            _settle(current, action, record)
+            _show_state(current, action, record)
             break
-        _act(current, action, record, prod)
+        _take_step(current, action, record, prod)
         current.refresh()
     else:
         raise Later(5.0, "it keeps moving")
@@ -120,27 +122,25 @@ def _reconcile(current: PullPass) -> None:
     answer_all(context, gateway, number, current.config)
 
 
-def _settle(current: PullPass, action: Leave | Rest | Keep, record: PullRecord) -> None:
-    """Show the present state; nothing else is to be done."""
+def _show_state(current: PullPass, action: Leave | Rest | Keep, record: PullRecord) -> None:
     match action:
         case Rest() if record.head:
             judge_plan(current)
             look_around(current.inbox, current.record)
-            publish(current.inbox, current.gateway, record)
+            publish_record(current.inbox, current.gateway, record)
         case Keep():
             outlive_pull(current, record)
             look_around(current.inbox, current.record)
             if record.head:
-                publish(current.inbox, current.gateway, current.record)
+                publish_record(current.inbox, current.gateway, current.record)
 
 
-def _act(current: PullPass, action: Action, record: PullRecord, prod: ProdRecord) -> None:
-    """Take one step; the next one is decided again."""
+def _take_step(current: PullPass, action: Action, record: PullRecord, prod: ProdRecord) -> None:
     match action:
         case CarryOver():
             carry_over(current, record, prod)
         case PlanGroup():
-            publish(current.inbox, current.gateway, record)
+            publish_record(current.inbox, current.gateway, record)
             plan_group(current)
         case DropGroup():
             drop_group_environment(current)

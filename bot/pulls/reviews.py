@@ -76,7 +76,7 @@ class Reviewers:
         if not rules or plan is None:
             return Decision(ruled=bool(rules or record.check(APPROVAL.name, record.head)))
         try:
-            owners = self._owners(plan)
+            owners = self._file_owners(plan)
         except ProjectError as error:
             return Decision(ruled=True, frozen=UNREAD_OWNERS.format(error))
         requirements = collect_needs(rules, plan, owners, edits_rules=record.rules.changes_rules)
@@ -84,26 +84,26 @@ class Reviewers:
         reviewed = summarize_reviews(
             reviews, record.shown.plans, promises(plan, record.rules_text), record.source.author
         )
-        return decide_approval(requirements, reviewed, self._people(requirements, reviewed), datetime.now(UTC))
+        return decide_approval(requirements, reviewed, self._read_people(requirements, reviewed), datetime.now(UTC))
 
     @property
-    def _folder(self) -> str:
+    def _project_folder(self) -> str:
         return self._checkout.project
 
-    def _owners(self, plan: PlanView) -> dict[str, tuple[str, ...]]:
+    def _file_owners(self, plan: PlanView) -> dict[str, tuple[str, ...]]:
         """Return the owners of each model's file by prod's CODEOWNERS, where a rule needs owners."""
         if not any(rule.code_owners for rule in self.config.review_rules):
             return {}
         texts = ((path, self._checkout.read(self._commit, path)) for path in PLACES)
         path, text = next(((path, text) for path, text in texts if text is not None), ("", ""))
-        prefix = "" if self._folder in ("", ".") else f"{self._folder.strip('/')}/"
+        prefix = "" if self._project_folder in ("", ".") else f"{self._project_folder.strip('/')}/"
         paths = {model.path: f"{prefix}{model.path}" for model in reviewable_models(plan)}
         owners = self._context.reader.owners(path, text, sorted(paths.values())) if path else {}
         return {model_path: owners[inside] for model_path, inside in paths.items() if inside in owners}
 
-    def _people(self, request: Asked, reviews: ReviewSummary) -> People:
+    def _read_people(self, request: Asked, reviews: ReviewSummary) -> People:
         who = (*reviews.approved, *reviews.objecting) if request.needs else ()
-        writers = frozenset(login for login in who if self._writes(login))
+        writers = frozenset(login for login in who if self._can_write(login))
         members: dict[str, frozenset[str]] = {}
         unread = set[str]()
         for team in request.teams if reviews.approved else ():
@@ -112,14 +112,14 @@ class Reviewers:
             unread |= {team} if None in memberships.values() else set()
         return People(writers, members, frozenset(unread))
 
-    def _writes(self, login: str) -> bool:
+    def _can_write(self, login: str) -> bool:
         if login not in self._roles:
             role = self._gateway.role(login)
             self._roles[login] = role is not None and ROLES.index(role) >= ROLES.index("write")
         return self._roles[login]
 
 
-def judge(reviewers: Reviewers, inbox: Inbox, record: PullRecord) -> None:
+def judge_record(reviewers: Reviewers, inbox: Inbox, record: PullRecord) -> None:
     """Store what the rules say of a plan now; prod's job looks again at a merge that waited for that."""
     waits = record.state is PullState.MERGED and record.rules.held
     if not waits and record.state is not PullState.PLANNED:

@@ -37,12 +37,11 @@ def target_projects(line: Command | Mistake, projects: Sequence[ProjectFacts]) -
     touched = tuple(project for project in projects if project.touched)
     if isinstance(line, Mistake) or FORMS[line.verb].anybody:
         return tuple(project.key for project in touched[:1]) or first
-    planned = tuple(project for project in touched if _plans(project, line.model)) if line.model else ()
+    planned = tuple(project for project in touched if _has_model(project, line.model)) if line.model else ()
     return tuple(project.key for project in planned or touched) or first
 
 
 def check_project(line: Command | Mistake, projects: Sequence[ProjectFacts]) -> Command | Mistake:
-    """Return the line, or a mistake about the project that it names."""
     if not line.project or line.project in (project.folder for project in projects):
         return line
     folders = ", ".join(f"`{project.folder}`" for project in projects)
@@ -60,7 +59,7 @@ def projects_of(context: BotContext, gateway: RepositoryGateway, number: int, ba
     spaces = {key: context.inbox.prods.get(key).namespace for key in project_keys(gateway.repository, folders)}
     for key in (project_key for project_key, namespace in spaces.items() if namespace == spaces[gateway.name]):
         folder, record = folder_of(key, folders), context.inbox.pulls.get(key, number)
-        edited = paths is None or not changes_no_model(_own(paths, folder, folders), folder)
+        edited = paths is None or not changes_no_model(_project_paths(paths, folder, folders), folder)
         touched = edited or bool(record.comment.id or record.environment.exists)
         if not touched and not context.has_project(context.checkout(context.github.repository(key)), base):
             continue
@@ -78,14 +77,14 @@ def is_there(context: BotContext, gateway: RepositoryGateway, base: str, pull: P
     return paths is None or bool(inside(paths, gateway.folder))
 
 
-def _own(paths: Sequence[str], folder: str, folders: Sequence[str]) -> tuple[str, ...]:
+def _project_paths(paths: Sequence[str], folder: str, folders: Sequence[str]) -> tuple[str, ...]:
     """Return the paths of a repository that are in this folder and in no deeper project's."""
     deeper = [subfolder for subfolder in folders if subfolder != folder and inside([f"{subfolder}/"], folder)]
     nested_paths = {path for subfolder in deeper for path in paths if inside([path], subfolder)}
     return tuple(path for path in paths if path not in nested_paths)
 
 
-def _plans(project: ProjectFacts, name_in_command: str) -> bool:
+def _has_model(project: ProjectFacts, name_in_command: str) -> bool:
     """Return True when the name means a model of the project's plan, by its last part too, or one of its columns."""
     name = name_in_command.strip("+")
     return any(model == name or model.endswith(f".{name}") or name.startswith(f"{model}.") for model in project.models)

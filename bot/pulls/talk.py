@@ -11,17 +11,17 @@ import structlog
 from mergeplan.bot.commands.command import Command, Mistake
 from mergeplan.bot.commands.facts import Facts
 from mergeplan.bot.commands.form import QUESTION, UNFINISHED, Request
-from mergeplan.bot.commands.policy import NotAllowed, decide, role_for
+from mergeplan.bot.commands.policy import NotAllowed, decide_command, role_for
 from mergeplan.bot.commands.reading import read_commands
 from mergeplan.bot.commands.table import COMMANDS, FORMS, form_of
-from mergeplan.bot.context import BotContext, moment
+from mergeplan.bot.context import BotContext, parse_moment
 from mergeplan.bot.github.comments import webhook_comment
 from mergeplan.bot.github.gateway import GitHubFailed, RepositoryGateway
 from mergeplan.bot.policy.roles import ROLES, Role
 from mergeplan.bot.pulls.routing import ProjectFacts, check_project, projects_of, target_projects
 from mergeplan.bot.records import Answer, CommandRow, Posted, ProdRecord, Pull, PullRecord, PullState
 from mergeplan.bot.report.offers import has_ticks, resolve_press
-from mergeplan.bot.report.replies import reply, reply_marker, state_sentence
+from mergeplan.bot.report.replies import format_reply, reply_marker, state_sentence
 from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.report.states import blockers
 from mergeplan.bot.rules import BotConfig
@@ -88,10 +88,10 @@ def carry_out(context: BotContext, gateway: RepositoryGateway, pull: Pull, confi
         forms = [FORMS[request.verb] for request in requests if isinstance(request, Command)]
         role = None if all(form.anybody for form in forms) else gateway.role(row.author)
         alone = gateway.project and any(form.alone for form in forms)
-        every = _projects(context, gateway, pull.number, config) if alone else ()
+        every = _find_projects(context, gateway, pull.number, config) if alone else ()
         other_folders = tuple(project.folder for project in every if project.touched and project.key != gateway.name)
         live = _Live(pull, role, other_folders)
-        answers = tuple(_one(context, row, request, live, config) for request in requests)
+        answers = tuple(_judge_command(context, row, request, live, config) for request in requests)
         context.inbox.commands.answer(replace(row, state="accepted", answers=answers))
 
 
@@ -103,7 +103,7 @@ def _read_requests(
         every = read_commands(row.body, config.command_namespace or "")
         if not gateway.project and not any(command.project for command in every):
             return every
-        projects = _projects(context, gateway, row.number, config)
+        projects = _find_projects(context, gateway, row.number, config)
         if row.lines is None:
             of_each = {
                 p.key: tuple(command.text for command in every if p.key in target_projects(command, projects))
@@ -115,7 +115,7 @@ def _read_requests(
     return tuple(resolve_press(key, row.press, record, prod) for key in row.press.keys)
 
 
-def _projects(
+def _find_projects(
     context: BotContext, gateway: RepositoryGateway, number: int, config: BotConfig
 ) -> tuple[ProjectFacts, ...]:
     return projects_of(context, gateway, number, context.checkout(gateway).head(config.prod_branch))
@@ -137,20 +137,20 @@ def answer_all(context: BotContext, gateway: RepositoryGateway, number: int, con
     """Answer every comment whose commands are all done, each once."""
     record = context.inbox.pulls.get(gateway.name, number)
     for row in context.inbox.commands.open(gateway.name, number):
-        if row.state == "accepted" and not any(_waits(answer, record) for answer in row.answers):
-            _answer(context, gateway, row, record)
+        if row.state == "accepted" and not any(_is_waiting(answer, record) for answer in row.answers):
+            _answer_comment(context, gateway, row, record)
 
 
-def _waits(answer: Answer, record: PullRecord) -> bool:
+def _is_waiting(answer: Answer, record: PullRecord) -> bool:
     if answer.waits_for in ("", QUESTION):
         return bool(answer.waits_for)
     return form_of(answer.text).waits(record)
 
 
-def _answer(context: BotContext, gateway: RepositoryGateway, row: CommandRow, record: PullRecord) -> None:
+def _answer_comment(context: BotContext, gateway: RepositoryGateway, row: CommandRow, record: PullRecord) -> None:
     answers = tuple(_finish_answer(answer, record) for answer in row.answers)
     shown = Shown(record, context.inbox.prods.get(record.repository))
-    text = reply(row, answers, state_sentence(shown), gateway.project)
+    text = format_reply(row, answers, state_sentence(shown), gateway.project)
     gateway.comments.write(row.number, text, reply_marker(row.repository, row.comment_id))
     if row.press is None:
         ok = all(answer.ok for answer in answers)
@@ -160,25 +160,25 @@ def _answer(context: BotContext, gateway: RepositoryGateway, row: CommandRow, re
 
 
 def _finish_answer(answer: Answer, record: PullRecord) -> Answer:
-    """Return the answer with its result once its run has ended."""
     return form_of(answer.text).finish(answer, record) if answer.waits_for else answer
 
 
-def _one(context: BotContext, row: CommandRow, command: Command | Mistake, live: _Live, config: BotConfig) -> Answer:
-    """Judge one command by the present state, and start what it requests."""
+def _judge_command(
+    context: BotContext, row: CommandRow, command: Command | Mistake, live: _Live, config: BotConfig
+) -> Answer:
     if isinstance(command, Mistake):
         return Answer(command.text, False, command.sentence)
     record, prod = context.inbox.pulls.get(row.repository, row.number), context.inbox.prods.get(row.repository)
     is_held = record.state is PullState.MERGED and record.rules.held
     if not row.proven and ROLES.index(role_for(command, config.permissions, is_held=is_held)) > ROLES.index("write"):
         return Answer(command.text, False, UNPROVEN if row.press is None else EDITED)
-    verdict = decide(command, _facts(row, record, prod, live, config), config.permissions)
+    verdict = decide_command(command, _gather_facts(row, record, prod, live, config), config.permissions)
     if isinstance(verdict, NotAllowed):
         answer = Answer(command.text, False, verdict.why)
     else:
         rules = (config.permissions, config.cost_budget, config.diff)
         request = Request(command, row.author, record, prod, live.pull, time.time(), *rules, COMMANDS)
-        answer = _start(context, row, request)
+        answer = _start_command(context, row, request)
     context.inbox.decisions.record(
         row.repository, row.number, row.author, f"{command.text}: {answer.sentence}", record.shown.plan
     )
@@ -193,14 +193,14 @@ def _one(context: BotContext, row: CommandRow, command: Command | Mistake, live:
     return answer
 
 
-def _facts(row: CommandRow, record: PullRecord, prod: ProdRecord, live: _Live, config: BotConfig) -> Facts:
+def _gather_facts(row: CommandRow, record: PullRecord, prod: ProdRecord, live: _Live, config: BotConfig) -> Facts:
     pull = live.pull
     return Facts(
         role=live.role,
         other_projects=live.other_projects,
         live_head=pull.head,
         shown_head=record.shown.head,
-        shown_since=moment(record.shown.since) if record.shown.since else None,
+        shown_since=parse_moment(record.shown.since) if record.shown.since else None,
         said_at=_request_time(row, record),
         shown_plan=record.shown.plan,
         is_open=pull.is_open,
@@ -227,12 +227,12 @@ def _request_time(row: CommandRow, record: PullRecord) -> datetime:
 
     A button belongs to the very plan that is shown now, even if this clock and GitHub's differ.
     """
-    at = moment(row.said_at)
+    at = parse_moment(row.said_at)
     pressed = row.press is not None and bool(row.press.head)
-    return max(at, moment(record.shown.since)) if pressed and record.shown.since else at
+    return max(at, parse_moment(record.shown.since)) if pressed and record.shown.since else at
 
 
-def _start(context: BotContext, row: CommandRow, request: Request) -> Answer:
+def _start_command(context: BotContext, row: CommandRow, request: Request) -> Answer:
     """Apply the transitions that a command starts; the jobs of the pull request and of prod do the rest."""
     start = FORMS[request.command.verb].start(request)
     if start.transition:

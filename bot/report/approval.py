@@ -21,7 +21,7 @@ def missing_lines(decision: Decision) -> tuple[str, ...]:
         ),
         *(_need_sentence(need) for need in decision.missing),
         *(_review_age_lines(decision) if decision.outdated else ()),
-        *(_unread(path) for path in decision.unread),
+        *(_format_unread(path) for path in decision.unread),
         *((decision.frozen,) if decision.frozen else ()),
     )
 
@@ -33,20 +33,18 @@ def hold_lines(record: PullRecord) -> tuple[str, ...]:
 
 
 def approval_problems(decision: Decision) -> tuple[Problem, ...]:
-    """Return the same as what blocks promotion."""
     return tuple(Problem(line) for line in missing_lines(decision))
 
 
 def approval_title(decision: Decision) -> str:
-    """Return the check's title: who is missing, in a few words."""
     if decision.blocked:
-        return f"Blocked: {_words(decision.blocked[0].category)} is not let into prod"
+        return f"Blocked: {_category_label(decision.blocked[0].category)} is not let into prod"
     if decision.objecting:
         return f"{decision.objecting[0]} asked for changes"
     if decision.missing:
         first, *other_needs = decision.missing
         others_text = f", and {count_noun(len(other_needs), 'other')}" if other_needs else ""
-        return f"Waits for {_who(first, plain=True)}{others_text}"
+        return f"Waits for {_approver_names(first, plain=True)}{others_text}"
     if decision.frozen:
         return decision.frozen.rstrip(".")
     people = first_names(decision.approved_by, NAMES_MOST)
@@ -58,10 +56,10 @@ def _need_sentence(need: Need) -> str:
     owners = ", who owns the file," if need.owners and len(need.approvers) == 1 else ""
     owners = ", who own the file," if need.owners and len(need.approvers) > 1 else owners
     about = first_names([code(model) for model in need.models], NAMES_MOST) or "the edit of the rules"
-    return f"{number} of {_who(need)}{owners} is missing for {about}."
+    return f"{number} of {_approver_names(need)}{owners} is missing for {about}."
 
 
-def _who(need: Need, *, plain: bool = False) -> str:
+def _approver_names(need: Need, *, plain: bool = False) -> str:
     names = [approver if plain else code(approver) for approver in need.approvers]
     return " or ".join(names) if names else "somebody who may write" if plain else "somebody with `write`"
 
@@ -71,15 +69,15 @@ def _review_age_lines(decision: Decision) -> tuple[str, ...]:
     return (f"{who} approved before this plan was shown: an approval is of the plan that stands here at that time.",)
 
 
-def _unread(team: str) -> str:
+def _format_unread(team: str) -> str:
     return (
         f"Who is in {code(team)} could not be read: the App needs the permission *Members: read* of the organization."
     )
 
 
 def _block_sentence(block: Block) -> str:
-    return f"{code(block.model)} is {_words(block.category)}, which this project's rules keep out of prod."
+    return f"{code(block.model)} is {_category_label(block.category)}, which this project's rules keep out of prod."
 
 
-def _words(category: str) -> str:
+def _category_label(category: str) -> str:
     return NAMES.get(category, category.replace("_", "-")).lower()

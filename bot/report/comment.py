@@ -9,9 +9,18 @@ from mergeplan.bot.projects import add_label, label_of, repository_of
 from mergeplan.bot.records import AFTER_MERGE, PullRecord, PullState
 from mergeplan.bot.report.checks.plan import NAME as PLAN
 from mergeplan.bot.report.inflight import inflight_block
-from mergeplan.bot.report.markdown import COMMENT_LIMIT, MARKER, NAMES, code, details_block, fitting, graph, within
+from mergeplan.bot.report.markdown import (
+    COMMENT_LIMIT,
+    MARKER,
+    NAMES,
+    code,
+    details_block,
+    fit_blocks,
+    fit_lines,
+    mermaid_graph,
+)
 from mergeplan.bot.report.models import OPEN, Site, diffs_blocks, models_blocks
-from mergeplan.bot.report.offers import offers
+from mergeplan.bot.report.offers import list_offers
 from mergeplan.bot.report.physical import physical_blocks
 from mergeplan.bot.report.rows import exposures_block, impact_block, rows_blocks, schema_block
 from mergeplan.bot.report.shown import Shown
@@ -30,7 +39,7 @@ from mergeplan.bot.report.words import (
     unbuilt_words,
     work_words,
 )
-from mergeplan.bot.results import PlannerOutcome, Problem, problems_of, touches
+from mergeplan.bot.results import PlannerOutcome, Problem, has_effect, problems_of
 from mergeplan.planner.wording import count_noun
 
 PLAN_MARKER = re.compile(rf"{MARKER}:plan((?:~[A-Za-z0-9._-]+)*) -->")  # as `plan_marker` makes it
@@ -50,7 +59,13 @@ def plan_comment(pull_view: Shown) -> str | None:
         return None
     blocks = [
         "\n".join(
-            [plan_marker(record.repository), _comment_title(pull_view), "", facts_line(pull_view), *_counts(outcome)]
+            [
+                plan_marker(record.repository),
+                _comment_title(pull_view),
+                "",
+                facts_line(pull_view),
+                *_count_lines(outcome),
+            ]
         ),
         status(pull_view),
         *_problem_blocks(record, outcome),
@@ -62,12 +77,12 @@ def plan_comment(pull_view: Shown) -> str | None:
         check_words(outcome.plan if outcome else None),
         *_cost_block(outcome),
         *_checks_block(outcome),
-        *_notes(pull_view),
-        foot(pull_view),
+        *_note_blocks(pull_view),
+        comment_foot(pull_view),
     ]
     link = next((ref.url for ref in record.checks if ref.name == PLAN and ref.sha == record.head and ref.url), "")
     where = f"[the plan check]({link})" if link else f"the `{add_label(PLAN, label_of(record.repository))}` check"
-    return within(
+    return fit_blocks(
         [block for block in blocks if block], COMMENT_LIMIT - 500, f"*Too large to show whole: the rest is in {where}.*"
     )
 
@@ -91,13 +106,11 @@ def needs_no_comment(record: PullRecord) -> bool:
 
 
 def _comment_title(pull_view: Shown) -> str:
-    """Return the headline, with the project where there are several."""
     of = f" · {code(pull_view.record.place.project)}" if pull_view.record.place.project else ""
     return f"{headline(pull_view)}{of}"
 
 
 def facts_line(pull_view: Shown) -> str:
-    """Return environment, head, base, plan id and time, the facts that the rest of the comment is about."""
     record, prod = pull_view.record, pull_view.prod
     plan = record.outcome.plan if record.outcome else None
     revision = f" revision {record.base.prod_revision}" if record.base.prod_revision else ""
@@ -113,10 +126,9 @@ def facts_line(pull_view: Shown) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def _counts(outcome: PlannerOutcome | None) -> list[str]:
-    """Return what is computed, shared and estimated; the first line counts the models."""
+def _count_lines(outcome: PlannerOutcome | None) -> list[str]:
     plan = outcome.plan if outcome else None
-    if outcome is None or plan is None or not touches(plan):
+    if outcome is None or plan is None or not has_effect(plan):
         return []
     shared = sum(1 for model in plan.models if model.shares)
     cost = cost_of([model for model in plan.models if not model.skipped])
@@ -147,14 +159,14 @@ def _problem_blocks(record: PullRecord, outcome: PlannerOutcome | None) -> list[
     already = {(problem.model, problem.audit) for problem in ended.problems if problem.audit}
     lines += [audit_line(audit) for audit in ended.audits if not audit.ok and (audit.model, audit.name) not in already]
     details = [audit_details(audit) for audit in ended.audits if not audit.ok and audit.query][:AUDITS_MOST]
-    return ["\n".join(fitting(lines, PROBLEMS_MOST)), *details] if lines else []
+    return ["\n".join(fit_lines(lines, PROBLEMS_MOST)), *details] if lines else []
 
 
 def _warning_blocks(record: PullRecord, outcome: PlannerOutcome | None) -> list[str]:
     """Return the linter's warnings, while something can still be done about them."""
     if outcome is None or not outcome.warnings or record.state not in (PullState.FAILED, PullState.PLANNED):
         return []
-    lines = fitting([problem_line(problem) for problem in outcome.warnings], PROBLEMS_MOST)
+    lines = fit_lines([problem_line(problem) for problem in outcome.warnings], PROBLEMS_MOST)
     return [details_block(f"⚠️ {count_noun(len(outcome.warnings), 'warning')} of the linter", "\n".join(lines))]
 
 
@@ -165,7 +177,7 @@ def _plan_warnings(pull_view: Shown) -> list[str]:
     unbuilt = unbuilt_words(pull_view.prod) if pull_view.record.state is PullState.PLANNED else ""
     lines = [f"- {unbuilt}"] if unbuilt else []
     lines += [problem_line(warning) for warning in warnings]
-    quoted = [f"> {line.removeprefix('- ') if len(lines) == 1 else line}" for line in fitting(lines, WARNINGS_MOST)]
+    quoted = [f"> {line.removeprefix('- ') if len(lines) == 1 else line}" for line in fit_lines(lines, WARNINGS_MOST)]
     return ["\n".join(["> [!WARNING]", *quoted])] if quoted else []
 
 
@@ -190,7 +202,7 @@ def _change_blocks(record: PullRecord, outcome: PlannerOutcome | None) -> list[s
             *impact_block(plan),
             *exposures_block(plan),
         ]
-    drawn = graph(shown) if 1 < len(shown) <= GRAPH_MOST else ""
+    drawn = mermaid_graph(shown) if 1 < len(shown) <= GRAPH_MOST else ""
     if many:
         drawn = details_block(f"Graph of {len(shown)} models", drawn) if drawn else ""
         return [*notes, table, *rows, *model_blocks, drawn, *diffs_blocks(shown, site)]
@@ -198,7 +210,6 @@ def _change_blocks(record: PullRecord, outcome: PlannerOutcome | None) -> list[s
 
 
 def _cost_block(outcome: PlannerOutcome | None) -> list[str]:
-    """Return the estimate and the actual cost once something was computed."""
     took = actual_words(outcome) if outcome else ""
     estimated = estimate_words(outcome.plan.models) if outcome and outcome.plan else ""
     return [f"Estimated: {estimated}. It took {took}."] if took and estimated else []
@@ -215,7 +226,7 @@ def _checks_block(outcome: PlannerOutcome | None) -> list[str]:
     return [" · ".join(parts)] if parts else []
 
 
-def _notes(pull_view: Shown) -> list[str]:
+def _note_blocks(pull_view: Shown) -> list[str]:
     record, outcome = pull_view.record, pull_view.record.outcome
     notes = []
     if record.rules.edits_rules:
@@ -238,8 +249,7 @@ def _end_words(ended_by: str) -> str:
     return "that model or what it reads was edited since"
 
 
-def foot(pull_view: Shown) -> str:
-    """Return the end: what blocks promotion, and the exact commands that would be accepted now."""
+def comment_foot(pull_view: Shown) -> str:
     # what failed stands above, below the headline that names it
     blocked = () if pull_view.record.state is PullState.FAILED else blockers(pull_view.record)
     lines = ["---"]
@@ -247,12 +257,12 @@ def foot(pull_view: Shown) -> str:
         lines += [
             "**What blocks promotion**",
             "",
-            *fitting([problem_line(problem) for problem in blocked], FOOT_MOST),
+            *fit_lines([problem_line(problem) for problem in blocked], FOOT_MOST),
             "",
         ]
-    offered = offers(pull_view.record, pull_view.prod)
+    offered = list_offers(pull_view.record, pull_view.prod)
     if offered:
         or_tick = "" if all(offer.moves_prod for offer in offered) else ", or tick its box"
         lines += [f"**Commands accepted now**: write one on a line of its own in a comment{or_tick}.", ""]
-        lines += fitting([offer.line for offer in offered], FOOT_MOST)
+        lines += fit_lines([offer.line for offer in offered], FOOT_MOST)
     return "\n".join(lines) if len(lines) > 1 else ""

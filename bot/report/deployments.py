@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from mergeplan.bot.records import PullRecord, PullState
 from mergeplan.bot.report.states import state_row
 from mergeplan.bot.report.words import work_words
-from mergeplan.bot.results import touches
+from mergeplan.bot.results import has_effect
 from mergeplan.planner.snapshot.environment import PROD
 
 DESCRIPTION = 140  # characters, GitHub's limit
@@ -28,15 +28,15 @@ class DeploymentView:
         return self.environment == PROD
 
 
-def deployments(record: PullRecord) -> tuple[DeploymentView, ...]:
+def list_deployments(record: PullRecord) -> tuple[DeploymentView, ...]:
     """Return the deployments that are due; an environment that was never built has none."""
     if not record.rules.shows_deployments:
         return ()
-    views = (_environment(record), _prod(record))
+    views = (_environment_view(record), _prod_view(record))
     return tuple(view for view in views if view is not None)
 
 
-def _environment(record: PullRecord) -> DeploymentView | None:
+def _environment_view(record: PullRecord) -> DeploymentView | None:
     outcome, deployment = record.outcome, record.deployment(record.environment.name)
     if not record.environment.exists:
         return (
@@ -44,7 +44,7 @@ def _environment(record: PullRecord) -> DeploymentView | None:
             if deployment
             else None
         )
-    if record.state is not PullState.PLANNED or outcome is None or not outcome.applied or not touches(outcome.plan):
+    if record.state is not PullState.PLANNED or outcome is None or not outcome.applied or not has_effect(outcome.plan):
         return None
     assert outcome.plan is not None
     return _build_deployment(
@@ -52,7 +52,7 @@ def _environment(record: PullRecord) -> DeploymentView | None:
     )
 
 
-def _prod(record: PullRecord) -> DeploymentView | None:
+def _prod_view(record: PullRecord) -> DeploymentView | None:
     deployment = state_row(record).deployment(record)
     return _build_deployment(record, PROD, record.promotion.merge_sha, *deployment) if deployment else None
 

@@ -14,10 +14,9 @@ NAMES_MOST = 4
 
 
 def inflight_block(record: PullRecord) -> list[str]:
-    """Return the open pull requests that meet this one, and the merges that it takes back."""
     lines = [
-        *(_undoing(entry) for entry in record.nearby.undoes),
-        *(_meeting(entry) for entry in record.nearby.meets[:MEETINGS_MOST]),
+        *(_undoing_line(entry) for entry in record.nearby.undoes),
+        *(_meeting_line(entry) for entry in record.nearby.meets[:MEETINGS_MOST]),
     ]
     if len(record.nearby.meets) > MEETINGS_MOST:
         lines.append(
@@ -26,22 +25,22 @@ def inflight_block(record: PullRecord) -> list[str]:
     return ["\n".join(["**Also in flight**", "", *lines])] if lines else []
 
 
-def _undoing(undoing: Undoing) -> str:
+def _undoing_line(undoing: Undoing) -> str:
     if undoing.whole:
-        return f"- ↩️ It reverts #{undoing.number}: {_some(undoing.models)} become what they were before."
-    return f"- ↩️ It reverts #{undoing.number} in {_some(undoing.models)}."
+        return f"- ↩️ It reverts #{undoing.number}: {_join_names(undoing.models)} become what they were before."
+    return f"- ↩️ It reverts #{undoing.number} in {_join_names(undoing.models)}."
 
 
-def _meeting(meeting: Meeting) -> str:
+def _meeting_line(meeting: Meeting) -> str:
     shared = []
     if meeting.edited:
-        where = f" (the same columns: {_some(meeting.columns)})" if meeting.columns else ""
-        shared.append(f"edits {_some(meeting.edited)} too{where}")
+        where = f" (the same columns: {_join_names(meeting.columns)})" if meeting.columns else ""
+        shared.append(f"edits {_join_names(meeting.edited)} too{where}")
     if meeting.computed:
-        shared.append(f"changes {_some(meeting.computed)} too")
+        shared.append(f"changes {_join_names(meeting.computed)} too")
     consequence = "Whichever is merged second is planned again."
     return f"- #{meeting.number} {' and '.join(shared)}. {consequence}"
 
 
-def _some(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     return first_names([code(name) for name in names], NAMES_MOST)

@@ -9,7 +9,7 @@ from datetime import date, timedelta
 
 from mergeplan.planner.contract.base import Span
 from mergeplan.planner.contract.plan import ModelChange
-from mergeplan.planner.wording import count_noun, first_names, printable
+from mergeplan.planner.wording import count_noun, first_names, printable_text
 
 MARKER = "<!-- mergeplan"  # every comment of the bot carries one; its own words are never commands
 COMMENT_LIMIT = 65_536
@@ -58,13 +58,12 @@ COLOURS = {  # fill, border, text: readable on GitHub's light and dark pages
 
 
 def category_of(model: ModelChange) -> str:
-    """Return the category, or `added` and `removed` for such a model."""
     return model.change if model.change in ("added", "removed") else model.category or "undecided"
 
 
 def code(text: str) -> str:
     """Return a code span that holds any text, on one line: the back-ticks around are longer than those within."""
-    flat = " ".join(printable(text).split()) or " "
+    flat = " ".join(printable_text(text).split()) or " "
     ticks = "`" * (longest_ticks(flat) + 1) if "`" in flat else "`"
     pad = " " if flat.startswith("`") or flat.endswith("`") else ""
     return f"{ticks}{pad}{flat}{pad}{ticks}"
@@ -72,7 +71,7 @@ def code(text: str) -> str:
 
 def fence(text: str, language: str = "", limit: int = 20_000) -> str:
     """Return a fenced block that holds any text; cut at a line's end, followed by the number of lines left out."""
-    lines = printable(text).rstrip("\n").split("\n")
+    lines = printable_text(text).rstrip("\n").split("\n")
     shown_lines: list[str] = []
     room = limit
     for line in lines:
@@ -85,9 +84,9 @@ def fence(text: str, language: str = "", limit: int = 20_000) -> str:
     return f"{ticks}{language}\n" + "\n".join(shown_lines) + f"\n{ticks}{omission}"
 
 
-def inert(text: str) -> str:
+def inert_text(text: str) -> str:
     """Return foreign text in one line: code spans stay, all else cannot mention, link, embed or fold."""
-    flat = " ".join(printable(text).split())
+    flat = " ".join(printable_text(text).split())
     parts, at = [], 0
     for match in CODE_SPAN.finditer(flat):
         parts += [_escape_markdown(flat[at : match.start()]), code(match[2].strip() or " ")]
@@ -97,16 +96,16 @@ def inert(text: str) -> str:
 
 def tag_text(text: str) -> str:
     """Return text for between HTML tags, where Markdown is not read."""
-    return html.escape(" ".join(printable(text).split())).replace("@", f"@{ZERO_WIDTH}")
+    return html.escape(" ".join(printable_text(text).split())).replace("@", f"@{ZERO_WIDTH}")
 
 
-def cell(text: str) -> str:
+def table_cell(text: str) -> str:
     """Return Markdown that stays within its table cell; a long name in code can break at its dots and underscores."""
-    flat = CODE_SPAN.sub(_breakable, text.replace("\\|", "|"))
+    flat = CODE_SPAN.sub(_break_name, text.replace("\\|", "|"))
     return flat.replace("|", "\\|").replace("\n", " ")
 
 
-def _breakable(span: re.Match[str]) -> str:
+def _break_name(span: re.Match[str]) -> str:
     name = span[2].strip()
     if len(name) <= WRAPPED or " " in name or not re.search(r"[._]", name):
         return span[0]
@@ -122,7 +121,7 @@ def details_block(summary: str, body: str) -> str:
     return f"<details>\n<summary>{summary}</summary>\n\n{body}\n\n</details>"
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def format_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a table; a column that is empty in every row is left out.
 
     >>> table(("Model", "By column"), [("`a`", "")])
@@ -132,11 +131,11 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     shown = [n for n in range(len(head)) if not rows or any(row[n] for row in rows)]
     head, rows = [head[n] for n in shown], [[row[n] for n in shown] for row in rows]
     lines = ["| " + " | ".join(head) + " |", "|" + "|".join(" --- " for _ in head) + "|"]
-    lines += ["| " + " | ".join(cell(content) for content in row) + " |" for row in rows]
+    lines += ["| " + " | ".join(table_cell(content) for content in row) + " |" for row in rows]
     return "\n".join(lines)
 
 
-def within(blocks: Sequence[str], limit: int, left_out: str) -> str:
+def fit_blocks(blocks: Sequence[str], limit: int, left_out: str) -> str:
     """Return the blocks that fit, in order, always with the first and the last; `left_out` replaces the rest."""
     first, *middle, last = blocks if len(blocks) > 1 else (*blocks, "")
     room = limit - len(first) - len(last) - len(left_out) - 8
@@ -152,7 +151,7 @@ def within(blocks: Sequence[str], limit: int, left_out: str) -> str:
     )
 
 
-def fitting(lines: Sequence[str], limit: int, rest: str = "- and {} more") -> list[str]:
+def fit_lines(lines: Sequence[str], limit: int, rest: str = "- and {} more") -> list[str]:
     """Return the first lines that fit; `rest` formats the number of those that do not.
 
     >>> fitting(["- one", "- two", "- three"], 12)
@@ -169,16 +168,14 @@ def fitting(lines: Sequence[str], limit: int, rest: str = "- and {} more") -> li
 
 
 def clip_text(text: str, limit: int = 2_000) -> str:
-    """Return the beginning of a text of any length."""
     return text if len(text) <= limit else text[:limit] + "…"
 
 
 def name_list(names: Sequence[str]) -> str:
-    """Return the names, six at most."""
     return first_names([code(name) for name in names], 6)
 
 
-def days(intervals: Sequence[Span]) -> str:
+def format_days(intervals: Sequence[Span]) -> str:
     """Return half-open intervals as a person writes them.
 
     >>> days([("2026-01-01", "2026-01-08")])
@@ -190,7 +187,7 @@ def days(intervals: Sequence[Span]) -> str:
     if all(whole):
         spans = [span for span in whole if span]
         total = sum((end - start).days for start, end in spans)
-        texts = [_span(start, end - timedelta(days=1)) for start, end in spans[:3]]
+        texts = [_date_range(start, end - timedelta(days=1)) for start, end in spans[:3]]
         more_text = f" and {len(spans) - 3} more ranges" if len(spans) > 3 else ""
         return f"{count_noun(total, 'day')}, {', '.join(texts)}{more_text}"
     texts = [f"{start} until {end}" for start, end in intervals]
@@ -203,8 +200,7 @@ def whole_days(intervals: Sequence[Span]) -> int:
     return sum((end - start).days for start, end in filter(None, spans)) if all(spans) else 0
 
 
-def graph(models: Sequence[ModelChange]) -> str:
-    """Return a mermaid graph of the plan's models, coloured by category, arrows from parent to child."""
+def mermaid_graph(models: Sequence[ModelChange]) -> str:
     ids = {model.name: f"m{index}" for index, model in enumerate(models)}
     lines = ["```mermaid", "graph LR"]
     for model in models:
@@ -212,18 +208,18 @@ def graph(models: Sequence[ModelChange]) -> str:
         label = re.sub(r"[^A-Za-z0-9_. -]", "_", model.name)
         work = "<br/>recomputed" if model.recomputed and model.change != "added" else "<br/>skipped" * model.skipped
         lines.append(
-            f'  {ids[model.name]}["{label}<br/><i>{NAMES.get(category, "Changed")}</i>{work}"]:::{_style(category)}'
+            f'  {ids[model.name]}["{label}<br/><i>{NAMES.get(category, "Changed")}</i>{work}"]:::{_css_class(category)}'
         )
     edges = sorted({(ids[parent], ids[model.name]) for model in models for parent in model.parents if parent in ids})
     lines += [f"  {parent} --> {child}" for parent, child in edges]
-    used = dict.fromkeys(_style(category_of(model)) for model in models)
+    used = dict.fromkeys(_css_class(category_of(model)) for model in models)
     for style in used:
         fill, stroke, text = COLOURS[style.removeprefix("c_")]
         lines.append(f"  classDef {style} fill:{fill},stroke:{stroke},color:{text}")
     return "\n".join([*lines, "```"])
 
 
-def _style(category: str) -> str:
+def _css_class(category: str) -> str:
     return f"c_{category if category in COLOURS else 'undecided'}"
 
 
@@ -248,5 +244,5 @@ def _whole_days(interval: Span) -> tuple[date, date] | None:
     return (ends[0], ends[1]) if ends[0] < ends[1] else None
 
 
-def _span(first: date, last: date) -> str:
+def _date_range(first: date, last: date) -> str:
     return f"{first}" if first == last else f"{first} to {last}"

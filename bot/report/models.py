@@ -13,12 +13,12 @@ from mergeplan.bot.report.markdown import (
     SIGNS,
     category_of,
     code,
-    days,
     details_block,
     fence,
-    fitting,
-    inert,
-    table,
+    fit_lines,
+    format_days,
+    format_table,
+    inert_text,
     tag_text,
 )
 from mergeplan.bot.report.words import WHOLE_KINDS, cost_of, day_count
@@ -65,14 +65,12 @@ def models_blocks(models: Sequence[ModelChange], site: Site = NOWHERE) -> list[s
 
 
 def group_table(models: Sequence[ModelChange]) -> str:
-    """Return a row for each kind of change: how many models, which, why, and what is computed."""
-
     def sort(model: ModelChange) -> tuple[int, str, str]:
         category = category_of(model)
         return SEVERE.index(category) if category in SEVERE else len(SEVERE), category, model.rule
 
     groups = [list(members) for _, members in groupby(sorted(models, key=sort), key=sort)]
-    lines = table(("Models", "Category", "Why", "Computed"), map(_group_row, groups)).split("\n")
+    lines = format_table(("Models", "Category", "Why", "Computed"), map(_group_row, groups)).split("\n")
     hidden_count = sum(map(len, groups[GROUPS:]))
     hidden_rows = [f"| … and {count_noun(hidden_count, 'model')} of other sorts | | | |"] if hidden_count else []
     return "\n".join([*lines[: GROUPS + 2], *hidden_rows])
@@ -84,18 +82,17 @@ def _group_row(members: Sequence[ModelChange]) -> tuple[str, str, str, str]:
     reason = next(iter(reasons)) if len(reasons) == 1 else ""
     rule = f"<sub>{code(first.rule)}</sub>" if first.rule else ""
     return (
-        _names(members),
-        f"{SIGNS.get(category, '🟣')} {NAMES.get(category, inert(category))}",
+        _member_names(members),
+        f"{SIGNS.get(category, '🟣')} {NAMES.get(category, inert_text(category))}",
         " ".join(filter(None, (reason, rule))),
         _group_work(members),
     )
 
 
-def _names(members: Sequence[ModelChange]) -> str:
-    """Return all names of a group, unfolded on demand; only the names for one or two."""
+def _member_names(members: Sequence[ModelChange]) -> str:
     if len(members) <= NAMED:
         return ", ".join(code(model.name) for model in members)
-    names = fitting([tag_text(model.name) for model in members], GROUP_ROOM, "… and {} more")
+    names = fit_lines([tag_text(model.name) for model in members], GROUP_ROOM, "… and {} more")
     return f"<details><summary><b>{len(members):,} models</b></summary>{'<br>'.join(names)}</details>"
 
 
@@ -109,7 +106,6 @@ def _group_work(members: Sequence[ModelChange]) -> str:
 
 
 def diffs_blocks(models: Sequence[ModelChange], site: Site = NOWHERE) -> list[str]:
-    """Return the diff of each edited model, folded; many of them in one outer fold."""
     edited = [model for model in models if model.diff]
     if len(edited) <= DIFFS_OPEN:
         return [_diff_block(model, site, DIFF_MOST) for model in edited]
@@ -143,10 +139,9 @@ PREVIEW = " (preview: made of some days only, and never promoted)"
 
 
 def model_table(models: Sequence[ModelChange], limit: int, site: Site = NOWHERE) -> str:
-    """Return a line for each model, as many as fit."""
     cells = (model_row(model, site) for model in models)
-    head, rule, *rows = table(("Model", "Why", "Computed"), cells).split("\n")
-    return "\n".join([head, rule, *fitting(rows, limit, "| … and {} more | | |")])
+    head, rule, *rows = format_table(("Model", "Why", "Computed"), cells).split("\n")
+    return "\n".join([head, rule, *fit_lines(rows, limit, "| … and {} more | | |")])
 
 
 def model_row(model: ModelChange, site: Site = NOWHERE) -> tuple[str, str, str]:
@@ -156,27 +151,25 @@ def model_row(model: ModelChange, site: Site = NOWHERE) -> tuple[str, str, str]:
     rule = f" <sub>{code(model.rule)}</sub>" if model.rule else ""
     name = f"[{code(model.name)}]({link})" if link else code(model.name)
     return (
-        f"{name}<br>{SIGNS.get(category, '🟣')} {NAMES.get(category, inert(category))}{set_by}",
+        f"{name}<br>{SIGNS.get(category, '🟣')} {NAMES.get(category, inert_text(category))}{set_by}",
         f"{why_words(model)}{rule}",
         f"{computation_words(model)}<br>{table_words(model)}",
     )
 
 
 def why_words(model: ModelChange) -> str:
-    """Return the reason for a model's change, and the columns that this affects."""
     return " ".join(filter(None, (reason_words(model), _column_words(model))))
 
 
 def reason_words(model: ModelChange) -> str:
     """Return the reason as it follows the model's name, such as `It is not in prod yet`."""
     name_prefix = f"`{model.name}` is "
-    return inert(
+    return inert_text(
         f"It is {model.reason.removeprefix(name_prefix)}" if model.reason.startswith(name_prefix) else model.reason
     )
 
 
 def computation_words(model: ModelChange) -> str:
-    """Return the days of the table that are computed, or that none is."""
     if model.skipped:
         return "nothing: inputs unchanged"
     if model.kind.upper() in ("VIEW", "EMBEDDED", "EXTERNAL") or not (model.intervals or model.recomputed):
@@ -185,9 +178,9 @@ def computation_words(model: ModelChange) -> str:
     if model.kind.upper() in WHOLE_KINDS:
         return ("the whole table" if model.intervals else "built already") + preview
     if not model.intervals:
-        return (f"built already: {days(model.needed)}" if model.needed else "built already") + preview
-    copied = f"; of these copied (unchanged): {days(model.copies)}" if model.copies else ""
-    return days(model.intervals) + copied + preview
+        return (f"built already: {format_days(model.needed)}" if model.needed else "built already") + preview
+    copied = f"; of these copied (unchanged): {format_days(model.copies)}" if model.copies else ""
+    return format_days(model.intervals) + copied + preview
 
 
 def table_words(model: ModelChange) -> str:

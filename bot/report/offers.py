@@ -69,14 +69,14 @@ class Offer:
         return Button(face.label, f"{face.does}. Needs {self.needs}.", self.identifier) if face else None
 
 
-def offers(record: PullRecord, prod: ProdRecord) -> tuple[Offer, ...]:
+def list_offers(record: PullRecord, prod: ProdRecord) -> tuple[Offer, ...]:
     """Return the commands that make sense in this state and that take no free text, each once."""
     needs = {**DEFAULT_NEEDS, **dict(prod.needs)}
     made = []
     for choice in (choice for form in OFFERED for choice in form.offers(record, prod)):
         command, parsed = choice.command, _parse_command(choice.command)
         need = role_for(parsed, needs, is_held=record.state is PullState.MERGED)
-        looks = (choice.does, _tag(record, command), need, choice.face)
+        looks = (choice.does, _offer_tag(record, command), need, choice.face)
         typed = Shown(record, prod).write_command(command)
         made.append(Offer(parsed.verb, command, typed, *looks, moves_prod=choice.moves_prod))
     return tuple(made)
@@ -86,24 +86,25 @@ def find_ticks(before: str, after: str) -> tuple[str, ...]:
     """Return the boxes that an edit ticked, as they were before; none when it changed anything else."""
     if clear_boxes(before) != clear_boxes(after):
         return ()
-    line_pairs = zip(_lines(before), _lines(after), strict=True)
-    return tuple(old_line for old_line, new_line in line_pairs if old_line == _blank(old_line) and new_line != old_line)
+    line_pairs = zip(_split_lines(before), _split_lines(after), strict=True)
+    return tuple(
+        old_line for old_line, new_line in line_pairs if old_line == _empty_box(old_line) and new_line != old_line
+    )
 
 
 def clear_boxes(text: str) -> str:
     """Return a comment of the bot with its boxes empty and its own line ends."""
-    return "\n".join(map(_blank, _lines(text))) + "\n"
+    return "\n".join(map(_empty_box, _split_lines(text))) + "\n"
 
 
 def has_ticks(body: str) -> bool:
-    """Return True if a box of a comment of the bot is ticked."""
-    return any(_blank(line) != line for line in _lines(body))
+    return any(_empty_box(line) != line for line in _split_lines(body))
 
 
 def resolve_press(key: str, press: Press, record: PullRecord, prod: ProdRecord) -> Command | Mistake:
     """Return the command of a button or a box, if exactly that one is offered now."""
     if not press.head or press.head in filter(None, (record.head, record.promotion.merge_sha)):
-        for offer in offers(record, prod):
+        for offer in list_offers(record, prod):
             if key == offer.identifier if press.head else (key == offer.box and not offer.moves_prod):
                 return _parse_command(offer.command)
     named = KEY.search(key)
@@ -114,24 +115,23 @@ def resolve_press(key: str, press: Press, record: PullRecord, prod: ProdRecord) 
 
 
 def _parse_command(command: str) -> Command:
-    """Parse one of the bot's own commands, without a namespace."""
     (result,) = read_commands(command)
     assert isinstance(result, Command)
     return result
 
 
-def _lines(text: str) -> list[str]:
+def _split_lines(text: str) -> list[str]:
     """Return a comment's lines; GitHub may end them, and the text, differently."""
     return text.rstrip().replace("\r\n", "\n").split("\n")
 
 
-def _blank(line: str) -> str:
+def _empty_box(line: str) -> str:
     """Return a line of the bot with an empty box; another line unchanged."""
     box = BOX.fullmatch(line)
     return f"- [ ] {box[2]}" if box else line
 
 
-def _tag(record: PullRecord, command: str) -> str:
+def _offer_tag(record: PullRecord, command: str) -> str:
     """Return the tag of the settled plan; an approval of a cost is bound to the cost that was shown."""
     outcome = record.outcome if record.is_settled else None
     plan = outcome.plan if outcome else None

@@ -6,23 +6,22 @@ from collections.abc import Sequence
 
 from mergeplan.bot.projects import repository_of
 from mergeplan.bot.records import Answer, CommandRow, PullRecord, PullState
-from mergeplan.bot.report.markdown import MARKER, clip_text, code, inert, within
-from mergeplan.bot.report.offers import offers
+from mergeplan.bot.report.markdown import MARKER, clip_text, code, fit_blocks, inert_text
+from mergeplan.bot.report.offers import list_offers
 from mergeplan.bot.report.selection import selection_words
 from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.report.states import blockers
 from mergeplan.bot.report.words import change_words, promise_sentence, view_words, work_words
-from mergeplan.bot.results import touches
+from mergeplan.bot.results import has_effect
 
 REPLY_LIMIT = 60_000
 
 
 def reply_marker(project: str, comment_id: int) -> str:
-    """Return the hidden key of a project's one reply to a comment."""
     return f"{MARKER}:reply:{comment_id}{project.removeprefix(repository_of(project))} -->"
 
 
-def reply(row: CommandRow, answers: Sequence[Answer], state: str, project: str = "") -> str:
+def format_reply(row: CommandRow, answers: Sequence[Answer], state: str, project: str = "") -> str:
     """Return the one reply to a comment or a press: its author, each command's result, the resulting state.
 
     `project` is the folder of the project that answers, if the repository has several.
@@ -32,24 +31,23 @@ def reply(row: CommandRow, answers: Sequence[Answer], state: str, project: str =
     whom = f", and the project {code(project)} answers" if project else ""
     marker = reply_marker(row.repository, row.comment_id)
     blocks = [f"{marker}\n{code(row.author)} {verb}{whom}:", *results, f"**Now:** {state}"]
-    return within(blocks, REPLY_LIMIT, "*More is not shown.*")
+    return fit_blocks(blocks, REPLY_LIMIT, "*More is not shown.*")
 
 
 def state_sentence(pull_view: Shown) -> str:
-    """Return the state of the pull request in one or two sentences."""
     record, outcome = pull_view.record, pull_view.record.outcome
     plan = outcome.plan if outcome else None
     match record.state:
-        case PullState.PLANNED if plan and touches(plan):
+        case PullState.PLANNED if plan and has_effect(plan):
             plan_text = f"plan `{plan.id}` of `{record.head[:7]}`"
             if words := selection_words(record):
-                return f"{plan_text}: {words}{_link(record)}"
+                return f"{plan_text}: {words}{_plan_link(record)}"
             if plan.blockers:
-                return f"{plan_text} is blocked: {inert(clip_text(plan.blockers[0].message))}{_link(record)}"
+                return f"{plan_text} is blocked: {inert_text(clip_text(plan.blockers[0].message))}{_plan_link(record)}"
             if outcome and outcome.is_too_costly:
-                return f"{plan_text} waits for `/approve-cost`; nothing was computed.{_link(record)}"
+                return f"{plan_text} waits for `/approve-cost`; nothing was computed.{_plan_link(record)}"
             work = f"{change_words(plan)}; computed: {work_words(plan)}"
-            return f"{plan_text}: {work}. {promise_sentence(plan, outcome)}{_link(record)}"
+            return f"{plan_text}: {work}. {promise_sentence(plan, outcome)}{_plan_link(record)}"
         case PullState.PLANNED:
             return f"`{record.head[:7]}` changes no models."
         case PullState.PROMOTED:
@@ -64,10 +62,10 @@ def state_sentence(pull_view: Shown) -> str:
         case PullState.UNPROMOTED:
             return "merged; prod is unchanged; see the plan comment."
         case _:
-            typed = ", ".join(code(offer.typed) for offer in offers(record, pull_view.prod))
-            reasons = " ".join(inert(problem.message) for problem in blockers(record))
-            return f"{reasons}{_link(record)}" + (f" Accepted now: {typed}." if typed else "")
+            typed = ", ".join(code(offer.typed) for offer in list_offers(record, pull_view.prod))
+            reasons = " ".join(inert_text(problem.message) for problem in blockers(record))
+            return f"{reasons}{_plan_link(record)}" + (f" Accepted now: {typed}." if typed else "")
 
 
-def _link(record: PullRecord) -> str:
+def _plan_link(record: PullRecord) -> str:
     return f" ([the plan](#issuecomment-{record.comment.id}))" if record.comment.id else ""

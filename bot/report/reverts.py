@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mergeplan.bot.records import PullRecord
-from mergeplan.bot.report.markdown import MARKER, clip_text, code, inert
+from mergeplan.bot.report.markdown import MARKER, clip_text, code, inert_text
 from mergeplan.planner.wording import join_names
 
 
 def revert_marker(number: int) -> str:
-    """Return the hidden key of the revert of one pull request."""
     return f"{MARKER}:revert:{number} -->"
 
 
 def revert_body(record: PullRecord, branch: str) -> str:
-    """Return the revert's text: who requested it, what its merge does, and what else the branch contains."""
     back, of = record.rollback.reversal, f"#{record.number}"
     blocks = [
         revert_marker(record.number),
@@ -49,7 +47,7 @@ def revert_words(record: PullRecord) -> str:
     if back.number:
         all_of_it = " in other projects too" if record.place.project else ""
         return f"{holds}: merge #{back.number}, which reverts it{all_of_it}, or the next promotion brings it back.{too}"
-    failure_text = f" No pull request was opened: {inert(clip_text(back.why, 300))}" if back.why else ""
+    failure_text = f" No pull request was opened: {inert_text(clip_text(back.why, 300))}" if back.why else ""
     return f"{holds}: press *Revert* on this pull request, or the next promotion brings it back.{too}{failure_text}"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from mergeplan.bot.report.markdown import clip_text, code, days, fitting, inert, table
+from mergeplan.bot.report.markdown import clip_text, code, fit_lines, format_days, format_table, inert_text
 from mergeplan.bot.report.words import WHOLE_KINDS, view_words
 from mergeplan.bot.results import PlannerOutcome
 from mergeplan.planner.contract.base import Spans
@@ -19,7 +19,6 @@ PULL = re.compile(r"#\d{1,9}")
 
 
 def rollback_words(view: RollbackView) -> str:
-    """Return what a rollback would do: revision, views, tables that lack time, and the merges it takes back."""
     until = f"{view.until[:16].replace('T', ' ')} UTC"
     first = (
         f"Prod is at revision {view.revision} and would show revision {view.target.revision} again, which it showed "
@@ -33,14 +32,17 @@ def rollback_words(view: RollbackView) -> str:
         ]
         hidden_count = len(view.views) - VIEWS_MOST
         blocks.append(
-            table(["View", "Table now → after"], rows) + (f"\n\n… and {hidden_count} more" if hidden_count > 0 else "")
+            format_table(["View", "Table now → after"], rows)
+            + (f"\n\n… and {hidden_count} more" if hidden_count > 0 else "")
         )
     else:
         blocks.append("No view would move.")
     if view.behind:
         lines = [f"- {behind_words(gap)}" for gap in view.behind]
-        blocks.append("\n".join(["**Rows that prod would lack:**", "", *fitting(lines, LINES_MOST)]))
-    blocks.append("\n".join(["**Taken back:**", "", *fitting([_revision_line(row) for row in view.since], LINES_MOST)]))
+        blocks.append("\n".join(["**Rows that prod would lack:**", "", *fit_lines(lines, LINES_MOST)]))
+    blocks.append(
+        "\n".join(["**Taken back:**", "", *fit_lines([_revision_line(row) for row in view.since], LINES_MOST)])
+    )
     return "\n\n".join(blocks)
 
 
@@ -59,7 +61,6 @@ def rollback_outcome_words(who: str, revision: int, outcome: PlannerOutcome | No
 
 
 def behind_words(behind: BehindRow) -> str:
-    """Return what a table lacks of its replacement, and whether the next run computes it."""
     if behind.kind.upper() in WHOLE_KINDS:
         ends = [timeline[-1][1] for timeline in (behind.held, behind.lacks) if timeline]
         lag = (
@@ -71,18 +72,17 @@ def behind_words(behind: BehindRow) -> str:
             f"{code(behind.model)} {lag}; {'the next run computes it again' if behind.due else 'no run is due for it'}."
         )
     if not behind.lacks:
-        return f"{code(behind.model)} comes back; the next run computes {days(behind.due)}."
-    next_step = "the next run computes them" if _within(behind.lacks, behind.due) else _due_words(behind.due)
-    return (
-        f"{code(behind.model)} lacks up-to-date rows of {days(behind.lacks)}, which the later table holds; {next_step}."
-    )
+        return f"{code(behind.model)} comes back; the next run computes {format_days(behind.due)}."
+    next_step = "the next run computes them" if _is_covered(behind.lacks, behind.due) else _due_words(behind.due)
+    days = format_days(behind.lacks)
+    return f"{code(behind.model)} lacks up-to-date rows of {days}, which the later table holds; {next_step}."
 
 
 def _due_words(due: Spans) -> str:
-    return f"of them the next run computes what is due of {days(due)}" if due else "no run is due for them"
+    return f"of them the next run computes what is due of {format_days(due)}" if due else "no run is due for them"
 
 
-def _within(lacks: Spans, due: Spans) -> bool:
+def _is_covered(lacks: Spans, due: Spans) -> bool:
     """Return True if the due time covers the missing time; ISO texts in UTC compare as their moments do."""
     return all(any(start <= span[0] and span[1] <= end for start, end in due) for span in lacks)
 
@@ -93,6 +93,6 @@ def _short_name(name: str | None) -> str:
 
 def _revision_line(row: RevisionRow) -> str:
     at = f"{row.at[:16].replace('T', ' ')} UTC"
-    note = row.note if PULL.fullmatch(row.note) else inert(clip_text(row.note, 200))
+    note = row.note if PULL.fullmatch(row.note) else inert_text(clip_text(row.note, 200))
     facts: Sequence[str] = (row.action.replace("_", " "), at, code(row.who) if row.who else "", note)
     return f"- revision {row.revision}: {', '.join(fact for fact in facts if fact)}"

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mergeplan.bot.report.markdown import cell, code, days, details_block, fitting, inert, table, tag_text
+from mergeplan.bot.report.markdown import (
+    code,
+    details_block,
+    fit_lines,
+    format_days,
+    format_table,
+    inert_text,
+    table_cell,
+    tag_text,
+)
 from mergeplan.bot.results import PlannerOutcome
 from mergeplan.planner.contract.base import Sample
 from mergeplan.planner.contract.plan import PlanView
@@ -51,17 +60,16 @@ def rows_title(outcome: PlannerOutcome | None) -> str:
 
 
 def rows_blocks(outcome: PlannerOutcome | None, most: int = TOLD) -> list[str]:
-    """Return the effect on rows: a table of the models whose rows differ, the others in one line, samples."""
     differences = outcome.data_diff if outcome else ()
     if not differences:
         return []
-    differ = sorted((diff for diff in differences if rows_changed(diff)), key=_share, reverse=True)
+    differ = sorted((diff for diff in differences if rows_changed(diff)), key=_change_share, reverse=True)
     files = [diff for diff in differences if diff.same_files]
     unchanged_diffs = [diff for diff in differences if diff.rows and not (rows_changed(diff) or diff.same_files)]
     unknown = [diff for diff in differences if diff.rows is None and not diff.is_off]
     if not (differ or unchanged_diffs or files or unknown):
         return []
-    ways = {_how(diff) for diff in (*differ, *unchanged_diffs) or files}
+    ways = {_method_text(diff) for diff in (*differ, *unchanged_diffs) or files}
     common = ways.pop() if len(ways) == 1 else ""
     blocks = [f"#### Rows, before and after{f' ({common})' if common else ''}"]
     if differ:
@@ -79,38 +87,37 @@ def rows_blocks(outcome: PlannerOutcome | None, most: int = TOLD) -> list[str]:
     if unchanged_diffs:
         blocks.append(_name_models(unchanged_diffs, "holds the same rows as before", "hold the same rows as before"))
     if unknown:
-        body = "\n".join(fitting([f"- {code(diff.model)}: {_note(diff)}" for diff in unknown], ROOM))
+        body = "\n".join(fit_lines([f"- {code(diff.model)}: {_format_note(diff)}" for diff in unknown], ROOM))
         blocks.append(details_block(f"{count_noun(len(unknown), 'model')} not compared", body))
     first, second, *later_blocks = blocks
-    return [f"{first}\n\n{second}", *later_blocks, *_samples(differ)]
+    return [f"{first}\n\n{second}", *later_blocks, *_sample_blocks(differ)]
 
 
-def _share(diff: DataDifference) -> tuple[float, int]:
+def _change_share(diff: DataDifference) -> tuple[float, int]:
     changed = rows_changed(diff)
     return changed / max(1, diff.before or 0, diff.after or 0), changed
 
 
 def _difference_table(differences: Sequence[DataDifference], common: str) -> str:
-    """Return a row for each model, with the method below its name if methods differ."""
-    rows = (_row(diff, "" if common else _how(diff)) for diff in differences)
-    first, rule, *lines = table(HEAD, rows).split("\n")
-    return "\n".join([first, rule, *fitting(lines, ROOM, "| … and {} more | | |")])
+    rows = (_difference_row(diff, "" if common else _method_text(diff)) for diff in differences)
+    first, rule, *lines = format_table(HEAD, rows).split("\n")
+    return "\n".join([first, rule, *fit_lines(lines, ROOM, "| … and {} more | | |")])
 
 
 def _name_models(differences: Sequence[DataDifference], one: str, several: str) -> str:
     if len(differences) <= COLUMNS_MOST:
         return f"{', '.join(code(diff.model) for diff in differences)} {one if len(differences) == 1 else several}."
-    lines = fitting([f"- {code(diff.model)}: {diff.after or 0:,} rows" for diff in differences], ROOM)
+    lines = fit_lines([f"- {code(diff.model)}: {diff.after or 0:,} rows" for diff in differences], ROOM)
     return details_block(f"{len(differences):,} models {several}", "\n".join(lines))
 
 
-def _row(diff: DataDifference, how: str) -> tuple[str, ...]:
+def _difference_row(diff: DataDifference, how: str) -> tuple[str, ...]:
     rows = diff.rows
     assert rows is not None
     columns = sorted((column for column in diff.columns if column.changed), key=lambda column: -column.changed)
-    parts = [f"{code(column.name)} {share(column.changed, rows.common)}" for column in columns]
+    parts = [f"{code(column.name)} {format_share(column.changed, rows.common)}" for column in columns]
     counts = (
-        f"**{rows.changed:,}** changed ({share(rows.changed, rows.common)})" if rows.changed else "",
+        f"**{rows.changed:,}** changed ({format_share(rows.changed, rows.common)})" if rows.changed else "",
         f"{rows.only_first:,} gone" if rows.only_first else "",
         f"{rows.only_second:,} new" if rows.only_second else "",
     )
@@ -121,17 +128,17 @@ def _row(diff: DataDifference, how: str) -> tuple[str, ...]:
     )
 
 
-def _how(diff: DataDifference) -> str:
+def _method_text(diff: DataDifference) -> str:
     by = f"by {', '.join(map(code, diff.key))}" if diff.key else ""
-    return "; ".join(part for part in (days(diff.days), by, inert(diff.note)) if part)
+    return "; ".join(part for part in (format_days(diff.days), by, inert_text(diff.note)) if part)
 
 
-def _note(diff: DataDifference) -> str:
+def _format_note(diff: DataDifference) -> str:
     counts = "" if diff.before is None else f" ({diff.before:,} → {diff.after:,} rows)"
-    return f"{inert(diff.note)}{counts}"
+    return f"{inert_text(diff.note)}{counts}"
 
 
-def share(part: int, whole: int) -> str:
+def format_share(part: int, whole: int) -> str:
     """Return `12%` or `< 0.1%`; `100%` only for all."""
     if not whole or not part:
         return "0%"
@@ -143,12 +150,11 @@ def share(part: int, whole: int) -> str:
     return f"{percent:.0f}%" if percent >= 10 else f"{percent:.1f}%"
 
 
-def _samples(differences: Sequence[DataDifference]) -> list[str]:
-    """Return some of the rows, as far as the project shows them, each model folded."""
+def _sample_blocks(differences: Sequence[DataDifference]) -> list[str]:
     blocks, room = [], SAMPLES_ROOM
     for diff in differences:
         sorts = (diff.samples.changed, diff.samples.only_first, diff.samples.only_second)
-        parts = [f"**{title}**\n\n{_sample(rows)}" for title, rows in zip(SORTS, sorts, strict=True) if rows.rows]
+        parts = [f"**{title}**\n\n{_sample_table(rows)}" for title, rows in zip(SORTS, sorts, strict=True) if rows.rows]
         block = (
             details_block(f"Some of the rows of <code>{tag_text(diff.model)}</code>", "\n\n".join(parts))
             if parts
@@ -160,9 +166,9 @@ def _samples(differences: Sequence[DataDifference]) -> list[str]:
     return blocks
 
 
-def _sample(rows: Sample) -> str:
-    head = [cell(code(_column_title(name))) for name in rows.columns]
-    return table(
+def _sample_table(rows: Sample) -> str:
+    head = [table_cell(code(_column_title(name))) for name in rows.columns]
+    return format_table(
         head, [[code("NULL" if content is None else str(content) or " ") for content in row] for row in rows.rows]
     )
 
@@ -176,14 +182,13 @@ def _column_title(name: str) -> str:
 
 
 def schema_block(outcome: PlannerOutcome | None) -> list[str]:
-    """Return the columns that are added, removed, or change their type or nullability."""
     differences = [
         (code(diff.model), *row) for diff in (outcome.data_diff if outcome else ()) for row in _schema_rows(diff)
     ]
     if not differences:
         return []
-    lines = table(("Model", "Column", "Change"), differences).split("\n")
-    shown = "\n".join([*lines[:2], *fitting(lines[2:], ROOM, "| … and {} more | | |")])
+    lines = format_table(("Model", "Column", "Change"), differences).split("\n")
+    shown = "\n".join([*lines[:2], *fit_lines(lines[2:], ROOM, "| … and {} more | | |")])
     if len(differences) > TOLD:
         return [details_block(f"{len(differences):,} columns come, go or change", shown)]
     return [f"#### Columns\n\n{shown}"]
@@ -199,7 +204,6 @@ def _schema_rows(diff: DataDifference) -> list[tuple[str, ...]]:
 
 
 def impact_block(plan: PlanView | None) -> list[str]:
-    """Return, for each downstream model, the columns that take another value, and its owner."""
     below = [model for model in plan.models if model.change == "indirect"] if plan else []
     hit = [model for model in below if model.recomputed or model.category == "indirect_breaking"]  # a view, too
     if not hit:
@@ -210,8 +214,8 @@ def impact_block(plan: PlanView | None) -> list[str]:
         columns = first_names(names, COLUMNS_MOST) if names and not model.columns.every else "any column"
         above = ", ".join(code(name) for name in model.parents[:COLUMNS_MOST])
         rows.append((code(model.name), columns, above, code(model.owner) if model.owner else ""))
-    lines = table(("Downstream", "Columns that change", "Reads", "Owner"), rows).split("\n")
-    shown = "\n".join([*lines[:2], *fitting(lines[2:], ROOM, "| … and {} more | | | |")])
+    lines = format_table(("Downstream", "Columns that change", "Reads", "Owner"), rows).split("\n")
+    shown = "\n".join([*lines[:2], *fit_lines(lines[2:], ROOM, "| … and {} more | | | |")])
     owners = sorted({model.owner for model in hit if model.owner})
     of = f", of {first_names([code(owner) for owner in owners], COLUMNS_MOST)}" if owners else ""
     title = f"{count_noun(len(hit), 'model')} downstream {'is' if len(hit) == 1 else 'are'} hit"
@@ -219,7 +223,6 @@ def impact_block(plan: PlanView | None) -> list[str]:
 
 
 def exposures_block(plan: PlanView | None) -> list[str]:
-    """Return the uses outside of the project that the changes reach, with their owners."""
     exposures = plan.exposures if plan else ()
     if not exposures:
         return []
@@ -231,4 +234,4 @@ def exposures_block(plan: PlanView | None) -> list[str]:
     title = f"{count_noun(len(exposures), 'exposure')} {'is' if len(exposures) == 1 else 'are'} hit"
     if len(lines) <= EXPOSURES_MOST:
         return ["\n".join([f"**{title}:**", "", *lines])]
-    return [details_block(title, "\n".join(fitting(lines, ROOM)))]
+    return [details_block(title, "\n".join(fit_lines(lines, ROOM)))]

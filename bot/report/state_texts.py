@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mergeplan.bot.report.approval import hold_lines
-from mergeplan.bot.report.markdown import code, inert
+from mergeplan.bot.report.markdown import code, inert_text
 from mergeplan.bot.report.rows import rows_title
 from mergeplan.bot.report.selection import AT_THE_MERGE, selection_words
 from mergeplan.bot.report.shown import Shown
@@ -18,7 +18,7 @@ from mergeplan.bot.report.words import (
     spark_link,
     waiting_words,
 )
-from mergeplan.bot.results import is_free, touches
+from mergeplan.bot.results import has_effect, is_free
 from mergeplan.planner.wording import count_noun
 
 # --- headlines ---
@@ -34,10 +34,9 @@ def skip_headline(pull_view: Shown) -> str:
 
 
 def plan_headline(pull_view: Shown) -> str:
-    """Return the number of changed models, behind a sign of whether the plan may be merged."""
     record, outcome = pull_view.record, pull_view.record.outcome
     plan = outcome.plan if outcome else None
-    if plan is None or not touches(plan):
+    if plan is None or not has_effect(plan):
         return "✅ No models change"
     if outcome and outcome.is_too_costly:
         return f"💰 {change_words(plan)} · waits for an approval of its cost"
@@ -59,7 +58,6 @@ def stop_headline(pull_view: Shown) -> str:
 
 
 def promotion_headline(pull_view: Shown) -> str:
-    """Return what the promotion did to views, and what it computed."""
     ended = pull_view.record.promotion.outcome
     done = ended.promotion if ended else None
     if done is None:
@@ -83,7 +81,7 @@ def planning_status(pull_view: Shown) -> str:
     plan = record.outcome.plan if record.outcome else None
     stale = "\n>\n> **What is shown below is the plan before.**" if plan and not record.run.fresh else ""
     doing = "The plan stands; its tables are being built." if record.run.fresh else "The plan is being made."
-    words = (inert(record.reason), doing, inert(record.run.progress), spark_link(record))
+    words = (inert_text(record.reason), doing, inert_text(record.run.progress), spark_link(record))
     return "> [!NOTE]\n> " + " ".join(filter(None, words)) + stale
 
 
@@ -100,7 +98,6 @@ def fork_status(pull_view: Shown) -> str:
 
 
 def skip_status(pull_view: Shown) -> str:
-    """Return what the label does, and how to have a plan."""
     record = pull_view.record
     label, plan_once = code(record.rules.skip_label), code(pull_view.write_command("/plan"))
     return (
@@ -111,7 +108,6 @@ def skip_status(pull_view: Shown) -> str:
 
 
 def plan_status(pull_view: Shown) -> str:
-    """Return the sentence that a merge is blocked, or what it will do."""
     record, outcome = pull_view.record, pull_view.record.outcome
     plan = outcome.plan if outcome else None
     if plan and plan.not_selected:
@@ -123,10 +119,10 @@ def plan_status(pull_view: Shown) -> str:
         over = f"The estimate is over the project's budget: {estimate_words(plan.models)}."
         cheaper = f" {words}" if (words := cheaper_words(plan)) else ""
         return f"> [!WARNING]\n> **Nothing was computed.** {over}{cheaper}"
-    if plan and touches(plan) and not record.rules.decision.is_ok:
+    if plan and has_effect(plan) and not record.rules.decision.is_ok:
         promise = promise_sentence(plan, outcome)
         return f"> [!IMPORTANT]\n> **Built; not allowed into prod yet**, see below. {promise}"
-    if plan and touches(plan):
+    if plan and has_effect(plan):
         return f"> [!TIP]\n> **Ready.** {promise_sentence(plan, outcome)}"
     return "This pull request changes no model: nothing to plan, nothing to promote."
 
@@ -135,7 +131,7 @@ def stop_status(pull_view: Shown) -> str:
     environment_text = (
         " The environment keeps what was already computed." if pull_view.record.environment.exists else ""
     )
-    return f"{inert(pull_view.record.reason)}{environment_text}"
+    return f"{inert_text(pull_view.record.reason)}{environment_text}"
 
 
 def hold_status(pull_view: Shown) -> str:
@@ -147,7 +143,7 @@ def hold_status(pull_view: Shown) -> str:
 
 def merge_status(pull_view: Shown) -> str:
     record = pull_view.record
-    return f"> [!NOTE]\n> Merged as `{record.promotion.merge_sha[:7]}`. {inert(record.run.progress)}".rstrip()
+    return f"> [!NOTE]\n> Merged as `{record.promotion.merge_sha[:7]}`. {inert_text(record.run.progress)}".rstrip()
 
 
 def end_status(pull_view: Shown) -> str:
@@ -155,7 +151,7 @@ def end_status(pull_view: Shown) -> str:
 
 
 def close_status(pull_view: Shown) -> str:
-    reason = inert(pull_view.record.reason) or "Closed without merging."
+    reason = inert_text(pull_view.record.reason) or "Closed without merging."
     if pull_view.record.environment.exists:
         return f"{reason} Its environment is kept for some days, as requested; prod is unchanged."
     return f"{reason} The environment and the tables that only it used are deleted; prod is unchanged."

@@ -12,7 +12,7 @@ from mergeplan.bot.report.markdown import code
 from mergeplan.bot.report.selection import selection_words
 from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.report.words import failure_title, view_words, waiting_words
-from mergeplan.bot.results import Problem, changes_nothing, problems_of, touches
+from mergeplan.bot.results import Problem, changes_nothing, has_effect, problems_of
 from mergeplan.planner.snapshot.environment import PROD
 
 Text = str | Callable[[Shown], str]
@@ -46,13 +46,12 @@ def state_row(record: PullRecord) -> StateRow:
 
 
 def headline(pull_view: Shown) -> str:
-    """Return the comment's first line: the state, then what matters most."""
-    return f"### {_resolve(state_row(pull_view.record).headline, pull_view)}"
+    return f"### {_resolve_text(state_row(pull_view.record).headline, pull_view)}"
 
 
 def status(pull_view: Shown) -> str:
     """Return one paragraph: what is happening or has happened, and what it means for prod."""
-    return _resolve(state_row(pull_view.record).status, pull_view)
+    return _resolve_text(state_row(pull_view.record).status, pull_view)
 
 
 def blockers(record: PullRecord) -> tuple[Problem, ...]:
@@ -60,7 +59,7 @@ def blockers(record: PullRecord) -> tuple[Problem, ...]:
     return state_row(record).blockers(record)
 
 
-def _resolve(text: Text, pull_view: Shown) -> str:
+def _resolve_text(text: Text, pull_view: Shown) -> str:
     return text if isinstance(text, str) else text(pull_view)
 
 
@@ -103,7 +102,7 @@ def _close_checks(pull_view: Shown) -> CheckText:
 # --- blockers ---
 
 
-def _say(sentence: str) -> Callable[[PullRecord], tuple[Problem, ...]]:
+def _make_blocker(sentence: str) -> Callable[[PullRecord], tuple[Problem, ...]]:
     return lambda _: (Problem(sentence),)
 
 
@@ -119,7 +118,7 @@ def _plan_blockers(record: PullRecord) -> tuple[Problem, ...]:
     outcome = record.outcome
     if outcome and outcome.is_too_costly:
         return (Problem("Nobody has approved the cost of this plan."),)
-    if outcome is None or not touches(outcome.plan):
+    if outcome is None or not has_effect(outcome.plan):
         return ()
     unselected = (Problem(f"{words} Type `/plan` to plan all."),) if (words := selection_words(record)) else ()
     plan_blockers = problems_of(outcome.plan.blockers if outcome.plan else ())
@@ -130,7 +129,7 @@ def _plan_blockers(record: PullRecord) -> tuple[Problem, ...]:
 
 
 def _is_without_new_plan(record: PullRecord) -> bool:
-    return not (record.run.fresh and record.outcome and touches(record.outcome.plan))
+    return not (record.run.fresh and record.outcome and has_effect(record.outcome.plan))
 
 
 def _is_without_models(record: PullRecord) -> bool:
@@ -152,7 +151,7 @@ def _rollback_deployment(record: PullRecord) -> tuple[str, str] | None:
 
 # --- the table ---
 
-UNFINISHED = _say("The plan is not finished.")
+UNFINISHED = _make_blocker("The plan is not finished.")
 PLANNING_ROW = StateRow(
     texts.planning_headline,
     texts.planning_status,
@@ -167,7 +166,7 @@ STATES: Mapping[PullState, StateRow] = {
         "✋ A maintainer must let this commit be planned",
         texts.fork_status,
         checks=_fork_checks,
-        blockers=_say("Nobody has let this commit be planned."),
+        blockers=_make_blocker("Nobody has let this commit be planned."),
     ),
     PullState.SKIPPED: StateRow(
         texts.skip_headline,
@@ -198,7 +197,7 @@ STATES: Mapping[PullState, StateRow] = {
         texts.stop_headline,
         texts.stop_status,
         checks=_stop_checks,
-        blockers=_say("The plan was stopped."),
+        blockers=_make_blocker("The plan was stopped."),
     ),
     PullState.MERGED: StateRow(
         "🚚 Merged: promoting to prod",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mergeplan.bot.report.comment import plan_comment
-from mergeplan.bot.report.markdown import within
+from mergeplan.bot.report.markdown import fit_blocks
 from mergeplan.bot.report.models import OPEN, Site, diffs_blocks, model_table
 from mergeplan.bot.report.shown import Shown
 from mergeplan.planner.contract.plan import ModelChange
@@ -20,10 +20,12 @@ def job_summary(pull_view: Shown) -> str:
         return ""
     outcome = pull_view.record.outcome
     models = [model for model in outcome.plan.models if model.change != "unchanged"] if outcome and outcome.plan else []
-    return within([comment, *_rest(pull_view, models), ""], SUMMARY_LIMIT, "*The rest is in the pull request's files.*")
+    return fit_blocks(
+        [comment, *_extra_blocks(pull_view, models), ""], SUMMARY_LIMIT, "*The rest is in the pull request's files.*"
+    )
 
 
-def _rest(pull_view: Shown, models: list[ModelChange]) -> list[str]:
+def _extra_blocks(pull_view: Shown, models: list[ModelChange]) -> list[str]:
     site = Site(pull_view.record.place.site, pull_view.record.head, pull_view.record.place.folder)
     edited = [model for model in models if model.diff]
     blocks = [f"#### Each model\n\n{model_table(models, ROWS_ROOM, site)}"] if len(models) > OPEN else []

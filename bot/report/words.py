@@ -11,13 +11,13 @@ from mergeplan.bot.report.markdown import (
     NAMES,
     SIGNS,
     category_of,
-    cell,
     clip_text,
     code,
     details_block,
     fence,
-    inert,
-    table,
+    format_table,
+    inert_text,
+    table_cell,
     tag_text,
     whole_days,
 )
@@ -26,10 +26,10 @@ from mergeplan.bot.results import (
     RULE_BROKEN,
     PlannerOutcome,
     Problem,
+    audit_subject,
     find_skips,
     is_free,
-    moving,
-    subject,
+    view_changes,
     was_interrupted,
 )
 from mergeplan.planner.contract.lines import AuditRow
@@ -46,7 +46,6 @@ QUERY_MOST = 4_000  # characters
 
 
 def failure_title(outcome: PlannerOutcome | None) -> str:
-    """Return what failed, in a few words: the project, its tests, its audits, a query, or the bot itself."""
     if outcome is None or (outcome.is_defect and not outcome.is_at_file):
         return "The plan could not be made: the fault is mergeplan's"
     kinds = {problem.kind for problem in outcome.problems}
@@ -73,7 +72,6 @@ def change_words(plan: PlanView) -> str:
 
 
 def work_words(plan: PlanView) -> str:
-    """Return what must be computed: tables and days, or that nothing is."""
     todo = [model for model in plan.models if model.intervals]
     if not todo:
         return "nothing"
@@ -88,7 +86,6 @@ def day_count(model: ModelChange) -> int:
 
 
 def spark_link(record: PullRecord) -> str:
-    """Return a link to Spark's UI for the tables that are being computed; '' where there is none."""
     if not (record.run.fresh and WEB_ADDRESS.fullmatch(record.run.spark_ui)):
         return ""
     return f"[Spark UI]({record.run.spark_ui})"
@@ -103,7 +100,7 @@ def skip_summary(plan: PlanView) -> str:
     if not models:
         return ""
     head = f"**{count_noun(len(models), 'model was', 'models were')} not computed.**"
-    reasons = list(dict.fromkeys(inert(model.reason) for model in models if model.rule == "same-data"))
+    reasons = list(dict.fromkeys(inert_text(model.reason) for model in models if model.rule == "same-data"))
     more_text = f" And {len(reasons) - WHY_MOST} more like that." if len(reasons) > WHY_MOST else ""
     cost = cost_of(models)
     return " ".join([head, *reasons[:WHY_MOST]]) + more_text + (f" That saved {cost}." if cost else "")
@@ -118,7 +115,7 @@ def check_words(plan: PlanView | None) -> str:
     agreed = sum(check.state in ("agrees", "explained") for check in checks)
     open_checks = Counter(check.detail for check in checks if check.state == "unchecked")
     parts = [f"Checked by Spark: {count_noun(agreed, 'model keeps', 'models keep')} rows."] if agreed else []
-    parts += [f"Not checked: {number} ({inert(reason)})." for reason, number in open_checks.items()]
+    parts += [f"Not checked: {number} ({inert_text(reason)})." for reason, number in open_checks.items()]
     return " ".join(parts)
 
 
@@ -141,14 +138,15 @@ def open_words(plan: PlanView) -> str:
 
 
 def refusal_words(plan: PlanView | None) -> str:
-    """Return what is not planned: files that cannot be opened, each with its reason and readers; '' for none."""
     if plan is None or not plan.refused:
         return ""
     lines = []
     for file in plan.refused:
         names = first_names([code(name) for name in file.models], WHY_MOST) or code(file.path)
         stays = " It stays in prod as it is." if file.deployed else ""
-        lines.append(f"- {names} ({code(f'{file.path}:{file.line}')}): {inert(clip_text(file.message, 300))}{stays}")
+        lines.append(
+            f"- {names} ({code(f'{file.path}:{file.line}')}): {inert_text(clip_text(file.message, 300))}{stays}"
+        )
     files = len({file.path for file in plan.refused})
     title = f"**Not planned:** {count_noun(files, 'file')} of models cannot be opened."
     readers = first_names([code(model.model) for model in plan.left_out], WHY_MOST)
@@ -158,7 +156,6 @@ def refusal_words(plan: PlanView | None) -> str:
 
 
 def cost_of(models: Sequence[ModelChange]) -> str:
-    """Return `about 2 min, 1.2 GiB`, as far as it is known."""
     seconds, size = sum(model.estimate.seconds for model in models), sum(model.estimate.bytes for model in models)
     parts = (f"about {duration_text(seconds)}" if seconds else "", size_text(size) if size else "")
     return ", ".join(part for part in parts if part)
@@ -184,7 +181,6 @@ def estimate_words(models: Sequence[ModelChange]) -> str:
 
 
 def actual_words(outcome: PlannerOutcome) -> str:
-    """Return the actual cost, comparable with an estimate; '' where nothing was computed."""
     done = outcome.backfill
     if done is None or not done.batches or done.seconds is None:
         return ""
@@ -209,7 +205,6 @@ def cheaper_words(plan: PlanView) -> str:
 
 
 def promise_sentence(plan: PlanView, outcome: PlannerOutcome | None) -> str:
-    """Return what a merge will do, in numbers."""
     applied = bool(outcome and outcome.applied)
     is_computed = applied or not any(model.intervals for model in plan.models)
     acts = _view_acts(plan, "the tables already built here" if is_computed else "the result")
@@ -218,17 +213,17 @@ def promise_sentence(plan: PlanView, outcome: PlannerOutcome | None) -> str:
     if applied and any(model.category == "forward_only" for model in plan.models):
         dropped = sum(model.change == "removed" for model in plan.models)
         gone = f" It drops {count_noun(dropped, 'view')}." if dropped else ""
-        return _forward_sentence(plan, len(moving(plan))) + gone
+        return _forward_sentence(plan, len(view_changes(plan))) + gone
     if is_computed:
-        return f"Merging {acts}. Nothing is computed{' again' if moving(plan) else ''}."
+        return f"Merging {acts}. Nothing is computed{' again' if view_changes(plan) else ''}."
     bound, less = ("up to ", " (skips those whose inputs are unchanged)") if plan.comparisons else ("", "")
     return f"Merging computes {bound}{work_words(plan)}{less}, then {acts}."
 
 
 def _view_acts(plan: PlanView, tables: str) -> str:
     """Return what happens to views of prod; new views are not re-pointed; '' for nothing."""
-    added = sum(model.change == "added" for model in moving(plan))
-    pointed, dropped = len(moving(plan)) - added, sum(model.change == "removed" for model in plan.models)
+    added = sum(model.change == "added" for model in view_changes(plan))
+    pointed, dropped = len(view_changes(plan)) - added, sum(model.change == "removed" for model in plan.models)
     acts = [f"points {count_noun(pointed, 'view')} of prod at {tables}"] if pointed else []
     acts += [f"adds {count_noun(added, 'view')}" + (f" to prod over {tables}" if not pointed else "")] if added else []
     acts += [f"drops {count_noun(dropped, 'view')}" + ("" if acts else " of prod")] if dropped else []
@@ -236,7 +231,6 @@ def _view_acts(plan: PlanView, tables: str) -> str:
 
 
 def _forward_sentence(plan: PlanView, views: int) -> str:
-    """Return what a merge does where changes are forward-only."""
     previews = [model for model in plan.models if model.preview and model.kind.upper() not in ("VIEW", "EMBEDDED")]
     forward_count = sum(model.category == "forward_only" for model in previews)
     later = [code(model.name) for model in previews if model.category != "forward_only"]
@@ -253,11 +247,10 @@ def _forward_sentence(plan: PlanView, views: int) -> str:
 
 
 def waiting_words(prod: ProdRecord) -> str:
-    """Return why a pull request waits for prod's first build, and the result of the last try."""
     problems = prod.outcome.problems if prod.outcome else ()
     if not problems:
         return "Prod is being built for the first time; this pull request is planned as soon as it stands."
-    reason = inert(clip_text(problems[0].message))
+    reason = inert_text(clip_text(problems[0].message))
     at = f" at {datetime.fromtimestamp(prod.again_at, UTC):%H:%M:%S} UTC" if prod.again_at else ""
     retry_text = f"It is tried again by itself{at}; this pull request is planned as soon as it stands."
     return f"Prod could not be built yet: {reason} {retry_text}"
@@ -276,21 +269,20 @@ def unbuilt_words(prod: ProdRecord) -> str:
 
 
 def promotion_status(record: PullRecord) -> str:
-    """Return what the merge did to prod, in counted numbers."""
     outcome = record.promotion.outcome
     done = outcome.promotion if outcome else None
     if record.state is PullState.ROLLED_BACK:
-        return f"> [!IMPORTANT]\n> {inert(record.reason)} {revert_words(record)}"
+        return f"> [!IMPORTANT]\n> {inert_text(record.reason)} {revert_words(record)}"
     if record.state is PullState.UNPROMOTED:
         mend = "Mend it with another pull request, or type `/plan` to try again."
         return f"> [!CAUTION]\n> Prod still shows what it showed before. {mend}"
     at = f"`{record.promotion.merge_sha[:7]}`"
     if done is None:
-        return f"Merged as {at}; {inert(record.reason) or 'prod needed no change.'}"
+        return f"Merged as {at}; {inert_text(record.reason) or 'prod needed no change.'}"
     work = "**Nothing was computed: 0 Spark jobs.**" if is_free(done) else f"{cost_words(done)} first."
     if was_interrupted(done):
         work = "The run that did it was interrupted, and its end was found by the next one."
-    moved = f" {inert(record.reason)}" if record.reason else ""
+    moved = f" {inert_text(record.reason)}" if record.reason else ""
     revision = f" Prod is now at revision {record.promotion.revision}." if record.promotion.revision else ""
     return f"> [!TIP]\n> Merged as {at}. {view_words(done)} {work}{revision}{moved}"
 
@@ -317,23 +309,19 @@ def view_words(promotion: PromotionRow) -> str:
 
 
 def promotion_summary(outcome: PlannerOutcome) -> str:
-    """Return what a promotion did to views."""
     return view_words(outcome.promotion) if outcome.promotion else "No view had to change."
 
 
 def first_problem(outcome: PlannerOutcome) -> str:
-    """Return the first error's sentence."""
     return outcome.problems[0].message if outcome.problems else f"The planner ended with {outcome.exit_code}."
 
 
 def problem_words(outcome: PlannerOutcome) -> str:
-    """Return the first error's sentence and its hint."""
     hint = outcome.problems[0].hint if outcome.problems else ""
     return f"{first_problem(outcome)} {hint}".strip()
 
 
 def cost_words(promotion: PromotionRow) -> str:
-    """Return what a promotion had to compute: `3 batches computed`."""
     if promotion.spark_jobs is None:
         return "by a run that was interrupted"
     if promotion.backfill and promotion.backfill.batches:
@@ -344,23 +332,21 @@ def cost_words(promotion: PromotionRow) -> str:
 def problem_line(problem: Problem, name: str = "") -> str:
     """Return `models/orders.sql:7`, the error, and its hint."""
     where = f"{code(problem.where)}: " if problem.where else ""
-    return f"- {where}{code(name) + ': ' if name else ''}{inert(clip_text(problem.message))}" + (
-        f" {inert(clip_text(problem.hint))}" if problem.hint else ""
+    return f"- {where}{code(name) + ': ' if name else ''}{inert_text(clip_text(problem.message))}" + (
+        f" {inert_text(clip_text(problem.hint))}" if problem.hint else ""
     )
 
 
 def audit_line(audit: AuditRow) -> str:
-    """Return an audit's finding: the number of rows, and whether it blocks."""
     weight = "" if audit.blocking else " (a warning: it does not block)"
-    model = code(subject(audit) or audit.name)
+    model = code(audit_subject(audit) or audit.name)
     return f"- {model}: audit {code(audit.name)} found {count_noun(audit.count, 'row')}{weight}"
 
 
 def audit_details(audit: AuditRow) -> str:
-    """Return a failed audit's query and some of its rows, as far as the planner shows them."""
-    title = f"What <code>{tag_text(audit.name)}</code> of <code>{tag_text(subject(audit))}</code> found"
-    rows = table(
-        [cell(code(column)) for column in audit.sample.columns],
+    title = f"What <code>{tag_text(audit.name)}</code> of <code>{tag_text(audit_subject(audit))}</code> found"
+    rows = format_table(
+        [table_cell(code(column)) for column in audit.sample.columns],
         [[code("NULL" if content is None else str(content) or " ") for content in row] for row in audit.sample.rows],
     )
     return details_block(

@@ -85,7 +85,7 @@ def caller_of(state: State, authorization: str | None) -> Caller:
     if scheme.lower() == "basic":
         value = _basic_password(value)
     if value.count(".") == 2:
-        return _app(state, value)
+        return _app_caller(state, value)
     token = state.tokens.get(value)
     if token is None or (token.expires_at and token.expires_at <= now()):
         raise ApiError(401, "Bad credentials")
@@ -110,7 +110,7 @@ def _basic_password(value: str) -> str:
         raise ApiError(401, "Bad credentials") from error
 
 
-def _app(state: State, value: str) -> Caller:
+def _app_caller(state: State, value: str) -> Caller:
     options: jwt.types.Options = {"require": ["exp", "iat", "iss"], "verify_iss": False}
     try:
         claims = jwt.decode(
@@ -125,7 +125,7 @@ def _app(state: State, value: str) -> Caller:
     return Caller(state.app.bot_login, "app")
 
 
-def door(state: State, caller: Caller, full_name: str, need: Need) -> Repository:
+def require_repository(state: State, caller: Caller, full_name: str, need: Need) -> Repository:
     """Return the repository if the caller may see it (else 404) and has the needed permission (else 403)."""
     repo = state.repositories.get(full_name)
     if repo is None:

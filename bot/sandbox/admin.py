@@ -107,7 +107,7 @@ def version(request: Request) -> Any:
 @router.post("/faults/{name}")
 async def arm(request: Request, name: str) -> Any:
     """Arm a fault; the body has the arguments of the method of that name in `faults.py`."""
-    return await _apply(request, FAULTS, name, request.app.state.stage.faults)
+    return await _call_method(request, FAULTS, name, request.app.state.stage.faults)
 
 
 @router.delete("/faults")
@@ -120,10 +120,10 @@ def clear(request: Request) -> Any:
 @router.post("/{name}")
 async def act(request: Request, name: str) -> Any:
     """Act as a person; the body has the arguments of the method of that name in `stage.py`."""
-    return await _apply(request, ACTS, name, request.app.state.stage)
+    return await _call_method(request, ACTS, name, request.app.state.stage)
 
 
-async def _apply(
+async def _call_method(
     request: Request, allowed_calls: dict[str, Callable[..., Any]], name: str, target: object
 ) -> JSONResponse:
     # Only JSON: a form of another site cannot send that without asking first.

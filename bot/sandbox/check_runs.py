@@ -11,9 +11,9 @@ from mergeplan.bot.sandbox.api.limits import (
     check_length,
     check_run_fields,
     check_sha,
-    invalid,
+    field_error,
     one_of,
-    require,
+    require_text,
 )
 from mergeplan.bot.sandbox.git import repos
 from mergeplan.bot.sandbox.state import (
@@ -31,15 +31,15 @@ from mergeplan.bot.sandbox.state import (
 from mergeplan.bot.sandbox.webhooks import Site
 
 
-def create(site: Site, repo: Repository, author: str, body: Json) -> CheckRun:
+def create_run(site: Site, repo: Repository, author: str, body: Json) -> CheckRun:
     """Create a check run on a commit; the runs of one App on one commit form a suite."""
-    name, sha = require("CheckRun", body, "name"), require("CheckRun", body, "head_sha")
+    name, sha = require_text("CheckRun", body, "name"), require_text("CheckRun", body, "head_sha")
     check_sha("CheckRun", "head_sha", sha)
     check_run_fields(body)
-    if repos.tip(site.state.git(repo.full_name), sha) is None:
-        raise invalid("CheckRun", "head_sha", f"No commit found for SHA: {sha}")
-    run = CheckRun(site.state.next_id(), _suite(site, repo, sha, author).id, name, sha, author)
-    _fill(run, body)
+    if repos.find_tip(site.state.git(repo.full_name), sha) is None:
+        raise field_error("CheckRun", "head_sha", f"No commit found for SHA: {sha}")
+    run = CheckRun(site.state.next_id(), _get_suite(site, repo, sha, author).id, name, sha, author)
+    _set_fields(run, body)
     repo.checks[run.id] = run
     webhooks.check_run(site, repo, run, "created", author)
     if run.status == "completed":
@@ -47,7 +47,7 @@ def create(site: Site, repo: Repository, author: str, body: Json) -> CheckRun:
     return run
 
 
-def _suite(site: Site, repo: Repository, sha: str, author: str) -> CheckSuite:
+def _get_suite(site: Site, repo: Repository, sha: str, author: str) -> CheckSuite:
     for suite in repo.suites.values():
         if (suite.head_sha, suite.author) == (sha, author):
             suite.updated_at = now()
@@ -57,16 +57,16 @@ def _suite(site: Site, repo: Repository, sha: str, author: str) -> CheckSuite:
     return suite
 
 
-def update(site: Site, repo: Repository, run: CheckRun, sender: str, body: Json) -> None:
+def update_run(site: Site, repo: Repository, run: CheckRun, sender: str, body: Json) -> None:
     """Change a check run; annotations are added to the existing ones, all other fields are replaced."""
     check_run_fields(body)
     was = run.status
-    _fill(run, body)
+    _set_fields(run, body)
     if run.status == "completed" and was != "completed":
         webhooks.check_run(site, repo, run, "completed", sender)
 
 
-def _fill(run: CheckRun, body: Json) -> None:
+def _set_fields(run: CheckRun, body: Json) -> None:
     for field in ("name", "external_id", "details_url", "status"):
         if body.get(field) is not None:
             setattr(run, field, body[field])
@@ -85,10 +85,10 @@ def _fill(run: CheckRun, body: Json) -> None:
     if output := body.get("output"):
         run.title, run.summary = output.get("title") or run.title, output["summary"]
         run.text = output.get("text") if "text" in output else run.text
-        run.annotations += [annotation(item) for item in output.get("annotations") or []]
+        run.annotations += [build_annotation(item) for item in output.get("annotations") or []]
 
 
-def annotation(item: Json) -> Annotation:
+def build_annotation(item: Json) -> Annotation:
     return Annotation(
         path=item["path"],
         start_line=item["start_line"],
@@ -102,24 +102,22 @@ def annotation(item: Json) -> Annotation:
     )
 
 
-def rerequest(site: Site, repo: Repository, run: CheckRun, sender: str) -> None:
+def rerequest_run(site: Site, repo: Repository, run: CheckRun, sender: str) -> None:
     """Request the check again: the App gets a webhook, and itself creates a new run or updates this one."""
     webhooks.check_run(site, repo, run, "rerequested", sender)
 
 
 def rerequest_suite(site: Site, repo: Repository, suite: CheckSuite, sender: str) -> None:
-    """Request all checks of the commit again."""
     webhooks.check_suite(site, repo, suite, "rerequested", sender)
 
 
-def click(site: Site, repo: Repository, run: CheckRun, identifier: str, sender: str) -> None:
-    """Press a button of a completed check."""
+def press_button(site: Site, repo: Repository, run: CheckRun, identifier: str, sender: str) -> None:
     if run.status != "completed" or identifier not in [action.identifier for action in run.actions]:
         raise ApiError(422, f"This check has no button {identifier!r}")
     webhooks.check_run(site, repo, run, "requested_action", sender, identifier)
 
 
-def status(site: Site, repo: Repository, sha: str, author: str, body: Json) -> CommitStatus:
+def create_status(site: Site, repo: Repository, sha: str, author: str, body: Json) -> CommitStatus:
     one_of("Status", "state", body.get("state"), COMMIT_STATES)
     check_length("Status", "description", body.get("description"), STATUS_DESCRIPTION)
     context, description, target = body.get("context") or "default", body.get("description"), body.get("target_url")
@@ -128,12 +126,11 @@ def status(site: Site, repo: Repository, sha: str, author: str, body: Json) -> C
     return item
 
 
-def deploy(site: Site, repo: Repository, author: str, body: Json) -> Deployment:
-    """Create a deployment of a ref to an environment."""
-    ref = require("Deployment", body, "ref")
-    sha = repos.tip(site.state.git(repo.full_name), ref)
+def create_deployment(site: Site, repo: Repository, author: str, body: Json) -> Deployment:
+    ref = require_text("Deployment", body, "ref")
+    sha = repos.find_tip(site.state.git(repo.full_name), ref)
     if sha is None:
-        raise invalid("Deployment", "ref", f"No ref found for: {ref}")
+        raise field_error("Deployment", "ref", f"No ref found for: {ref}")
     item = Deployment(
         id=site.state.next_id(),
         sha=sha,

@@ -34,13 +34,12 @@ class Attempt:
     code: int
 
 
-def signature(secret: str, body: bytes) -> str:
+def sign_body(secret: str, body: bytes) -> str:
     """Return the value of `X-Hub-Signature-256` for this body."""
     return "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
 
 
-def headers(hook: Hook, app_id: int, parcel: Parcel, body: bytes) -> dict[str, str]:
-    """Return the headers that GitHub sends with a webhook of an App."""
+def webhook_headers(hook: Hook, app_id: int, parcel: Parcel, body: bytes) -> dict[str, str]:
     return {
         "Accept": "*/*",
         "Content-Type": "application/json",
@@ -50,7 +49,7 @@ def headers(hook: Hook, app_id: int, parcel: Parcel, body: bytes) -> dict[str, s
         "X-GitHub-Hook-ID": str(hook.id),
         "X-GitHub-Hook-Installation-Target-ID": str(app_id),
         "X-GitHub-Hook-Installation-Target-Type": "integration",
-        "X-Hub-Signature-256": signature(hook.secret, body),
+        "X-Hub-Signature-256": sign_body(hook.secret, body),
     }
 
 
@@ -65,7 +64,7 @@ class Courier:
         self._held: list[Parcel] = []
         self._sending = False
         self._stopped = False
-        self._thread = threading.Thread(target=self._work, name="sandbox-courier", daemon=True)
+        self._thread = threading.Thread(target=self._deliver_parcels, name="sandbox-courier", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
@@ -86,19 +85,19 @@ class Courier:
         parcel = Parcel(str(uuid.uuid4()), event, frozen.get("action"), installation_id, repository_id, frozen)
         fault = self._faults.take_webhook_fault(event, parcel.action)
         if fault is None:
-            self._enqueue(parcel)
+            self._enqueue_parcels(parcel)
         elif fault.kind == "drop":
-            self._log(parcel, Attempt("dropped", 0), 0.0)
+            self._log_delivery(parcel, Attempt("dropped", 0), 0.0)
         elif fault.kind == "duplicate":
-            self._enqueue(parcel, parcel)
+            self._enqueue_parcels(parcel, parcel)
         elif fault.kind == "delay":
-            self._enqueue(replace(parcel, not_before=time.monotonic() + fault.seconds))
+            self._enqueue_parcels(replace(parcel, not_before=time.monotonic() + fault.seconds))
         else:
-            self._hold(parcel, last=fault.times == 0)
+            self._hold_parcel(parcel, last=fault.times == 0)
 
     def redeliver(self, delivery: Delivery) -> None:
         """Send a logged webhook again with its old GUID; no fault applies to it."""
-        self._enqueue(
+        self._enqueue_parcels(
             Parcel(
                 delivery.guid,
                 delivery.event,
@@ -112,28 +111,28 @@ class Courier:
 
     def wait_idle(self, timeout: float) -> None:
         """Release held webhooks and wait until none is pending; raise TimeoutError after `timeout` seconds."""
-        self._release()
+        self._release_parcels()
         with self._wake:
             if not self._wake.wait_for(lambda: not self._queue and not self._sending, timeout):
                 raise TimeoutError(f"{len(self._queue)} webhooks were still waiting after {timeout} seconds")
 
-    def _enqueue(self, *parcels: Parcel) -> None:
+    def _enqueue_parcels(self, *parcels: Parcel) -> None:
         with self._wake:
             self._queue.extend(parcels)
             self._wake.notify_all()
 
-    def _hold(self, parcel: Parcel, *, last: bool) -> None:
+    def _hold_parcel(self, parcel: Parcel, *, last: bool) -> None:
         with self._wake:
             self._held.append(parcel)
         if last:
-            self._release()
+            self._release_parcels()
 
-    def _release(self) -> None:
+    def _release_parcels(self) -> None:
         with self._wake:
             deliveries, self._held = self._held[::-1], []
-        self._enqueue(*deliveries)
+        self._enqueue_parcels(*deliveries)
 
-    def _next(self) -> Parcel | None:
+    def _next_parcel(self) -> Parcel | None:
         with self._wake:
             self._sending = False
             self._wake.notify_all()
@@ -147,27 +146,27 @@ class Courier:
                 self._wake.wait(min((parcel.not_before - clock for parcel in self._queue), default=None))
         return None
 
-    def _work(self) -> None:
-        while parcel := self._next():
+    def _deliver_parcels(self) -> None:
+        while parcel := self._next_parcel():
             started = time.monotonic()
-            attempt = self._attempt(parcel)
-            self._log(parcel, attempt, time.monotonic() - started)
+            attempt = self._attempt_delivery(parcel)
+            self._log_delivery(parcel, attempt, time.monotonic() - started)
 
-    def _attempt(self, parcel: Parcel) -> Attempt:
+    def _attempt_delivery(self, parcel: Parcel) -> Attempt:
         with self._state.lock:
             hook = replace(self._state.hook)
         if not hook.url:
             return Attempt("no webhook URL configured", 0)
         body = json.dumps(parcel.payload).encode()
         try:
-            code = post(hook.url, body, headers(hook, self._state.app.id, parcel, body))
+            code = post_webhook(hook.url, body, webhook_headers(hook, self._state.app.id, parcel, body))
         except TimeoutError:
             return Attempt("timed out", 0)
         except (OSError, http.client.HTTPException):
             return Attempt("failed to connect to host", 0)
         return Attempt("OK" if 200 <= code < 300 else f"Invalid HTTP Response: {code}", code)
 
-    def _log(self, parcel: Parcel, attempt: Attempt, duration: float) -> None:
+    def _log_delivery(self, parcel: Parcel, attempt: Attempt, duration: float) -> None:
         with self._state.lock:
             self._state.version += 1
             self._state.deliveries.append(
@@ -188,7 +187,7 @@ class Courier:
             )
 
 
-def post(url: str, body: bytes, fields: dict[str, str]) -> int:
+def post_webhook(url: str, body: bytes, fields: dict[str, str]) -> int:
     """Post the body and return the answer's status; follow no redirect."""
     parts = urllib.parse.urlsplit(url)
     kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection

@@ -114,12 +114,10 @@ class Faults:
             self._unknown_mergeability = 0
 
     def pending_faults(self) -> list[WebhookFault | ApiFault]:
-        """Return the faults that are not used up."""
         with self._lock:
             return [*self._webhooks, *self._calls]
 
     def take_webhook_fault(self, event: str, action: str | None) -> WebhookFault | None:
-        """Take one use of the first fault that matches the webhook."""
         with self._lock:
             for fault in self._webhooks:
                 if fault.matches(event, action):
@@ -129,7 +127,6 @@ class Faults:
         return None
 
     def take_call_fault(self, method: str, path: str, owner: str = "") -> ApiFault | None:
-        """Take one use of the first fault that matches the call."""
         with self._lock:
             for fault in self._calls:
                 if fault.matches(method, path, owner):

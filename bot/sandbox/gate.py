@@ -34,20 +34,19 @@ class Gate:
         self._used = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one call and log it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         method, path = scope["method"], scope["path"]
         scope.setdefault("state", {})
-        fault = self._site.faults.take_call_fault(method, path, self._owner(scope))
+        fault = self._site.faults.take_call_fault(method, path, self._token_owner(scope))
         self._used += 1
         if fault and fault.kind == "slow":
             await asyncio.sleep(fault.seconds)
         if fault and fault.kind in ("fail", "rate_limit"):
-            status, headers, body = self._refusal(fault)
+            status, headers, body = self._build_refusal(fault)
         else:
-            status, headers, body = await self._answer(scope, receive)
+            status, headers, body = await self._call_app(scope, receive)
         if fault and fault.kind == "lose_answer" and fault.status:
             status, headers, body = fault.status, [(b"content-type", b"text/html")], b"<h1>502 Bad Gateway</h1>"
         headers, unchanged = self._add_etag(scope, status, headers, body)
@@ -59,9 +58,9 @@ class Gate:
         if fault and fault.kind == "lose_answer" and not fault.status:
             await _break_off(send)
         else:
-            await self._reply(send, status, headers, body)
+            await self._send_reply(send, status, headers, body)
 
-    async def _answer(self, scope: Scope, receive: Receive) -> tuple[int, Headers, bytes]:
+    async def _call_app(self, scope: Scope, receive: Receive) -> tuple[int, Headers, bytes]:
         messages: list[Message] = []
 
         async def keep(message: Message) -> None:
@@ -75,15 +74,14 @@ class Gate:
         body = b"".join(message.get("body", b"") for message in messages[1:])
         return messages[0]["status"], list(messages[0]["headers"]), body
 
-    def _owner(self, scope: Scope) -> str:
-        """Return the account whose installation's token the caller has, '' for any other caller."""
+    def _token_owner(self, scope: Scope) -> str:
         credential = dict(scope["headers"]).get(b"authorization", b"").decode("latin-1").rpartition(" ")[2]
         with self._site.state.lock:
             token = self._site.state.tokens.get(credential)
             item = self._site.state.installation(token.installation_id) if token else None
         return item.account if item else ""
 
-    def _refusal(self, fault: ApiFault) -> tuple[int, Headers, bytes]:
+    def _build_refusal(self, fault: ApiFault) -> tuple[int, Headers, bytes]:
         headers: Headers = [(b"content-type", b"application/json")]
         if fault.kind == "fail":
             error = ApiError(fault.status, "Not Found" if fault.status == 404 else "Server Error")
@@ -105,7 +103,7 @@ class Gate:
         etag = f'W/"{hashlib.sha256(tagged_content).hexdigest()[:32]}"'.encode()
         return [*headers, (b"etag", etag)], request_headers.get(b"if-none-match") == etag
 
-    async def _reply(self, send: Send, status: int, headers: Headers, body: bytes) -> None:
+    async def _send_reply(self, send: Send, status: int, headers: Headers, body: bytes) -> None:
         names = {name for name, _ in headers}
         defaults: Headers = [
             (b"x-ratelimit-limit", str(REQUESTS_PER_HOUR).encode()),

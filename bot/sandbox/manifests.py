@@ -11,11 +11,11 @@ from mergeplan.bot.sandbox.state import APP_EVENTS, APP_PERMISSIONS, Json, State
 LEVELS = ("read", "write")
 
 
-def take(state: State, text: str) -> tuple[str, str]:
+def take_manifest(state: State, text: str) -> tuple[str, str]:
     """Return the address to redirect the browser to, with a code, or the error in the manifest."""
     try:
         manifest = json.loads(text)
-        problem = _problem(manifest)
+        problem = _find_problem(manifest)
     except (ValueError, AttributeError, TypeError):
         return "", "The manifest is no JSON object with what GitHub documents."
     if problem:
@@ -26,8 +26,7 @@ def take(state: State, text: str) -> tuple[str, str]:
     return f"{back}{'&' if '?' in back else '?'}code={code}", ""
 
 
-def _problem(manifest: Json) -> str:
-    """Return the reason why GitHub would reject the manifest; '' if it would not."""
+def _find_problem(manifest: Json) -> str:
     hook = manifest.get("hook_attributes", {})
     addresses = (manifest["url"], hook["url"], manifest["redirect_url"]) if "redirect_url" in manifest else ()
     if not addresses or any(urlsplit(address).scheme not in ("http", "https") for address in addresses):
@@ -38,13 +37,13 @@ def _problem(manifest: Json) -> str:
     return f"Not known here: {', '.join(unknown)}." if unknown else ""
 
 
-def convert(state: State, code: str) -> Json:
+def convert_code(state: State, code: str) -> Json:
     """Return the App with its key and secrets; answer 404 for a code that was used already or never issued."""
     manifest = state.app.codes.pop(code, None)
     if manifest is None:
         raise not_found()
     state.hook.url, state.hook.secret = manifest["hook_attributes"]["url"], secrets.token_hex(20)
-    shown = shapes.app(state)
+    shown = shapes.app_shape(state)
     granted = {"permissions": {"metadata": "read", **manifest.get("default_permissions", {})}}
     credentials = {
         "client_secret": secrets.token_hex(20),

@@ -37,7 +37,7 @@ ATTRIBUTES = {
 CLASSES = {"span": {"add", "del", "hunk", "line"}, "pre": {"mermaid", "diff"}}
 
 
-def _fence(self: RendererHTML, tokens: list[Token], index: int, options: OptionsDict, env: EnvType) -> str:
+def _render_fence(self: RendererHTML, tokens: list[Token], index: int, options: OptionsDict, env: EnvType) -> str:
     token = tokens[index]
     language = token.info.split()[0].lower() if token.info.strip() else ""
     if language != "diff":
@@ -50,16 +50,16 @@ def _fence(self: RendererHTML, tokens: list[Token], index: int, options: Options
     return f'<pre class="diff"><code>{"".join(lines)}</code></pre>\n'
 
 
-def _parser() -> MarkdownIt:
+def _build_parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": True, "breaks": True}).enable(["table", "strikethrough"])
-    parser.add_render_rule("fence", _fence)
+    parser.add_render_rule("fence", _render_fence)
     return parser
 
 
-PARSER = _parser()
+PARSER = _build_parser()
 
 
-def render(text: str, *, tick_form: str = "") -> Markup:
+def render_markdown(text: str, *, tick_form: str = "") -> Markup:
     """Render the text as safe HTML; boxes of task lists become buttons of the form `tick_form` if it is given."""
     source = text.replace(BOX_OPEN, "").replace(BOX_CLOSE, "")
     tokens = PARSER.parse(source)
@@ -73,8 +73,8 @@ def render(text: str, *, tick_form: str = "") -> Markup:
         link_rel="nofollow noreferrer",
         url_schemes={"http", "https", "mailto"},
     )
-    clean = GRAPH.sub(_graph, ALERTS.sub(_alert, clean))
-    return Markup(BOX.sub(lambda match: _box(match, tick_form), clean))  # noqa: S704 - cleaned just above
+    clean = GRAPH.sub(_render_graph, ALERTS.sub(_render_alert, clean))
+    return Markup(BOX.sub(lambda match: _render_box(match, tick_form), clean))  # noqa: S704 - cleaned just above
 
 
 def _mark_tasks(tokens: list[Token]) -> None:
@@ -87,18 +87,18 @@ def _mark_tasks(tokens: list[Token]) -> None:
             first.content = f"{BOX_OPEN}{item.map[0]}:{match[1]}{BOX_CLOSE}{first.content[match.end() :]}"
 
 
-def _box(match: re.Match[str], form: str) -> str:
+def _render_box(match: re.Match[str], form: str) -> str:
     mark = "&#9744;" if match[2] == " " else "&#9745;"
     if not form:
         return f'<span class="box">{mark}</span>'
     return f'<button class="box" form="{escapeHtml(form)}" name="line" value="{match[1]}">{mark}</button>'
 
 
-def _graph(match: re.Match[str]) -> str:
+def _render_graph(match: re.Match[str]) -> str:
     return draw_graph(unescape(match[1])) or match[0]
 
 
-def _alert(match: re.Match[str]) -> str:
+def _render_alert(match: re.Match[str]) -> str:
     kind = match[1].lower()
     return f'<blockquote class="alert {kind}"><p><strong>{kind.title()}</strong><br>'
 

@@ -13,14 +13,14 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.datastructures import FormData
 
 from mergeplan.bot.sandbox import manifests
-from mergeplan.bot.sandbox.access import READ, Caller, door
+from mergeplan.bot.sandbox.access import READ, Caller, require_repository
 from mergeplan.bot.sandbox.admin import same_origin
 from mergeplan.bot.sandbox.api import shapes_pulls
 from mergeplan.bot.sandbox.api.limits import ApiError, not_found
-from mergeplan.bot.sandbox.api.shapes_checks import latest
+from mergeplan.bot.sandbox.api.shapes_checks import latest_runs
 from mergeplan.bot.sandbox.git import repos
 from mergeplan.bot.sandbox.git.diffs import diff_files
-from mergeplan.bot.sandbox.markdown import render, toggle_box
+from mergeplan.bot.sandbox.markdown import render_markdown, toggle_box
 from mergeplan.bot.sandbox.stage import Stage
 from mergeplan.bot.sandbox.state import CheckRun, PullRequest, Repository
 
@@ -41,7 +41,7 @@ EMOJI = {
     "rocket": "🚀",
     "eyes": "👀",
 }
-templates.filters["markdown"] = render
+templates.filters["markdown"] = render_markdown
 templates.filters["hue"] = lambda login: sum(ord(char) * 37 for char in login) % 360
 templates.globals["emoji"] = EMOJI
 COOKIE = "person"
@@ -60,8 +60,7 @@ class View:
         self.person = chosen if chosen in people else next(iter(people), "")
 
     def repo(self, full_name: str) -> Repository:
-        """Return the repository if the person may see it."""
-        return door(self.state, Caller(self.person, "user"), full_name, READ)
+        return require_repository(self.state, Caller(self.person, "user"), full_name, READ)
 
     def html(self, template: str, **values: Any) -> Response:
         """Render a page that may load only its own styles and images, and one script by this answer's nonce."""
@@ -74,7 +73,9 @@ class View:
         return HTMLResponse(text, headers={"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff"})
 
 
-def _page(path: str, template: str) -> Callable[[Callable[..., dict[str, Any]]], Callable[..., dict[str, Any]]]:
+def _register_page(
+    path: str, template: str
+) -> Callable[[Callable[..., dict[str, Any]]], Callable[..., dict[str, Any]]]:
     """Register a page; the function collects its values with the state locked."""
 
     def register(gather: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
@@ -92,36 +93,38 @@ def _page(path: str, template: str) -> Callable[[Callable[..., dict[str, Any]]],
     return register
 
 
-@_page("/", "home.html")
-def home(view: View) -> dict[str, Any]:
-    """Show all repositories that the person may see."""
+@_register_page("/", "home.html")
+def show_home(view: View) -> dict[str, Any]:
     roles = {name: view.state.role(repo, view.person) for name, repo in view.state.repositories.items()}
     return {"repositories": [view.state.repositories[name] for name, role in roles.items() if role != "none"]}
 
 
-@_page("/{owner}/{name}", "repository.html")
-def repository(view: View, owner: str, name: str) -> dict[str, Any]:
-    """Show a repository's files, branches and README."""
+@_register_page("/{owner}/{name}", "repository.html")
+def show_repository(view: View, owner: str, name: str) -> dict[str, Any]:
     repo = view.repo(f"{owner}/{name}")
     folder = view.state.git(repo.full_name)
-    readme = repos.blob(folder, repo.default_branch, "README.md")
+    readme = repos.read_blob(folder, repo.default_branch, "README.md")
     return {
         "repo": repo,
-        "branches": repos.refs(folder),
+        "branches": repos.list_refs(folder),
         "entries": [entry for entry in repos.tree(folder, repo.default_branch, recursive=True) if entry.kind == "blob"],
         "readme": readme[1].decode("utf-8", "replace") if readme else "",
-        "head": repos.commit(folder, repo.default_branch),
+        "head": repos.read_commit(folder, repo.default_branch),
     }
 
 
-@_page("/{owner}/{name}/pulls", "pulls.html")
+@_register_page("/{owner}/{name}/pulls", "pulls.html")
 def pull_list(view: View, owner: str, name: str) -> dict[str, Any]:
     """Show the pull requests of a repository, newest first."""
     repo = view.repo(f"{owner}/{name}")
-    return {"repo": repo, "pulls": repo.pulls[::-1], "runs": {pull.number: _runs(repo, pull) for pull in repo.pulls}}
+    return {
+        "repo": repo,
+        "pulls": repo.pulls[::-1],
+        "runs": {pull.number: _latest_runs(repo, pull) for pull in repo.pulls},
+    }
 
 
-def _pull(view: View, owner: str, name: str, number: str) -> tuple[Repository, PullRequest]:
+def _find_pull(view: View, owner: str, name: str, number: str) -> tuple[Repository, PullRequest]:
     repo = view.repo(f"{owner}/{name}")
     item = repo.issues.get(int(number)) if number.isdecimal() else None
     if not isinstance(item, PullRequest):
@@ -129,14 +132,13 @@ def _pull(view: View, owner: str, name: str, number: str) -> tuple[Repository, P
     return repo, item
 
 
-def _runs(repo: Repository, pull: PullRequest) -> list[CheckRun]:
-    return list(latest([run for run in repo.checks.values() if run.head_sha == pull.head_sha]).values())
+def _latest_runs(repo: Repository, pull: PullRequest) -> list[CheckRun]:
+    return list(latest_runs([run for run in repo.checks.values() if run.head_sha == pull.head_sha]).values())
 
 
-@_page("/{owner}/{name}/pull/{number}", "pull.html")
-def conversation(view: View, owner: str, name: str, number: str) -> dict[str, Any]:
-    """Show a pull request's conversation and the box that merges it."""
-    repo, pull = _pull(view, owner, name, number)
+@_register_page("/{owner}/{name}/pull/{number}", "pull.html")
+def show_conversation(view: View, owner: str, name: str, number: str) -> dict[str, Any]:
+    repo, pull = _find_pull(view, owner, name, number)
     folder = view.state.git(repo.full_name)
     start = repos.merge_base(folder, pull.base_sha, pull.head_sha) or pull.base_sha
     comments = [item for item in repo.comments.values() if item.number == pull.number]
@@ -145,33 +147,31 @@ def conversation(view: View, owner: str, name: str, number: str) -> dict[str, An
     return {
         "repo": repo,
         "pull": pull,
-        "commits": repos.log(folder, "--reverse", f"{start}..{pull.head_sha}"),
+        "commits": repos.list_commits(folder, "--reverse", f"{start}..{pull.head_sha}"),
         "events": sorted(events, key=lambda event: event[:2]),
-        "runs": _runs(repo, pull),
+        "runs": _latest_runs(repo, pull),
         "missing": shapes_pulls.missing_checks(repo, pull),
         "role": view.state.role(repo, view.person),
         "tab": "conversation",
     }
 
 
-@_page("/{owner}/{name}/pull/{number}/checks", "checks.html")
-def checks(view: View, owner: str, name: str, number: str) -> dict[str, Any]:
-    """Show the checks of a pull request's head, each with its report, annotations and buttons."""
-    repo, pull = _pull(view, owner, name, number)
-    return {"repo": repo, "pull": pull, "runs": _runs(repo, pull), "tab": "checks"}
+@_register_page("/{owner}/{name}/pull/{number}/checks", "checks.html")
+def show_checks(view: View, owner: str, name: str, number: str) -> dict[str, Any]:
+    repo, pull = _find_pull(view, owner, name, number)
+    return {"repo": repo, "pull": pull, "runs": _latest_runs(repo, pull), "tab": "checks"}
 
 
-@_page("/{owner}/{name}/pull/{number}/files", "files.html")
-def files(view: View, owner: str, name: str, number: str) -> dict[str, Any]:
-    repo, pull = _pull(view, owner, name, number)
+@_register_page("/{owner}/{name}/pull/{number}/files", "files.html")
+def show_files(view: View, owner: str, name: str, number: str) -> dict[str, Any]:
+    repo, pull = _find_pull(view, owner, name, number)
     folder = view.state.git(repo.full_name)
     start = repos.merge_base(folder, pull.base_sha, pull.head_sha) or pull.base_sha
     return {"repo": repo, "pull": pull, "changes": diff_files(folder, start, pull.head_sha), "tab": "files"}
 
 
-@_page("/{owner}/{name}/runs/{run_id}", "checks.html")
-def check(view: View, owner: str, name: str, run_id: str) -> dict[str, Any]:
-    """Show one check run by itself."""
+@_register_page("/{owner}/{name}/runs/{run_id}", "checks.html")
+def show_check(view: View, owner: str, name: str, run_id: str) -> dict[str, Any]:
     repo = view.repo(f"{owner}/{name}")
     run = repo.checks.get(int(run_id)) if run_id.isdecimal() else None
     if run is None:
@@ -180,24 +180,24 @@ def check(view: View, owner: str, name: str, run_id: str) -> dict[str, Any]:
     return {"repo": repo, "pull": pull, "runs": [run], "tab": "checks"}
 
 
-@_page("/{owner}/{name}/commit/{sha}", "commit.html")
-def commit(view: View, owner: str, name: str, sha: str) -> dict[str, Any]:
+@_register_page("/{owner}/{name}/commit/{sha}", "commit.html")
+def show_commit(view: View, owner: str, name: str, sha: str) -> dict[str, Any]:
     repo = view.repo(f"{owner}/{name}")
     folder = view.state.git(repo.full_name)
-    if repos.tip(folder, sha) is None:
+    if repos.find_tip(folder, sha) is None:
         raise not_found()
-    item = repos.commit(folder, sha)
+    item = repos.read_commit(folder, sha)
     parent = item.parents[0] if item.parents else shapes_pulls.empty_tree(folder)
     return {"repo": repo, "commit": item, "changes": diff_files(folder, parent, item.sha)}
 
 
-@_page("/{owner}/{name}/blob/{rest:path}", "blob.html")
-def blob(view: View, owner: str, name: str, rest: str) -> dict[str, Any]:
+@_register_page("/{owner}/{name}/blob/{rest:path}", "blob.html")
+def show_blob(view: View, owner: str, name: str, rest: str) -> dict[str, Any]:
     """Show a file at a commit or at a branch without a slash in its name."""
     repo = view.repo(f"{owner}/{name}")
     ref, _, path = rest.partition("/")
     folder = view.state.git(repo.full_name)
-    content = repos.blob(folder, ref, path) if repos.tip(folder, ref) else None
+    content = repos.read_blob(folder, ref, path) if repos.find_tip(folder, ref) else None
     if content is None:
         raise not_found()
     return {"repo": repo, "ref": ref, "path": path, "text": content[1].decode("utf-8", "replace")}
@@ -206,49 +206,49 @@ def blob(view: View, owner: str, name: str, rest: str) -> dict[str, Any]:
 # --- forms ---
 
 
-def _comment(view: View, repo: str, number: int, form: FormData) -> None:
+def _post_comment(view: View, repo: str, number: int, form: FormData) -> None:
     view.stage.comment(repo, number, str(form.get("body", "")).replace("\r\n", "\n"), author=view.person)
 
 
-def _tick(view: View, repo: str, number: int, form: FormData) -> None:
+def _tick_box(view: View, repo: str, number: int, form: FormData) -> None:
     item = view.state.repositories[repo].comments[int(str(form["comment"]))]
     view.stage.edit_comment(repo, item.id, toggle_box(item.body, int(str(form["line"]))), author=view.person)
 
 
-def _merge(view: View, repo: str, number: int, form: FormData) -> None:
+def _merge_pull(view: View, repo: str, number: int, form: FormData) -> None:
     method = str(form.get("method", "merge"))
     view.stage.merge(repo, number, author=view.person, method=method)  # type: ignore[arg-type]  # merge() checks it
 
 
-def _close(view: View, repo: str, number: int, form: FormData) -> None:
+def _close_pull(view: View, repo: str, number: int, form: FormData) -> None:
     view.stage.close(repo, number, author=view.person)
 
 
-def _reopen(view: View, repo: str, number: int, form: FormData) -> None:
+def _reopen_pull(view: View, repo: str, number: int, form: FormData) -> None:
     view.stage.reopen(repo, number, author=view.person)
 
 
-def _approve(view: View, repo: str, number: int, form: FormData) -> None:
+def _approve_pull(view: View, repo: str, number: int, form: FormData) -> None:
     view.stage.review(repo, number, "APPROVED", author=view.person, body=str(form.get("body", "")))
 
 
-def _rerequest(view: View, repo: str, number: int, form: FormData) -> None:
+def _rerequest_run(view: View, repo: str, number: int, form: FormData) -> None:
     view.stage.rerequest(repo, int(str(form["run"])), author=view.person)
 
 
-def _click(view: View, repo: str, number: int, form: FormData) -> None:
+def _press_button(view: View, repo: str, number: int, form: FormData) -> None:
     view.stage.click(repo, int(str(form["run"])), str(form["identifier"]), author=view.person)
 
 
 DEEDS: dict[str, Callable[[View, str, int, FormData], None]] = {
-    "comment": _comment,
-    "tick": _tick,
-    "merge": _merge,
-    "close": _close,
-    "reopen": _reopen,
-    "approve": _approve,
-    "rerequest": _rerequest,
-    "click": _click,
+    "comment": _post_comment,
+    "tick": _tick_box,
+    "merge": _merge_pull,
+    "close": _close_pull,
+    "reopen": _reopen_pull,
+    "approve": _approve_pull,
+    "rerequest": _rerequest_run,
+    "click": _press_button,
 }
 
 
@@ -269,7 +269,7 @@ async def act(request: Request, owner: str, name: str, number: int, deed: str) -
         problem = "; ".join([error.message, *(str(item.get("message", "")) for item in error.errors or [])])
     except (KeyError, ValueError):
         problem = "That is not there any more."
-    return _redirect(back + (f"?error={quote(problem)}" if problem else ""), view.person)
+    return _build_redirect(back + (f"?error={quote(problem)}" if problem else ""), view.person)
 
 
 @router.post("/settings/apps/new")
@@ -278,7 +278,7 @@ async def new_app(request: Request) -> Response:
     """Take a manifest from the form of another site; the sandbox's App gets the webhook that it names."""
     form = await request.form()
     with request.app.state.stage.state.lock:
-        address, problem = manifests.take(request.app.state.stage.state, str(form.get("manifest", "")))
+        address, problem = manifests.take_manifest(request.app.state.stage.state, str(form.get("manifest", "")))
     if problem:
         return Response(problem, 422, media_type="text/plain")
     state = request.query_params.get("state", "")
@@ -291,7 +291,7 @@ async def become(request: Request) -> Response:
     if not same_origin(request):
         return Response("Forms of other sites are not taken.", 403)
     form = await request.form()
-    return _redirect(_way_back(request), str(form.get("person", "")))
+    return _build_redirect(_way_back(request), str(form.get("person", "")))
 
 
 def _way_back(request: Request) -> str:
@@ -300,7 +300,7 @@ def _way_back(request: Request) -> str:
     return "/" + quote(path.lstrip("/"))
 
 
-def _redirect(target: str, person: str) -> Response:
+def _build_redirect(target: str, person: str) -> Response:
     answer = RedirectResponse(target, 303)
     if all(char.isalnum() or char in "-_" for char in person):
         answer.set_cookie(COOKIE, person, httponly=True, samesite="strict")

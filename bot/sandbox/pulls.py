@@ -5,7 +5,15 @@ from typing import Literal, get_args
 
 from mergeplan.bot.sandbox import webhooks
 from mergeplan.bot.sandbox.api import shapes_issues, shapes_pulls
-from mergeplan.bot.sandbox.api.limits import LABEL_NAME, ApiError, check_issue, check_length, invalid, one_of, require
+from mergeplan.bot.sandbox.api.limits import (
+    LABEL_NAME,
+    ApiError,
+    check_issue,
+    check_length,
+    field_error,
+    one_of,
+    require_text,
+)
 from mergeplan.bot.sandbox.git import pushes, repos
 from mergeplan.bot.sandbox.git.repos import GitError, Person
 from mergeplan.bot.sandbox.state import Issue, Json, Label, PullRequest, Repository, now
@@ -16,15 +24,15 @@ MergeMethod = Literal["merge", "squash", "rebase"]
 
 def open_pull(site: Site, repo: Repository, author: str, body: Json) -> PullRequest:
     """Open a pull request from `head` (`branch` or `owner:branch`) into `base`."""
-    title, base, head = (require("PullRequest", body, field) for field in ("title", "base", "head"))
+    title, base, head = (require_text("PullRequest", body, field) for field in ("title", "base", "head"))
     check_issue("PullRequest", body)
-    source, branch = _source(site, repo, head, body.get("head_repo"))
-    head_sha = repos.refs(site.state.git(source.full_name)).get(f"refs/heads/{branch}")
-    base_sha = repos.refs(site.state.git(repo.full_name)).get(f"refs/heads/{base}")
+    source, branch = _find_source(site, repo, head, body.get("head_repo"))
+    head_sha = repos.list_refs(site.state.git(source.full_name)).get(f"refs/heads/{branch}")
+    base_sha = repos.list_refs(site.state.git(repo.full_name)).get(f"refs/heads/{base}")
     if head_sha is None:
-        raise invalid("PullRequest", "head", "head is not a branch", "invalid")
+        raise field_error("PullRequest", "head", "head is not a branch", "invalid")
     if base_sha is None:
-        raise invalid("PullRequest", "base", "base is not a branch", "invalid")
+        raise field_error("PullRequest", "base", "base is not a branch", "invalid")
     _refuse_second(repo, source, branch, base)
     pull = PullRequest(
         id=site.state.next_id(),
@@ -41,9 +49,9 @@ def open_pull(site: Site, repo: Repository, author: str, body: Json) -> PullRequ
         base_sha=base_sha,
         draft=bool(body.get("draft")),
     )
-    pushes.refresh(site, repo, pull)
+    pushes.refresh_pull(site, repo, pull)
     if repos.is_ancestor(site.state.git(repo.full_name), head_sha, base_sha):
-        raise invalid("PullRequest", "head", f"No commits between {base} and {branch}")
+        raise field_error("PullRequest", "head", f"No commits between {base} and {branch}")
     repo.issues[pull.number] = pull
     webhooks.pull_request(site, repo, pull, "opened", author)
     return pull
@@ -54,7 +62,7 @@ def next_number(repo: Repository) -> int:
     return max(repo.issues, default=0) + 1
 
 
-def _source(site: Site, repo: Repository, head: str, fork_name: str | None) -> tuple[Repository, str]:
+def _find_source(site: Site, repo: Repository, head: str, fork_name: str | None) -> tuple[Repository, str]:
     owner, _, branch = head.rpartition(":")
     for candidate in site.state.repositories.values():
         if fork_name and candidate.full_name == fork_name:
@@ -62,18 +70,17 @@ def _source(site: Site, repo: Repository, head: str, fork_name: str | None) -> t
         if not fork_name and owner == candidate.owner and repo.full_name in (candidate.full_name, candidate.fork_of):
             return candidate, branch
     if owner or fork_name:
-        raise invalid("PullRequest", "head", "head is not in a fork of this repository", "invalid")
+        raise field_error("PullRequest", "head", "head is not in a fork of this repository", "invalid")
     return repo, branch
 
 
 def _refuse_second(repo: Repository, source: Repository, branch: str, base: str) -> None:
     for pull in repo.pulls:
         if (pull.state, pull.head_repository, pull.head_ref, pull.base_ref) == ("open", source.full_name, branch, base):
-            raise invalid("PullRequest", "head", f"A pull request already exists for {source.owner}:{branch}.")
+            raise field_error("PullRequest", "head", f"A pull request already exists for {source.owner}:{branch}.")
 
 
-def edit(site: Site, repo: Repository, item: Issue, sender: str, body: Json) -> None:
-    """Change the title, body, base or state."""
+def edit_issue(site: Site, repo: Repository, item: Issue, sender: str, body: Json) -> None:
     check_issue("PullRequest", body)
     changes: Json = {}
     for field in ("title", "body"):
@@ -86,46 +93,46 @@ def edit(site: Site, repo: Repository, item: Issue, sender: str, body: Json) -> 
     if changes and isinstance(item, PullRequest):
         webhooks.pull_request(site, repo, item, "edited", sender, {"changes": changes})
     if body.get("state") == "closed" and item.state == "open":
-        close(site, repo, item, sender)
+        close_issue(site, repo, item, sender)
     if body.get("state") == "open" and item.state == "closed":
-        reopen(site, repo, item, sender)
+        reopen_issue(site, repo, item, sender)
 
 
 def _rebase_onto(site: Site, repo: Repository, pull: PullRequest, base: str) -> Json:
-    sha = repos.refs(site.state.git(repo.full_name)).get(f"refs/heads/{base}")
+    sha = repos.list_refs(site.state.git(repo.full_name)).get(f"refs/heads/{base}")
     if sha is None or pull.state != "open":
-        raise invalid("PullRequest", "base", "base is not a branch", "invalid")
+        raise field_error("PullRequest", "base", "base is not a branch", "invalid")
     was = {"ref": {"from": pull.base_ref}, "sha": {"from": pull.base_sha}}
     pull.base_ref, pull.base_sha = base, sha
-    pushes.refresh(site, repo, pull)
+    pushes.refresh_pull(site, repo, pull)
     return was
 
 
-def close(site: Site, repo: Repository, item: Issue, sender: str) -> None:
+def close_issue(site: Site, repo: Repository, item: Issue, sender: str) -> None:
     """Close an issue or pull request; closing it twice changes nothing."""
     if item.state == "closed":
         return
     if isinstance(item, PullRequest):
-        pushes.close(site, repo, item, sender)
+        pushes.close_pull(site, repo, item, sender)
     else:
         item.state, item.closed_at = "closed", now()
 
 
-def reopen(site: Site, repo: Repository, item: Issue, sender: str) -> None:
+def reopen_issue(site: Site, repo: Repository, item: Issue, sender: str) -> None:
     """Reopen an issue, or a pull request that is not merged and whose branch still exists."""
     if isinstance(item, PullRequest):
-        branches = repos.refs(site.state.git(item.head_repository))
+        branches = repos.list_refs(site.state.git(item.head_repository))
         head = branches.get(f"refs/heads/{item.head_ref}")
         if item.merged_at or head is None:
-            raise invalid("PullRequest", "state", "state cannot be changed. The branch was merged or deleted.")
+            raise field_error("PullRequest", "state", "state cannot be changed. The branch was merged or deleted.")
         item.head_sha = head
-        pushes.refresh(site, repo, item)
+        pushes.refresh_pull(site, repo, item)
     item.state, item.closed_at, item.updated_at = "open", None, now()
     if isinstance(item, PullRequest):
         webhooks.pull_request(site, repo, item, "reopened", sender)
 
 
-def label(site: Site, repo: Repository, item: Issue, name: str, sender: str) -> None:
+def add_label(site: Site, repo: Repository, item: Issue, name: str, sender: str) -> None:
     """Add a label; create it if the repository has none of that name."""
     check_length("Label", "name", name, LABEL_NAME)
     stored_label = repo.labels.setdefault(name, Label(site.state.next_id(), name))
@@ -134,7 +141,7 @@ def label(site: Site, repo: Repository, item: Issue, name: str, sender: str) -> 
         _labels_changed(site, repo, item, stored_label, "labeled", sender)
 
 
-def unlabel(site: Site, repo: Repository, item: Issue, name: str, sender: str) -> None:
+def remove_label(site: Site, repo: Repository, item: Issue, name: str, sender: str) -> None:
     """Remove a label; answer 404 if the issue does not have it."""
     if name not in item.labels:
         raise ApiError(404, "Label does not exist")
@@ -145,11 +152,11 @@ def unlabel(site: Site, repo: Repository, item: Issue, name: str, sender: str) -
 def _labels_changed(site: Site, repo: Repository, item: Issue, changed_label: Label, action: str, sender: str) -> None:
     item.updated_at = now()
     if isinstance(item, PullRequest):
-        shape = shapes_issues.label(site.state, repo, changed_label)
+        shape = shapes_issues.label_shape(site.state, repo, changed_label)
         webhooks.pull_request(site, repo, item, action, sender, {"label": shape})
 
 
-def merge(site: Site, repo: Repository, pull: PullRequest, sender: str, body: Json) -> str:
+def merge_pull(site: Site, repo: Repository, pull: PullRequest, sender: str, body: Json) -> str:
     """Merge a pull request and return the new commit.
 
     Answer 409 if the head is not `sha` any more and 405 if it cannot be merged.
@@ -163,15 +170,15 @@ def merge(site: Site, repo: Repository, pull: PullRequest, sender: str, body: Js
     if missing := shapes_pulls.missing_checks(repo, pull):
         raise ApiError(405, f'Required status check "{missing[0]}" is expected.')
     folder = site.state.git(repo.full_name)
-    old_tip = repos.tip(folder, pull.base_ref)
+    old_tip = repos.find_tip(folder, pull.base_ref)
     assert old_tip is not None  # a pull request whose base is deleted is closed
     try:
-        new_tip = _merge_commit(folder, pull, old_tip, pushes.person(site.state, sender), method, body)
+        new_tip = _merge_commit(folder, pull, old_tip, pushes.find_person(site.state, sender), method, body)
     except GitError as error:
         raise ApiError(405, "This branch can't be rebased") from error
     repos.set_ref(folder, f"refs/heads/{pull.base_ref}", new_tip)
     pull.merged_at, pull.merged_by, pull.merge_commit_sha, pull.merged_onto = now(), sender, new_tip, old_tip
-    pushes.close(site, repo, pull, sender)
+    pushes.close_pull(site, repo, pull, sender)
     pushes.notify_push(site, repo, pull.base_ref, old_tip, new_tip, sender)
     return new_tip
 
@@ -200,39 +207,39 @@ def update_branch(site: Site, repo: Repository, pull: PullRequest, sender: str, 
         raise ApiError(422, "expected head sha didn't match current head ref.")
     source = site.state.repositories[pull.head_repository]
     folder = site.state.git(repo.full_name)
-    base = repos.tip(folder, pull.base_ref)
+    base = repos.find_tip(folder, pull.base_ref)
     tree = repos.merge_trees(folder, base, pull.head_sha) if base else None
     if base is None or tree is None:
         raise ApiError(422, "merge conflict between base and head")
     text = f"Merge branch '{pull.base_ref}' into {pull.head_ref}\n"
-    merge_sha = repos.commit_tree(folder, tree, (pull.head_sha, base), text, pushes.person(site.state, sender))
+    merge_sha = repos.commit_tree(folder, tree, (pull.head_sha, base), text, pushes.find_person(site.state, sender))
     if source is not repo:
-        repos.fetch(site.state.git(source.full_name), folder, merge_sha, f"refs/pull/{pull.number}/update")
-    pushes.point(site, source, pull.head_ref, merge_sha, sender)
+        repos.fetch_commit(site.state.git(source.full_name), folder, merge_sha, f"refs/pull/{pull.number}/update")
+    pushes.point_branch(site, source, pull.head_ref, merge_sha, sender)
 
 
-def revert(site: Site, repo: Repository, pull: PullRequest, sender: str, body: Json) -> PullRequest:
+def revert_pull(site: Site, repo: Repository, pull: PullRequest, sender: str, body: Json) -> PullRequest:
     """Open a pull request that reverts a merged one, from `revert-NUMBER-BRANCH`; answer 422 if git cannot."""
     folder = site.state.git(repo.full_name)
-    tip, merge_sha = repos.tip(folder, pull.base_ref), pull.merge_commit_sha
+    tip, merge_sha = repos.find_tip(folder, pull.base_ref), pull.merge_commit_sha
     if pull.merged_at is None or merge_sha is None:
         raise ApiError(422, "The pull request is not merged, so it cannot be reverted.")
-    parent_commit = repos.commit(folder, pull.merged_onto or repos.commit(folder, merge_sha).parents[0])
-    who, text = pushes.person(site.state, sender), f'Revert "{pull.title}"\n\nThis reverts commit {merge_sha}.\n'
+    parent_commit = repos.read_commit(folder, pull.merged_onto or repos.read_commit(folder, merge_sha).parents[0])
+    who, text = pushes.find_person(site.state, sender), f'Revert "{pull.title}"\n\nThis reverts commit {merge_sha}.\n'
     back = repos.commit_tree(folder, parent_commit.tree, (merge_sha,), text, who)  # merged into what has come since
     tree = repos.merge_trees(folder, tip, back) if tip else None
-    if tip is None or tree is None or tree == repos.commit(folder, tip).tree:
+    if tip is None or tree is None or tree == repos.read_commit(folder, tip).tree:
         raise ApiError(422, "Sorry, this pull request couldn't be reverted automatically.")
     title = body.get("title") or f'Revert "{pull.title}"'
     sha = repos.commit_tree(folder, tree, (tip,), text, who)
     branch = _free_branch(folder, f"revert-{pull.number}-{pull.head_ref}")
-    pushes.point(site, repo, branch, sha, sender)
+    pushes.point_branch(site, repo, branch, sha, sender)
     about = body.get("body") or f"Reverts {repo.full_name}#{pull.number}"
     made = {"title": title, "body": about, "head": branch, "base": pull.base_ref, "draft": body.get("draft")}
     return open_pull(site, repo, sender, made)
 
 
 def _free_branch(folder: Path, name: str) -> str:
-    taken = {ref.removeprefix("refs/heads/") for ref in repos.refs(folder)}
+    taken = {ref.removeprefix("refs/heads/") for ref in repos.list_refs(folder)}
     names = (name, *(f"{name}-{number}" for number in range(1, len(taken) + 1)))
     return next(candidate for candidate in names if candidate not in taken)

@@ -8,28 +8,28 @@ from mergeplan.bot.sandbox.state import MergeGroup, PullRequest, Repository, now
 from mergeplan.bot.sandbox.webhooks import Site
 
 
-def enqueue(site: Site, repo: Repository, pull: PullRequest, sender: str) -> MergeGroup:
+def enqueue_pull(site: Site, repo: Repository, pull: PullRequest, sender: str) -> MergeGroup:
     """Put a pull request at the end of the queue; its group contains all that wait before it."""
     if pull.state != "open" or pull.draft or not pull.mergeable:
         raise ApiError(405, "Pull Request is not mergeable")
     folder = site.state.git(repo.full_name)
     ahead = [group for group in repo.queue if group.base_ref == pull.base_ref]
-    base = ahead[-1].head_sha if ahead else repos.tip(folder, pull.base_ref)
+    base = ahead[-1].head_sha if ahead else repos.find_tip(folder, pull.base_ref)
     tree = repos.merge_trees(folder, base, pull.head_sha) if base else None
     if base is None or tree is None:
         raise ApiError(405, "Pull Request is not mergeable")
     text = f"Merge pull request #{pull.number} from {pull.head_ref}\n"
-    head = repos.commit_tree(folder, tree, (base, pull.head_sha), text, pushes.person(site.state, sender))
+    head = repos.commit_tree(folder, tree, (base, pull.head_sha), text, pushes.find_person(site.state, sender))
     branch = f"gh-readonly-queue/{pull.base_ref}/pr-{pull.number}-{base}"
     group = MergeGroup(pull.number, f"refs/heads/{branch}", head, pull.base_ref, base)
     repos.set_ref(folder, group.head_ref, head)
     repo.queue.append(group)
-    webhooks.push(site, repo, group.head_ref, repos.ZERO_SHA, head, sender)
+    webhooks.announce_push(site, repo, group.head_ref, repos.ZERO_SHA, head, sender)
     webhooks.merge_group(site, repo, group, "checks_requested", sender)
     return group
 
 
-def advance(site: Site, repo: Repository, sender: str) -> list[int]:
+def advance_queue(site: Site, repo: Repository, sender: str) -> list[int]:
     """Merge the groups at the front that succeeded and return their numbers.
 
     A group that failed leaves the queue, and those behind it are created again.
@@ -42,27 +42,27 @@ def advance(site: Site, repo: Repository, sender: str) -> list[int]:
         required = repo.required_checks.get(group.base_ref, [])
         done = {run.name: run.conclusion for run in sorted(runs, key=lambda run: run.id) if run.conclusion}
         if any(done.get(name) not in (None, *shapes_pulls.PASSED) for name in required):
-            _leave(site, repo, group, sender)
+            _dequeue_group(site, repo, group, sender)
         elif all(name in done for name in required):
-            _merge(site, repo, pull, group, sender)
+            _merge_group(site, repo, pull, group, sender)
             merged.append(group.number)
         else:
             break
     return merged
 
 
-def _merge(site: Site, repo: Repository, pull: PullRequest, group: MergeGroup, sender: str) -> None:
+def _merge_group(site: Site, repo: Repository, pull: PullRequest, group: MergeGroup, sender: str) -> None:
     folder = site.state.git(repo.full_name)
     repo.queue.remove(group)
     repos.set_ref(folder, f"refs/heads/{group.base_ref}", group.head_sha)
     repos.set_ref(folder, group.head_ref, None)
     pull.merged_at, pull.merged_by, pull.merge_commit_sha = now(), sender, group.head_sha
     webhooks.merge_group(site, repo, group, "destroyed", sender, "merged")
-    pushes.close(site, repo, pull, sender)
+    pushes.close_pull(site, repo, pull, sender)
     pushes.notify_push(site, repo, group.base_ref, group.base_sha, group.head_sha, sender)
 
 
-def _leave(site: Site, repo: Repository, failed_group: MergeGroup, sender: str) -> None:
+def _dequeue_group(site: Site, repo: Repository, failed_group: MergeGroup, sender: str) -> None:
     behind = [group for group in repo.queue if group is not failed_group]
     for group in (failed_group, *behind):
         repos.set_ref(site.state.git(repo.full_name), group.head_ref, None)
@@ -72,4 +72,4 @@ def _leave(site: Site, repo: Repository, failed_group: MergeGroup, sender: str) 
         )
     for group in behind:
         pull = next(candidate for candidate in repo.pulls if candidate.number == group.number)
-        enqueue(site, repo, pull, sender)
+        enqueue_pull(site, repo, pull, sender)

@@ -39,7 +39,7 @@ from mergeplan.bot.sandbox.gate import Receive, Scope, Send
 from mergeplan.bot.sandbox.git import git_http
 from mergeplan.bot.sandbox.stage import Stage
 from mergeplan.bot.sandbox.state import App, Hook, State, now
-from mergeplan.bot.sandbox.webhooks import Site, ping
+from mergeplan.bot.sandbox.webhooks import Site, send_ping
 
 APP_ID = 1001
 APP_SLUG = "mergeplan"
@@ -111,7 +111,7 @@ class Sandbox(Stage):
         """Create a server with git repositories under `folder`, or in a temporary one that ends with the sandbox."""
         self._temporary = folder is None
         self._host, self._port = host, port
-        self.app_private_key, public_key = _keys()
+        self.app_private_key, public_key = _make_keys()
         root = folder or Path(tempfile.mkdtemp(prefix="sandbox-"))
         state = State(
             root, "", App(APP_ID, APP_SLUG, public_key, now(), self.app_private_key), Hook(1, webhook_url, secret)
@@ -149,7 +149,7 @@ class Sandbox(Stage):
         shown = "127.0.0.1" if self._host in ("0.0.0.0", "") else self._host  # noqa: S104 - compared, not bound
         self.state.base_url = f"http://{shown}:{port}"
         config = uvicorn.Config(
-            _application(self),
+            _build_application(self),
             log_config=None,
             log_level="critical",
             access_log=False,
@@ -162,11 +162,10 @@ class Sandbox(Stage):
         self._thread.start()
         self.site.courier.start()
         if self.state.hook.url:
-            ping(self.site)
+            send_ping(self.site)
         return self
 
     def stop(self) -> None:
-        """End the server and the webhook thread; remove the folder if it is temporary."""
         self.site.courier.stop()
         if self._server and self._thread:
             self._server.end()
@@ -184,7 +183,7 @@ class Sandbox(Stage):
 
 
 @functools.cache
-def _keys() -> tuple[str, str]:
+def _make_keys() -> tuple[str, str]:
     # One pair a process: making a key takes longer than most tests.
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     private = key.private_bytes(
@@ -194,13 +193,13 @@ def _keys() -> tuple[str, str]:
     return private.decode(), public.decode()
 
 
-def _application(sandbox: Sandbox) -> Application:
+def _build_application(sandbox: Sandbox) -> Application:
     """Return the API for its first path parts, and git, pages and the admin API for all others."""
     site = FastAPI(title="Sandbox", docs_url=None, redoc_url=None, openapi_url=None)
     site.state.site, site.state.stage = sandbox.site, sandbox
     for part in (admin, git_http, pages):
         site.include_router(part.router)
-    api_app = api.build(sandbox.site)
+    api_app = api.build_api(sandbox.site)
 
     async def choose(scope: Scope, receive: Receive, send: Send) -> None:
         root = scope.get("path", "/").split("/")[1]

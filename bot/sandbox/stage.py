@@ -15,13 +15,13 @@ from mergeplan.bot.sandbox.access import (
     READ,
     Caller,
     Need,
-    door,
     issue_token,
     may_edit,
+    require_repository,
 )
 from mergeplan.bot.sandbox.api.calls import find_or_404
 from mergeplan.bot.sandbox.api.limits import ApiError
-from mergeplan.bot.sandbox.api.shapes_checks import latest
+from mergeplan.bot.sandbox.api.shapes_checks import latest_runs
 from mergeplan.bot.sandbox.git import pushes, repos
 from mergeplan.bot.sandbox.pulls import MergeMethod
 from mergeplan.bot.sandbox.state import (
@@ -75,7 +75,7 @@ class Stage:
     def delete_user(self, login: str) -> None:
         """Delete an account: it may do nothing more, and GitHub shows no author for its comments."""
         with self.state.lock:
-            self._user(login)
+            self._require_user(login)
             self.state.gone.add(login)
             self.state.tokens = {key: token for key, token in self.state.tokens.items() if token.login != login}
             for repo in self.state.repositories.values():
@@ -88,10 +88,10 @@ class Stage:
         with self.state.lock:
             repo = self._new_repository(full_name, default_branch, private=private)
             folder = self.state.git(full_name)
-            repos.create(folder, default_branch)
+            repos.create_repository(folder, default_branch)
             content = _files_of(files) if isinstance(files, Path) else files
             repos.commit_files(
-                folder, default_branch, content, "First commit", pushes.person(self.state, repo.owner), None
+                folder, default_branch, content, "First commit", pushes.find_person(self.state, repo.owner), None
             )
 
     def adopt_repositories(self) -> None:
@@ -104,22 +104,22 @@ class Stage:
     def fork(self, repository: str, login: str) -> str:
         """Fork the repository to the login and return the fork's full name; commit to it as to any other."""
         with self.state.lock:
-            source = self._repo(repository, login, READ)
+            source = self._require_repo(repository, login, READ)
             fork = self._new_repository(f"{login}/{source.name}", source.default_branch, private=source.private)
             fork.fork_of = source.full_name
-            repos.clone(self.state.git(repository), self.state.git(fork.full_name), fork.default_branch)
+            repos.clone_repository(self.state.git(repository), self.state.git(fork.full_name), fork.default_branch)
             return fork.full_name
 
     def set_permission(self, repository: str, login: str, role: Role) -> None:
         """Set the login's permission, valid from the next call on."""
         with self.state.lock:
-            self._user(login)
+            self._require_user(login)
             self.state.repositories[repository].permissions[login] = role
 
     def set_team(self, team: str, members: list[str]) -> None:
         """Set the members of a team, `org/team`."""
         with self.state.lock:
-            self.state.teams[team] = {self._user(login).login for login in members}
+            self.state.teams[team] = {self._require_user(login).login for login in members}
 
     def require_checks(self, repository: str, branch: str, names: list[str]) -> None:
         """Protect a branch: a pull request into it merges only when these checks have succeeded on its head."""
@@ -133,7 +133,7 @@ class Stage:
             hook.secret = secret or hook.secret
             if webhook_url not in (None, hook.url):
                 hook.url = webhook_url
-                webhooks.ping(self.site)
+                webhooks.send_ping(self.site)
             item = self.state.installations.get(repo.owner)
             if item is None:
                 item = Installation(self.state.next_id(), repo.owner, now())
@@ -152,7 +152,6 @@ class Stage:
             return issue_token(self.state, login, "installation", installation_id=item.id, permissions=rights).value
 
     def suspend_app(self, owner: str, *, is_suspended: bool = True) -> None:
-        """Suspend the App's installation on an account, or unsuspend it."""
         with self.state.lock:
             item = self.state.installations[owner]
             item.suspended_at = now() if is_suspended else None
@@ -165,7 +164,6 @@ class Stage:
             webhooks.installation_changed(self.site, item, "deleted")
 
     def remove_from_app(self, repository: str) -> None:
-        """Remove one repository from its owner's installation."""
         with self.state.lock:
             repo = self.state.repositories[repository]
             item = self.state.installations[repo.owner]
@@ -206,24 +204,24 @@ class Stage:
     ) -> str:
         """Push one commit (None deletes a file) and return its SHA."""
         with self.state.lock:
-            repo = self._repo(repository, author, PUSH)
-            return pushes.commit(self.site, repo, branch, pushes.Change(files, message, author))
+            repo = self._require_repo(repository, author, PUSH)
+            return pushes.push_commit(self.site, repo, branch, pushes.Change(files, message, author))
 
     def force_push(self, repository: str, branch: str, change: pushes.Change) -> str:
         """Replace a branch by one commit on the default branch's tip and return its SHA."""
         with self.state.lock:
-            repo = self._repo(repository, change.author, PUSH)
-            return pushes.commit(self.site, repo, branch, change, force=True)
+            repo = self._require_repo(repository, change.author, PUSH)
+            return pushes.push_commit(self.site, repo, branch, change, force=True)
 
     def delete_branch(self, repository: str, branch: str, *, author: str) -> None:
         """Delete the branch as a push does; open pull requests from or into it are closed."""
         with self.state.lock:
-            pushes.point(self.site, self._repo(repository, author, PUSH), branch, None, author)
+            pushes.point_branch(self.site, self._require_repo(repository, author, PUSH), branch, None, author)
 
     def open_issue(self, repository: str, title: str, body: str = "", *, author: str) -> int:
         """Open a plain issue; comments on it go through `comment` as well."""
         with self.state.lock:
-            repo = self._repo(repository, author, COMMENT)
+            repo = self._require_repo(repository, author, COMMENT)
             return talk.open_issue(self.site, repo, author, {"title": title, "body": body}).number
 
     def open_pull_request(
@@ -240,7 +238,7 @@ class Stage:
         As in a commit's message, the text after the title and an empty line is its body.
         """
         with self.state.lock:
-            repo = self._repo(repository, author, OPEN_PULL)
+            repo = self._require_repo(repository, author, OPEN_PULL)
             first, _, body = title.partition("\n\n")
             request_body = {"title": first, "body": body, "head": head, "base": base}
             return pulls.open_pull(self.site, repo, author, request_body).number
@@ -258,19 +256,20 @@ class Stage:
             raise TypeError(f"A pull request has no {min(unknown)!r} to edit.")
         with self.state.lock:
             repo, item = self._own_issue(repository, number, author)
-            pulls.edit(self.site, repo, item, author, dict(changes))
+            pulls.edit_issue(self.site, repo, item, author, dict(changes))
 
     def label(self, repository: str, number: int, name: str, *, author: str, remove: bool = False) -> None:
         with self.state.lock:
-            repo = self._repo(repository, author, LABEL)
-            change = pulls.unlabel if remove else pulls.label
-            change(self.site, repo, self._issue(repo, number), name, author)
+            repo = self._require_repo(repository, author, LABEL)
+            change = pulls.remove_label if remove else pulls.add_label
+            change(self.site, repo, self._require_issue(repo, number), name, author)
 
     def comment(self, repository: str, number: int, body: str, *, author: str) -> int:
-        """Comment on an issue or pull request and return the comment's id."""
         with self.state.lock:
-            repo = self._repo(repository, author, COMMENT)
-            return talk.comment(self.site, repo, self._issue(repo, number).number, author, {"body": body}).id
+            repo = self._require_repo(repository, author, COMMENT)
+            return talk.add_comment(
+                self.site, repo, self._require_issue(repo, number).number, author, {"body": body}
+            ).id
 
     def edit_comment(self, repository: str, comment_id: int, body: str, *, author: str) -> None:
         """Edit a comment: one's own, or any with write permission (a task-list box is ticked this way)."""
@@ -286,72 +285,68 @@ class Stage:
     def react(self, repository: str, comment_id: int, content: str, *, author: str) -> None:
         """Add a reaction (`+1`, `eyes`, `rocket`, `confused`, ...) to a comment."""
         with self.state.lock:
-            repo = self._repo(repository, author, COMMENT)
-            talk.react(self.state, find_or_404(repo.comments, str(comment_id)).reactions, author, content)
+            repo = self._require_repo(repository, author, COMMENT)
+            talk.add_reaction(self.state, find_or_404(repo.comments, str(comment_id)).reactions, author, content)
 
     def review(self, repository: str, number: int, state: ReviewState, *, author: str, body: str = "") -> int:
-        """Submit a review of the present head and return its id."""
         with self.state.lock:
-            repo = self._repo(repository, author, OPEN_PULL)
+            repo = self._require_repo(repository, author, OPEN_PULL)
             request_body = {"event": REVIEW_WORDS.get(state), "body": body or state}
-            return talk.review(self.site, repo, self._pull(repository, number), author, request_body).id
+            return talk.submit_review(self.site, repo, self._require_pull(repository, number), author, request_body).id
 
     def dismiss_review(self, repository: str, number: int, review_id: int, *, author: str) -> None:
         with self.state.lock:
-            repo = self._repo(repository, author, PUSH)
-            talk.dismiss(self.site, repo, self._pull(repository, number), review_id, author)
+            repo = self._require_repo(repository, author, PUSH)
+            talk.dismiss_review(self.site, repo, self._require_pull(repository, number), review_id, author)
 
     def merge(self, repository: str, number: int, *, author: str, method: MergeMethod = "merge") -> str:
         """Merge a pull request as the button does and return the new SHA of the base branch."""
         with self.state.lock:
-            repo, pull = self._repo(repository, author, PUSH), self._pull(repository, number)
-            return pulls.merge(self.site, repo, pull, author, {"merge_method": method})
+            repo, pull = self._require_repo(repository, author, PUSH), self._require_pull(repository, number)
+            return pulls.merge_pull(self.site, repo, pull, author, {"merge_method": method})
 
     def enqueue(self, repository: str, number: int, *, author: str) -> str:
-        """Put a pull request into the merge queue and return its group's head."""
         with self.state.lock:
-            repo = self._repo(repository, author, PUSH)
-            return queue.enqueue(self.site, repo, self._pull(repository, number), author).head_sha
+            repo = self._require_repo(repository, author, PUSH)
+            return queue.enqueue_pull(self.site, repo, self._require_pull(repository, number), author).head_sha
 
     def advance_queue(self, repository: str, *, author: str) -> list[int]:
         """Merge the groups whose checks passed and return the numbers; a group that failed leaves the queue."""
         with self.state.lock:
-            return queue.advance(self.site, self._repo(repository, author, PUSH), author)
+            return queue.advance_queue(self.site, self._require_repo(repository, author, PUSH), author)
 
     def close(self, repository: str, number: int, *, author: str) -> None:
         """Close a pull request or issue: one's own, or any with write permission."""
         with self.state.lock:
-            pulls.close(self.site, *self._own_issue(repository, number, author), author)
+            pulls.close_issue(self.site, *self._own_issue(repository, number, author), author)
 
     def reopen(self, repository: str, number: int, *, author: str) -> None:
         with self.state.lock:
-            pulls.reopen(self.site, *self._own_issue(repository, number, author), author)
+            pulls.reopen_issue(self.site, *self._own_issue(repository, number, author), author)
 
     def rerequest(self, repository: str, check_run_id: int, *, author: str) -> None:
         """Press *Re-run* of a check."""
         with self.state.lock:
-            repo = self._repo(repository, author, PUSH)
-            check_runs.rerequest(self.site, repo, find_or_404(repo.checks, str(check_run_id)), author)
+            repo = self._require_repo(repository, author, PUSH)
+            check_runs.rerequest_run(self.site, repo, find_or_404(repo.checks, str(check_run_id)), author)
 
     def rerequest_suite(self, repository: str, sha: str, *, author: str) -> None:
         """Press *Re-run all checks* of a commit."""
         with self.state.lock:
-            repo = self._repo(repository, author, PUSH)
+            repo = self._require_repo(repository, author, PUSH)
             for suite in [suite for suite in repo.suites.values() if suite.head_sha == sha]:
                 check_runs.rerequest_suite(self.site, repo, suite, author)
 
     def click(self, repository: str, check_run_id: int, identifier: str, *, author: str) -> None:
-        """Press a button of a check."""
         with self.state.lock:
-            repo = self._repo(repository, author, PUSH)
-            check_runs.click(self.site, repo, find_or_404(repo.checks, str(check_run_id)), identifier, author)
+            repo = self._require_repo(repository, author, PUSH)
+            check_runs.press_button(self.site, repo, find_or_404(repo.checks, str(check_run_id)), identifier, author)
 
     # --- looking: what is returned is a copy of that moment ---
 
     def pull_request(self, repository: str, number: int) -> PullRequest:
-        """Return a copy of the pull request."""
         with self.state.lock:
-            return copy.deepcopy(self._pull(repository, number))
+            return copy.deepcopy(self._require_pull(repository, number))
 
     def comments(self, repository: str, number: int) -> list[Comment]:
         """Return the comments of an issue or pull request, oldest first, with their reactions."""
@@ -363,13 +358,13 @@ class Stage:
         """Return the latest run of each check name on that commit."""
         with self.state.lock:
             runs = self.state.repositories[repository].checks.values()
-            return copy.deepcopy(latest([run for run in runs if run.head_sha == sha]))
+            return copy.deepcopy(latest_runs([run for run in runs if run.head_sha == sha]))
 
     def head(self, repository: str, branch: str = "main") -> str:
-        return repos.refs(self.state.git(repository))[f"refs/heads/{branch}"]
+        return repos.list_refs(self.state.git(repository))[f"refs/heads/{branch}"]
 
     def read(self, repository: str, path: str, ref: str = "main") -> str:
-        entry = repos.blob(self.state.git(repository), ref, path)
+        entry = repos.read_blob(self.state.git(repository), ref, path)
         assert entry is not None, f"{repository} has no {path} at {ref}"
         return entry[1].decode()
 
@@ -404,7 +399,7 @@ class Stage:
 
     def _new_repository(self, full_name: str, default_branch: str, *, private: bool) -> Repository:
         owner, slash, name = full_name.partition("/")
-        if not slash or full_name in self.state.repositories or not _plain(owner) or not _plain(name):
+        if not slash or full_name in self.state.repositories or not _is_plain_name(owner) or not _is_plain_name(name):
             raise ApiError(422, f"{full_name!r} is not owner/name, or exists already")
         if owner not in self.state.users:
             self._new_user(owner)
@@ -412,39 +407,39 @@ class Stage:
         self.state.repositories[full_name] = repo
         return repo
 
-    def _user(self, login: str) -> User:
+    def _require_user(self, login: str) -> User:
         if login not in self.state.users or login in self.state.gone:
             raise ApiError(404, f"There is no user {login!r}: add_user first")
         return self.state.users[login]
 
-    def _repo(self, repository: str, login: str, need: Need) -> Repository:
-        return door(self.state, Caller(self._user(login).login, "user"), repository, need)
+    def _require_repo(self, repository: str, login: str, need: Need) -> Repository:
+        return require_repository(self.state, Caller(self._require_user(login).login, "user"), repository, need)
 
-    def _issue(self, repo: Repository, number: int) -> Issue:
+    def _require_issue(self, repo: Repository, number: int) -> Issue:
         return find_or_404(repo.issues, str(number))
 
-    def _pull(self, repository: str, number: int) -> PullRequest:
-        item = self._issue(self.state.repositories[repository], number)
+    def _require_pull(self, repository: str, number: int) -> PullRequest:
+        item = self._require_issue(self.state.repositories[repository], number)
         if not isinstance(item, PullRequest):
             raise ApiError(404, f"{repository}#{number} is an issue")
         return item
 
     def _own_issue(self, repository: str, number: int, login: str) -> tuple[Repository, Issue]:
-        repo = self._repo(repository, login, COMMENT)
-        item = self._issue(repo, number)
+        repo = self._require_repo(repository, login, COMMENT)
+        item = self._require_issue(repo, number)
         if not may_edit(self.state, repo, Caller(login, "user"), item.author):
             raise ApiError(403, "Must have write access to this repository.")
         return repo, item
 
     def _own_comment(self, repository: str, comment_id: int, login: str) -> tuple[Repository, Comment]:
-        repo = self._repo(repository, login, COMMENT)
+        repo = self._require_repo(repository, login, COMMENT)
         item = find_or_404(repo.comments, str(comment_id))
         if not may_edit(self.state, repo, Caller(login, "user"), item.author):
             raise ApiError(403, "Must have write access to this repository.")
         return repo, item
 
 
-def _plain(name: str) -> bool:
+def _is_plain_name(name: str) -> bool:
     return name.replace("-", "").replace("_", "").replace(".", "").isalnum() and not name.startswith((".", "-"))
 
 

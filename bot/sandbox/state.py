@@ -362,12 +362,10 @@ class State:
         return repository.permissions.get(login, "none" if repository.private else "read")
 
     def installation_of(self, repository: Repository) -> Installation | None:
-        """Return the App's installation that covers the repository, if there is one."""
         installation = self.installations.get(repository.owner)
         return installation if installation and repository.full_name in installation.repositories else None
 
     def installation(self, number: int | None) -> Installation | None:
-        """Return the installation with that id, if it exists."""
         return next((candidate for candidate in self.installations.values() if candidate.id == number), None)
 
     def token_repositories(self, token: Token) -> frozenset[str]:
@@ -380,5 +378,4 @@ class State:
 
 
 def includes_role(role: Role, need: Role) -> bool:
-    """Return True if the role is the needed one or above it."""
     return ROLES.index(role) >= ROLES.index(need)

@@ -10,9 +10,9 @@ from mergeplan.bot.sandbox.api.limits import (
     check_comment,
     check_issue,
     check_length,
-    invalid,
+    field_error,
     one_of,
-    require,
+    require_text,
 )
 from mergeplan.bot.sandbox.pulls import next_number
 from mergeplan.bot.sandbox.state import (
@@ -38,14 +38,13 @@ REVIEW_EVENTS: dict[str, ReviewState] = {
 
 def open_issue(site: Site, repo: Repository, author: str, body: Json) -> Issue:
     check_issue("Issue", body)
-    title = require("Issue", body, "title")
+    title = require_text("Issue", body, "title")
     issue = Issue(site.state.next_id(), next_number(repo), title, body.get("body") or "", author, now(), now())
     repo.issues[issue.number] = issue
     return issue
 
 
-def comment(site: Site, repo: Repository, number: int, author: str, body: Json, *, by_app: bool = False) -> Comment:
-    """Comment on an issue or pull request."""
+def add_comment(site: Site, repo: Repository, number: int, author: str, body: Json, *, by_app: bool = False) -> Comment:
     item = Comment(site.state.next_id(), number, author, check_comment(body), now(), now(), by_app=by_app)
     repo.comments[item.id] = item
     repo.issues[number].updated_at = now()
@@ -66,7 +65,7 @@ def delete_comment(site: Site, repo: Repository, item: Comment, sender: str) -> 
     webhooks.issue_comment(site, repo, item, "deleted", sender)
 
 
-def react(state: State, reactions: list[Reaction], author: str, content: str) -> tuple[Reaction, bool]:
+def add_reaction(state: State, reactions: list[Reaction], author: str, content: str) -> tuple[Reaction, bool]:
     """Add a reaction and return True with it; return an equal existing one with False."""
     one_of("Reaction", "content", content, REACTIONS)
     for item in reactions:
@@ -76,35 +75,35 @@ def react(state: State, reactions: list[Reaction], author: str, content: str) ->
     return reactions[-1], True
 
 
-def unreact(reactions: list[Reaction], reaction_id: int) -> None:
+def remove_reaction(reactions: list[Reaction], reaction_id: int) -> None:
     remaining = [item for item in reactions if item.id != reaction_id]
     if len(remaining) == len(reactions):
         raise ApiError(404, "Not Found")
     reactions[:] = remaining
 
 
-def review(site: Site, repo: Repository, pull: PullRequest, author: str, body: Json) -> Review:
+def submit_review(site: Site, repo: Repository, pull: PullRequest, author: str, body: Json) -> Review:
     """Submit a review of the head, or of `commit_id`; refuse to approve or reject one's own pull request."""
     state = REVIEW_EVENTS.get(body.get("event") or "")
     if state is None:
-        raise invalid("PullRequestReview", "event", "event must be APPROVE, REQUEST_CHANGES or COMMENT", "invalid")
+        raise field_error("PullRequestReview", "event", "event must be APPROVE, REQUEST_CHANGES or COMMENT", "invalid")
     check_length("PullRequestReview", "body", body.get("body"), COMMENT_BODY)
     if author == pull.author and state != "COMMENTED":
         raise ApiError(422, "Unprocessable Entity", [{"message": "Can not approve or refuse your own pull request"}])
     if state != "APPROVED":
-        require("PullRequestReview", body, "body")
+        require_text("PullRequestReview", body, "body")
     commit_id = body.get("commit_id") or pull.head_sha
     item = Review(site.state.next_id(), pull.number, author, state, body.get("body") or "", commit_id, now())
     pull.reviews.append(item)
     pull.updated_at = now()
-    webhooks.review(site, repo, pull, item, "submitted", author)
+    webhooks.announce_review(site, repo, pull, item, "submitted", author)
     return item
 
 
-def dismiss(site: Site, repo: Repository, pull: PullRequest, review_id: int, sender: str) -> Review:
+def dismiss_review(site: Site, repo: Repository, pull: PullRequest, review_id: int, sender: str) -> Review:
     for index, item in enumerate(pull.reviews):
         if item.id == review_id:
             pull.reviews[index], pull.updated_at = replace(item, state="DISMISSED"), now()
-            webhooks.review(site, repo, pull, pull.reviews[index], "dismissed", sender)
+            webhooks.announce_review(site, repo, pull, pull.reviews[index], "dismissed", sender)
             return pull.reviews[index]
     raise ApiError(404, "Not Found")

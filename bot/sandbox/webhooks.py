@@ -34,24 +34,23 @@ class Site:
     courier: Courier
 
 
-def announce(site: Site, repo: Repository, event: str, sender: str, payload: Json) -> None:
+def send_event(site: Site, repo: Repository, event: str, sender: str, payload: Json) -> None:
     """Send the event to the App if it is installed on the repository."""
     installation = site.state.installation_of(repo)
     if installation is None or installation.suspended_at:
         return
     envelope: Json = {
         "repository": shapes.repository(site.state, repo),
-        "sender": shapes.user(site.state, sender),
+        "sender": shapes.user_shape(site.state, sender),
         "installation": {"id": installation.id, "node_id": shapes.node_id("MDI", installation.id)},
     }
     owner = site.state.users[repo.owner]
     if owner.kind == "Organization":
-        envelope["organization"] = organization(site.state, owner.login)
+        envelope["organization"] = organization_shape(site.state, owner.login)
     site.courier.send(event, envelope | payload, installation_id=installation.id, repository_id=repo.id)
 
 
-def organization(state: State, login: str) -> Json:
-    """Return an organization as webhooks show it."""
+def organization_shape(state: State, login: str) -> Json:
     api = f"{state.base_url}/orgs/{login}"
     links = {"repos": "/repos", "events": "/events", "hooks": "/hooks", "issues": "/issues"}
     members = {"members": "/members{/member}", "public_members": "/public_members{/member}"}
@@ -66,10 +65,10 @@ def organization(state: State, login: str) -> Json:
     }
 
 
-def ping(site: Site) -> None:
+def send_ping(site: Site) -> None:
     hook = site.state.hook
     config = {"content_type": "json", "insecure_ssl": "0", "url": hook.url or "", "secret": "********"}
-    created = shapes.time(site.state.app.created_at)
+    created = shapes.format_time(site.state.app.created_at)
     shape: Json = {
         "type": "App",
         "id": hook.id,
@@ -94,7 +93,6 @@ def installation_created(site: Site, installation: Installation, repo: Repositor
 
 
 def installation_changed(site: Site, installation: Installation, action: str) -> None:
-    """Announce that the App was installed on an account, removed from it, suspended, or unsuspended."""
     items = [_short_repository(site.state.repositories[name]) for name in sorted(installation.repositories)]
     payload: Json = {"action": action, "repositories": items}
     payload |= {"requester": None} if action == "created" else {}
@@ -113,8 +111,8 @@ def _repositories_changed(site: Site, installation: Installation, action: str, r
 
 
 def _send_installation(site: Site, installation: Installation, event: str, payload: Json) -> None:
-    who = {"sender": shapes.user(site.state, installation.account)}
-    full_payload = {"installation": shapes.installation(site.state, installation)} | who | payload
+    who = {"sender": shapes.user_shape(site.state, installation.account)}
+    full_payload = {"installation": shapes.installation_shape(site.state, installation)} | who | payload
     site.courier.send(event, full_payload, installation_id=installation.id)
 
 
@@ -133,12 +131,11 @@ def pull_request(
 ) -> None:
     shape = shapes_pulls.full_pull(site.state, repo, pull)
     payload = {"action": action, "number": pull.number, "pull_request": shape} | (extra or {})
-    announce(site, repo, "pull_request", sender, payload)
+    send_event(site, repo, "pull_request", sender, payload)
 
 
 def merge_group(site: Site, repo: Repository, group: MergeGroup, action: str, sender: str, reason: str = "") -> None:
-    """Announce that a group of the merge queue requests its checks, or was destroyed."""
-    commit = repos.commit(site.state.git(repo.full_name), group.head_sha)
+    commit = repos.read_commit(site.state.git(repo.full_name), group.head_sha)
     people = {"author": commit.author, "committer": commit.committer}
     head = {
         "id": commit.sha,
@@ -150,48 +147,44 @@ def merge_group(site: Site, repo: Repository, group: MergeGroup, action: str, se
     shape = {"head_sha": group.head_sha, "head_ref": group.head_ref, "base_sha": group.base_sha}
     shape |= {"base_ref": f"refs/heads/{group.base_ref}"}
     payload: Json = {"action": action, "merge_group": {**shape, "head_commit": head}}
-    announce(site, repo, "merge_group", sender, payload | ({"reason": reason} if reason else {}))
+    send_event(site, repo, "merge_group", sender, payload | ({"reason": reason} if reason else {}))
 
 
-def review(site: Site, repo: Repository, pull: PullRequest, item: Review, action: str, sender: str) -> None:
+def announce_review(site: Site, repo: Repository, pull: PullRequest, item: Review, action: str, sender: str) -> None:
     """Announce that a review was submitted or dismissed; its state is in lower case here."""
-    shape = shapes_pulls.review(site.state, repo, item)
+    shape = shapes_pulls.review_shape(site.state, repo, item)
     payload = {
         "action": action,
         "review": shape | {"state": item.state.lower(), "updated_at": shape["submitted_at"]},
-        "pull_request": shapes_pulls.pull(site.state, repo, pull),
+        "pull_request": shapes_pulls.pull_shape(site.state, repo, pull),
     }
-    announce(site, repo, "pull_request_review", sender, payload)
+    send_event(site, repo, "pull_request_review", sender, payload)
 
 
 def issue_comment(
     site: Site, repo: Repository, item: Comment, action: str, sender: str, was: str | None = None
 ) -> None:
-    """Announce that a comment was created, edited or deleted."""
     payload: Json = {
         "action": action,
         "issue": shapes_issues.issue(site.state, repo, repo.issues[item.number]),
-        "comment": shapes_issues.comment(site.state, repo, item),
+        "comment": shapes_issues.comment_shape(site.state, repo, item),
     }
     payload |= {"changes": {"body": {"from": was}}} if action == "edited" else {}
-    announce(site, repo, "issue_comment", sender, payload)
+    send_event(site, repo, "issue_comment", sender, payload)
 
 
 def check_run(site: Site, repo: Repository, run: CheckRun, action: str, sender: str, identifier: str = "") -> None:
-    """Announce that a check run was created, completed or rerequested, or that one of its buttons was pressed."""
     payload: Json = {"action": action, "check_run": shapes_checks.webhook_run(site.state, repo, run)}
     payload |= {"requested_action": {"identifier": identifier}} if identifier else {}
-    announce(site, repo, "check_run", sender, payload)
+    send_event(site, repo, "check_run", sender, payload)
 
 
 def check_suite(site: Site, repo: Repository, suite: CheckSuite, action: str, sender: str) -> None:
-    """Announce that all checks of a commit were requested again."""
     payload = {"action": action, "check_suite": shapes_checks.webhook_suite(site.state, repo, suite)}
-    announce(site, repo, "check_suite", sender, payload)
+    send_event(site, repo, "check_suite", sender, payload)
 
 
-def push(site: Site, repo: Repository, ref: str, before: str, after: str, sender: str) -> None:
-    """Announce that a branch was created, moved or deleted."""
+def announce_push(site: Site, repo: Repository, ref: str, before: str, after: str, sender: str) -> None:
     state, folder = site.state, site.state.git(repo.full_name)
     created, deleted = before == repos.ZERO_SHA, after == repos.ZERO_SHA
     commits = [_push_commit(state, repo, commit) for commit in _new_commits(site, repo, before, after)]
@@ -199,8 +192,8 @@ def push(site: Site, repo: Repository, ref: str, before: str, after: str, sender
     stamp = {name: int(getattr(repo, name).timestamp()) for name in ("created_at", "pushed_at")}
     head = commits[-1] if commits else None
     if head is None and not deleted:
-        head = _push_commit(state, repo, repos.commit(folder, after))
-    owner = shapes.user(state, repo.owner) | {"name": repo.owner, "email": state.users[repo.owner].email}
+        head = _push_commit(state, repo, repos.read_commit(folder, after))
+    owner = shapes.user_shape(state, repo.owner) | {"name": repo.owner, "email": state.users[repo.owner].email}
     shape = shapes.repository(state, repo) | stamp | {"owner": owner, "url": page, "stargazers": 0}
     payload = {
         "ref": ref,
@@ -216,15 +209,15 @@ def push(site: Site, repo: Repository, ref: str, before: str, after: str, sender
         "pusher": {"name": sender, "email": state.users[sender].email},
         "repository": shape | {"master_branch": repo.default_branch},
     }
-    announce(site, repo, "push", sender, payload)
+    send_event(site, repo, "push", sender, payload)
 
 
 def _new_commits(site: Site, repo: Repository, before: str, after: str) -> list[Commit]:
     if after == repos.ZERO_SHA:
         return []
     folder = site.state.git(repo.full_name)
-    base_sha = repos.tip(folder, repo.default_branch) if before == repos.ZERO_SHA else before
-    newest = repos.log(folder, f"--max-count={MOST_COMMITS}", after, *([f"^{base_sha}"] if base_sha else []))
+    base_sha = repos.find_tip(folder, repo.default_branch) if before == repos.ZERO_SHA else before
+    newest = repos.list_commits(folder, f"--max-count={MOST_COMMITS}", after, *([f"^{base_sha}"] if base_sha else []))
     return newest[::-1]
 
 

@@ -15,7 +15,7 @@ from mergeplan.bot.context import BotContext
 from mergeplan.bot.github.events import Event, Ignored, InvalidDelivery, read_event
 from mergeplan.bot.projects import project_keys
 from mergeplan.bot.records import ProdRecord, PullRecord, PullState
-from mergeplan.bot.report.markdown import clip_text, inert
+from mergeplan.bot.report.markdown import clip_text, inert_text
 from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.report.summary import job_summary
 from mergeplan.bot.service.logs import start_logging
@@ -34,7 +34,7 @@ def run_action(environ: Mapping[str, str]) -> int:
     settings = check_for_github(action_settings(environ))
     hide_process()
     start_logging(settings)
-    event = _event(environ)
+    event = _load_event(environ)
     if not isinstance(event, Event):
         log.info("event_ignored", why=event.why)
         return 2 if isinstance(event, InvalidDelivery) else 0
@@ -48,7 +48,7 @@ def run_action(environ: Mapping[str, str]) -> int:
         context.inbox.deliveries.receive(replace(event, label=""))
         projects = project_keys(event.repository, settings.project_folders)
         undone = worker.drain(projects, DRAIN_SECONDS)
-        return _conclude(context, event, environ, undone)
+        return _write_results(context, event, environ, undone)
     finally:
         context.notifications.close()
         context.tracing.close()
@@ -69,7 +69,7 @@ def action_settings(environ: Mapping[str, str]) -> Settings:
     return load_settings(overrides)
 
 
-def _event(environ: Mapping[str, str]) -> Event | Ignored | InvalidDelivery:
+def _load_event(environ: Mapping[str, str]) -> Event | Ignored | InvalidDelivery:
     name, path = environ.get("GITHUB_EVENT_NAME", ""), environ.get("GITHUB_EVENT_PATH", "")
     if not name or not path:
         raise RequestError(
@@ -89,13 +89,15 @@ def _event(environ: Mapping[str, str]) -> Event | Ignored | InvalidDelivery:
     return read_event(guid[:120], name, payload)
 
 
-def _conclude(context: BotContext, event: Event, environ: Mapping[str, str], undone: str) -> int:
+def _write_results(context: BotContext, event: Event, environ: Mapping[str, str], undone: str) -> int:
     ends = []
     for key in project_keys(event.repository, context.settings.project_folders):
         record = context.inbox.pulls.get(key, event.number) if event.number else None
         ends.append(_End(record, context.inbox.prods.get(key)))
     shown_ends = [end for end in ends if end.plan] or ends[:1]  # one is enough to say that nothing changes
-    text = "\n".join(filter(None, [_undone(undone), *(end.plan or _summary(end.record) for end in shown_ends)]))
+    text = "\n".join(
+        filter(None, [_format_failure(undone), *(end.plan or _format_no_change(end.record) for end in shown_ends)])
+    )
     if environ.get("GITHUB_STEP_SUMMARY"):
         with Path(environ["GITHUB_STEP_SUMMARY"]).open("a") as summary:
             summary.write(text)
@@ -158,9 +160,9 @@ def outputs_of(record: PullRecord | None, prod: ProdRecord, code: int) -> dict[s
     return {key: "".join(value.split()) for key, value in outputs.items()}
 
 
-def _undone(why: str) -> str:
-    return f"### mergeplan could not finish\n\n{inert(clip_text(why))}\n" if why else ""
+def _format_failure(why: str) -> str:
+    return f"### mergeplan could not finish\n\n{inert_text(clip_text(why))}\n" if why else ""
 
 
-def _summary(record: PullRecord | None) -> str:
+def _format_no_change(record: PullRecord | None) -> str:
     return "### mergeplan\n\nNo models change.\n" if record else "### mergeplan\n\nProd is where its branch is.\n"

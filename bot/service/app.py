@@ -26,7 +26,7 @@ SHUT = ("suspended", "failing")  # a pause ends by itself: webhooks are taken in
 
 
 def create_app(context: BotContext, limits: Limits | None = None) -> ASGIApp:
-    webhook, pages = WebhookDoor(context, limits or Limits()), _pages(context)
+    webhook, pages = WebhookDoor(context, limits or Limits()), _build_pages(context)
 
     async def choose(scope: Scope, receive: Receive, send: Send) -> None:
         # Webhooks come by hundreds a second: they do without the layers of a framework.
@@ -36,7 +36,7 @@ def create_app(context: BotContext, limits: Limits | None = None) -> ASGIApp:
     return choose
 
 
-def _pages(context: BotContext) -> FastAPI:
+def _build_pages(context: BotContext) -> FastAPI:
     app = FastAPI(title="mergeplan", docs_url=None, redoc_url=None, openapi_url=None)
 
     @app.get("/healthz")

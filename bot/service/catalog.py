@@ -25,7 +25,7 @@ from starlette.routing import Route
 from mergeplan.bot.context import BotContext
 from mergeplan.bot.pages.catalog import TABS, categories_of, environment_rows, plan_address, shown_plan
 from mergeplan.bot.pages.links import end_of, links_of
-from mergeplan.bot.pages.render import headers, refusal
+from mergeplan.bot.pages.render import headers, render_refusal
 from mergeplan.bot.records import PullRecord
 from mergeplan.bot.service.known_catalogs import KnownCatalog, KnownCatalogs
 from mergeplan.bot.service.pages import EXPIRED, WRONG
@@ -73,7 +73,6 @@ class _Door:
         self._known = KnownCatalogs(context)
 
     def answer(self, request: Request) -> Response:
-        """Return a page, or a refusal with its reason."""
         where = request.path_params
         repository, path = f"{where['owner']}/{where['name']}", where.get("path", "")
         base = f"{self._site.path}/catalog/{repository}"
@@ -87,16 +86,16 @@ class _Door:
         key = sent or request.cookies.get(COOKIE, "")
         verdict = self._links.verdict(repository, 0, key, time.time())
         if verdict != "open":
-            return HTMLResponse(refusal(*(EXPIRED if verdict == "expired" else WRONG)), 403, dict(headers()))
+            return HTMLResponse(render_refusal(*(EXPIRED if verdict == "expired" else WRONG)), 403, dict(headers()))
         if sent or not request.url.path.partition(f"/catalog/{repository}")[2]:
-            return self._enter(f"{base}/{path}", base, key)
+            return self._redirect_with_cookie(f"{base}/{path}", base, key)
         try:
-            return self._page(repository, path, request.query_params, base)
+            return self._render_page(repository, path, request.query_params, base)
         except MergeplanError:
             text = "The database does not answer. Load the page again in a while."
-            return HTMLResponse(refusal("Not now", text), 503, dict(headers()))
+            return HTMLResponse(render_refusal("Not now", text), 503, dict(headers()))
 
-    def _enter(self, address: str, base: str, key: str) -> Response:
+    def _redirect_with_cookie(self, address: str, base: str, key: str) -> Response:
         """Redirect to the page without the key in its address and store the key in a cookie.
 
         The cookie is sent for this repository's pages only.
@@ -108,10 +107,10 @@ class _Door:
         answer.set_cookie(COOKIE, key, seconds, path=path, secure=secure, httponly=True, samesite="lax")
         return answer
 
-    def _page(self, repository: str, path: str, query: QueryParams, base: str) -> Response:
+    def _render_page(self, repository: str, path: str, query: QueryParams, base: str) -> Response:
         known_catalog = self._known.get(repository)
         if known_catalog is None:
-            return HTMLResponse(refusal(*UNREAD), 404, dict(headers()))
+            return HTMLResponse(render_refusal(*UNREAD), 404, dict(headers()))
         frame = Frame(known_catalog.pages.catalog.project, tabs=TABS, base=base, notice=known_catalog.notice)
         page = _Page(self._known, known_catalog, repository, frame)
         status = HTTPStatus.OK
@@ -138,16 +137,16 @@ class _Page:
         """
         first, _, subpath = path.partition("/")
         pages: Mapping[str, Callable[[QueryParams], str]] = {
-            "": self._listing,
+            "": self._render_listing,
             "unused": lambda _: self._known.pages.list_unused(self._frame),
-            "lineage": self._lineage,
-            "environments": self._environments,
-            "plans": self._list,
+            "lineage": self._render_lineage,
+            "environments": self._render_environments,
+            "plans": self._render_plans,
         }
         if first == "models" and subpath in self._known.pages.catalog.models:
-            return self._model(subpath)
+            return self._render_model(subpath)
         if first == "plans" and PULL.fullmatch(subpath):
-            return self._plan(int(subpath))
+            return self._render_plan(int(subpath))
         if subpath or first not in pages:
             raise _Nowhere
         return pages[first](query)
@@ -156,50 +155,50 @@ class _Page:
         values = {"title": "Not found", "message": message, "hint": "", "place": ""}
         return render("error.html", self._frame, **values)
 
-    def _listing(self, query: QueryParams) -> str:
+    def _render_listing(self, query: QueryParams) -> str:
         number = query.get("page", "1")
         page = int(number) if number.isascii() and number.isdecimal() and len(number) < 6 else 1
         return self._known.pages.listing(self._frame, query.get("q", "")[:WORDS_MOST].strip(), max(1, page))
 
-    def _model(self, name: str) -> str:
+    def _render_model(self, name: str) -> str:
         model = self._known.pages.catalog.models[name]
         versions = (VersionRow(model.deployed.version, model.deployed.table, (PROD,)),) if model.deployed else ()
         plans = self._plans.list_plans(self._repository)
         rows = tuple(plan.row(self._frame.base) for plan in plans if name in plan.plan.models)[:MODEL_PLANS]
-        frame, activity = self._linked(), ModelActivity(versions, plans=rows)
+        frame, activity = self._link_frame(), ModelActivity(versions, plans=rows)
         return self._known.pages.model(frame, name, activity)
 
-    def _lineage(self, query: QueryParams) -> str:
+    def _render_lineage(self, query: QueryParams) -> str:
         values: dict[str, object] = {name: query[name] for name in query if name != "open"}
         lineage_query = LineageQuery.model_validate(values | {"open": tuple(query.getlist("open"))})
         categories: Mapping[str, str] = {}
         if lineage_query.plan:
-            categories = categories_of(self._pull(lineage_query.plan))
+            categories = categories_of(self._find_pull(lineage_query.plan))
         return lineage_page(self._known.pages, self._frame, lineage_query.wish(categories))
 
-    def _environments(self, _: QueryParams) -> str:
+    def _render_environments(self, _: QueryParams) -> str:
         prod = self._plans.prod(self._repository)
         rows = environment_rows(self._known.pages.catalog, prod, self._plans.list_plans(self._repository))
-        return render("environments.html", self._linked(), here="Environments", environments=rows)
+        return render("environments.html", self._link_frame(), here="Environments", environments=rows)
 
-    def _list(self, _: QueryParams) -> str:
+    def _render_plans(self, _: QueryParams) -> str:
         rows = tuple(plan.row(self._frame.base) for plan in self._plans.list_plans(self._repository))
         catalog = self._known.pages.catalog
-        return render("plans.html", self._linked(), here="Plans", plans=rows, jobs=(), catalog=catalog)
+        return render("plans.html", self._link_frame(), here="Plans", plans=rows, jobs=(), catalog=catalog)
 
-    def _plan(self, number: int) -> str:
-        record = self._pull(str(number))
+    def _render_plan(self, number: int) -> str:
+        record = self._find_pull(str(number))
         shown = shown_plan(record, self._plans.progress(self._repository, number))
-        return plan_page(self._known.pages.catalog, self._linked(), shown)
+        return plan_page(self._known.pages.catalog, self._link_frame(), shown)
 
-    def _pull(self, text: str) -> PullRecord:
+    def _find_pull(self, text: str) -> PullRecord:
         number = int(text) if PULL.fullmatch(text) else 0
         record = self._plans.pull(self._repository, number) if number else None
         if record is None or not record.head:
             raise _Nowhere
         return record
 
-    def _linked(self) -> Frame:
+    def _link_frame(self) -> Frame:
         """Return the frame with links from each environment of a pull request to its plan."""
         numbers = {
             plan.record.environment.name: plan.record.number for plan in self._plans.list_plans(self._repository)

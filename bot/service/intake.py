@@ -31,10 +31,10 @@ class Intake:
         durable = asyncio.get_running_loop().create_future()
         self._waiting.append((event, durable))
         if self._storing is None:
-            self._storing = asyncio.create_task(self._store())
+            self._storing = asyncio.create_task(self._store_waiting())
         return bool(await durable)
 
-    async def _store(self) -> None:
+    async def _store_waiting(self) -> None:
         try:
             while self._waiting:
                 group = [self._waiting.popleft() for _ in range(min(self._most, len(self._waiting)))]

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from mergeplan.bot.context import BotContext
 from mergeplan.bot.inbox.catalogs import CatalogMark
 from mergeplan.bot.inbox.queue import CATALOG
-from mergeplan.bot.pages.catalog import PlanSummary, PullPlan, summarize
+from mergeplan.bot.pages.catalog import PlanSummary, PullPlan, summarize_plan
 from mergeplan.bot.prod.catalog import catalog_mark
 from mergeplan.bot.records import ProdRecord, PullRecord
 from mergeplan.planner.contract.catalog import CatalogView
@@ -53,13 +53,13 @@ class KnownCatalogs:
         """
         mark, prod_mark = self.context.inbox.catalogs.mark(repository), catalog_mark(self.prod(repository))
         if prod_mark and (mark.mark != prod_mark or time.time() - mark.made_at > OLDEST):
-            self._ask(repository)
+            self._request_catalog(repository)
         known_catalog = self._known.get(repository)
         if known_catalog is None or known_catalog.mark != mark:
             with self._lock:
                 known_catalog = self._known.get(repository)
                 if known_catalog is None or known_catalog.mark != mark:
-                    known_catalog = self._read(repository)
+                    known_catalog = self._read_catalog(repository)
         if known_catalog is None:
             return None
         moved = bool(prod_mark) and known_catalog.mark.mark != prod_mark
@@ -74,24 +74,22 @@ class KnownCatalogs:
         return self.context.inbox.pulls.get(repository, number)
 
     def progress(self, repository: str, number: int) -> RunProgress | None:
-        """Return the progress of the newest run."""
         return self.context.inbox.progress.get(repository, number)
 
     def list_plans(self, repository: str) -> tuple[PullPlan, ...]:
-        """Return the newest pull requests that have a plan, each with its summary."""
         records = self.context.inbox.pulls.newest(repository, PLANS_SHOWN)
-        pairs = ((record, self._summary(record)) for record in records)
+        pairs = ((record, self._get_summary(record)) for record in records)
         return tuple(PullPlan(record, summary) for record, summary in pairs if summary)
 
-    def _summary(self, record: PullRecord) -> PlanSummary | None:
+    def _get_summary(self, record: PullRecord) -> PlanSummary | None:
         key = record.repository, record.number, record.run.id, f"{record.run.planned_at}{len(record.run.lines)}"
         if key not in self._summaries:
             while len(self._summaries) >= SUMMARIES_MOST:
                 self._summaries.pop(next(iter(self._summaries)), None)
-            self._summaries[key] = summarize(record)
+            self._summaries[key] = summarize_plan(record)
         return self._summaries[key]
 
-    def _read(self, repository: str) -> KnownCatalog | None:
+    def _read_catalog(self, repository: str) -> KnownCatalog | None:
         mark, document = self.context.inbox.catalogs.load(repository)
         if not document:
             return None
@@ -99,14 +97,14 @@ class KnownCatalogs:
             pages = CatalogPages(catalog_of(CatalogView.model_validate_json(document)))
         except (ValidationError, ValueError) as error:  # another version wrote it
             log.warning("catalog_not_read", repository=repository, why=str(error)[:200])
-            self._ask(repository)
+            self._request_catalog(repository)
             return None
         while len(self._known) >= CATALOGS_MOST:
             self._known.pop(next(iter(self._known)), None)
         self._known[repository] = KnownCatalog(mark, pages)
         return self._known[repository]
 
-    def _ask(self, repository: str) -> None:
+    def _request_catalog(self, repository: str) -> None:
         """Wake the job that reads the catalog in a planner child, but not too often."""
         current_time = time.time()
         if current_time - self._asked.get(repository, 0.0) > OLDEST / 12:

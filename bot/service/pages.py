@@ -11,7 +11,7 @@ from starlette.responses import HTMLResponse, Response
 
 from mergeplan.bot.context import BotContext
 from mergeplan.bot.pages.links import PAGES, end_of, links_of
-from mergeplan.bot.pages.render import headers, page, refusal
+from mergeplan.bot.pages.render import headers, render_page, render_refusal
 from mergeplan.bot.pages.view import Decision, PageView
 from mergeplan.bot.records import AFTER_MERGE, PullRecord
 from mergeplan.bot.report.shown import Shown
@@ -33,20 +33,20 @@ def page_handler(context: BotContext) -> Callable[[Request], Response]:
         repository, number = f"{where['owner']}/{where['name']}", int(where["number"])
         verdict = links.verdict(repository, number, key, time.time())
         if verdict != "open" or where["page"] not in PAGES:
-            return _html(refusal(*(EXPIRED if verdict == "expired" else WRONG)), 403)
+            return _html_response(render_refusal(*(EXPIRED if verdict == "expired" else WRONG)), 403)
         try:
-            view = _view(context, repository, number)
+            view = _build_view(context, repository, number)
             is_read = bool(context.inbox.catalogs.mark(repository).mark)
         except MergeplanError:
             text = "The database does not answer. Load the page again in a while."
-            return _html(refusal("Not now", text), 503)
+            return _html_response(render_refusal("Not now", text), 503)
         catalog = links.catalog_url(repository, end_of(key)) if is_read else ""
-        return _html(redact_secrets(page(view, where["page"], key, catalog), hidden))
+        return _html_response(redact_secrets(render_page(view, where["page"], key, catalog), hidden))
 
     return answer
 
 
-def _view(context: BotContext, repository: str, number: int) -> PageView:
+def _build_view(context: BotContext, repository: str, number: int) -> PageView:
     inbox = context.inbox
     record = inbox.pulls.get(repository, number) if number else PullRecord(repository, 0)
     of_prod = not number or record.state in AFTER_MERGE  # a promotion is a run for prod
@@ -57,5 +57,5 @@ def _view(context: BotContext, repository: str, number: int) -> PageView:
     )
 
 
-def _html(text: str, status: int = 200) -> Response:
+def _html_response(text: str, status: int = 200) -> Response:
     return HTMLResponse(text, status, headers=dict(headers()))

@@ -23,13 +23,13 @@ import requests
 from mergeplan.bot.github.manifest import (
     CODE,
     Registered,
+    build_manifest,
     conversion_address,
     form_address,
-    manifest,
     parse_registration,
     web_address,
 )
-from mergeplan.bot.pages.render import headers, refusal, register_done, register_form
+from mergeplan.bot.pages.render import headers, register_done, register_form, render_refusal
 from mergeplan.planner.errors import RequestError
 
 EXCHANGE_SECONDS = 30
@@ -50,7 +50,7 @@ class Registration:
     state: str = field(default_factory=lambda: secrets.token_urlsafe(24))  # comes back from GitHub
 
 
-def register(registration: Registration, port: int, open_page: Callable[[str], None], seconds: float) -> Registered:
+def register_app(registration: Registration, port: int, open_page: Callable[[str], None], seconds: float) -> Registered:
     """Serve the page until GitHub has sent the code and the App is stored on disk.
 
     Raise RequestError if this does not happen in time.
@@ -90,7 +90,7 @@ class _Server(ThreadingHTTPServer):
     def form(self) -> str:
         registration = self.registration
         target = form_address(registration.api_url, registration.organization, registration.state)
-        made = manifest(
+        made = build_manifest(
             registration.name, registration.webhook_url, f"{self.address}/callback", public=registration.public
         )
         return register_form(target, json.dumps(made, indent=2), web_address(registration.api_url))
@@ -104,7 +104,7 @@ class _Server(ThreadingHTTPServer):
                 except RequestError as error:
                     self.outcome = error
         if isinstance(self.outcome, RequestError):
-            return 502, refusal("The App was not registered", self.outcome.message)
+            return 502, render_refusal("The App was not registered", self.outcome.message)
         return 200, register_done(self.outcome.slug, f"{self.outcome.page}/installations/new")
 
 
@@ -117,20 +117,20 @@ class _Handler(BaseHTTPRequestHandler):
         registration, url = self.server.registration, urlsplit(self.path)
         query = {name: values[0] for name, values in parse_qs(url.query).items()}
         if self.headers.get("Host") != urlsplit(self.server.address).netloc:
-            self._answer(403, refusal("Not this way", "This page is of this machine alone."))
+            self._send_page(403, render_refusal("Not this way", "This page is of this machine alone."))
         elif hmac.compare_digest(url.path.encode(), f"/{registration.start}".encode()):
-            self._answer(200, self.server.form())
+            self._send_page(200, self.server.form())
         elif url.path != "/callback" or not hmac.compare_digest(
             query.get("state", "").encode(), registration.state.encode()
         ):
-            self._answer(403, refusal("Not this way", "Begin with the address that the terminal shows."))
+            self._send_page(403, render_refusal("Not this way", "Begin with the address that the terminal shows."))
         elif not CODE.fullmatch(query.get("code", "")):
-            self._answer(400, refusal("GitHub sent no code", "Go back, and let GitHub make the App."))
+            self._send_page(400, render_refusal("GitHub sent no code", "Go back, and let GitHub make the App."))
         else:
-            self._answer(*self.server.take(query["code"]))
+            self._send_page(*self.server.take(query["code"]))
             self.server.ended.set()
 
-    def _answer(self, status: int, text: str) -> None:
+    def _send_page(self, status: int, text: str) -> None:
         body = text.encode()
         aim = urlsplit(web_address(self.server.registration.api_url))
         self.send_response(status)
@@ -150,7 +150,7 @@ def exchange_code(registration: Registration, code: str) -> Registered:
     made: list[Path] = []
     try:
         for file in (registration.key_file, registration.variables_file):
-            _create(file)
+            _create_private_file(file)
             made.append(file)
         app = parse_registration(_convert_code(registration.api_url, code))
     except BaseException:
@@ -158,12 +158,11 @@ def exchange_code(registration: Registration, code: str) -> Registered:
             file.unlink(missing_ok=True)
         raise
     registration.key_file.write_text(app.key)
-    registration.variables_file.write_text(variables(app, registration))
+    registration.variables_file.write_text(format_variables(app, registration))
     return app
 
 
-def variables(app: Registered, registration: Registration) -> str:
-    """Return the variables that the service needs, one a line."""
+def format_variables(app: Registered, registration: Registration) -> str:
     settings = {
         "MERGEPLAN_GITHUB_APP_ID": str(app.app_id),
         "MERGEPLAN_GITHUB_PRIVATE_KEY_PATH": str(registration.key_file.resolve()),
@@ -173,7 +172,7 @@ def variables(app: Registered, registration: Registration) -> str:
     return "".join(f"{name}={value}\n" for name, value in settings.items())
 
 
-def _create(file: Path) -> None:
+def _create_private_file(file: Path) -> None:
     try:
         os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     except OSError as error:

@@ -16,7 +16,7 @@ import requests
 
 from mergeplan.bot.commands.command import Command
 from mergeplan.bot.commands.reading import read_commands
-from mergeplan.bot.github.events import GUID, Event, Ignored, InvalidDelivery, read_event, signature
+from mergeplan.bot.github.events import GUID, Event, Ignored, InvalidDelivery, read_event, sign_body
 from mergeplan.bot.github.gateway import GitHub, GitHubFailed, GitHubPaused
 from mergeplan.bot.inbox.inbox import Inbox
 from mergeplan.bot.inbox.queue import queue_key
@@ -36,7 +36,7 @@ from mergeplan.bot.pulls.decide import (
     Rest,
     Skip,
     WaitForProd,
-    decide,
+    decide_action,
 )
 from mergeplan.bot.report.offers import KEY
 from mergeplan.bot.settings import Settings
@@ -88,14 +88,14 @@ def rehearse_delivery(settings: Settings, delivery: Stored) -> tuple[list[str], 
         return [f"Refused with {event.status}: {event.why}."], False
     if isinstance(event, Ignored):
         return [f"Ignored: {event.why}."], True
-    lines = [f"{event.kind} of {_subject(event)}{f', head {event.head[:12]}' if event.head else ''}."]
-    with _inbox(settings) as inbox:
+    lines = [f"{event.kind} of {_format_subject(event)}{f', head {event.head[:12]}' if event.head else ''}."]
+    with _open_inbox(settings) as inbox:
         taken = inbox.deliveries.rehearse(event)
         if not taken.fresh:
             return [*lines, f"The delivery {event.guid} is known already: nothing would be done."], True
         lines.append(f"It would make due: {', '.join(taken.keys) or 'nothing'}.")
         prod = inbox.prods.get(event.repository)
-        lines += _commands(event, prod.namespace)
+        lines += _describe_commands(event, prod.namespace)
         projects = project_keys(event.repository, settings.project_folders)
         due = [key for key in projects if queue_key(key, event.number) in taken.keys]
         lines += [_next_step(settings, inbox, replace(event, repository=key)) for key in due if event.number]
@@ -113,7 +113,7 @@ def post_delivery(settings: Settings, delivery: Stored, url: str) -> tuple[str, 
         "Content-Type": "application/json",
         "X-GitHub-Event": delivery.name,
         "X-GitHub-Delivery": delivery.guid,
-        "X-Hub-Signature-256": signature(secret, body),
+        "X-Hub-Signature-256": sign_body(secret, body),
     }
     try:
         answer = requests.post(url, data=body, headers=headers, timeout=SEND_SECONDS, allow_redirects=False)
@@ -123,7 +123,7 @@ def post_delivery(settings: Settings, delivery: Stored, url: str) -> tuple[str, 
 
 
 @contextmanager
-def _inbox(settings: Settings) -> Iterator[Inbox]:
+def _open_inbox(settings: Settings) -> Iterator[Inbox]:
     """Yield the service's own records, or an empty temporary database if there are none yet."""
     with TemporaryDirectory() as folder:
         url = settings.database_url
@@ -137,15 +137,14 @@ def _inbox(settings: Settings) -> Iterator[Inbox]:
             inbox.close()
 
 
-def _subject(event: Event) -> str:
+def _format_subject(event: Event) -> str:
     if event.owner:
         names = ", ".join(event.repositories)
         return f"the installation of {event.owner}{f' ({names})' if names else ''}"
     return f"{event.repository}#{event.number}" if event.number else f"{event.repository} {event.branch}".strip()
 
 
-def _commands(event: Event, namespace: str) -> list[str]:
-    """Return a sentence for each command of the comment, each near miss, or each button that was pressed."""
+def _describe_commands(event: Event, namespace: str) -> list[str]:
     if event.pressed:
         by = f"by {event.pressed.author}, whose permission would be read then"
         named = (KEY.search(match) for match in event.pressed.press.keys)
@@ -162,7 +161,6 @@ def _commands(event: Event, namespace: str) -> list[str]:
 
 
 def _next_step(settings: Settings, inbox: Inbox, event: Event) -> str:
-    """Return the first action that would follow, by the pull request's present state on GitHub."""
     if not (settings.is_app or settings.github_token.get_secret_value()):
         return "What is done then depends on the pull request: set the App's or a token's variables to ask GitHub."
     try:
@@ -172,7 +170,7 @@ def _next_step(settings: Settings, inbox: Inbox, event: Event) -> str:
     except (GitHubFailed, GitHubPaused) as error:
         return f"GitHub was asked what the pull request is now, and gave none: {error}"
     record, prod = inbox.pulls.get(event.repository, event.number), inbox.prods.get(event.repository)
-    match decide(pull, record, prod, branch, event.repository, time.time()):
+    match decide_action(pull, record, prod, branch, event.repository, time.time()):
         case MakePlan(reason):
             return f"Then {pull.head[:12]} would be planned. {reason}".strip()
         case Rest():

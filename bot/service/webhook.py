@@ -43,30 +43,29 @@ class WebhookDoor:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] == "POST":
-            answer = await self._answer(Request(scope, receive))
+            answer = await self._answer_request(Request(scope, receive))
         else:
             answer = Response(status_code=405, headers={"Allow": "POST"})
         await answer(scope, receive, send)
 
-    async def _answer(self, request: Request) -> Response:
+    async def _answer_request(self, request: Request) -> Response:
         # Of a header that is sent twice the first counts.
         headers = {key.decode("latin-1"): value.decode("latin-1") for key, value in reversed(request.headers.raw)}
         refused = check_headers(headers)
         if refused:
-            return _refuse(refused)
+            return _refuse_delivery(refused)
         with self._room.body() as body:
             unread = await self._room.read(request, body)
             if unread:
-                return _refuse(unread)
+                return _refuse_delivery(unread)
             # What is small is read at once: changing threads costs more. What is large would keep all others waiting.
             if len(body) <= self._small:
                 read = read_delivery(headers, bytes(body), self._secret)
             else:
                 read = await run_in_threadpool(read_delivery, headers, bytes(body), self._secret)
-        return await self._take_in(read) if isinstance(read, Event) else _refuse(read)
+        return await self._take_in(read) if isinstance(read, Event) else _refuse_delivery(read)
 
     async def _take_in(self, event: Event) -> Response:
-        """Store a delivery durably and answer with the outcome."""
         about = {"delivery": event.guid, "kind": event.kind, "repository": event.repository or event.owner}
         try:
             with self._context.tracing.span("delivery", **about, pull_request=event.number) as trace:
@@ -74,7 +73,7 @@ class WebhookDoor:
         except MergeplanError as error:
             log.error("delivery_not_stored", delivery=event.guid, why=error.message)
             DELIVERIES.labels("not_stored").inc()
-            return _text("not stored, send it again\n", 503)
+            return _text_response("not stored, send it again\n", 503)
         if event.owner:
             self._context.github.owners.forget(event.owner)
             self._context.look.set()
@@ -87,19 +86,19 @@ class WebhookDoor:
             fresh=fresh,
         )
         DELIVERIES.labels("accepted" if fresh else "duplicate").inc()
-        return _text("accepted\n" if fresh else "known already\n", 202)
+        return _text_response("accepted\n" if fresh else "known already\n", 202)
 
 
-def _refuse(read: Ignored | InvalidDelivery) -> Response:
+def _refuse_delivery(read: Ignored | InvalidDelivery) -> Response:
     if isinstance(read, Ignored):
         DELIVERIES.labels("ignored").inc()
-        return _text(f"ignored: {read.why}\n", 202)
+        return _text_response(f"ignored: {read.why}\n", 202)
     DELIVERIES.labels("refused").inc()
     log.warning("delivery_refused", status=read.status, why=read.why)
-    return _text(f"{read.why}\n", read.status)
+    return _text_response(f"{read.why}\n", read.status)
 
 
-def _text(text: str, status: int) -> Response:
+def _text_response(text: str, status: int) -> Response:
     return Response(text, status, media_type="text/plain")
 
 

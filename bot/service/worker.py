@@ -74,11 +74,10 @@ class Worker:
         return bool(self._held)
 
     def start(self) -> None:
-        """Recover what a dead worker left, then start the threads."""
         self.recover()
         self.retry()
-        jobs = [("sweep", self._sweeping), ("eyes", self._acknowledge), ("life", self._living)]
-        jobs += [(f"job-{index}", self._working) for index in range(self.context.settings.workers)]
+        jobs = [("sweep", self._sweep_loop), ("eyes", self._show_eyes_loop), ("life", self._keep_alive)]
+        jobs += [(f"job-{index}", self._run_job_loop) for index in range(self.context.settings.workers)]
         for name, job in jobs:
             thread = threading.Thread(target=job, name=name, daemon=True)
             thread.start()
@@ -120,9 +119,9 @@ class Worker:
     def drain(self, projects: Sequence[str], seconds: float) -> str:
         """Work on the jobs of these projects until none is due or postponed; else return why, in a sentence."""
         deadline = time.monotonic() + seconds
-        threading.Thread(target=self._living, name="life", daemon=True).start()
+        threading.Thread(target=self._keep_alive, name="life", daemon=True).start()
         while time.monotonic() < deadline:
-            self._safely(self.show_eyes)
+            self._run_safely(self.show_eyes)
             job = self.context.inbox.queue.claim(self.context.worker, projects)
             if job is not None:
                 self.work(job)
@@ -141,39 +140,39 @@ class Worker:
         about = {"repository": job.repository, "pull_request": job.number, "attempt": job.attempts + 1}
         try:
             with self.context.tracing.span("job", job.trace, key=job.key, **about):
-                self._work(job)
+                self._run_job(job)
         finally:
             self._held.discard(job.key)
 
-    def _work(self, job: Job) -> None:
+    def _run_job(self, job: Job) -> None:
         inbox, bound = self.context.inbox, log.bind(key=job.key)
         try:
             _RECONCILERS.get(job.number, reconcile_pull)(self.context, job)
             inbox.queue.release(job)
-            self._count("done")
+            self._count_job("done")
         except Superseded as why:
             bound.info("job_superseded", why=str(why))
             inbox.queue.release(job, settle=True)
-            self._count("superseded")
+            self._count_job("superseded")
         except Later as why:
             bound.info("job_put_off", why=str(why), seconds=why.seconds)
             inbox.queue.release(job, again_in=why.seconds)
-            self._count("put_off")
+            self._count_job("put_off")
         except GitHubPaused as why:
             bound.warning("job_put_off", why=str(why))
             inbox.queue.release(job, again_in=why.seconds)
-            self._count("put_off")
+            self._count_job("put_off")
         except OwnerUnavailable as why:
             bound.warning("job_put_off", why=str(why))
             inbox.queue.release(job, again_in=UNAVAILABLE_SECONDS)
-            self._count("put_off")
+            self._count_job("put_off")
             self._given_up[job.key] = str(why)
         except ShuttingDown:
             inbox.queue.release(job, again_in=0.0)
         except Exception as error:  # the one place where a job's failure ends: it is tried again, and others go on
             self._handle_failure(job, error)
 
-    def _count(self, result: str) -> None:
+    def _count_job(self, result: str) -> None:
         JOBS.labels(result).inc()
         self.context.tracing.note(result=result)
 
@@ -183,7 +182,7 @@ class Worker:
         wait = min(LONGEST_BACKOFF, 1.0 * 2**job.attempts)
         log.error("job_failed", key=job.key, error=text, attempt=job.attempts + 1, seconds=wait, exc_info=not expected)
         self.context.inbox.queue.release(job, again_in=wait, error=text)
-        self._count("failed")
+        self._count_job("failed")
         forbidden = isinstance(error, GitHubFailed) and error.status in (401, 403)
         if forbidden or job.attempts + 1 >= DRAIN_TRIES:
             hint = " May the token write checks, issues and pull requests?" if forbidden else ""
@@ -191,14 +190,14 @@ class Worker:
 
     # --- threads ---
 
-    def _working(self) -> None:
+    def _run_job_loop(self) -> None:
         while not self.context.closing.is_set():
-            job = self._safely(self.claim)
+            job = self._run_safely(self.claim)
             if job is None:
                 self._news.wait(IDLE_SECONDS)
                 self._news.clear()
             else:
-                self._safely(lambda job=job: self.work(job))  # type: ignore[misc]
+                self._run_safely(lambda job=job: self.work(job))  # type: ignore[misc]
 
     def claim(self) -> Job | None:
         """Claim the next job; skip an owner who holds all threads but one while other owners are known.
@@ -218,29 +217,29 @@ class Worker:
                 self._held.add(job.key)
             return job
 
-    def _living(self) -> None:
+    def _keep_alive(self) -> None:
         while not self.context.closing.wait(LEASE_SECONDS / 4):
-            self._safely(self._renew)
-            self._safely(self.recover)
+            self._run_safely(self._renew_claims)
+            self._run_safely(self.recover)
 
-    def _renew(self) -> None:
+    def _renew_claims(self) -> None:
         """Renew the claims; end the run of a job that another worker has taken over while this one was suspended."""
         for key in self.context.inbox.queue.renew(self.context.worker, tuple(self._held)):
             if key in self._held:
                 log.warning("job_lost", key=key)
                 self.context.lost.add(key)
 
-    def _acknowledge(self) -> None:
+    def _show_eyes_loop(self) -> None:
         while not self.context.closing.wait(IDLE_SECONDS / 2):
-            self._safely(self.show_eyes)
+            self._run_safely(self.show_eyes)
 
-    def _sweeping(self) -> None:
+    def _sweep_loop(self) -> None:
         while not self.context.closing.is_set():
             self.context.look.clear()
-            self._safely(self.sweep)
+            self._run_safely(self.sweep)
             self.context.look.wait(self.context.settings.sweep_seconds)
 
-    def _safely(self, job: Callable[[], T]) -> T | None:
+    def _run_safely(self, job: Callable[[], T]) -> T | None:
         """Run a job and log its failure, so that the thread survives.
 
         Pause after a failure, so that a lasting one is no busy loop.
@@ -262,7 +261,7 @@ class Worker:
         for row in self.context.inbox.commands.unseen():
             rows.setdefault(owner_of(row.repository), []).append(row)
         jobs = {
-            ("eyes", owner): partial(self._safely, partial(self._show_eyes, owner_rows))
+            ("eyes", owner): partial(self._run_safely, partial(self._show_eyes, owner_rows))
             for owner, owner_rows in rows.items()
         }
         self._apart.run(jobs, EYES_SECONDS)
@@ -286,10 +285,13 @@ class Worker:
         Owners are swept independently; a slow one is not waited for, and is left out until it is done.
         """
         self.context.inbox.deliveries.forget_old(KEEP_DAYS)
-        jobs = {("sweep", owner): partial(self._safely, partial(self._sweep_owner, owner)) for owner in self._owners()}
+        jobs = {
+            ("sweep", owner): partial(self._run_safely, partial(self._sweep_owner, owner))
+            for owner in self._list_owners()
+        }
         self._apart.run(jobs, self.context.settings.sweep_seconds)
 
-    def _owners(self) -> tuple[str, ...]:
+    def _list_owners(self) -> tuple[str, ...]:
         """Return the owners where the App is installed; the known ones if GitHub does not answer."""
         try:
             return self.context.github.owners.list_owners()
@@ -302,7 +304,7 @@ class Worker:
         """Compare one owner's repositories no faster than GitHub allows; stop at an error that all of them share."""
         pace = self._paces.setdefault(owner, Pace(self.context.settings.polls_per_minute))
         try:
-            names = self._names(owner)
+            names = self._list_project_keys(owner)
         except (GitHubFailed, GitHubPaused) as error:
             log.warning("sweep_failed", owner=owner, why=str(error))
             return
@@ -322,7 +324,7 @@ class Worker:
     def _calls_of_a_look(self, name: str) -> int:
         return CALLS_A_LOOK + len(self.context.inbox.prods.get(name).branches)
 
-    def _names(self, owner: str) -> tuple[str, ...]:
+    def _list_project_keys(self, owner: str) -> tuple[str, ...]:
         """Return the keys of an owner's projects.
 
         An App sees the repositories that its installation covers; a token, the known ones and those in the settings.
@@ -361,7 +363,6 @@ def _is_past(updated_at: str) -> bool:
 
 
 def _prod_is_behind(gateway: RepositoryGateway, prod: ProdRecord) -> bool:
-    """Return True if prod does not show the head of its branch, or the branch is gone."""
     if prod.state in (Prod.UNKNOWN, Prod.BUILDING) or 0 < prod.again_at <= time.time():
         return True
     try:
@@ -373,7 +374,6 @@ def _prod_is_behind(gateway: RepositoryGateway, prod: ProdRecord) -> bool:
 
 
 def _branch_is_behind(gateway: RepositoryGateway, record: BranchRecord) -> bool:
-    """Return True if the recorded commit is not the branch's head; False if the branch is gone."""
     try:
         return gateway.branch_head(record.branch) != record.commit
     except GitHubFailed as error:

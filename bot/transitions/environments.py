@@ -13,7 +13,6 @@ def set_environment_exists(record: PullRecord, exists: bool) -> PullRecord:
 
 
 def end_work(record: PullRecord, reason: str = "") -> PullRecord:
-    """End all that runs or was requested."""
     return replace(
         record,
         reason=reason,
@@ -49,5 +48,4 @@ def record_destroy(record: PullRecord, *, is_over: bool) -> PullRecord:
 
 
 def drop_group(record: PullRecord) -> PullRecord:
-    """Forget the merge queue's group, whose environment is gone."""
     return replace(record, group=NO_GROUP, environment=replace(record.environment, group_exists=False))

@@ -34,7 +34,6 @@ class RunResult:
 
 
 def hold_fork(record: PullRecord, pull: Pull) -> PullRecord:
-    """Wait until a maintainer allows this head of a fork."""
     return replace(
         set_head(record, pull),
         state=PullState.HELD,
@@ -62,7 +61,6 @@ def skip_planning(record: PullRecord, pull: Pull, label: str, *, forward_only: b
 
 
 def wait_for_prod(record: PullRecord, pull: Pull, environment: str) -> PullRecord:
-    """Wait until prod has been built for the first time."""
     waiting = replace(set_head(record, pull), state=PullState.WAITING)
     return replace(waiting, environment=replace(record.environment, name=environment))
 
@@ -86,12 +84,10 @@ def begin_planning(record: PullRecord, start: PlanningStart) -> PullRecord:
 
 
 def set_head(record: PullRecord, pull: Pull) -> PullRecord:
-    """Set the head and the branch that it goes into."""
     return replace(record, head=pull.head, source=replace(record.source, base_ref=pull.base_ref))
 
 
 def set_plan_base(record: PullRecord, base: PlanBase, *, edits_rules: bool, changes_rules: bool) -> PullRecord:
-    """Set what the plan is made against, and whether the head edits the rules."""
     rules = replace(record.rules, edits_rules=edits_rules, changes_rules=changes_rules)
     return replace(record, base=base, rules=rules)
 
@@ -118,7 +114,6 @@ def set_spark_ui(record: PullRecord, address: str) -> PullRecord:
 
 
 def retry_run(record: PullRecord, progress: str = "") -> PullRecord:
-    """Count a run that failed and is tried again."""
     run = record.run
     return replace(record, run=replace(run, attempts=run.attempts + 1, progress=progress or run.progress))
 
@@ -144,20 +139,17 @@ def conclude_run(
 
 
 def fail_planning(record: PullRecord, pull: Pull, lines: str, planned_at: str) -> PullRecord:
-    """End the planning of this head with an error."""
     used = frozenset((override.model, override.category) for override in record.wishes.overrides)
     return conclude_run(set_head(record, pull), RunResult(PullState.FAILED, lines, planned_at), used)
 
 
 def wait_for_files(record: PullRecord, pull: Pull, progress: str) -> PullRecord:
-    """Wait until git can read the files of this head."""
     source = replace(record.source, base_ref=pull.base_ref, author=pull.author)
     waiting = replace(record, state=PullState.PLANNING, head=pull.head, source=source)
     return report_progress(waiting, progress)
 
 
 def request_plan(record: PullRecord) -> PullRecord:
-    """Ask for another plan of the same head."""
     return replace(record, wishes=replace(record.wishes, again=True))
 
 

@@ -18,12 +18,10 @@ class ProdCommit:
 
 
 def request_build(prod: ProdRecord) -> ProdRecord:
-    """Have what failed tried again."""
     return replace(prod, again=True)
 
 
 def show_commit(prod: ProdRecord, at: ProdCommit, revision: int, plan_id: str) -> ProdRecord:
-    """Store that prod shows a commit, and nothing of it waits."""
     return replace(
         prod,
         state=Prod.READY,
@@ -40,7 +38,6 @@ def show_commit(prod: ProdRecord, at: ProdCommit, revision: int, plan_id: str) -
 
 
 def set_revision(prod: ProdRecord, revision: int, plan_id: str) -> ProdRecord:
-    """Store that prod shows another revision of the same commits."""
     return replace(prod, revision=revision, plan_id=plan_id, attempts=0)
 
 
@@ -55,7 +52,6 @@ def take_commit(prod: ProdRecord, commit: str) -> ProdRecord:
 
 
 def hold_push(prod: ProdRecord, commit: str, decision: Decision) -> ProdRecord:
-    """Keep a push from prod until the rules let it in."""
     return replace(prod, held=commit, held_by=decision)
 
 

@@ -11,7 +11,6 @@ from mergeplan.bot.transitions.planning import report_progress
 
 
 def await_promotion(record: PullRecord, merge_sha: str) -> PullRecord:
-    """Hand a merged pull request to prod's job."""
     return replace(
         record,
         state=PullState.MERGED,
@@ -82,7 +81,6 @@ def hold_merge(record: PullRecord, judged: PullRecord, merge_sha: str, decision:
 
 
 def release_merge(record: PullRecord, reason: str) -> PullRecord:
-    """Store that a held merge reached prod together with a later step."""
     return replace(settle_merge(record, reason), rules=replace(record.rules, held=False))
 
 
@@ -123,7 +121,6 @@ def refuse_rollback(record: PullRecord, reason: str) -> PullRecord:
 
 
 def conclude_rollback(record: PullRecord, reason: str, reversal: Reversal) -> PullRecord:
-    """Store that prod shows the pull request no longer."""
     return replace(record, state=PullState.ROLLED_BACK, reason=reason, rollback=PullRollback(reversal=reversal))
 
 

@@ -35,7 +35,6 @@ def allow_destructive(record: PullRecord, models: tuple[str, ...], head: str) ->
 
 
 def allow_head(record: PullRecord, head: str) -> PullRecord:
-    """Allow this head of a fork to be planned."""
     allowed = replace(record, permits=replace(record.permits, allowed_head=head))
     if record.state is not PullState.HELD:
         return allowed

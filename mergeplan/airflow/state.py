@@ -16,7 +16,7 @@ from threading import Lock
 
 from mergeplan.airflow.decisions import ModelView, RunView
 from mergeplan.airflow.place import Place, StateError
-from mergeplan.planner.contract.from_plan import span
+from mergeplan.planner.contract.from_plan import format_span
 from mergeplan.planner.errors import MergeplanError
 from mergeplan.planner.session.scheduling.schedule import make_schedule
 from mergeplan.planner.session.settings import settings_of
@@ -117,7 +117,7 @@ def _model(model: ModelRun) -> ModelView:
         model.model,
         model.status.value,
         model.table,
-        tuple(span(interval) for interval in model.intervals),
+        tuple(format_span(interval) for interval in model.intervals),
         model.rows,
         model.seconds,
         tuple((audit.name, audit.count, audit.blocking) for audit in model.audits),

@@ -15,7 +15,7 @@ from pathlib import Path
 from mergeplan.dagster.deployment import Deployment, ModelLineage
 from mergeplan.planner.cache.store import Cache, Lookups
 from mergeplan.planner.cache.version import reader_version
-from mergeplan.planner.contract.from_plan import spans
+from mergeplan.planner.contract.from_plan import format_spans
 from mergeplan.planner.contract.tables import LineageEnd
 from mergeplan.planner.errors import MergeplanError
 from mergeplan.planner.model.graph import graph_of
@@ -37,7 +37,7 @@ def export_deployment(settings: SessionSettings, environment: str, *, lineage: b
         shown = store.environments.get(environment)
         stored = {name: snapshot for name, snapshot in shown.snapshots.items() if snapshot.kind.is_stored}
         timelines = store.intervals.load_timelines({snapshot.table for snapshot in stored.values()})
-    loaded_spans = {name: spans(timelines[snapshot.table]) for name, snapshot in stored.items()}
+    loaded_spans = {name: format_spans(timelines[snapshot.table]) for name, snapshot in stored.items()}
     lookups = Lookups(Cache(settings.cache))
     rows = lineage_rows(shown, ShapeMemory(lookups, reader_version())) if lineage else {}
     lookups.keep()

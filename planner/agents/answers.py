@@ -24,39 +24,36 @@ HIDDEN = "The query failed on Spark. Its message may quote rows, and is not show
 HINT = "A person finds it in the job's folder below `.mergeplan/agents`. `make_plan` checks queries without rows."
 
 
-def page(rows: Sequence[T], limit: int, offset: int) -> Sequence[T]:
+def page_rows(rows: Sequence[T], limit: int, offset: int) -> Sequence[T]:
     """Return a part of a list: at most MOST rows, at least one."""
     start = max(offset, 0)
     return rows[start : start + max(1, min(limit, MOST))]
 
 
-def dump(row: BaseModel) -> Json:
-    """Return a type of the contract as JSON."""
+def dump_row(row: BaseModel) -> Json:
     return row.model_dump(mode="json", by_alias=True)
 
 
 def job_answer(view: JobView, checks: Sequence[CheckResult], limit: int, offset: int) -> Json:
-    """Return the job with one page of each of its lists; `totals` are the lengths of these."""
-    data = dump(view)
-    data["errors"] = [dump(hide_rows(error, view.kind)) for error in view.errors]
-    data["checks"] = [dump(check) for check in checks]
+    data = dump_row(view)
+    data["errors"] = [dump_row(hide_rows(error, view.kind)) for error in view.errors]
+    data["checks"] = [dump_row(check) for check in checks]
     if view.result is not None:
         data["result"].pop("plan", None)  # it is in `plan`
         for audit in data["result"].get("audits") or ():
             audit.pop("sample", None)  # the project may have these rows shown as they are
     totals: dict[str, int] = {}
-    _cut(data, "", limit, offset, totals)
+    _cut_lists(data, "", limit, offset, totals)
     return {**data, "totals": totals}
 
 
-def _cut(data: Json, path: str, limit: int, offset: int, totals: dict[str, int]) -> None:
-    """Leave one page of each list of a mapping, and record their lengths."""
+def _cut_lists(data: Json, path: str, limit: int, offset: int, totals: dict[str, int]) -> None:
     for name, value in data.items():
         if isinstance(value, dict):
-            _cut(value, f"{path}{name}.", limit, offset, totals)
+            _cut_lists(value, f"{path}{name}.", limit, offset, totals)
         elif isinstance(value, list):
             totals[f"{path}{name}"] = len(value)
-            data[name] = page(value, limit, offset)
+            data[name] = page_rows(value, limit, offset)
 
 
 def hide_rows(error: ErrorLine, kind: JobKind) -> ErrorLine:

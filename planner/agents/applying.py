@@ -52,14 +52,14 @@ def check_plan(context: ApiContext, plan_id: str, most: int) -> Applicable:
             message = "An agent applies no restatement: it writes tables that other environments show."
             raise Refused(message, hint="A person applies it with `mergeplan apply`.")
         shown_by_prod = {snapshot.table for snapshot in work.store.environments.get(PROD).snapshots.values()}
-    view = _view(context, plan_id)
+    view = _find_plan_view(context, plan_id)
     if view.blockers:
         raise Refused(f"The plan is blocked: {view.blockers[0].message}")
     if view.empty:
         raise Conflict("The plan has nothing to apply.")
     computed = [model for model in view.models if model.intervals]
     if names := [model.name for model in computed if model.table in shown_by_prod]:
-        message = f"The plan computes tables that prod shows: {_names(names)}."
+        message = f"The plan computes tables that prod shows: {_format_names(names)}."
         raise Refused(f"{message} {TO_PROD}", hint="`mergeplan run` computes what is due in prod.")
     _check_size(computed, most)
     context.jobs.check_apply(plan_id)
@@ -72,7 +72,7 @@ def check_environment(name: str) -> None:
         raise Refused(TO_PROD, hint="Commit the change to a branch and open a pull request.")
 
 
-def _view(context: ApiContext, plan_id: str) -> PlanView:
+def _find_plan_view(context: ApiContext, plan_id: str) -> PlanView:
     """Return the plan as it comes out now; if that needs Spark, as the job that made it recorded it.
 
     The job that applies a plan makes it again, and applies no other.
@@ -95,6 +95,6 @@ def _check_size(computed: Sequence[ModelChange], most: int) -> None:
         raise Refused(message, hint="Plan fewer models with `select`, or let a person apply it.")
 
 
-def _names(names: Sequence[str]) -> str:
+def _format_names(names: Sequence[str]) -> str:
     remainder = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return ", ".join(f"`{name}`" for name in names[:SHOWN]) + remainder

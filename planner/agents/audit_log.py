@@ -46,12 +46,12 @@ class AuditLog:
     def write(self, entry: AuditEntry) -> None:
         """Append an entry; raise RequestError if that fails: a call that is not logged is not answered."""
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
-        arguments = {name: self._shorten(value) for name, value in entry.arguments.items()}
-        row = {"at": at, **vars(entry), "arguments": arguments, "outcome": self._shorten(entry.outcome)}
+        arguments = {name: self._redact_value(value) for name, value in entry.arguments.items()}
+        row = {"at": at, **vars(entry), "arguments": arguments, "outcome": self._redact_value(entry.outcome)}
         line = json.dumps(row, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
         try:
             with self._lock.acquire(timeout=WAIT):
-                self._rotate(len(line))
+                self._rotate_files(len(line))
                 descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
                 with os.fdopen(descriptor, "wb") as file:
                     file.write(line)
@@ -59,7 +59,7 @@ class AuditLog:
             reason = getattr(error, "strerror", None) or "it is locked"
             raise RequestError(f"The audit log cannot be written: {reason}.", hint=f"Look at {self.path}.") from None
 
-    def _shorten(self, value: Any) -> Any:
+    def _redact_value(self, value: Any) -> Any:
         """Return a value without secrets, with long texts cut."""
         if isinstance(value, str):
             text = _PASSWORD.sub("...", value)
@@ -67,12 +67,12 @@ class AuditLog:
                 text = text.replace(secret, "...")
             return text if len(text) <= LONGEST else f"{text[:LONGEST]}... ({len(text)} characters)"
         if isinstance(value, (list, tuple)):
-            return [self._shorten(item) for item in value[:50]]
+            return [self._redact_value(item) for item in value[:50]]
         if value is None or isinstance(value, (bool, int, float)):
             return value
-        return self._shorten(str(value))
+        return self._redact_value(str(value))
 
-    def _rotate(self, more: int) -> None:
+    def _rotate_files(self, more: int) -> None:
         if not self.path.exists() or self.path.stat().st_size + more <= LARGEST:
             return
         for number in range(ASIDE - 1, 0, -1):

@@ -49,7 +49,6 @@ class Toolbox:
         return {name: tool for name, tool in tools.items() if callable(tool)}
 
     def close(self) -> None:
-        """Close the jobs."""
         self.working.jobs.close()
 
 
@@ -60,7 +59,6 @@ class Calls:
         self._toolbox, self._turn = toolbox, threading.Lock()
 
     def decide(self, caller: Principal, name: str) -> Decision:
-        """Return the decision of the policy."""
         return self._toolbox.policy.decide(caller, name)
 
     def make_question(self, caller: Principal, name: str, arguments: Mapping[str, Any]) -> str:
@@ -71,45 +69,44 @@ class Calls:
         try:
             return self._toolbox.working.check_apply(caller, arguments["plan_id"]).question
         except MergeplanError as error:
-            self._log(caller, name, arguments, str(Decision.ASK), _outcome(error))
+            self._log_call(caller, name, arguments, str(Decision.ASK), _error_outcome(error))
             raise
 
     def answer(self, caller: Principal, name: str, arguments: Mapping[str, Any], answer: Answer | None) -> Json:
         """Return the tool's answer; raise MergeplanError if it fails, Refused if the call is not allowed."""
         decision = self.decide(caller, name)
         decided = str(answer or decision)
-        if refusal := _refusal(caller, name, decision, answer):
-            self._log(caller, name, arguments, decided, _outcome(refusal))
+        if refusal := _find_refusal(caller, name, decision, answer):
+            self._log_call(caller, name, arguments, decided, _error_outcome(refusal))
             raise refusal
         starts = TOOLS[name] is not ToolGroup.READ
         if starts:
-            self._log(caller, name, arguments, decided, "begun")  # what cannot be logged is not done
+            self._log_call(caller, name, arguments, decided, "begun")  # what cannot be logged is not done
         try:
-            data = self._call(caller, name, arguments)
+            data = self._call_tool(caller, name, arguments)
         except MergeplanError as error:
-            self._log(caller, name, arguments, decided, _outcome(error))
+            self._log_call(caller, name, arguments, decided, _error_outcome(error))
             raise
         except BaseException as error:
-            self._log(caller, name, arguments, decided, f"failed: {type(error).__name__}")
+            self._log_call(caller, name, arguments, decided, f"failed: {type(error).__name__}")
             raise
-        self._log(caller, name, arguments, decided, "done", str(data.get("id", "")) if starts else "")
+        self._log_call(caller, name, arguments, decided, "done", str(data.get("id", "")) if starts else "")
         return data
 
-    def _call(self, caller: Principal, name: str, arguments: Mapping[str, Any]) -> Json:
+    def _call_tool(self, caller: Principal, name: str, arguments: Mapping[str, Any]) -> Json:
         tool = self._toolbox.tools[name]
         if "caller" in inspect.signature(tool).parameters:
             return tool(caller, **arguments)
         with self._turn:
             return tool(**arguments)
 
-    def _log(
+    def _log_call(
         self, caller: Principal, name: str, arguments: Mapping[str, Any], decision: str, outcome: str, job: str = ""
     ) -> None:
         self._toolbox.log.write(AuditEntry(caller.name, name, arguments, decision, outcome, job))
 
 
-def _refusal(caller: Principal, name: str, decision: Decision, answer: Answer | None) -> Refused | None:
-    """Return why a call is not allowed; None if it is."""
+def _find_refusal(caller: Principal, name: str, decision: Decision, answer: Answer | None) -> Refused | None:
     if decision is Decision.ALLOW or (decision is Decision.ASK and answer is Answer.APPROVED):
         return None
     needed = SCOPES[TOOLS[name]]
@@ -125,6 +122,6 @@ def _refusal(caller: Principal, name: str, decision: Decision, answer: Answer | 
     )
 
 
-def _outcome(error: MergeplanError) -> str:
+def _error_outcome(error: MergeplanError) -> str:
     kind = "refused" if isinstance(error, Refused) else "failed"
     return f"{kind}: {error.message}"

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from mergeplan.planner.agents.answers import dump, job_answer, page
+from mergeplan.planner.agents.answers import dump_row, job_answer, page_rows
 from mergeplan.planner.agents.applying import Applicable, check_plan
 from mergeplan.planner.agents.jobs import AgentJobs
 from mergeplan.planner.agents.policy import Policy
@@ -26,7 +26,7 @@ from mergeplan.planner.api.jobs.requests import (
 from mergeplan.planner.api.jobs.results import read_results
 from mergeplan.planner.api.jobs.store import JobRequest
 from mergeplan.planner.api.routes.environments import check_exists
-from mergeplan.planner.api.routes.jobs import cancel, find_job, row_of
+from mergeplan.planner.api.routes.jobs import cancel_record, find_job, row_of
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.session.settings import SessionSettings
 
@@ -58,7 +58,7 @@ class JobTools:
         `select` plans the changes of these models only: selectors. `start` and `end` are days; with `skip_backfill`
         new tables stay empty.
         """
-        body = _body(
+        body = _parse_body(
             PlanBody,
             environment=environment,
             start=start or None,
@@ -69,7 +69,7 @@ class JobTools:
         if not body.environment:
             raise RequestError("`environment` is empty.", hint="Name the environment, such as `dev`.")
         check_dates(body.start, body.end)
-        return self._submit(self._requests(caller).plan(body))
+        return self._submit_job(self._job_requests(caller).plan(body))
 
     def apply_plan(self, caller: Principal, plan_id: str, note: str = "") -> Json:
         """Start a job that applies a kept plan by its id, to an environment that is not prod.
@@ -77,8 +77,8 @@ class JobTools:
         To prod an agent can only open a pull request. `note` says why, for the environment's history.
         """
         plan = self.check_apply(caller, plan_id)
-        body = _body(ApplyBody, note=note)
-        return self._submit(self._requests(caller).apply(plan.plan_id, plan.environment, body))
+        body = _parse_body(ApplyBody, note=note)
+        return self._submit_job(self._job_requests(caller).apply(plan.plan_id, plan.environment, body))
 
     def check_apply(self, caller: Principal, plan_id: str) -> Applicable:
         """Return the plan that `apply_plan` would apply; raise Refused for one that it would not apply."""
@@ -88,14 +88,14 @@ class JobTools:
         self, caller: Principal, environment: str, select: tuple[str, ...] = (), start: str = "", end: str = ""
     ) -> Json:
         """Start a job that runs the audits of an environment's models on what its tables hold. No rows are shown."""
-        body = _body(AuditBody, environment=environment, select=select, start=start or None, end=end or None)
+        body = _parse_body(AuditBody, environment=environment, select=select, start=start or None, end=end or None)
         check_dates(body.start, body.end)
         self._check_environment(body.environment)
-        return self._submit(self._requests(caller).audit(body))
+        return self._submit_job(self._job_requests(caller).audit(body))
 
     def run_tests(self, caller: Principal, names: tuple[str, ...] = ()) -> Json:
         """Start a job that runs unit tests: all, or those of these names, models or files."""
-        return self._submit(self._requests(caller).test(_body(TestBody, names=names)))
+        return self._submit_job(self._job_requests(caller).test(_parse_body(TestBody, names=names)))
 
     def data_diff(
         self, caller: Principal, environment: str, models: tuple[str, ...] = (), detail: str = "counts"
@@ -106,15 +106,15 @@ class JobTools:
         """
         if detail not in DIFF_DETAILS:
             raise RequestError(f"`{detail[:50]}` is no detail.", hint="It is `counts` or `sample`.")
-        body = _body(DataDiffBody, environment=environment, models=models, detail=detail)
+        body = _parse_body(DataDiffBody, environment=environment, models=models, detail=detail)
         self._check_environment(body.environment)
-        return self._submit(self._requests(caller).data_diff(body))
+        return self._submit_job(self._job_requests(caller).data_diff(body))
 
     def physical_plan(self, caller: Principal, environment: str) -> Json:
         """Start a job that compares Spark's physical plans of an environment's edited queries with prod's."""
-        body = _body(PhysicalPlanBody, environment=environment)
+        body = _parse_body(PhysicalPlanBody, environment=environment)
         self._check_environment(body.environment)
-        return self._submit(self._requests(caller).physical_plan(body))
+        return self._submit_job(self._job_requests(caller).physical_plan(body))
 
     def job(self, caller: Principal, job_id: str, wait: int = 0, limit: int = 50, offset: int = 0) -> Json:
         """Show a job: status, plan, result, errors, audits and unit tests. Waits up to `wait` seconds (30) for its end.
@@ -131,38 +131,41 @@ class JobTools:
         if kind and kind not in list(JobKind):
             raise RequestError(f"`{kind[:50]}` is no kind of job.", hint=f"It is one of {', '.join(JobKind)}.")
         records = self.jobs.context().jobs.list([JobKind(kind)] if kind else ())
-        return {"total": len(records), "jobs": [dump(row_of(record)) for record in page(records, limit, offset)]}
+        return {
+            "total": len(records),
+            "jobs": [dump_row(row_of(record)) for record in page_rows(records, limit, offset)],
+        }
 
     def cancel(self, caller: Principal, job_id: str) -> Json:
         """Ask a job to end; a promotion that has begun comes to its end."""
         context = self.jobs.context()
-        return dump(cancel(context, find_job(context, job_id[:100], caller), caller))
+        return dump_row(cancel_record(context, find_job(context, job_id[:100], caller), caller))
 
     def tests(self, caller: Principal, model: str = "", limit: int = 50, offset: int = 0) -> Json:
         """List the unit tests, each with its last result in the jobs that are kept; `model` is a name."""
         context = self.jobs.context()
         last = {result.name: result for result in reversed(context.checks.list("test"))}
         rows = [
-            {**dump(test), "model": row.name, "last": dump(last[test.name]) if test.name in last else None}
+            {**dump_row(test), "model": row.name, "last": dump_row(last[test.name]) if test.name in last else None}
             for row in context.reader.read().view.models
             for test in row.tests
             if model in ("", row.name)
         ]
-        return {"total": len(rows), "tests": page(rows, limit, offset)}
+        return {"total": len(rows), "tests": page_rows(rows, limit, offset)}
 
-    def _requests(self, caller: Principal) -> Jobs:
+    def _job_requests(self, caller: Principal) -> Jobs:
         return Jobs(self.settings, f"agent:{caller.name}")
 
-    def _submit(self, request: JobRequest) -> Json:
+    def _submit_job(self, request: JobRequest) -> Json:
         record: JobRecord = self.jobs.context().submit(request)
-        return dump(row_of(record))
+        return dump_row(row_of(record))
 
     def _check_environment(self, name: str) -> None:
         with self.jobs.context().reader.open_state() as work:
             check_exists(work, name)
 
 
-def _body(kind: type[B], **values: object) -> B:
+def _parse_body(kind: type[B], **values: object) -> B:
     """Return a request's body; raise RequestError with the error in it."""
     try:
         return kind(**values)

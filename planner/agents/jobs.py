@@ -35,7 +35,7 @@ class AgentJobs:
         """Return the open context; raise LeaseHeld if too many servers have opened theirs."""
         with self._lock:
             if self._context is None:
-                self._context = self._open()
+                self._context = self._open_context()
             return self._context
 
     def wait_for(self, record: JobRecord, seconds: float) -> JobRecord:
@@ -59,7 +59,7 @@ class AgentJobs:
                 self._context.reader.close()
             self._context = None
 
-    def _open(self) -> ApiContext:
+    def _open_context(self) -> ApiContext:
         for number in range(1, SERVERS + 1):
             limits = replace(LIMITS, folder=f"agents/jobs-{number}")
             try:

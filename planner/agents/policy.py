@@ -49,7 +49,6 @@ class Policy:
         return max(operator, project, key=list(Decision).index)
 
     def max_tables(self, principal: Principal) -> int:
-        """Return how many tables a plan that this principal applies may compute at most."""
         operator, project = find_limit(self.operator, principal), find_limit(self.project, principal)
         table_limit = MOST_TABLES if operator is None else operator
         return table_limit if project is None else min(table_limit, project)
@@ -57,7 +56,7 @@ class Policy:
 
 def find_decision(rules: AgentsConfig, principal: Principal, tool: str, group: ToolGroup) -> Decision | None:
     """Return the decision of one file, or None: the principal's before that of all, a tool's before its group's."""
-    for part in _parts(rules, principal):
+    for part in _list_rules(rules, principal):
         for name in (tool, str(group)):
             if name in part.tools:
                 return Decision(part.tools[name])
@@ -65,8 +64,7 @@ def find_decision(rules: AgentsConfig, principal: Principal, tool: str, group: T
 
 
 def find_limit(rules: AgentsConfig, principal: Principal) -> int | None:
-    """Return the limit of tables of one file; None without one."""
-    return next((part.max_tables for part in _parts(rules, principal) if part.max_tables is not None), None)
+    return next((part.max_tables for part in _list_rules(rules, principal) if part.max_tables is not None), None)
 
 
 def read_policy(settings: SessionSettings, operator: Path | None) -> Policy:
@@ -79,7 +77,7 @@ def read_policy(settings: SessionSettings, operator: Path | None) -> Policy:
 
 def read_operator_rules(path: Path, root: Path) -> AgentsConfig:
     """Return the rules of a file outside of the project's repository; raise RequestError for one inside."""
-    if path.resolve().is_relative_to(_repository(root.resolve())):
+    if path.resolve().is_relative_to(_find_repository(root.resolve())):
         raise RequestError(
             f"`{path}` is a file of the project's repository, which a pull request can change.",
             hint="Keep the file of `--policy` elsewhere.",
@@ -94,11 +92,11 @@ def read_operator_rules(path: Path, root: Path) -> AgentsConfig:
     return validate_section(AgentsConfig, document, document.value or {})
 
 
-def _parts(rules: AgentsConfig, principal: Principal) -> tuple[AgentRules, ...]:
+def _list_rules(rules: AgentsConfig, principal: Principal) -> tuple[AgentRules, ...]:
     principal_rules = rules.principals.get(principal.name)
     return (principal_rules, rules) if principal_rules else (rules,)
 
 
-def _repository(root: Path) -> Path:
+def _find_repository(root: Path) -> Path:
     """Return the outermost folder above a project that is a git work tree; the project's own if there is none."""
     return next((folder for folder in reversed((root, *root.parents)) if os.path.lexists(folder / ".git")), root)

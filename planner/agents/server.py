@@ -70,12 +70,11 @@ def make_server(toolbox: Toolbox, caller_of: CallerOf = lambda _: LOCAL) -> MCPS
         hints = ToolAnnotations(
             read_only_hint=reads, destructive_hint=changes, idempotent_hint=reads, open_world_hint=False
         )
-        server.tool(name, description=description, annotations=hints)(_answering(calls, name, tool, caller_of))
+        server.tool(name, description=description, annotations=hints)(_wrap_tool(calls, name, tool, caller_of))
     return server
 
 
 def serve_stdio(toolbox: Toolbox) -> None:
-    """Answer on standard input and output until the client is gone."""
     try:
         make_server(toolbox).run("stdio")
     finally:
@@ -84,19 +83,19 @@ def serve_stdio(toolbox: Toolbox) -> None:
 
 def make_http_app(toolbox: Toolbox, access: Access) -> ASGIApp:
     """Return the server at `/mcp`, behind the rules of the API: host, origin, token."""
-    server = make_server(toolbox, _sender)
+    server = make_server(toolbox, _find_principal)
     unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # Guard knows the hosts and origins
     return Guard(server.streamable_http_app(transport_security=unchecked), access)
 
 
-def _sender(context: Context[Any, Any]) -> Principal | None:
+def _find_principal(context: Context[Any, Any]) -> Principal | None:
     """Return the principal that the guard put into an HTTP request; None for a request that did not pass it."""
     request = context.request_context.request
     principal = getattr(getattr(request, "state", None), "principal", None)
     return principal if isinstance(principal, Principal) else None
 
 
-def _answering(calls: Calls, name: str, tool: Callable[..., dict[str, Any]], caller_of: CallerOf) -> Callable[..., Any]:
+def _wrap_tool(calls: Calls, name: str, tool: Callable[..., dict[str, Any]], caller_of: CallerOf) -> Callable[..., Any]:
     """Return the tool as the SDK calls it.
 
     The caller is known, a person confirms the call if the policy requires that, and errors become text.
@@ -110,7 +109,7 @@ def _answering(calls: Calls, name: str, tool: Callable[..., dict[str, Any]], cal
             answered: Answer | None = None
             if calls.decide(caller, name) is Decision.ASK:
                 question = await anyio.to_thread.run_sync(partial(calls.make_question, caller, name, arguments))
-                response = await _ask(context, question, _digest(caller, name, arguments, question))
+                response = await _ask_person(context, question, _approval_digest(caller, name, arguments, question))
                 if isinstance(response, InputRequiredResult):
                     return response
                 answered = response
@@ -127,7 +126,7 @@ def _answering(calls: Calls, name: str, tool: Callable[..., dict[str, Any]], cal
     return answer
 
 
-async def _ask(context: Context[Any, Any], question: str, digest: str) -> Answer | InputRequiredResult:
+async def _ask_person(context: Context[Any, Any], question: str, digest: str) -> Answer | InputRequiredResult:
     """Return a person's answer by the client; UNASKED if it cannot ask, InputRequiredResult if it is pending."""
     if not _can_ask(context.client_capabilities):
         return Answer.UNASKED
@@ -153,7 +152,7 @@ def _can_ask(capabilities: ClientCapabilities | None) -> bool:
     return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
 
 
-def _digest(caller: Principal, name: str, arguments: Mapping[str, Any], question: str) -> str:
+def _approval_digest(caller: Principal, name: str, arguments: Mapping[str, Any], question: str) -> str:
     """Return a digest of what is approved: an approval counts for no other caller, call or question."""
     text = json.dumps([caller.name, name, arguments, question], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()

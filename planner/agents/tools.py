@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from mergeplan.planner.agents.answers import MOST, dump, page
+from mergeplan.planner.agents.answers import MOST, dump_row, page_rows
 from mergeplan.planner.contract.catalog import CatalogModelRow
 from mergeplan.planner.contract.from_catalog import model_row
 from mergeplan.planner.contract.from_events import lint_line
@@ -20,12 +20,12 @@ from mergeplan.planner.model.graph import graph_of
 from mergeplan.planner.model.selection import select, strip_default_catalog
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
 from mergeplan.planner.project.lineage import lineage_of
-from mergeplan.planner.session.events import silent
+from mergeplan.planner.session.events import ignore_event
 from mergeplan.planner.session.settings import SessionSettings
 from mergeplan.planner.session.unopened import lint_refusals
 from mergeplan.planner.session.use_cases.audits import audit_history
 from mergeplan.planner.session.use_cases.catalog import make_catalog
-from mergeplan.planner.session.use_cases.diff import difference, find_impact
+from mergeplan.planner.session.use_cases.diff import find_impact, plan_difference
 from mergeplan.planner.session.use_cases.environments import plan_rollback
 from mergeplan.planner.session.use_cases.git_changes import git_change_finder
 from mergeplan.planner.session.use_cases.lint import lint_project
@@ -49,71 +49,73 @@ class Tools:
         `select` is a selector: `shop.*`, `tag:finance`, `+shop.orders`, `shop.orders+`.
         """
         words = search.lower().split()
-        with self._open() as work:
-            chosen = _select(work, select)
+        with self._open_workspace() as work:
+            chosen = _select_models(work, select)
             catalog = make_catalog(work, PROD)
         rows = [model_row(model) for name, model in catalog.models.items() if name in chosen]
-        matches = [row for row in rows if all(word in _text(row) for word in words)]
+        matches = [row for row in rows if all(word in _search_text(row) for word in words)]
         unopened = [str(file.place) for file in catalog.unopened]
-        listed = [row.model_dump(mode="json", include=set(SHORT)) for row in page(matches, limit, offset)]
+        listed = [row.model_dump(mode="json", include=set(SHORT)) for row in page_rows(matches, limit, offset)]
         return {"total": len(matches), "offset": offset, "models": listed, "unopened_files": unopened}
 
     def model(self, name: str, environment: str = PROD) -> Json:
         """One model: columns with types, descriptions and lineage, queries, schedule, tests, audits, intervals."""
-        with self._open() as work:
+        with self._open_workspace() as work:
             called = _model_name(work, name)
-            return dump(model_row(make_catalog(work, parse_environment_name(environment)).models[called]))
+            return dump_row(model_row(make_catalog(work, parse_environment_name(environment)).models[called]))
 
     def lineage(self, target: str, downstream: bool = False, limit: int = MOST) -> Json:
         """Show what a model or column (`shop.orders.amount`) is made from; with `downstream`, what a change affects."""
-        with self._open() as work:
+        with self._open_workspace() as work:
             models, catalog = work.project.models, work.project.catalogs.default
             lineage = lineage_of(models, strip_default_catalog(target, catalog), downstream=downstream)
-        answer = dump(lineage_result(lineage, models))
+        answer = dump_row(lineage_result(lineage, models))
         header: Json = {key: answer[key] for key in ("model", "column", "direction", "unfollowed") if key in answer}
         edges = answer["edges"]
         return {**header, "total": len(edges), "edges": edges[: max(1, min(limit, MOST))]}
 
     def environments(self) -> Json:
         """List the environments: revision, when promoted, models, expiry."""
-        with self._open() as work:
-            return {"environments": [dump(environment_row(one)) for one in work.store.environments.all()]}
+        with self._open_workspace() as work:
+            return {"environments": [dump_row(environment_row(one)) for one in work.store.environments.all()]}
 
     def history(self, environment: str = PROD, limit: int = 50, offset: int = 0) -> Json:
         """List what an environment has shown so far, newest first: plans, rollbacks, who and why."""
-        with self._open() as work:
+        with self._open_workspace() as work:
             revisions = work.store.environments.history(work.environment(parse_environment_name(environment)).name)
             return {
                 "total": len(revisions),
-                "revisions": [dump(revision_row(r)) for r in page(revisions, limit, offset)],
+                "revisions": [dump_row(revision_row(r)) for r in page_rows(revisions, limit, offset)],
             }
 
     def explain(self, environment: str = PROD, model: str = "", limit: int = 50, offset: int = 0) -> Json:
         """How the files differ from an environment: each changed model's category, rule, reason, and diff."""
-        with self._open() as work:
-            rows = [diff_row(change) for change in plan_view(difference(work, environment), {}).models]
+        with self._open_workspace() as work:
+            rows = [diff_row(change) for change in plan_view(plan_difference(work, environment), {}).models]
             if model:
                 called = _model_name(work, model)
                 rows = [row for row in rows if row.name == called]
-        return {"total": len(rows), "changes": [dump(row) for row in page(rows, limit, offset)]}
+        return {"total": len(rows), "changes": [dump_row(row) for row in page_rows(rows, limit, offset)]}
 
     def impact(self, path: str, text: str, environment: str = PROD, limit: int = 50, offset: int = 0) -> Json:
         """Show what a proposed text of a SQL file below `models/` would change, without writing it.
 
         Each model with its category and reason, the time that would be computed, and its columns.
         """
-        with self._open() as work:
+        with self._open_workspace() as work:
             view = plan_view(find_impact(work, environment, path, text), {})
-        changes = [change.model_dump(mode="json", exclude={"estimate"}) for change in page(view.models, limit, offset)]
-        blockers = [dump(blocker) for blocker in view.blockers]
-        exposures = [dump(exposure) for exposure in view.exposures]
+        changes = [
+            change.model_dump(mode="json", exclude={"estimate"}) for change in page_rows(view.models, limit, offset)
+        ]
+        blockers = [dump_row(blocker) for blocker in view.blockers]
+        exposures = [dump_row(exposure) for exposure in view.exposures]
         return {"total": len(view.models), "changes": changes, "blockers": blockers, "exposures": exposures}
 
     def lint(self, select: str = "", limit: int = 50, offset: int = 0) -> Json:
         """List the rules of the linter that models break, each with its file and line; `select` is a selector."""
-        with self._open() as work:
+        with self._open_workspace() as work:
             report = lint_project(work, [select] if select else [], lint_refusals(work.project))
-        violations = [dump(lint_line(violation)) for violation in page(report.violations, limit, offset)]
+        violations = [dump_row(lint_line(violation)) for violation in page_rows(report.violations, limit, offset)]
         return {"total": len(report.violations), "ok": report.ok, "violations": violations}
 
     def rollback(self, environment: str = PROD, revision: int | None = None) -> Json:
@@ -121,10 +123,10 @@ class Tools:
 
         Without a `revision` it is to the one before. `history` lists them.
         """
-        with self._open() as work:
+        with self._open_workspace() as work:
             plan = plan_rollback(work, parse_environment_name(environment), revision)
         refusal = plan.refusal
-        return {"possible": refusal is None, "refusal": str(refusal or ""), "rollback": dump(rollback_view(plan))}
+        return {"possible": refusal is None, "refusal": str(refusal or ""), "rollback": dump_row(rollback_view(plan))}
 
     def audits(
         self, environment: str = PROD, select: str = "", failed: bool = False, limit: int = 50, offset: int = 0
@@ -133,21 +135,23 @@ class Tools:
 
         Of the newest 1,000 results; `select` is a selector of models, `failed` leaves out what passed.
         """
-        with self._open() as work:
+        with self._open_workspace() as work:
             shown = work.environment(parse_environment_name(environment))
             results = audit_history(work, shown, [select] if select else [], RESULTS)
         rows = [result for result in results if not (failed and result.outcome == "passed")]
-        return {"total": len(rows), "audits": [dump(audit_history_row(row)) for row in page(rows, limit, offset)]}
+        return {
+            "total": len(rows),
+            "audits": [dump_row(audit_history_row(row)) for row in page_rows(rows, limit, offset)],
+        }
 
     @contextmanager
-    def _open(self) -> Iterator[Workspace]:
-        """Open a workspace that only reads, for one call."""
-        work = Workspace(self.settings, "metadata", datetime.now(UTC), silent, only_looks=True)
+    def _open_workspace(self) -> Iterator[Workspace]:
+        work = Workspace(self.settings, "metadata", datetime.now(UTC), ignore_event, only_looks=True)
         with closing(work):
             yield work
 
 
-def _select(work: Workspace, selector: str) -> frozenset[str]:
+def _select_models(work: Workspace, selector: str) -> frozenset[str]:
     graph = graph_of(work.project.models)
     if not selector:
         return frozenset(graph.order)
@@ -163,6 +167,6 @@ def _model_name(work: Workspace, name: str) -> str:
     return called
 
 
-def _text(row: CatalogModelRow) -> str:
+def _search_text(row: CatalogModelRow) -> str:
     columns = (column.name for column in row.columns or ())
     return " ".join((row.name, row.owner, row.description, *row.tags, *columns)).lower()

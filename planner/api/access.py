@@ -24,7 +24,6 @@ class Scope(StrEnum):
     APPLY = "apply"  # what changes environments, and the plain rows of tables
 
     def includes(self, other: Scope) -> bool:
-        """Return True if this scope allows everything that the other one does."""
         order = list(Scope)
         return order.index(self) >= order.index(other)
 
@@ -112,7 +111,7 @@ def read_tokens(environ: Mapping[str, str]) -> dict[Scope, str]:
     tokens: dict[Scope, str] = {}
     for scope in Scope:
         name = VARIABLE.format(scope.upper())
-        token = _token(environ, name)
+        token = _read_token(environ, name)
         if token is None:
             continue
         if len(token) < SHORTEST or not token.isascii() or any(c.isspace() or not c.isprintable() for c in token):
@@ -127,12 +126,11 @@ def read_tokens(environ: Mapping[str, str]) -> dict[Scope, str]:
 
 
 def token_variables() -> tuple[str, ...]:
-    """Return the environment variables that hold a token, or name its file."""
     names = [VARIABLE.format(scope.upper()) for scope in Scope]
     return (*names, *(f"{name}_PATH" for name in names))
 
 
-def _token(environ: Mapping[str, str], name: str) -> str | None:
+def _read_token(environ: Mapping[str, str], name: str) -> str | None:
     path = environ.get(f"{name}_PATH")
     if path is None:
         return environ.get(name)

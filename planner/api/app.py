@@ -66,18 +66,18 @@ def make_api(context: ApiContext | None = None) -> FastAPI:
     )
     app.state.context = context
     handle_errors(app)
-    app.router.routes.extend(_endpoints())
+    app.router.routes.extend(_build_routes())
 
     @app.get("/healthz", include_in_schema=False)
     async def healthz() -> PlainTextResponse:
         return PlainTextResponse("ok\n")
 
-    app.openapi = partial(_describe, app)  # type: ignore[method-assign]
+    app.openapi = partial(_describe_api, app)  # type: ignore[method-assign]
     return app
 
 
 @cache
-def _endpoints() -> tuple[BaseRoute, ...]:
+def _build_routes() -> tuple[BaseRoute, ...]:
     """Return the routes below `/api/v1`, built once in a process.
 
     FastAPI builds what an application includes again for each one.
@@ -89,7 +89,7 @@ def _endpoints() -> tuple[BaseRoute, ...]:
 
 
 @cache
-def _describe(app: FastAPI) -> dict[str, Any]:
+def _describe_api(app: FastAPI) -> dict[str, Any]:
     """Return the OpenAPI document, with the schema of problems, which no endpoint returns by itself."""
     document = FastAPI.openapi(app)
     problem = Problem.model_json_schema(mode="serialization", ref_template="#/components/schemas/{model}")

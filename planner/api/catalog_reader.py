@@ -20,7 +20,7 @@ from mergeplan.planner.errors import MergeplanError
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.model.graph import Graph, graph_of
 from mergeplan.planner.project.loader import Project
-from mergeplan.planner.session.events import silent
+from mergeplan.planner.session.events import ignore_event
 from mergeplan.planner.session.settings import SessionSettings
 from mergeplan.planner.session.use_cases.catalog import make_catalog
 from mergeplan.planner.session.workspace import Workspace
@@ -124,7 +124,7 @@ class CatalogReader:
     def open(self) -> Iterator[Workspace]:
         """Yield a read-only workspace over the project as it was last read; it starts no Spark."""
         snapshot = self.read()
-        with self._workspace() as work:
+        with self._open_workspace() as work:
             work.reuse(snapshot.project)
             yield work
 
@@ -137,13 +137,12 @@ class CatalogReader:
             raise
         except MergeplanError:
             pass
-        with self._workspace() as work:
+        with self._open_workspace() as work:
             if self._opened:
                 work.reuse(self._opened)
             yield work
 
     def close(self) -> None:
-        """Let go of the state database."""
         is_locked = self._lock.acquire(timeout=PATIENCE)
         try:
             if self._store is not None:
@@ -154,8 +153,8 @@ class CatalogReader:
                 self._lock.release()
 
     @contextmanager
-    def _workspace(self) -> Iterator[Workspace]:
-        with closing(Workspace(self.settings, "metadata", self._clock(), silent, only_looks=True)) as work:
+    def _open_workspace(self) -> Iterator[Workspace]:
+        with closing(Workspace(self.settings, "metadata", self._clock(), ignore_event, only_looks=True)) as work:
             yield work
 
     def _read_first(self, environment: str, patience: float) -> CatalogSnapshot:
@@ -204,7 +203,7 @@ class CatalogReader:
         ):
             self._looked = looked
             return snapshot
-        mark = _mark(files, state)
+        mark = _source_mark(files, state)
         if files and self._failure and self._failure[0] == (environment, mark):
             raise self._failure[1].with_traceback(None)
         try:
@@ -219,7 +218,7 @@ class CatalogReader:
     def _make(self, environment: str) -> CatalogSnapshot:
         files = look_at(self.settings.root)  # before anything is read: what moves meanwhile is seen the next time
         self._progress = Progress()
-        with self._workspace() as work:
+        with self._open_workspace() as work:
             work.on_read = lambda done, total: self._note("Files read", total, done)
             if self._store is None:
                 self._store = work.release_store()
@@ -227,7 +226,9 @@ class CatalogReader:
             project = self._opened = work.project
             catalog = make_catalog(work, environment, partial(self._note, "Queries followed", len(project.models)))
             shown, view = self._store.environments.all(), catalog_view(catalog)
-            return CatalogSnapshot(view, project, catalog.models, shown, files, state, _until(work), _due(work))
+            return CatalogSnapshot(
+                view, project, catalog.models, shown, files, state, _next_due_time(work), _due_mark(work)
+            )
 
     def _note(self, step: str, total: int, done: int) -> None:
         self._progress = Progress(step, done, total)
@@ -242,17 +243,17 @@ class CatalogReader:
             return False
 
 
-def _mark(files: FolderLooks | None, state: str) -> str:
+def _source_mark(files: FolderLooks | None, state: str) -> str:
     return digest(files.digest if files else "", repr(sorted(files.recent.items())) if files else "", state)
 
 
-def _until(work: Workspace) -> datetime:
+def _next_due_time(work: Workspace) -> datetime:
     """Return the time when the next interval of a model is due, at most an hour from now."""
     crons = {model.cron for model in work.project.models.values()}
     return min([work.now + LONGEST, *(min(cron.next_tick(work.now), cron.next_cut(work.now)) for cron in crons)])
 
 
-def _due(work: Workspace) -> str:
+def _due_mark(work: Workspace) -> str:
     """Return the last tick and the last unit of each cron; while they are the same, the same intervals are due."""
     crons = {model.cron for model in work.project.models.values()}
     return repr(sorted((cron.text, cron.tz, cron.floor(work.now), cron.cut(work.now)) for cron in crons))

@@ -62,35 +62,35 @@ class TimedProtocol(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self.peer = peer_of(transport)
-        self._enter("head")
+        self._enter_stage("head")
         give_way(self, (connection for connection in self.connections if isinstance(connection, TimedProtocol)))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._enter("idle")
+        self._enter_stage("idle")
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        self._look()
+        self._update_stage()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        self._look()
+        self._update_stage()
 
-    def _look(self) -> None:
+    def _update_stage(self) -> None:
         """Find out which stage the connection is in; a stage's deadline stays while the stage does."""
         if self.transport.is_closing():
             return
         if self.cycle is not None and not self.cycle.response_complete:
-            self._enter("request")
+            self._enter_stage("request")
         elif self.conn.their_state is not h11.IDLE:
-            self._enter("rest")
+            self._enter_stage("rest")
         elif self.cycle is None or self.conn.trailing_data[0]:
-            self._enter("head")
+            self._enter_stage("head")
         else:
-            self._enter("idle")  # between two requests: uvicorn's own deadline runs
+            self._enter_stage("idle")  # between two requests: uvicorn's own deadline runs
 
-    def _enter(self, stage: Stage) -> None:
+    def _enter_stage(self, stage: Stage) -> None:
         if self._timed == (stage, self.cycle):
             return
         if self._timer is not None:

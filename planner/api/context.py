@@ -33,18 +33,18 @@ class ApiContext:
 
     def allows(self, principal: Principal | None, scope: Scope, mode: Mode | None = None) -> bool:
         """Return True if this server allows it to the principal; pages offer only that."""
-        return self._refusal(principal, scope, mode) is None
+        return self._refusal_text(principal, scope, mode) is None
 
     def check(self, principal: Principal | None, scope: Scope, mode: Mode | None = None) -> None:
         """Raise ApiError (403) if the mode of the server, or the scope of the token, does not allow it."""
-        if refusal := self._refusal(principal, scope, mode):
+        if refusal := self._refusal_text(principal, scope, mode):
             raise ApiError(HTTPStatus.FORBIDDEN, refusal)
 
     def submit(self, request: JobRequest) -> JobRecord:
         """Submit a job; raise ApiError if too many wait, or if another one applies its plan."""
         return self.jobs.submit(request)
 
-    def _refusal(self, principal: Principal | None, scope: Scope, mode: Mode | None) -> str | None:
+    def _refusal_text(self, principal: Principal | None, scope: Scope, mode: Mode | None) -> str | None:
         server_mode, modes = self.access.mode, list(Mode)
         if not server_mode.scope.includes(scope) or (mode and modes.index(server_mode) < modes.index(mode)):
             return f"This server runs in the mode `{server_mode}`, which does not do that."
@@ -60,13 +60,12 @@ def context_of(request: Request) -> ApiContext:
 
 
 def principal_of(request: Request) -> Principal | None:
-    """Return the sender of a request; None without a token."""
     principal = getattr(request.state, "principal", None)
     assert principal is None or isinstance(principal, Principal)
     return principal
 
 
-def needs(scope: Scope, mode: Mode | None = None) -> Any:
+def require_scope(scope: Scope, mode: Mode | None = None) -> Any:
     """Return the dependency of an endpoint that needs a scope, and a mode if that of the scope is not enough."""
 
     def check(request: Request) -> Principal:

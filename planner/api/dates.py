@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from mergeplan.planner.session.moments import moment
+from mergeplan.planner.session.moments import parse_moment
 
 
 def check_dates(*texts: str | None) -> None:
     """Raise RequestError for a text that is no date."""
     for text in texts:
-        moment(text, datetime.now(UTC))
+        parse_moment(text, datetime.now(UTC))

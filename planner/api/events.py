@@ -32,7 +32,6 @@ class Streams:
         return self.open >= OPEN_MOST
 
     async def follow(self, jobs: JobStore, job_id: str, last: int) -> AsyncIterator[bytes]:
-        """Yield the events of a job and count the stream while it is read."""
         self._limiter = self._limiter or anyio.CapacityLimiter(READERS)
         self.open += 1
         try:

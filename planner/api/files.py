@@ -38,16 +38,16 @@ class FileText:
 
 def list_files(root: Path) -> Iterator[str]:
     """Yield the paths that may be read, sorted folder by folder; at most MOST of them."""
-    paths = (str(path) for path in _walk(root, PurePosixPath()) if is_open(path))
+    paths = (str(path) for path in _walk_files(root, PurePosixPath()) if is_open(path))
     for _, path in zip(range(MOST), paths, strict=False):
         yield path
 
 
 def read_file(root: Path, path: str) -> FileText:
     """Return a file; raise NotFound if it does not exist or may not be read."""
-    place = _check(path)
+    place = _check_path(path)
     try:
-        with _parent(root, place) as folder:
+        with _open_parent(root, place) as folder:
             descriptor = os.open(place.name, os.O_RDONLY | os.O_NONBLOCK | NO_LINKS, dir_fd=folder)
             with os.fdopen(descriptor, "rb") as file:
                 status = os.fstat(file.fileno())
@@ -67,14 +67,14 @@ def read_file(root: Path, path: str) -> FileText:
 
 def write_file(root: Path, path: str, text: str, expected: str | None) -> FileText:
     """Write a whole file or nothing; raise Conflict unless it is as `expected` says (None: it is new)."""
-    place, data = _check(path), text.encode()
+    place, data = _check_path(path), text.encode()
     if len(data) > LARGEST:
         raise RequestError(f"The text has {len(data):,} bytes: {LARGEST:,} are allowed.")
     _check_unchanged(root, path, expected)
     aside = f".{place.name}.{secrets.token_hex(4)}"
     try:
-        with _parent(root, place, make=True) as folder:
-            mode = _mode(place.name, folder)
+        with _open_parent(root, place, make=True) as folder:
+            mode = _file_mode(place.name, folder)
             descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_LINKS, mode, dir_fd=folder)
             try:
                 with os.fdopen(descriptor, "wb") as file:
@@ -97,10 +97,10 @@ def write_file(root: Path, path: str, text: str, expected: str | None) -> FileTe
 
 def delete_file(root: Path, path: str, expected: str) -> None:
     """Delete a file; raise Conflict unless it is as `expected` says."""
-    place = _check(path)
+    place = _check_path(path)
     _check_unchanged(root, path, expected)
     try:
-        with _parent(root, place) as folder:
+        with _open_parent(root, place) as folder:
             os.unlink(place.name, dir_fd=folder)
     except OSError as error:
         raise Conflict(f"`{path}` cannot be deleted: {error.strerror}.") from None
@@ -116,7 +116,7 @@ def is_open(path: PurePosixPath) -> bool:
     return path.name in AT_ROOT if len(parts) == 1 else parts[0] in FOLDERS and path.suffix in SUFFIXES
 
 
-def _check(path: str) -> PurePosixPath:
+def _check_path(path: str) -> PurePosixPath:
     place = PurePosixPath(path)
     if "\0" in path or "\\" in path or ".." in place.parts or place.is_absolute() or not is_open(place):
         raise _no_such(path)
@@ -141,7 +141,7 @@ def _check_unchanged(root: Path, path: str, expected: str | None) -> None:
 
 
 @contextmanager
-def _parent(root: Path, place: PurePosixPath, *, make: bool = False) -> Iterator[int]:
+def _open_parent(root: Path, place: PurePosixPath, *, make: bool = False) -> Iterator[int]:
     """Yield the folder of a file, opened step by step so that no link below the project's folder is followed."""
     descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -157,15 +157,14 @@ def _parent(root: Path, place: PurePosixPath, *, make: bool = False) -> Iterator
         os.close(descriptor)
 
 
-def _mode(name: str, folder: int) -> int:
-    """Return the permissions of a file, which a new version keeps."""
+def _file_mode(name: str, folder: int) -> int:
     try:
         return stat.S_IMODE(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
     except FileNotFoundError:
         return 0o644
 
 
-def _walk(root: Path, below: PurePosixPath) -> Iterator[PurePosixPath]:
+def _walk_files(root: Path, below: PurePosixPath) -> Iterator[PurePosixPath]:
     try:
         entries = sorted(os.scandir(root / below), key=lambda entry: entry.name)
     except OSError:
@@ -174,6 +173,6 @@ def _walk(root: Path, below: PurePosixPath) -> Iterator[PurePosixPath]:
         path = below / entry.name
         if entry.is_dir(follow_symlinks=False):
             if entry.name in FOLDERS if not below.parts else not entry.name.startswith((".", "__pycache__")):
-                yield from _walk(root, path)
+                yield from _walk_files(root, path)
         elif entry.is_file(follow_symlinks=False):
             yield path

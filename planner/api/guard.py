@@ -15,7 +15,7 @@ from starlette.requests import cookie_parser
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mergeplan.planner.api.access import Access
-from mergeplan.planner.api.problems import Problem, problem, respond
+from mergeplan.planner.api.problems import Problem, answer_problem, problem
 
 COOKIE = "mergeplan_token"
 PUBLIC = ("/healthz", "/login")  # answered without a token, and what is below ASSETS: both of the pages
@@ -45,10 +45,10 @@ class Guard:
             return
         headers = Headers(scope=scope)
         guarded = _add_headers(send)
-        if refusal := self._refusal(scope["method"], headers):
-            await respond(refusal)(scope, receive, guarded)
+        if refusal := self._find_refusal(scope["method"], headers):
+            await answer_problem(refusal)(scope, receive, guarded)
             return
-        principal = self.access.principal(_token(headers))
+        principal = self.access.principal(_request_token(headers))
         if principal is None and not _is_public(scope["path"]):
             await _ask_for_token(scope, headers)(scope, receive, guarded)
             return
@@ -57,11 +57,11 @@ class Guard:
             try:
                 receive = await read_body(receive)
             except Unread as error:
-                await respond(error.problem, {"Connection": "close"})(scope, receive, guarded)
+                await answer_problem(error.problem, {"Connection": "close"})(scope, receive, guarded)
                 return
         await self.app(scope, receive, guarded)
 
-    def _refusal(self, method: str, headers: Headers) -> Problem | None:
+    def _find_refusal(self, method: str, headers: Headers) -> Problem | None:
         if not self.access.knows_host(headers.get("host", "")):
             return problem(HTTPStatus.MISDIRECTED_REQUEST, "This server does not answer to the host of the request.")
         if method not in SAFE and not is_same_origin(headers):
@@ -93,7 +93,6 @@ class Unread(Exception):
 
 
 def has_body(headers: Headers) -> bool:
-    """Return True if a body follows the head."""
     return "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
 
 
@@ -138,7 +137,7 @@ def _add_headers(send: Send) -> Send:
     return send_secure
 
 
-def _token(headers: Headers) -> str | None:
+def _request_token(headers: Headers) -> str | None:
     """Return the token of the `Authorization` header, or of the cookie that the pages' login sets."""
     scheme, _, token = headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer":
@@ -150,4 +149,4 @@ def _ask_for_token(scope: Scope, headers: Headers) -> ASGIApp:
     if scope["method"] == "GET" and "text/html" in headers.get("accept", ""):
         return RedirectResponse(f"/login?next={quote(scope['path'], safe='')}", HTTPStatus.SEE_OTHER)
     detail = "A token is needed: send `Authorization: Bearer TOKEN`."
-    return respond(problem(HTTPStatus.UNAUTHORIZED, detail), {"WWW-Authenticate": "Bearer"})
+    return answer_problem(problem(HTTPStatus.UNAUTHORIZED, detail), {"WWW-Authenticate": "Bearer"})

@@ -71,7 +71,7 @@ def problem_of(error: MergeplanError) -> Problem:
 
     The status is 422 for a wrong request and 409 for what the project or its state do not allow now.
     """
-    status = error.status if isinstance(error, ApiError) else _status(error)
+    status = error.status if isinstance(error, ApiError) else _error_status(error)
     several = error.errors if isinstance(error, ProjectErrors) else (error,)
     located = any(one.place for one in several)
     return Problem(
@@ -80,29 +80,26 @@ def problem_of(error: MergeplanError) -> Problem:
         detail=f"{error.message} {error.hint}".strip(),
         kind=type(error).__name__,
         retry=error.retry,
-        errors=tuple(map(_detail, several)) if located or len(several) > 1 else None,
+        errors=tuple(map(_problem_detail, several)) if located or len(several) > 1 else None,
     )
 
 
-def respond(problem: Problem, headers: dict[str, str] | None = None) -> JSONResponse:
+def answer_problem(problem: Problem, headers: dict[str, str] | None = None) -> JSONResponse:
     return JSONResponse(problem.model_dump(mode="json"), problem.status, headers, media_type=MEDIA_TYPE)
 
 
 def problem(status: HTTPStatus, detail: str) -> Problem:
-    """Return a problem of the request itself."""
     return Problem(title=status.phrase, status=status, detail=detail)
 
 
 def handle_errors(app: FastAPI) -> None:
-    """Answer every error of the application with a problem."""
     app.add_exception_handler(MergeplanError, _answer_error)
-    app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(HTTPException, _http)
-    app.add_exception_handler(Exception, _defect)
+    app.add_exception_handler(RequestValidationError, _answer_invalid)
+    app.add_exception_handler(HTTPException, _answer_http)
+    app.add_exception_handler(Exception, _answer_defect)
 
 
 def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Return OpenAPI's responses for these statuses."""
     schema = {"$ref": "#/components/schemas/Problem"}
     return {
         status: {"description": HTTPStatus(status).phrase, "content": {MEDIA_TYPE: {"schema": schema}}}
@@ -110,14 +107,14 @@ def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     }
 
 
-def _status(error: MergeplanError) -> HTTPStatus:
+def _error_status(error: MergeplanError) -> HTTPStatus:
     return HTTPStatus.CONFLICT if isinstance(error, (ProjectError, QueryError, Refused)) else _UNPROCESSABLE
 
 
 _UNPROCESSABLE = HTTPStatus(422)  # its name differs between versions of Python
 
 
-def _detail(error: MergeplanError) -> ProblemDetail:
+def _problem_detail(error: MergeplanError) -> ProblemDetail:
     place = error.place
     return ProblemDetail(
         message=error.message, hint=error.hint, path=place.path if place else "", line=place.line if place else 0
@@ -128,30 +125,30 @@ async def _answer_error(_: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, MergeplanError)
     answer = problem_of(error)
     later = answer.status == HTTPStatus.SERVICE_UNAVAILABLE
-    return respond(answer, {"Retry-After": str(RETRY_SECONDS)} if later else None)
+    return answer_problem(answer, {"Retry-After": str(RETRY_SECONDS)} if later else None)
 
 
-async def _invalid(_: Request, error: Exception) -> JSONResponse:
+async def _answer_invalid(_: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
     details = tuple(
-        ProblemDetail(message=str(one["msg"]), at=_place(one.get("loc", ()))) for one in error.errors()[:20]
+        ProblemDetail(message=str(one["msg"]), at=_format_location(one.get("loc", ()))) for one in error.errors()[:20]
     )
     first = f"`{details[0].at}`: {details[0].message.rstrip('.')}." if details else "The request is invalid."
-    return respond(problem(_UNPROCESSABLE, first).model_copy(update={"kind": "RequestError", "errors": details}))
+    return answer_problem(problem(_UNPROCESSABLE, first).model_copy(update={"kind": "RequestError", "errors": details}))
 
 
-async def _http(_: Request, error: Exception) -> JSONResponse:
+async def _answer_http(_: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
     status = HTTPStatus(error.status_code)
     detail = "There is nothing at this address." if status is HTTPStatus.NOT_FOUND else f"{error.detail}."
-    return respond(problem(status, detail), dict(error.headers or {}))
+    return answer_problem(problem(status, detail), dict(error.headers or {}))
 
 
-async def _defect(request: Request, error: Exception) -> JSONResponse:
+async def _answer_defect(request: Request, error: Exception) -> JSONResponse:
     log.error("request failed: %s", request.url.path, exc_info=error)
     detail = f"Internal error in mergeplan: {type(error).__name__}. The server's log has more."
-    return respond(problem(HTTPStatus.INTERNAL_SERVER_ERROR, detail))
+    return answer_problem(problem(HTTPStatus.INTERNAL_SERVER_ERROR, detail))
 
 
-def _place(loc: Sequence[object]) -> str:
+def _format_location(loc: Sequence[object]) -> str:
     return ".".join(str(part) for part in loc)

@@ -34,15 +34,17 @@ def open_socket(host: str, port: int) -> socket.socket:
     return listener
 
 
-def serve(app: ASGIApp, listener: socket.socket) -> None:
+def serve_app(app: ASGIApp, listener: socket.socket) -> None:
     """Answer on the socket until SIGINT or SIGTERM."""
     config = server_config(
         app, LIMITS, log_level="warning", timeout_graceful_shutdown=GRACE, h11_max_incomplete_event_size=32 << 10
     )
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _end)  # uvicorn ends by one of them, and sends it once more to the handler before it
+        signal.signal(
+            number, _ignore_signal
+        )  # uvicorn ends by one of them, and sends it once more to the handler before it
     uvicorn.Server(config).run(sockets=[listener])
 
 
-def _end(_number: int, _frame: FrameType | None) -> None:
+def _ignore_signal(_number: int, _frame: FrameType | None) -> None:
     """Do nothing: the server has ended, and so does the verb."""

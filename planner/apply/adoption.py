@@ -34,7 +34,7 @@ class Move:
     new: str
 
 
-def adopt(
+def apply_adoption(
     plan: Plan, moves: Iterable[Move], store: StateStore, engine: Engine, lease: Lease, carry_out: Callable[[], Outcome]
 ) -> Outcome:
     """Carry out the plan of an adoption after moving aside the tables in its way: all of it or nothing."""
@@ -49,17 +49,16 @@ def adopt(
             _move_aside(engine, move)
         outcome = carry_out()
     except BaseException:
-        _settle(store, engine, plan.id)
+        _try_undo(store, engine, plan.id)
         raise
     if outcome.failures:
-        _settle(store, engine, plan.id)
+        _try_undo(store, engine, plan.id)
     else:
         store.plans.close(plan.id, "applied")
     return outcome
 
 
 def pending_adoptions(store: StateStore) -> tuple[SavedPlan, ...]:
-    """Return the adoptions that are under way or that a crash interrupted."""
     return store.plans.list_by_status(ADOPTING)
 
 
@@ -87,19 +86,19 @@ def undo_interrupted(
 def _undo_all(store: StateStore, engine: Engine) -> tuple[str, ...]:
     back: list[str] = []
     for plan in pending_adoptions(store):
-        back += _undone(store, engine, plan)
+        back += _undo_adoption(store, engine, plan)
     return tuple(back)
 
 
-def _settle(store: StateStore, engine: Engine, plan_id: str) -> None:
+def _try_undo(store: StateStore, engine: Engine, plan_id: str) -> None:
     """Undo what was begun; if that fails, it stays in the journal for the next process."""
     try:
-        _undone(store, engine, store.plans.get(plan_id))
+        _undo_adoption(store, engine, store.plans.get(plan_id))
     except Exception:
         return
 
 
-def _undone(store: StateStore, engine: Engine, saved_plan: SavedPlan) -> list[str]:
+def _undo_adoption(store: StateStore, engine: Engine, saved_plan: SavedPlan) -> list[str]:
     if _is_promoted(store, saved_plan.id):
         store.plans.close(saved_plan.id, "applied")
         return []
@@ -125,8 +124,7 @@ def _is_promoted(store: StateStore, plan_id: str) -> bool:
 
 
 def _move_aside(engine: Engine, move: Move) -> None:
-    """Rename the table, and show its rows by a view with the old name."""
-    columns = _present(engine, move.old).columns
+    columns = _require_table(engine, move.old).columns
     engine.catalog.rename_table(move.old, move.new)
     engine.catalog.swap_view(ViewText(move.old, _stand_in(move, [column.name for column in columns])))
 
@@ -147,7 +145,7 @@ def _move_back(engine: Engine, move: Move) -> bool:
     return True
 
 
-def _present(engine: Engine, name: str) -> Standing:
+def _require_table(engine: Engine, name: str) -> Standing:
     standing = engine.catalog.standing(name)
     if standing is None or standing.is_view:
         raise Refused(f"The table `{name}` is not there any more.", hint="Adopt again.")

@@ -54,16 +54,16 @@ class Drift:
     @property
     def fact(self) -> str:
         """The difference, as a sentence."""
-        return self._words[0]
+        return self._fact_and_remedy[0]
 
     @property
     def sentence(self) -> str:
         """The difference, and what to do."""
-        fact, remedy = self._words
+        fact, remedy = self._fact_and_remedy
         return f"{fact} {remedy}"
 
     @property
-    def _words(self) -> tuple[str, str]:
+    def _fact_and_remedy(self) -> tuple[str, str]:
         view, run = f"The view `{self.name}` of `{self.environment}`", f"`mergeplan run {self.environment} --refresh`"
         match self.kind:
             case DriftKind.VIEW_GONE:
@@ -80,10 +80,10 @@ class Drift:
                 return f"{table}{lost}", f"{run} creates and computes it."
             case DriftKind.TABLE_EMPTIED:
                 table = f"The table `{self.name}` of `{self.model}` in `{self.environment}`"
-                return f"{table} holds no rows, although its batches wrote some.", self._refill
+                return f"{table} holds no rows, although its batches wrote some.", self._refill_advice
 
     @property
-    def _refill(self) -> str:
+    def _refill_advice(self) -> str:
         if self.restatable:
             plan = "mergeplan plan" if self.environment == PROD else f"mergeplan plan {self.environment}"
             return f"`{plan} --restate-model {self.model}` computes it and what reads it again."
@@ -110,7 +110,7 @@ def find_drift(
         for snapshot in environment.snapshots.values()
         if snapshot.kind.has_view and snapshot.table not in shown
     ]
-    object_names = _objects((*views, *(snapshot.table for snapshot in own_snapshots)), engine)
+    object_names = _list_objects((*views, *(snapshot.table for snapshot in own_snapshots)), engine)
     tables = [
         Drift(environment.name, snapshot.name, snapshot.table, DriftKind.TABLE_GONE, snapshot.kind.keeps_history)
         for snapshot in sorted(own_snapshots, key=lambda snapshot: snapshot.name)
@@ -150,7 +150,6 @@ def find_emptied(
 
 
 def forget_lost_tables(drift: Iterable[Drift], store: StateStore) -> frozenset[str]:
-    """Forget the time of tables that are gone; return their names."""
     gone = frozenset(difference.name for difference in drift if difference.kind is DriftKind.TABLE_GONE)
     if gone:
         store.tables.forget(gone)
@@ -171,7 +170,7 @@ def mend_views(
         if view is None or not difference.is_mendable or not columns.get(view.table):
             continue
         store.leases.check(lease)
-        engine.catalog.swap_view(_text(view, columns[view.table]))
+        engine.catalog.swap_view(_build_view_text(view, columns[view.table]))
         statements = stage_statements(view.statements, EVALUATING, view.name, dates(None, datetime.now(UTC)), {}, {})
         if statements:
             with engine.separate_session(statements, ()):
@@ -180,7 +179,7 @@ def mend_views(
     return tuple(mended)
 
 
-def _objects(names: Iterable[str], engine: Engine) -> frozenset[str]:
+def _list_objects(names: Iterable[str], engine: Engine) -> frozenset[str]:
     schemas = sorted({name.rpartition(".")[0] for name in names})
     return frozenset(f"{schema}.{name}".lower() for schema in schemas for name in engine.catalog.objects(schema))
 
@@ -194,7 +193,7 @@ def _drift_of(view: View, engine: Engine) -> DriftKind | None:
     return None if quote_name(view.table) in standing.sql else DriftKind.VIEW_MOVED
 
 
-def _text(view: View, columns: tuple[Column, ...]) -> ViewText:
+def _build_view_text(view: View, columns: tuple[Column, ...]) -> ViewText:
     comments = dict(view.column_comments)
     listed = ", ".join(f"`{column.name}`" for column in columns)
     commented = [replace(column, comment=comments.get(column.name, "")) for column in columns]

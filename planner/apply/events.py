@@ -295,5 +295,5 @@ Event = (
 Emit = Callable[[Event], None]
 
 
-def silent(_event: Event) -> None:
+def ignore_event(_event: Event) -> None:
     """Ignore the event."""

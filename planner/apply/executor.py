@@ -18,7 +18,7 @@ from mergeplan.planner.apply.audits.new_audits import ask_new_audits, remember_a
 from mergeplan.planner.apply.audits.record_results import record_results
 from mergeplan.planner.apply.audits.reuse import AuditReuse, run_kept_audits
 from mergeplan.planner.apply.audits.standalone_audits import ask_standalone, forget_standalone
-from mergeplan.planner.apply.backfill.backfill import backfill
+from mergeplan.planner.apply.backfill.backfill import run_backfill
 from mergeplan.planner.apply.backfill.before_after_all import AFTER, BEFORE, run_statements, statements_of
 from mergeplan.planner.apply.backfill.clear_intervals import forget_restated
 from mergeplan.planner.apply.backfill.compare_tables import compare_tables
@@ -32,19 +32,19 @@ from mergeplan.planner.apply.events import Compared, Emit, Event, ModelSkipped, 
 from mergeplan.planner.apply.outcome import Outcome
 from mergeplan.planner.apply.physical_tables import missing_tables, table_lease
 from mergeplan.planner.apply.promotion.own_views import check_unoccupied
-from mergeplan.planner.apply.promotion.promotion import Wanted, promote
-from mergeplan.planner.apply.promotion.recovery import check_not_stuck, recover
+from mergeplan.planner.apply.promotion.promotion import Wanted, promote_views
+from mergeplan.planner.apply.promotion.recovery import check_not_stuck, recover_promotions
 from mergeplan.planner.apply.spark_ui import spark_ui
 from mergeplan.planner.checks.audits import AuditContext, AuditResult, read_by_audits, run_audits
 from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.errors import Cancelled, PlanMoved, Refused
-from mergeplan.planner.intervals import Interval, subtract
+from mergeplan.planner.intervals import Interval, subtract_intervals
 from mergeplan.planner.parsing.files.environments import seconds_of_promotion
 from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.plan.change import Change
 from mergeplan.planner.plan.schedule import ONCE
 from mergeplan.planner.project.loader import Project
-from mergeplan.planner.python.running import running
+from mergeplan.planner.python.running import open_runner
 from mergeplan.planner.snapshot.snapshot import Snapshot
 from mergeplan.planner.state.leases import Lease
 from mergeplan.planner.state.promotions import SwapOptions
@@ -86,7 +86,7 @@ def apply(
     context = ApplyContext(project, engine, store, emit, options.check, options.spark)
     if plan.blockers:
         raise Refused(plan.blockers[0].message, place=plan.blockers[0].place)
-    check_not_stuck(recover(store, engine, context.emit, lease), {plan.environment})
+    check_not_stuck(recover_promotions(store, engine, context.emit, lease), {plan.environment})
     _check_unmoved(plan, store)
     check_unoccupied(plan.views.added, plan.environment, engine, replaces=options.replaces)
     if plan.restatement is not None:
@@ -96,7 +96,7 @@ def apply(
         before_statements, after_statements = (statements_of(project, plan.new, key) for key in (BEFORE, AFTER))
         run_statements(engine, before_statements)
         # One pool to create, fill and swap: a catalog connects again for every new thread.
-        with ThreadPoolExecutor(max(THREADS, _workers(context.project)), thread_name_prefix="table") as pool:
+        with ThreadPoolExecutor(max(THREADS, _count_workers(context.project)), thread_name_prefix="table") as pool:
             done = _build_and_audit(plan, context, options, pool)
             if done.failures:
                 context.emit(StageSkipped(Stage.PROMOTE, f"{done.failures[0].model} failed"))
@@ -104,7 +104,7 @@ def apply(
             assert done.plan is not None
             if options.complete:
                 _check_loaded(done.plan, store)
-            done = _promote(replace(done.plan, id=plan.id), context, lease, done, options, pool)
+            done = _promote_plan(replace(done.plan, id=plan.id), context, lease, done, options, pool)
         run_statements(engine, after_statements)
         return done
     except KeyboardInterrupt:
@@ -112,7 +112,6 @@ def apply(
 
 
 def _build_and_audit(first: Plan, context: ApplyContext, options: ApplyOptions, pool: ThreadPoolExecutor) -> Outcome:
-    """Create, fill and audit every table; the outcome has the plan as it is by then."""
     plan, done = _build_tables(first, context, options, pool)
     layout = Layout(plan.new.snapshots, plan.parents, options.now)
     if not done.failures:
@@ -135,22 +134,22 @@ def _build_tables(
             if replan
             else []
         )
-        waiting = _downstream(plan, {comparison.reader for comparison in questions})
+        waiting = _include_downstream(plan, {comparison.reader for comparison in questions})
         layout = Layout(plan.new.snapshots, plan.parents, options.now)
         snapshots = tuple(c.new for c in plan.changes if c.new and c.new.kind.has_view and c.name not in waiting)
         tables = [snapshot.table for snapshot in snapshots]
         store.plans.ensure(plan.id, plan.environment, tables=tables)
         store.tables.touch(tables)
         store.snapshots.keep(snapshots)
-        created, untouched = _create(layout, context, snapshots, plan, pool)
-        _record(plan, store)
-        filled = _fill(plan, layout, context, waiting, untouched, pool)
+        created, untouched = _create_tables(layout, context, snapshots, plan, pool)
+        _record_empty_tables(plan, store)
+        filled = _fill_tables(plan, layout, context, waiting, untouched, pool)
         done = replace(done, created=(*done.created, *created), filled=done.filled.plus(filled))
         if filled.failures or not questions or replan is None:
             return plan, done
         ready = [comparison for comparison in questions if comparison.model not in waiting]
         emit(StageStarted(Stage.COMPARE, len(ready)))
-        compare_tables(ready, context.engine, store, _holder(plan))
+        compare_tables(ready, context.engine, store, _lease_holder(plan))
         tried |= {(comparison.reader, comparison.model) for comparison in ready}
         former_plan, plan = plan, replan()
         for comparison in ready:
@@ -159,14 +158,13 @@ def _build_tables(
                     comparison.reader,
                     comparison.model,
                     comparison.columns,
-                    spared=comparison.reader not in _building(plan),
+                    spared=comparison.reader not in _list_recomputed(plan),
                 )
             )
         _check_same_request(former_plan, plan)
 
 
-def _downstream(plan: Plan, names: Collection[str]) -> frozenset[str]:
-    """Return these models and all models downstream."""
+def _include_downstream(plan: Plan, names: Collection[str]) -> frozenset[str]:
     downstream = set(names)
     for name in TopologicalSorter(plan.parents).static_order():
         if not downstream.isdisjoint(plan.parents.get(name, ())):
@@ -174,7 +172,7 @@ def _downstream(plan: Plan, names: Collection[str]) -> frozenset[str]:
     return frozenset(downstream)
 
 
-def _building(plan: Plan) -> frozenset[str]:
+def _list_recomputed(plan: Plan) -> frozenset[str]:
     return frozenset(change.name for change in plan.changes if change.recomputed)
 
 
@@ -184,7 +182,7 @@ def _check_same_request(before: Plan, now: Plan) -> None:
         raise PlanMoved("Something moved while the tables were computed.", hint="Plan again.")
 
 
-def _create(
+def _create_tables(
     layout: Layout, context: ApplyContext, snapshots: tuple[Snapshot, ...], plan: Plan, pool: ThreadPoolExecutor
 ) -> tuple[tuple[str, ...], dict[str, int]]:
     """Create the missing tables; return them, and the lease tokens under which new ones were created."""
@@ -196,7 +194,7 @@ def _create(
         context.emit(StageSkipped(Stage.CREATE, "all tables exist"))
         return (), {}
     context.emit(StageStarted(Stage.CREATE, len(missing)))
-    creation = Creation(layout, context.store, context.engine, _holder(plan), context.emit, pool, changes)
+    creation = Creation(layout, context.store, context.engine, _lease_holder(plan), context.emit, pool, changes)
     creation.run(missing)
     _check_contracts(layout, context, changes, frozenset(snapshot.name for snapshot in missing))
     return tuple(snapshot.table for snapshot in missing), creation.untouched
@@ -211,16 +209,16 @@ def _check_contracts(
             table_columns(layout, context.engine, change.new)
 
 
-def _record(plan: Plan, store: StateStore) -> None:
+def _record_empty_tables(plan: Plan, store: StateStore) -> None:
     """Record that tables which the request leaves empty hold their time."""
     for change in plan.changes:
         for interval in change.recorded if change.new else ():
             assert change.new is not None
-            with store.leases.hold(table_lease(change.new.table), _holder(plan), wait=60) as lease:
+            with store.leases.hold(table_lease(change.new.table), _lease_holder(plan), wait=60) as lease:
                 store.intervals.record(change.new.table, interval, lease=lease)
 
 
-def _fill(
+def _fill_tables(
     plan: Plan,
     layout: Layout,
     context: ApplyContext,
@@ -229,7 +227,7 @@ def _fill(
     pool: ThreadPoolExecutor,
 ) -> Filled:
     project, engine, emit = context.project, context.engine, context.emit
-    work = {name: task for name, task in _work(plan, layout.now).items() if name not in waiting}
+    work = {name: task for name, task in _list_work(plan, layout.now).items() if name not in waiting}
     if not work:
         emit(StageSkipped(Stage.BACKFILL, "nothing is missing"))
         return Filled()
@@ -249,27 +247,27 @@ def _fill(
     connection = project.config.gateways[project.gateway].connection
     emit(StageStarted(Stage.BACKFILL, len(work), spark_ui(connection, engine)))
     failed = audit_external_tables(work, layout, context)
-    because = {failure.model: _downstream(plan, {failure.model}) for failure in failed}
+    because = {failure.model: _include_downstream(plan, {failure.model}) for failure in failed}
     skipped_models = {name: model for model, names in because.items() for name in names & work.keys()}
     for name, model in sorted(skipped_models.items()):
         emit(ModelSkipped(name, model))
-    with running(project.code, engine) as python:
-        layout, holder = replace(layout, python=python), _holder(plan)
+    with open_runner(project.code, engine) as python:
+        layout, holder = replace(layout, python=python), _lease_holder(plan)
         read = {name: read_by_audits(task.snapshot.model, project.audits) for name, task in work.items()}
         writer = TableWriter(
             layout, engine, context.store, audits, audits_again, project.root, holder, emit,
-            workers=_workers(project), check=context.check, relies=plan.relies,
+            workers=_count_workers(project), check=context.check, relies=plan.relies,
             order=add_audit_parents(layout.parents, read), untouched=fresh_tables,
         )  # fmt: skip
-        filled = backfill(writer, {name: task for name, task in work.items() if name not in skipped_models}, pool)
+        filled = run_backfill(writer, {name: task for name, task in work.items() if name not in skipped_models}, pool)
     return filled.plus(Filled(failures=failed, skipped=tuple(sorted(skipped_models))))
 
 
-def _workers(project: Project) -> int:
+def _count_workers(project: Project) -> int:
     return project.config.gateways[project.gateway].connection.concurrent_tasks
 
 
-def _work(plan: Plan, now: datetime) -> dict[str, Work]:
+def _list_work(plan: Plan, now: datetime) -> dict[str, Work]:
     """Return the work for tables that lack rows, and for new views with audits, which are recorded like a batch."""
     work = {
         change.name: Work(
@@ -296,7 +294,7 @@ def _copy_source(change: Change) -> str:
     return change.old.table if change.old else ""
 
 
-def _promote(
+def _promote_plan(
     plan: Plan,
     context: ApplyContext,
     lease: Lease,
@@ -310,7 +308,7 @@ def _promote(
     jobs_before = context.engine.jobs()
     swap = SwapOptions(seconds_of_promotion(context.project.config, plan.environment), options.replaces)
     promotion_request = Wanted(plan.old, plan.new, plan.id, options.who, options.note, swap=swap)
-    promoted = promote(context.store, context.engine, lease, promotion_request, emit=context.emit, pool=pool)
+    promoted = promote_views(context.store, context.engine, lease, promotion_request, emit=context.emit, pool=pool)
     return replace(so_far, promoted=promoted, promotion_jobs=context.engine.jobs() - jobs_before)
 
 
@@ -327,11 +325,11 @@ def _check_unmoved(plan: Plan, store: StateStore) -> None:
 def _check_loaded(plan: Plan, store: StateStore) -> None:
     needed = {change.new.table: change for change in plan.changes if change.new and change.needed}
     for table, timeline in store.intervals.load_timelines(needed).items():
-        if missing := subtract(needed[table].needed, timeline):
+        if missing := subtract_intervals(needed[table].needed, timeline):
             raise PlanMoved(f"{needed[table].name} lacks {missing[0]}.", hint="Plan again: it will be computed.")
 
 
-def _holder(plan: Plan) -> str:
+def _lease_holder(plan: Plan) -> str:
     return f"plan {plan.id} of {plan.environment}"
 
 

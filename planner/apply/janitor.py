@@ -22,7 +22,7 @@ OPEN = timedelta(days=1)  # how long a plan may still be applied
 ROUNDS = 5
 
 
-def sweep(
+def sweep_tables(
     store: StateStore,
     engine: Engine,
     now: datetime,
@@ -49,7 +49,6 @@ def sweep(
 
 
 def find_expired_environments(store: StateStore, now: datetime, pinned_names: Collection[str] = ()) -> tuple[str, ...]:
-    """Return the environments that are expired; never prod, nor one that is pinned."""
     protected_names = {PROD, *pinned_names}
     return tuple(
         environment.name
@@ -154,7 +153,9 @@ class _Past:
 
     def live_revisions(self, now: datetime, retention: timedelta, orphans: bool) -> list[Revision]:
         """Return the revisions in force, and those that a rollback may still use, counted from their replacement."""
-        live_rows = [row for promotion in self.store.promotions.pending() for row in self._both(promotion)]
+        live_rows = [
+            row for promotion in self.store.promotions.pending() for row in self._promotion_revisions(promotion)
+        ]
         for name, rows in self.histories.items():
             if orphans and name in self.dropped_at:
                 continue
@@ -168,7 +169,6 @@ class _Past:
         return live_rows
 
     def orphan_drop_times(self) -> Mapping[str, datetime]:
-        """Return, by table, when an environment that showed it or planned it was dropped."""
         times: dict[str, datetime] = {}
         for name, at in self.dropped_at.items():
             planned = [plan.tables for plan in self.store.plans.since(at - OPEN) if plan.environment == name]
@@ -177,7 +177,7 @@ class _Past:
                 times[table] = max(at, times.get(table, at))
         return times
 
-    def _both(self, promotion: Promotion) -> list[Revision]:
+    def _promotion_revisions(self, promotion: Promotion) -> list[Revision]:
         revisions = (promotion.old.revision, promotion.new.revision)
         return [row for row in self.histories[promotion.environment] if row.revision in revisions]
 

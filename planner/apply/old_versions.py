@@ -106,7 +106,6 @@ def reason_to_keep(name: str, known_tables: Mapping[str, PhysicalTable], views: 
 
 
 def physical_views(snapshots: Iterable[Snapshot]) -> frozenset[str]:
-    """Return the tables of these snapshots that are physical views, and nothing else."""
     snapshots = tuple(snapshots)
     views = {snapshot.table for snapshot in snapshots if snapshot.kind.is_view}
     return frozenset(views - {snapshot.table for snapshot in snapshots if not snapshot.kind.is_view})

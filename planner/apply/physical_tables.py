@@ -25,7 +25,6 @@ def table_lease(table: str) -> str:
 
 
 def physical_table(snapshot: Snapshot, columns: tuple[Column, ...]) -> Table:
-    """Return the table of a snapshot with known columns, partitioned by its kind's time and by its own settings."""
     model = snapshot.model
     table = Table(
         snapshot.table,
@@ -60,7 +59,7 @@ def missing_tables(
     visible_snapshots = [snapshot for snapshot in snapshots if snapshot.kind.has_view]
     recorded_tables = {name: table for name, table in store.tables.all().items() if not table.garbage and table.columns}
     object_names = {
-        f"{schema}.{name}" for schema in _schemas(visible_snapshots) for name in engine.catalog.objects(schema)
+        f"{schema}.{name}" for schema in _list_schemas(visible_snapshots) for name in engine.catalog.objects(schema)
     }
     lost = [s.table for s in visible_snapshots if s.table in recorded_tables and s.table.lower() not in object_names]
     if any(store.intervals.load_timelines(lost).values()):
@@ -73,5 +72,5 @@ def missing_tables(
     return tuple(s for s in visible_snapshots if s.table not in recorded_tables or s.table in lost or s.table in hollow)
 
 
-def _schemas(snapshots: Iterable[Snapshot]) -> list[str]:
+def _list_schemas(snapshots: Iterable[Snapshot]) -> list[str]:
     return sorted({snapshot.table.rpartition(".")[0] for snapshot in snapshots})

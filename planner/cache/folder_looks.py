@@ -57,7 +57,7 @@ def look_at(folder: Path) -> FolderLooks | None:
     looks: dict[str, tuple[int, ...]] = {}
     recent: dict[str, str] = {}
     try:
-        for entry, name in _below(folder, "", is_dbt):
+        for entry, name in _list_files(folder, "", is_dbt):
             looks[name] = look = tuple(looks_of(entry.stat()))
             if began - max(look[2], look[3]) <= TICK:
                 recent[name] = hash_file(folder, name)
@@ -73,7 +73,7 @@ def hash_file(folder: Path, name: str) -> str:
     return hashlib.sha256((folder / name).read_bytes()).hexdigest()
 
 
-def _below(folder: Path, prefix: str, is_dbt: bool) -> Iterator[tuple[os.DirEntry[str], str]]:
+def _list_files(folder: Path, prefix: str, is_dbt: bool) -> Iterator[tuple[os.DirEntry[str], str]]:
     """Yield the files below a folder with their paths from it.
 
     No link to a folder is followed; _Linked for a link that readers of a project do follow, as the project's own
@@ -87,7 +87,7 @@ def _below(folder: Path, prefix: str, is_dbt: bool) -> Iterator[tuple[os.DirEntr
         if is_hidden and not (is_dbt and (prefix or not is_folder)):
             continue
         if is_folder:
-            yield from _below(folder / entry.name, f"{prefix}{entry.name}/", is_dbt)
+            yield from _list_files(folder / entry.name, f"{prefix}{entry.name}/", is_dbt)
         elif entry.is_file():
             yield entry, f"{prefix}{entry.name}"
         elif entry.is_symlink() and (is_dbt or not prefix):

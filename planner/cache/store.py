@@ -38,8 +38,7 @@ class Cache:
         return tuple(path for path in named if path.is_file())
 
     def get(self, keys: Collection[str]) -> dict[str, str]:
-        """Key -> text, for the keys that are known."""
-        return self._use_file(lambda connection: _read(connection, keys)) or {} if keys else {}
+        return self._use_file(lambda connection: _read_texts(connection, keys)) or {} if keys else {}
 
     def put(self, entries: Mapping[str, str], read: Collection[str] = ()) -> None:
         """Store these texts in one transaction, and note the others as read.
@@ -47,7 +46,7 @@ class Cache:
         The least recently read ones are dropped when there is no room.
         """
         if entries:
-            self._use_file(lambda connection: _write(connection, entries, self._largest))
+            self._use_file(lambda connection: _write_texts(connection, entries, self._largest))
         if read:
             self._use_file(lambda connection: _mark_used(connection, read))
 
@@ -93,11 +92,10 @@ class Lookups:
         self._connection = cache.open()
 
     def get(self, key: str) -> str | None:
-        """Return the text of a key, None if it has none."""
         if key in self._new:
             return self._new[key]
         try:
-            texts, stale = _select(self._connection, [key]) if self._connection else ({}, [])
+            texts, stale = _select_texts(self._connection, [key]) if self._connection else ({}, [])
         except (sqlite3.Error, UnicodeDecodeError, OverflowError):
             self.close()  # `keep` removes what is damaged
             return None
@@ -105,10 +103,6 @@ class Lookups:
         return texts.get(key)
 
     def put(self, key: str, text: str) -> None:
-        """Store these texts in one transaction, and note the others as read.
-
-        The least recently read ones are dropped when there is no room.
-        """
         self._new[key] = text
 
     def keep(self) -> None:
@@ -119,14 +113,13 @@ class Lookups:
         self._connection = self._cache.open()
 
     def close(self) -> None:
-        """Let go of the file."""
         if self._connection:
             self._connection.close()
         self._connection = None
 
 
-def _read(connection: sqlite3.Connection, keys: Collection[str]) -> dict[str, str]:
-    texts, stale = _select(connection, keys)
+def _read_texts(connection: sqlite3.Connection, keys: Collection[str]) -> dict[str, str]:
+    texts, stale = _select_texts(connection, keys)
     with suppress(sqlite3.OperationalError):  # somebody else writes: what was read is read
         _mark_used(connection, stale)
     return texts
@@ -138,25 +131,25 @@ def _mark_used(connection: sqlite3.Connection, keys: Collection[str]) -> None:
     connection.commit()
 
 
-def _select(connection: sqlite3.Connection, keys: Collection[str]) -> tuple[dict[str, str], list[str]]:
+def _select_texts(connection: sqlite3.Connection, keys: Collection[str]) -> tuple[dict[str, str], list[str]]:
     """Return the texts of these keys, and the keys that were last read on another day."""
     texts: dict[str, str] = {}
     stale: list[str] = []
     today = date.today().toordinal()
-    for batch in _batches(keys):
+    for batch in _split_keys(keys):
         marks = ",".join("?" * len(batch))
         rows = connection.execute(f"SELECT key, text, checksum, used FROM entries WHERE key IN ({marks})", batch)
         for key, text, checksum, used in rows:
-            if type(text) is bytes and checksum == _checksum(key, text):
+            if type(text) is bytes and checksum == _text_checksum(key, text):
                 texts[key] = text.decode()
                 if used != today:
                     stale.append(key)
     return texts, stale
 
 
-def _write(connection: sqlite3.Connection, entries: Mapping[str, str], largest: int) -> None:
+def _write_texts(connection: sqlite3.Connection, entries: Mapping[str, str], largest: int) -> None:
     today = date.today().toordinal()
-    rows = ((key, data := text.encode(), _checksum(key, data), today) for key, text in entries.items())
+    rows = ((key, data := text.encode(), _text_checksum(key, data), today) for key, text in entries.items())
     connection.executemany("INSERT OR REPLACE INTO entries VALUES (?, ?, ?, ?)", rows)
     connection.commit()
     pages, size = (connection.execute(f"PRAGMA {pragma}").fetchone()[0] for pragma in ("page_count", "page_size"))
@@ -176,10 +169,10 @@ def _make_room(connection: sqlite3.Connection, kept: int) -> None:
     connection.execute("VACUUM")
 
 
-def _checksum(key: str, data: bytes) -> bytes:
+def _text_checksum(key: str, data: bytes) -> bytes:
     return hashlib.blake2b(data, key=key.encode()[:64], digest_size=16).digest()
 
 
-def _batches(keys: Collection[str]) -> Iterator[list[str]]:
+def _split_keys(keys: Collection[str]) -> Iterator[list[str]]:
     listed = list(keys)
     return (listed[at : at + AT_ONCE] for at in range(0, len(listed), AT_ONCE))

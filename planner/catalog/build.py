@@ -21,9 +21,9 @@ from mergeplan.planner.errors import Place
 from mergeplan.planner.intervals import Interval, Timeline
 from mergeplan.planner.model.graph import Graph, graph_of
 from mergeplan.planner.model.model import Model
-from mergeplan.planner.parsing.definitions.formatting import pretty
+from mergeplan.planner.parsing.definitions.formatting import format_tree
 from mergeplan.planner.parsing.macros.expand import spark_tree
-from mergeplan.planner.parsing.render import render
+from mergeplan.planner.parsing.render import render_model
 from mergeplan.planner.plan.schedule import Loaded, Window, schedule_run
 from mergeplan.planner.project.lineage import ALL, ROWS, Edge, Followed, Node
 from mergeplan.planner.project.loader import Project
@@ -49,7 +49,7 @@ def build_catalog(sources: CatalogSources) -> Catalog:
     graph = graph_of(project.models)
     builder = _Builder(sources, graph)
     models = {name: builder.build(name) for name in graph.order}
-    unopened = tuple(_unopened(project))
+    unopened = tuple(_list_unopened(project))
     return Catalog(
         project=project.config.project or project.root.name,
         environment=environment.name,
@@ -71,9 +71,9 @@ class _Neighbours:
         self.read_by: dict[Node, dict[Node, None]] = {}
         for followed in lineage.values():
             for edge in followed.edges:
-                self._add(edge)
+                self._add_edge(edge)
 
-    def _add(self, edge: Edge) -> None:
+    def _add_edge(self, edge: Edge) -> None:
         self.made_from.setdefault(edge.target, {})[edge.source] = None
         self.read_by.setdefault(edge.source, {})[edge.target] = None
 
@@ -85,7 +85,6 @@ class _Neighbours:
         return tuple(sources), tuple(targets)
 
     def row_deciders(self, model: str) -> tuple[Node, ...]:
-        """Return what decides which rows a model has."""
         return tuple({**self.made_from.get(Node(model, ROWS), {}), **self.made_from.get(Node(model, ALL), {})})
 
 
@@ -106,24 +105,23 @@ class _Builder:
                 self.exposures.setdefault(name, []).append(exposure.name)
 
     def build(self, name: str) -> CatalogModel:
-        """One model with all that is known of it."""
         model, followed = self.sources.project.models[name], self.sources.lineage[name]
         return CatalogModel(
             declared=model,
-            columns=_columns(model, followed, self.neighbours),
+            columns=_build_columns(model, followed, self.neighbours),
             parents=model.depends_on,
             readers=self.graph.children[name],
             row_deciders=self.neighbours.row_deciders(name),
             unfollowed=followed.why_not,
             rendered=render_query(model, self.embedded, self.sources.now, self.sources.memory),
-            audits=tuple(_audits(self.sources.project, model)),
+            audits=tuple(_list_audits(self.sources.project, model)),
             tests=tuple(self.tests.get(name, ())),
             exposures=tuple(self.exposures.get(name, ())),
             deployed=self.deployed.get(name),
         )
 
 
-def _columns(model: Model, followed: Followed, neighbours: _Neighbours) -> tuple[CatalogColumn, ...] | None:
+def _build_columns(model: Model, followed: Followed, neighbours: _Neighbours) -> tuple[CatalogColumn, ...] | None:
     if followed.columns is None:
         return None
     types = dict(followed.table.types) | {column.name: column.type for column in model.columns}
@@ -134,7 +132,7 @@ def _columns(model: Model, followed: Followed, neighbours: _Neighbours) -> tuple
     )
 
 
-def _audits(project: Project, model: Model) -> Iterator[CatalogAudit]:
+def _list_audits(project: Project, model: Model) -> Iterator[CatalogAudit]:
     for call in model.audits:
         yield CatalogAudit(call.name, call.arguments, is_blocking(call, project.audits))
     for audit in project.standalone:
@@ -150,24 +148,22 @@ def render_query(model: Model, embedded_models: Mapping[str, Model], now: dateti
     if "@" in sql or embedded_models.keys() & set(model.depends_on):
         due = model.cron.due(now)
         interval = Interval(model.cron.cut(due - timedelta(seconds=1)), due)
-        sql = render(model, {}, embedded_models, interval, now)
+        sql = render_model(model, {}, embedded_models, interval, now)
     elif sql in model.source:
         return sql  # as it is written: most queries need no parse
     return _lay_out(sql, memory)
 
 
 def _lay_out(sql: str, memory: ShapeMemory) -> str:
-    """Format a query with lines and indentation: a macro leaves it without."""
     key = memory.key("layout", sql)
     text = memory.recall(str, key)
     if text is None:
-        text = pretty(spark_tree(sql), "spark")
+        text = format_tree(spark_tree(sql), "spark")
         memory.remember(key, text)
     return text
 
 
 def _deployed_tables(sources: CatalogSources) -> dict[str, DeployedTable]:
-    """Return what the environment shows of each model."""
     environment, models = sources.environment, sources.project.models
     snapshots = environment.snapshots
     graph = graph_of({name: snapshot.model for name, snapshot in snapshots.items()})
@@ -194,7 +190,7 @@ def _same_text(model: Model, deployed: Model) -> bool:
     )
 
 
-def _unopened(project: Project) -> Iterable[UnopenedModel]:
+def _list_unopened(project: Project) -> Iterable[UnopenedModel]:
     for refusal in project.refused.refusals:
         for error in refusal.errors:
             yield UnopenedModel(error.place or Place(refusal.path), error.message, refusal.models)

@@ -27,7 +27,7 @@ def find_unused_columns(
             texts.setdefault(name, []).append(audit.text or audit.sql)
     used = _used_columns(models, texts)
     return tuple(
-        UnusedColumn(model.name, column.name, model.declared, _namers(models, model, column))
+        UnusedColumn(model.name, column.name, model.declared, _readers_to_edit(models, model, column))
         for model in models.values()
         if not model.declared.kind.is_external
         for column in model.columns or ()
@@ -36,7 +36,6 @@ def find_unused_columns(
 
 
 def _used_columns(models: Mapping[str, CatalogModel], texts: Mapping[str, Collection[str]]) -> set[Node]:
-    """Every column that is needed, found from those that are needed for themselves."""
     made_from = {
         Node(model.name, column.name): column.made_from for model in models.values() for column in model.columns or ()
     }
@@ -55,32 +54,29 @@ def _needed_columns(model: CatalogModel, more_texts: Collection[str]) -> Iterato
     history = model.declared.history
     compares_all = history is not None and not history.updated_at and not history.columns
     is_whole = not model.readers or model.exposures or model.declared.reads_itself or compares_all
-    texts = [text.lower() for text in (*_settings(model.declared), *more_texts)]
+    texts = [text.lower() for text in (*_list_setting_texts(model.declared), *more_texts)]
     for column in model.columns or ():
         decides = any(reader.column in (ROWS, ALL) for reader in column.read_by)
         if is_whole or decides or any(can_mean(text, column.name) for text in texts):
             yield Node(model.name, column.name)
 
 
-def _namers(models: Mapping[str, CatalogModel], model: CatalogModel, column: CatalogColumn) -> tuple[str, ...]:
-    """Return the readers of a model that must be edited before the column is removed."""
+def _readers_to_edit(models: Mapping[str, CatalogModel], model: CatalogModel, column: CatalogColumn) -> tuple[str, ...]:
     by_lineage = {reader.model for reader in column.read_by}
-    by_text = {reader for reader in model.readers if _names(models[reader].declared.sql, column.name)}
+    by_text = {reader for reader in model.readers if _can_name_column(models[reader].declared.sql, column.name)}
     return tuple(sorted(by_lineage | by_text))
 
 
-def _names(sql: str, column: str) -> bool:
-    """Return True if a query may name a column: by a word of its own, or in back-ticks."""
+def _can_name_column(sql: str, column: str) -> bool:
     return column in words_of(sql) if WORD.fullmatch(column) else can_mean(sql.lower(), column)
 
 
 @lru_cache(maxsize=8192)
 def words_of(sql: str) -> frozenset[str]:
-    """Every word of a query, in lower case."""
     return frozenset(WORD.findall(sql.lower()))
 
 
-def _settings(model: Model) -> Iterator[str]:
+def _list_setting_texts(model: Model) -> Iterator[str]:
     """Yield the texts of a model beside its query that may name its own columns."""
     yield from (model.time_column, *model.grain, *model.unique_key, *model.partitioned_by, *model.clustered_by)
     yield from (model.when_matched, model.merge_filter)

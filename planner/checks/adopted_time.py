@@ -8,7 +8,15 @@ from datetime import UTC, datetime
 
 from mergeplan.planner.engine.table import time_partitioning
 from mergeplan.planner.errors import RequestError
-from mergeplan.planner.intervals import UNITS, Cron, Interval, Timeline, build_timeline, merge, subtract
+from mergeplan.planner.intervals import (
+    UNITS,
+    Cron,
+    Interval,
+    Timeline,
+    build_timeline,
+    merge_intervals,
+    subtract_intervals,
+)
 from mergeplan.planner.model.kind import Fill
 from mergeplan.planner.model.model import Column, Model
 from mergeplan.planner.naming import key_sql
@@ -83,15 +91,17 @@ def resolve_loaded_time(
             f"{older_count} of its rows are older than {start:%Y-%m-%d}, where `{model.name}` begins: prod would lose "
             "them. Set `start` of the model, or declare `start` of the table."
         )
-    with_rows = merge(Interval(at, model.cron.next_cut(at)) for at in table_content.units if start <= at < end)
-    empty = subtract(whole, with_rows)
+    with_rows = merge_intervals(
+        Interval(at, model.cron.next_cut(at)) for at in table_content.units if start <= at < end
+    )
+    empty = subtract_intervals(whole, with_rows)
     loaded_time = whole if is_declared else with_rows
     if not with_rows:
         raise RequestError(f"it holds no rows between {start:%Y-%m-%d} and {end:%Y-%m-%d}.")
-    return loaded_time, tuple(_notes(table_content, start, end, empty, is_declared, model))
+    return loaded_time, tuple(_time_notes(table_content, start, end, empty, is_declared, model))
 
 
-def _notes(
+def _time_notes(
     table_content: Found, start: datetime, end: datetime, empty: Timeline, is_declared: bool, model: Model
 ) -> Iterable[str]:
     for count, where in (

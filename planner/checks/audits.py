@@ -79,17 +79,17 @@ def audit_query(
 
     Raise ProjectError at the model for a wrong call.
     """
-    return _query(_bind(model, call, options), model, table, interval, options)
+    return _render_query(_bind_audit(model, call, options), model, table, interval, options)
 
 
-def _bind(model: Model, call: AuditCall, options: AuditContext) -> BoundAudit:
+def _bind_audit(model: Model, call: AuditCall, options: AuditContext) -> BoundAudit:
     return bind_call(call, options.audits, model.locate(call.name, in_block=True))
 
 
-def _query(audit: BoundAudit, model: Model, table: str, interval: Interval | None, options: AuditContext) -> str:
+def _render_query(audit: BoundAudit, model: Model, table: str, interval: Interval | None, options: AuditContext) -> str:
     execution = options.execution or (interval.end if interval else _EPOCH)
     tables = {**options.tables, model.name: table}
-    return render_audit(audit, tables, options.embedded, interval, execution, _rows(model, table, interval))
+    return render_audit(audit, tables, options.embedded, interval, execution, _rows_query(model, table, interval))
 
 
 def read_by_audits(model: Model, audits: Mapping[str, Audit]) -> frozenset[str]:
@@ -114,8 +114,8 @@ def run_audit(
     options: AuditContext = NO_OPTIONS,
 ) -> AuditResult:
     """Run one audit; raise QueryError at the model's file if Spark rejects the query."""
-    audit = _bind(model, call, options)
-    sql = _query(audit, model, table, interval, options)
+    audit = _bind_audit(model, call, options)
+    sql = _render_query(audit, model, table, interval, options)
     place = model.locate(call.name, in_block=True)
     try:
         count, sample = fetch_failing_rows(engine.engine_for(model.gateway), sql, options.samples, audit.figures)
@@ -139,7 +139,6 @@ def fetch_failing_rows(engine: Engine, sql: str, samples: Samples, figures: tupl
 
 
 def is_enabled(call: AuditCall, audits: Mapping[str, Audit]) -> bool:
-    """Return False for an audit with `skip true`."""
     audit = audits.get(call.name)
     return audit is None or not audit.skip
 
@@ -156,7 +155,7 @@ def run_audits(
             yield run_audit(engine, snapshot.model, call, snapshot.table, interval, options)
 
 
-def _rows(model: Model, table: str, interval: Interval | None) -> str:
+def _rows_query(model: Model, table: str, interval: Interval | None) -> str:
     if not model.kind.is_by_time or interval is None:
         return f"SELECT * FROM {table}"
     column = quote_column(model.time_column)

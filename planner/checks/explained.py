@@ -76,7 +76,7 @@ def parse_explain(text: str) -> Explained:
     if not text.startswith(HEAD):
         raise NotUnderstood("no physical plan")
     main, _, subqueries = text.partition(SUBQUERIES)
-    drawn, pruned = {"": _first(main[len(HEAD) :])}, set()
+    drawn, pruned = {"": _first_paragraph(main[len(HEAD) :])}, set()
     for part in re.split(r"^Subquery:\d+ Hosting ", subqueries, flags=re.M)[1:]:
         hosting, _, tree = part.partition("\n")
         host = _HOST.match(hosting)
@@ -86,26 +86,25 @@ def parse_explain(text: str) -> Explained:
             pruned.add(int(host[1]))
         elif "ReusedSubquery" not in hosting:  # one that several operators ask for is listed with each of them
             named = _SUBQUERY.search(hosting)
-            drawn.setdefault(named[0] if named else hosting, _first(tree))
-    blocks = _blocks(text)
-    trees = [_tree(drawing, blocks) for drawing in drawn.values()]
+            drawn.setdefault(named[0] if named else hosting, _first_paragraph(tree))
+    blocks = _split_blocks(text)
+    trees = [_parse_tree(drawing, blocks) for drawing in drawn.values()]
     return Explained(tuple(tree for tree in trees if not _is_runtime_filter(tree)), frozenset(pruned))
 
 
-def _first(text: str) -> str:
+def _first_paragraph(text: str) -> str:
     return text.partition("\n\n")[0]
 
 
-def _blocks(text: str) -> Mapping[int, str]:
+def _split_blocks(text: str) -> Mapping[int, str]:
     titles = _split_titles(_BLOCK, text)
-    blocks = {int(number): _first(block) for number, block in titles}
+    blocks = {int(number): _first_paragraph(block) for number, block in titles}
     if len(blocks) < len(titles):
         raise NotUnderstood("two operators of one number")
     return blocks
 
 
 def _split_titles(title: re.Pattern[str], text: str) -> list[tuple[str, str]]:
-    """Return each title in a text with the text up to the next title."""
     matches = list(title.finditer(text))
     ends = [*(match.start() for match in matches[1:]), len(text)]
     return [(match[1], text[match.end() : end]) for match, end in zip(matches, ends, strict=False)]
@@ -120,7 +119,7 @@ class _Open:
     inputs: list[_Open] = field(default_factory=list)
 
 
-def _tree(tree_text: str, blocks: Mapping[int, str]) -> Operator:
+def _parse_tree(tree_text: str, blocks: Mapping[int, str]) -> Operator:
     path: list[_Open] = []
     for line in tree_text.rstrip("\n").split("\n"):
         match = _LINE.fullmatch(line)

@@ -23,13 +23,13 @@ def fetch_all(engine: Engine, queries: Sequence[str]) -> Mapping[str, Rows | Mer
     with ThreadPoolExecutor(THREADS, thread_name_prefix="query") as pool:
         for part in parts:
             try:
-                answers |= _together(engine, part)
+                answers |= _fetch_together(engine, part)
             except QueryError:
-                answers |= zip(part, pool.map(lambda sql: _alone(engine, sql), part), strict=True)
+                answers |= zip(part, pool.map(lambda sql: _fetch_alone(engine, sql), part), strict=True)
     return answers
 
 
-def _together(engine: Engine, queries: Sequence[str]) -> dict[str, Rows | MergeplanError]:
+def _fetch_together(engine: Engine, queries: Sequence[str]) -> dict[str, Rows | MergeplanError]:
     gathered = (f"(SELECT COLLECT_LIST(STRUCT(*)) FROM ({sql})) AS q{n}" for n, sql in enumerate(queries))
     (answers,) = engine.fetch(f"SELECT {', '.join(gathered)}").rows
     return {
@@ -39,7 +39,7 @@ def _together(engine: Engine, queries: Sequence[str]) -> dict[str, Rows | Mergep
     }
 
 
-def _alone(engine: Engine, sql: str) -> Rows | MergeplanError:
+def _fetch_alone(engine: Engine, sql: str) -> Rows | MergeplanError:
     try:
         return engine.fetch(sql)
     except QueryError as error:

@@ -18,7 +18,7 @@ def render_rows(types: Mapping[str, str], rows: Sequence[Mapping[str, object]]) 
     """
     cells = ", ".join("(" + ", ".join(_text_cell(row.get(name)) for name in types) + ")" for row in (rows or ({},)))
     texts = ", ".join(f"`#{index}`" for index in range(len(types)))
-    casts = (_cast(f"`#{index}`", kind) for index, kind in enumerate(types.values()))
+    casts = (_cast_sql(f"`#{index}`", kind) for index, kind in enumerate(types.values()))
     shown = ", ".join(f"{cast} AS {quote_column(name)}" for cast, name in zip(casts, types, strict=True))
     return f"SELECT {shown} FROM VALUES {cells} AS `#given`({texts})" + ("" if rows else " WHERE FALSE")
 
@@ -33,14 +33,13 @@ def _text_cell(value: object) -> str:
     return exp.Literal.string(text).sql("spark")
 
 
-def _cast(column: str, kind: str) -> str:
+def _cast_sql(column: str, kind: str) -> str:
     if kind.startswith(("array<", "struct<", "map<")):
         return f"FROM_JSON(CAST({column} AS STRING), {exp.Literal.string(kind).sql('spark')})"
     return f"CAST({column} AS {kind})"
 
 
 def type_of(values: Sequence[object]) -> str:
-    """Return the Spark type that holds all of the values."""
     kinds = {_type_of_one(value) for value in values if value is not None}
     if kinds <= {"bigint", "double"} and len(kinds) == 2:
         return "double"

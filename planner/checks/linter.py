@@ -23,7 +23,7 @@ from mergeplan.planner.errors import Located, Place, ProjectError, RuleBroken
 from mergeplan.planner.intervals import Cron
 from mergeplan.planner.model.graph import graph_of
 from mergeplan.planner.model.model import Model
-from mergeplan.planner.parsing.files.lint_config import ALWAYS, applicable
+from mergeplan.planner.parsing.files.lint_config import ALWAYS, applicable_rules
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
 from mergeplan.planner.project.lineage import UNKNOWN, Followed, FollowedModels
 from mergeplan.planner.project.loader import Project
@@ -110,14 +110,14 @@ def lint_models(linted: LintedProject, only: AbstractSet[str] | None = None) -> 
     violations: list[Violation] = []
     for name in project.models if only is None else sorted(only & project.models.keys()):
         model = project.models[name]
-        rules = applicable(project.rules, model)
+        rules = applicable_rules(project.rules, model)
         selected_rules = rules.every | (ALWAYS.keys() - rules.ignored)
         for rule in sorted(selected_rules & CHECKS.keys() - {custom_rule.name for custom_rule in project.rules.own}):
             violations += (
                 Violation(rule, name, message, place.place, rule in rules.errors)
                 for message, place in CHECKS[rule](linted, model)
             )
-    violations += _own(linted, only)
+    violations += _run_custom_rules(linted, only)
     return tuple(
         sorted(
             violations,
@@ -126,7 +126,7 @@ def lint_models(linted: LintedProject, only: AbstractSet[str] | None = None) -> 
     )
 
 
-def _own(linted_project: LintedProject, only: Collection[str] | None) -> Iterator[Violation]:
+def _run_custom_rules(linted_project: LintedProject, only: Collection[str] | None) -> Iterator[Violation]:
     """Yield the violations of custom rules, which run in a separate process."""
     project = linted_project.project
     model_names = [name for name in project.models if only is None or name in only]
@@ -135,7 +135,7 @@ def _own(linted_project: LintedProject, only: Collection[str] | None) -> Iterato
             custom_rule.name,
             custom_rule.class_name,
             custom_rule.place,
-            tuple(name for name in model_names if _holds(linted_project, custom_rule.name, name)),
+            tuple(name for name in model_names if _is_applicable(linted_project, custom_rule.name, name)),
         )
         for custom_rule in project.rules.own
     ]
@@ -145,14 +145,14 @@ def _own(linted_project: LintedProject, only: Collection[str] | None) -> Iterato
     violations = run_rules(project.root, project.rule_files, requests, project.models, columns, project.code.isolation)
     for violation in violations:
         model = project.models[violation.model]
-        place = Place(model.path, violation.line, violation.column) if violation.line else _head(model).place
+        place = Place(model.path, violation.line, violation.column) if violation.line else _block_place(model).place
         yield Violation(
             violation.rule, violation.model, violation.message, place, violation.rule in project.rules.errors
         )
 
 
-def _holds(linted_project: LintedProject, rule: str, name: str) -> bool:
-    return rule in applicable(linted_project.project.rules, linted_project.models[name]).every
+def _is_applicable(linted_project: LintedProject, rule: str, name: str) -> bool:
+    return rule in applicable_rules(linted_project.project.rules, linted_project.models[name]).every
 
 
 def _column_types(linted_project: LintedProject, name: str) -> list[tuple[str, str]] | None:
@@ -165,12 +165,12 @@ def _column_types(linted_project: LintedProject, name: str) -> list[tuple[str, s
 
 
 def _no_select_star(linted_project: LintedProject, model: Model) -> Found:
-    for number in _stars(linted_project, model):
+    for number in _find_stars(linted_project, model):
         yield "the outermost SELECT uses `*`: name its columns.", _output_place(model, number)
 
 
 def _invalid_star(linted_project: LintedProject, model: Model) -> Found:
-    stars = _stars(linted_project, model)
+    stars = _find_stars(linted_project, model)
     unknown = [
         f"`{name}`"
         for name in model.depends_on
@@ -222,7 +222,7 @@ def _missing_columns(linted_project: LintedProject, model: Model, parents: Mappi
     return missing
 
 
-def _projections(linted_project: LintedProject, model: Model) -> Found:
+def _check_projections(linted_project: LintedProject, model: Model) -> Found:
     tree = linted_project.tree(model)
     names: set[str] = set()
     for number, output in enumerate(tree.selects if tree is not None else ()):
@@ -239,14 +239,14 @@ def _projections(linted_project: LintedProject, model: Model) -> Found:
         names.add(name)
 
 
-def _audits(_: LintedProject, model: Model) -> Found:
+def _check_audits(_: LintedProject, model: Model) -> Found:
     if not model.audits and not model.kind.is_external and not model.kind.is_embedded:
-        yield f"`{model.name}` has no audits.", _head(model)
+        yield f"`{model.name}` has no audits.", _block_place(model)
 
 
 def _unit_tests(linted_project: LintedProject, model: Model) -> Found:
     if model.name not in linted_project.models_with_tests and model.kind.has_query:
-        yield f"`{model.name}` has no unit test in tests/.", _head(model)
+        yield f"`{model.name}` has no unit test in tests/.", _block_place(model)
 
 
 def _external_models(linted_project: LintedProject, model: Model) -> Found:
@@ -282,18 +282,18 @@ def _is_near(name: str, other: str) -> bool:
     return bool(get_close_matches(pairs[0][0], [pairs[0][1]], n=1, cutoff=NEAR))
 
 
-def _crons(linted_project: LintedProject, model: Model) -> Found:
+def _check_crons(linted_project: LintedProject, model: Model) -> Found:
     for name in model.depends_on:
         parent = linted_project.models.get(name)
         if parent is None or not parent.kind.has_query or not model.kind.has_query:
             continue
-        if _pause(parent.cron) > _pause(model.cron):
+        if _longest_pause(parent.cron) > _longest_pause(model.cron):
             often = f"less often (`{parent.cron.text}`) than it (`{model.cron.text}`)"
             message = f"`{name}`, which it reads, is due {often}."
             yield message, model.locate("cron", in_block=True)
 
 
-def _joins(linted_project: LintedProject, model: Model) -> Found:
+def _check_joins(linted_project: LintedProject, model: Model) -> Found:
     tree = linted_project.tree(model)
     for join in tree.find_all(exp.Join) if tree is not None else ():
         on = join.args.get("on")
@@ -302,17 +302,17 @@ def _joins(linted_project: LintedProject, model: Model) -> Found:
             yield message, model.locate(join.alias_or_name)
 
 
-def _description(_: LintedProject, model: Model) -> Found:
+def _check_description(_: LintedProject, model: Model) -> Found:
     if not model.description:
-        yield f"`{model.name}` has no description.", _head(model)
+        yield f"`{model.name}` has no description.", _block_place(model)
 
 
-def _owner(_: LintedProject, model: Model) -> Found:
+def _check_owner(_: LintedProject, model: Model) -> Found:
     if not model.owner:
-        yield f"`{model.name}` has no owner.", _head(model)
+        yield f"`{model.name}` has no owner.", _block_place(model)
 
 
-def _stars(linted_project: LintedProject, model: Model) -> list[int]:
+def _find_stars(linted_project: LintedProject, model: Model) -> list[int]:
     """Return the numbers of the outermost outputs that are `*` or `t.*`."""
     tree = linted_project.tree(model)
     return [number for number, output in enumerate(tree.selects if tree is not None else ()) if output.is_star]
@@ -323,11 +323,11 @@ def _output_place(model: Model, number: int) -> Place:
     return places[number] if number < len(places) else model.place
 
 
-def _head(model: Model) -> Located:
+def _block_place(model: Model) -> Located:
     return model.place if model.kind.is_external else model.locate(model.name, in_block=True)
 
 
-def _pause(cron: Cron) -> float:
+def _longest_pause(cron: Cron) -> float:
     """Return the longest time between two ticks, in seconds."""
     ticks = [SOME_DAY]
     for _ in range(TICKS):
@@ -337,15 +337,15 @@ def _pause(cron: Cron) -> float:
 
 CHECKS: Mapping[str, Callable[[LintedProject, Model], Found]] = {
     "ambiguousorinvalidcolumn": _column_names,
-    "cronintervalalignment": _crons,
+    "cronintervalalignment": _check_crons,
     "invalidselectstarexpansion": _invalid_star,
     "misspelledtable": _table_misspelling,
-    "noambiguousprojections": _projections,
-    "nojoinwithoutcondition": _joins,
-    "nomissingaudits": _audits,
-    "nomissingdescription": _description,
+    "noambiguousprojections": _check_projections,
+    "nojoinwithoutcondition": _check_joins,
+    "nomissingaudits": _check_audits,
+    "nomissingdescription": _check_description,
     "nomissingexternalmodels": _external_models,
-    "nomissingowner": _owner,
+    "nomissingowner": _check_owner,
     "nomissingunittest": _unit_tests,
     "noselectstar": _no_select_star,
 }

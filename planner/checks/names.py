@@ -17,12 +17,14 @@ _ELSEWHERE = (exp.Order, exp.Sort, exp.Having, exp.Qualify, exp.Cluster, exp.Dis
 def ambiguous_column(tree: exp.Expr, schemas: Mapping[str, frozenset[str]]) -> tuple[str, tuple[str, ...]] | None:
     """Return an unqualified column that certainly is in several sources, with these sources; None if there is none."""
     try:
-        return next((ambiguity for scope in traverse_scope(tree) if (ambiguity := _ambiguous(scope, schemas))), None)
+        return next(
+            (ambiguity for scope in traverse_scope(tree) if (ambiguity := _find_ambiguous(scope, schemas))), None
+        )
     except SqlglotError:
         return None
 
 
-def _ambiguous(scope: Scope, schemas: Mapping[str, frozenset[str]]) -> tuple[str, tuple[str, ...]] | None:
+def _find_ambiguous(scope: Scope, schemas: Mapping[str, frozenset[str]]) -> tuple[str, tuple[str, ...]] | None:
     select = scope.expression
     if not isinstance(select, exp.Select) or select.args.get("laterals"):
         return None
@@ -32,7 +34,7 @@ def _ambiguous(scope: Scope, schemas: Mapping[str, frozenset[str]]) -> tuple[str
     hidden = {join.alias_or_name for join in joins if {join.kind, join.side} & {"SEMI", "ANTI"}}
     shared = {identifier.name.lower() for join in joins for identifier in join.args.get("using") or ()}
     read = {name: source for name, (_, source) in scope.selected_sources.items() if name not in hidden}
-    sources = {name: _columns(source, schemas) for name, source in read.items()}
+    sources = {name: _source_columns(source, schemas) for name, source in read.items()}
     for column in scope.columns:
         name = column.name.lower()
         if column.table or name in shared or column.find_ancestor(*_ELSEWHERE, exp.Select) is not select:
@@ -43,7 +45,7 @@ def _ambiguous(scope: Scope, schemas: Mapping[str, frozenset[str]]) -> tuple[str
     return None
 
 
-def _columns(source: object, schemas: Mapping[str, frozenset[str]]) -> frozenset[str]:
+def _source_columns(source: object, schemas: Mapping[str, frozenset[str]]) -> frozenset[str]:
     if isinstance(source, exp.Table):
         return schemas.get(qualify_table(source.catalog, source.db, source.name).lower(), frozenset())
     if isinstance(source, Scope) and isinstance(source.expression, exp.Query):

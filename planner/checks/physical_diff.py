@@ -48,34 +48,34 @@ class PhysicalDiff:
     note: str = ""
 
 
-def compare(old: PhysicalPlan, new: PhysicalPlan) -> tuple[PhysicalChange, ...]:
+def compare_plans(old: PhysicalPlan, new: PhysicalPlan) -> tuple[PhysicalChange, ...]:
     """Return the costs that are more frequent in the new plan, in the order of `Cost`, or else those less frequent.
 
     Fewer shuffles beside a new cartesian product would be misleading.
     """
-    worse = tuple(_grown(old, new))
+    worse = tuple(_find_increases(old, new))
     if worse:
         return worse
-    return tuple(_reverse(change) for change in _grown(new, old))
+    return tuple(_reverse_change(change) for change in _find_increases(new, old))
 
 
-def _reverse(change: PhysicalChange) -> PhysicalChange:
+def _reverse_change(change: PhysicalChange) -> PhysicalChange:
     return PhysicalChange(change.cost, change.after, change.before, change.tables, change.columns)
 
 
-def _grown(old: PhysicalPlan, new: PhysicalPlan) -> Iterator[PhysicalChange]:
+def _find_increases(old: PhysicalPlan, new: PhysicalPlan) -> Iterator[PhysicalChange]:
     unpruned = {
         change.tables: change for change in _read_whole(Cost.PRUNING, attrgetter("is_pruned"), old.scans, new.scans)
     }
     yield from unpruned.values()
     unfiltered = _read_whole(Cost.FILTER, attrgetter("is_filtered"), old.scans, new.scans)
     yield from (change for change in unfiltered if change.tables not in unpruned)
-    yield from _more(Cost.CARTESIAN_PRODUCT, old.cartesian, new.cartesian)
-    yield from _more(Cost.NESTED_LOOP_JOIN, old.nested_loops, new.nested_loops)
+    yield from _cost_increase(Cost.CARTESIAN_PRODUCT, old.cartesian, new.cartesian)
+    yield from _cost_increase(Cost.NESTED_LOOP_JOIN, old.nested_loops, new.nested_loops)
     lost = tuple(_no_longer_broadcast(old, new))
     yield from lost
-    yield from _more(Cost.ONE_TASK, old.one_task, new.one_task)
-    yield from _more(Cost.PYTHON, old.python, new.python)
+    yield from _cost_increase(Cost.ONE_TASK, old.one_task, new.one_task)
+    yield from _cost_increase(Cost.PYTHON, old.python, new.python)
     if not lost:  # a shuffled join reports that already
         yield from _more_shuffles(old.shuffles, new.shuffles)
 
@@ -111,7 +111,7 @@ def _no_longer_broadcast(old: PhysicalPlan, new: PhysicalPlan) -> Iterator[Physi
             yield PhysicalChange(Cost.BROADCAST, old_count, old_count + new_shuffles[tables], tables)
 
 
-def _more(cost: Cost, old: Sequence[Tables], new: Sequence[Tables]) -> Iterator[PhysicalChange]:
+def _cost_increase(cost: Cost, old: Sequence[Tables], new: Sequence[Tables]) -> Iterator[PhysicalChange]:
     if len(new) > len(old):
         tables = {table for group in Counter(new) - Counter(old) for table in group}
         yield PhysicalChange(cost, len(old), len(new), tuple(sorted(tables)))

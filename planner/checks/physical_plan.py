@@ -101,24 +101,24 @@ class _Reading:
         self._by_id = {step.id: step for step in self._steps}
         self._found: dict[int, frozenset[str]] = {}
         self._check_order()
-        self._scans = {step.id: self._scan(step) for step in self._steps if _ANY_SCAN.fullmatch(step.name)}
+        self._scans = {step.id: self._read_scan(step) for step in self._steps if _ANY_SCAN.fullmatch(step.name)}
 
     def plan(self) -> PhysicalPlan:
         """Return all compared parts; raise NotUnderstood for an unknown operator."""
         for step in self._steps:
             if not (step.name in _KNOWN or step.id in self._scans or _JOIN.fullmatch(step.name)):
                 raise NotUnderstood(f"the operator `{step.name.split()[0]}`")
-        loops = [(step, _condition(step)) for step in self._steps if self._is_loop(step)]
+        loops = [(step, _join_condition(step)) for step in self._steps if self._is_loop(step)]
         single = {alone.id: alone for step in self._steps if (alone := _single_task_exchange(step))}
         return PhysicalPlan(
-            scans=_sort(scan for scan in self._scans.values() if scan.table),
-            shuffles=_sort(keys for step in self._steps if (keys := _shuffle(step)) is not None),
-            broadcast=self._over(side for step in self._steps for side in _broadcast(step)),
-            shuffled=self._over(side for step in self._steps for side in _shuffle_sides(step)),
-            cartesian=self._over(step for step, condition in loops if condition == "None"),
-            nested_loops=self._over(step for step, condition in loops if condition != "None"),
-            one_task=self._over(single.values()),
-            python=self._over(step for step in self._steps if step.name in _PYTHON),
+            scans=_sort_items(scan for scan in self._scans.values() if scan.table),
+            shuffles=_sort_items(keys for step in self._steps if (keys := _shuffle_columns(step)) is not None),
+            broadcast=self._tables_of_steps(side for step in self._steps for side in _broadcast_side(step)),
+            shuffled=self._tables_of_steps(side for step in self._steps for side in _shuffle_sides(step)),
+            cartesian=self._tables_of_steps(step for step, condition in loops if condition == "None"),
+            nested_loops=self._tables_of_steps(step for step, condition in loops if condition != "None"),
+            one_task=self._tables_of_steps(single.values()),
+            python=self._tables_of_steps(step for step in self._steps if step.name in _PYTHON),
         )
 
     def _check_order(self) -> None:
@@ -131,17 +131,17 @@ class _Reading:
         if len(sources) < len(self._steps):
             raise NotUnderstood("two operators of one number")
 
-    def _over(self, steps: Iterable[Operator]) -> tuple[Tables, ...]:
-        return _sort(tuple(sorted(self._below(step))) for step in steps)
+    def _tables_of_steps(self, steps: Iterable[Operator]) -> tuple[Tables, ...]:
+        return _sort_items(tuple(sorted(self._tables_below(step))) for step in steps)
 
-    def _below(self, step: Operator) -> frozenset[str]:
-        step = self._original(step)
+    def _tables_below(self, step: Operator) -> frozenset[str]:
+        step = self._original_step(step)
         if step.id not in self._found:  # a chain of reused exchanges has very many paths
             scanned_tables = {self._scans[step.id].table} - {""} if step.id in self._scans else set()
-            self._found[step.id] = frozenset(scanned_tables).union(*map(self._below, step.inputs))
+            self._found[step.id] = frozenset(scanned_tables).union(*map(self._tables_below, step.inputs))
         return self._found[step.id]
 
-    def _original(self, step: Operator) -> Operator:
+    def _original_step(self, step: Operator) -> Operator:
         """Return the operator, or for a reused exchange the one whose rows it has."""
         if step.reuses is None:
             return step
@@ -154,27 +154,27 @@ class _Reading:
         join = _JOIN.fullmatch(step.name)
         if join is None or join[1] not in ("BroadcastNestedLoopJoin", "CartesianProduct"):
             return False
-        if _condition(step) == "None" and join[2].startswith(("LeftSemi", "LeftAnti", "ExistenceJoin")):
+        if _join_condition(step) == "None" and join[2].startswith(("LeftSemi", "LeftAnti", "ExistenceJoin")):
             return False  # one row of the other side is enough
         return not any(self._has_few_rows(side) for side in step.inputs)
 
     def _has_few_rows(self, side: Operator) -> bool:
-        step = self._original(side)
+        step = self._original_step(side)
         while step.name in _ON_THE_WAY | {"BroadcastExchange", "Exchange"} and len(step.inputs) == 1:
-            step = self._original(step.inputs[0])
+            step = self._original_step(step.inputs[0])
         if step.name in _AGGREGATES:
             return step.details.get("Keys") == "[]"
         return step.name in _FEW_ROWS or (step.name in _LIMITS and step.details.get("Arguments") in ("1", "1, 0"))
 
-    def _scan(self, step: Operator) -> Scan:
+    def _read_scan(self, step: Operator) -> Scan:
         if match := _FILES.fullmatch(step.name):
-            scanned_table = self._table(match[1] or "")
+            scanned_table = self._find_table(match[1] or "")
             return _file_scan(step, scanned_table)
         if match := _BATCH.fullmatch(step.name):
-            return _batch_scan(step, self._table(match[1]), is_chosen=step.id in self._plan.runtime_pruned)
+            return _batch_scan(step, self._find_table(match[1]), is_chosen=step.id in self._plan.runtime_pruned)
         return Scan("")
 
-    def _table(self, name: str) -> Known:
+    def _find_table(self, name: str) -> Known:
         """Return the table by its name, or by that without the catalog, which names in the project's own lack."""
         shown = name.lower().replace("`", "").removeprefix("spark_catalog.")
         unknown = Known(shown if "." in shown else "")
@@ -205,22 +205,22 @@ def _batch_scan(step: Operator, table: Known, *, is_chosen: bool) -> Scan:
     conjuncts = [conjunct for conjunct in match[1].split(", ") if conjunct and not conjunct.endswith(" IS NOT NULL")]
     if not table.columns:
         return Scan(table.model, None, bool(conjuncts) or is_chosen)
-    named = {name for name in table.columns for conjunct in conjuncts if _chooses(conjunct, name)}
+    named = {name for name in table.columns for conjunct in conjuncts if _is_column_filter(conjunct, name)}
     return Scan(table.model, bool(named) or is_chosen, bool(conjuncts) or is_chosen, tuple(sorted(named)))
 
 
-def _chooses(conjunct: str, column: str) -> bool:
+def _is_column_filter(conjunct: str, column: str) -> bool:
     return conjunct.lower().startswith(f"{column} ") and " OR " not in conjunct
 
 
-def _condition(step: Operator) -> str:
+def _join_condition(step: Operator) -> str:
     condition = step.details.get("Join condition")
     if condition is None:
         raise NotUnderstood("a join without a stated condition")
     return condition
 
 
-def _broadcast(step: Operator) -> tuple[Operator, ...]:
+def _broadcast_side(step: Operator) -> tuple[Operator, ...]:
     """Return the side that a hash join broadcasts, or () for another operator."""
     join = _JOIN.fullmatch(step.name)
     if join is None or join[1] != "BroadcastHashJoin":
@@ -235,7 +235,7 @@ def _shuffle_sides(step: Operator) -> tuple[Operator, ...]:
     return step.inputs if join and join[1] in ("SortMergeJoin", "ShuffledHashJoin") else ()
 
 
-def _shuffle(step: Operator) -> tuple[str, ...] | None:
+def _shuffle_columns(step: Operator) -> tuple[str, ...] | None:
     """Return the columns by which rows are shuffled; None for any other operator, and if one task gets all rows."""
     if step.name != "Exchange":
         return None
@@ -257,5 +257,5 @@ def _single_task_exchange(step: Operator) -> Operator | None:
     return step if alone else None
 
 
-def _sort(items: Iterable[T]) -> tuple[T, ...]:
+def _sort_items(items: Iterable[T]) -> tuple[T, ...]:
     return tuple(sorted(items, key=repr))

@@ -17,13 +17,13 @@ QUANTIFIERS = ("DISTINCT", "ALL")
 def output_places(model: Model) -> tuple[Place, ...]:
     """Return the place where each output of the outermost SELECT begins; () if it is unknown."""
     source = SourceText(model.path, model.source, model.dialect)
-    tokens = _query(source)
-    start = next((i for i, depth in _depths(tokens) if depth == 0 and tokens[i].text.upper() == "SELECT"), None)
+    tokens = _query_tokens(source)
+    start = next((i for i, depth in _bracket_depths(tokens) if depth == 0 and tokens[i].text.upper() == "SELECT"), None)
     if start is None:
         return ()
     outputs: list[Token] = []
     begins = True
-    for index, depth in _depths(tokens[start + 1 :]):
+    for index, depth in _bracket_depths(tokens[start + 1 :]):
         token = tokens[start + 1 + index]
         if depth == 0 and token.text.upper() in ENDS and token.token_type is not TokenType.STRING:
             break
@@ -35,7 +35,7 @@ def output_places(model: Model) -> tuple[Place, ...]:
     return tuple(source.place(token) for token in outputs)
 
 
-def _query(source: SourceText) -> Tokens:
+def _query_tokens(source: SourceText) -> Tokens:
     try:
         all_statements = statements(tokenize(source))
     except ProjectError:
@@ -43,7 +43,7 @@ def _query(source: SourceText) -> Tokens:
     return next((statement for statement in all_statements[1:] if statement[0].text.upper() in QUERY_BEGINS), ())
 
 
-def _depths(tokens: Tokens) -> Iterator[tuple[int, int]]:
+def _bracket_depths(tokens: Tokens) -> Iterator[tuple[int, int]]:
     """Yield each token's index and its depth in brackets; a bracket itself has the depth outside of it."""
     depth = 0
     for index, token in enumerate(tokens):

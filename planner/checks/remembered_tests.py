@@ -59,9 +59,9 @@ class TestDigests:
             return None
         if model is None or model.misread:
             return None
-        parts = [_definition(test), _content(model)]
+        parts = [_definition_text(test), _content_text(model)]
         for name in sorted(_model_dependencies(self._project, model)):
-            parts += [name, self._model(name)]
+            parts += [name, self._model_digest(name)]
         return digest(self._spark, self._project.gateway, *parts)
 
     def is_repeatable(self, test: UnitTest) -> bool:
@@ -75,7 +75,10 @@ class TestDigests:
                 return False
             needed = (self._project.models.get(name) for name in _model_dependencies(self._project, model))
             trees = [
-                tree for source_model in (model, *needed) if source_model is not None for tree in _queries(source_model)
+                tree
+                for source_model in (model, *needed)
+                if source_model is not None
+                for tree in _parse_queries(source_model)
             ]
             test_rows = (test.query, *test.ctes.values(), *test.inputs.values())
             trees += [
@@ -86,10 +89,10 @@ class TestDigests:
         frozen = test.execution_time is not None
         return not any(_is_open(node, frozen=frozen) for tree in trees for node in tree.walk())
 
-    def _model(self, name: str) -> str:
+    def _model_digest(self, name: str) -> str:
         if name not in self._models:
             model = self._project.models.get(name)
-            self._models[name] = "" if model is None else digest(_content(model))
+            self._models[name] = "" if model is None else digest(_content_text(model))
         return self._models[name]
 
 
@@ -122,18 +125,18 @@ def _find_test_model(project: Project, test: UnitTest) -> Model | None:
     return override_variables(project, model, dict(test.variables)) if test.variables else model
 
 
-def _definition(test: UnitTest) -> str:
-    inputs = {name: _rows(rows) for name, rows in test.inputs.items()}
-    ctes = {name: _rows(rows) for name, rows in test.ctes.items()}
-    query = _rows(test.query) if test.query else None
+def _definition_text(test: UnitTest) -> str:
+    inputs = {name: _clear_line(rows) for name, rows in test.inputs.items()}
+    ctes = {name: _clear_line(rows) for name, rows in test.ctes.items()}
+    query = _clear_line(test.query) if test.query else None
     return repr(replace(test, path="", line=0, description="", inputs=inputs, ctes=ctes, query=query))
 
 
-def _rows(rows: TestRows) -> TestRows:
+def _clear_line(rows: TestRows) -> TestRows:
     return replace(rows, line=0)
 
 
-def _content(model: Model) -> str:
+def _content_text(model: Model) -> str:
     return repr([(field.name, getattr(model, field.name)) for field in fields(model) if field.name not in _BESIDE])
 
 
@@ -150,7 +153,7 @@ def _model_dependencies(project: Project, model: Model) -> set[str]:
     return names
 
 
-def _queries(model: Model) -> Iterator[exp.Expr]:
+def _parse_queries(model: Model) -> Iterator[exp.Expr]:
     if model.sql:
         yield spark_tree(model.sql)
     yield from (spark_tree(statement.query) for statement in model.pre_statements if statement.query)

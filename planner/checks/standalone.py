@@ -52,7 +52,7 @@ def read_by(audit: Audit, parents: Mapping[str, tuple[str, ...]]) -> frozenset[s
     return frozenset(tables)
 
 
-def due(audit: Audit, written_time: Timeline) -> bool:
+def is_due(audit: Audit, written_time: Timeline) -> bool:
     """Return True if the written intervals contain a tick of the audit's cron after its start."""
     return any(
         audit.cron.floor(interval.end) > audit.cron.floor(interval.start)

@@ -29,7 +29,7 @@ from mergeplan.planner.parsing.sql.spark_text import spark_text
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
 from mergeplan.planner.project.loader import Project, override_variables
 from mergeplan.planner.python.run_inputs import RunInputs
-from mergeplan.planner.python.running import Running, running
+from mergeplan.planner.python.running import Running, open_runner
 from mergeplan.planner.tables.self_reference import own_columns
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -61,13 +61,13 @@ def run_unit_tests(engine: Engine, project: Project, tests: Sequence[UnitTest]) 
         except (ProjectError, QueryError) as error:
             return error
 
-    with running(project.code, engine) as python, ExitStack() as query_stack:
+    with open_runner(project.code, engine) as python, ExitStack() as query_stack:
         code = _Code(python, query_stack)
         with ThreadPoolExecutor(THREADS, thread_name_prefix="test") as pool:
             ready = list(pool.map(prepare, tests))
         every = [query for queries in ready if not isinstance(queries, MergeplanError) for query in queries]
         answers = fetch_all(engine, [sql for query in every for sql in (query.sql, query.expected_sql) if sql])
-    return tuple(_result(test, queries, answers) for test, queries in zip(tests, ready, strict=True))
+    return tuple(_make_result(test, queries, answers) for test, queries in zip(tests, ready, strict=True))
 
 
 def has_known_columns(engine: Engine, project: Project, name: str) -> bool:
@@ -86,7 +86,7 @@ def model_rows(engine: Engine, project: Project, test: UnitTest) -> dict[str, Ro
     The outputs are `query` and the CTEs that the test names.
     """
     every = replace(test, query=test.query or TestRows())
-    with running(project.code, engine) as python, ExitStack() as query_stack:
+    with open_runner(project.code, engine) as python, ExitStack() as query_stack:
         queries = _output_queries(engine, project, every, _Schemas(engine, project), _Code(python, query_stack))
         results = fetch_all(engine, [query.sql for query in queries])
     answers: dict[str, Rows] = {}
@@ -98,7 +98,7 @@ def model_rows(engine: Engine, project: Project, test: UnitTest) -> dict[str, Ro
     return answers
 
 
-def _result(
+def _make_result(
     test: UnitTest, queries: tuple[_OutputQuery, ...] | MergeplanError, results: Mapping[str, Rows | MergeplanError]
 ) -> TestResult:
     if isinstance(queries, MergeplanError):
@@ -147,13 +147,13 @@ class _Code:
             view: _input_query(name, test.inputs.get(name), schemas.get_columns(name), test, model.dialect)
             for name, view in views.items()
         }
-        interval, execution = _moments(test)
+        interval, execution = _test_moments(test)
         model = replace(model, gateway="")  # the test runs on the project's own gateway
         rows = self.python.rows(model, interval, views, execution, RunInputs(inputs, dict(test.variables)))
         return self.held.enter_context(rows)
 
 
-def _moments(test: UnitTest) -> tuple[Interval, datetime]:
+def _test_moments(test: UnitTest) -> tuple[Interval, datetime]:
     start = test.start or (test.end - timedelta(days=1) if test.end else _EPOCH)
     return Interval(start, test.end or start + timedelta(days=1)), test.execution_time or _EPOCH
 
@@ -164,18 +164,20 @@ def _output_queries(
     model = project.models[test.model]
     if model.python is not None:
         sql = code.rows(model, test, schemas)
-        return (_one(engine, "query", sql, test.query, test, model.dialect),) if test.query is not None else ()
+        return (_output_query(engine, "query", sql, test.query, test, model.dialect),) if test.query is not None else ()
     if test.variables:
         model = override_variables(project, model, dict(test.variables))
     if not model.sql:
         raise ProjectError(f"{model.name} is a {model.kind} model: it has no query to test.", place=test.place)
-    tree, sql = _query(project, model, test, schemas)
+    tree, sql = _model_query(project, model, test, schemas)
     outputs = [] if test.query is None else [("query", sql, test.query)]
-    outputs += [(name, _cte(tree, sql, name, test), relation) for name, relation in test.ctes.items()]
-    return tuple(_one(engine, name, sql, relation, test, model.dialect) for name, sql, relation in outputs)
+    outputs += [(name, _cte_query(tree, sql, name, test), relation) for name, relation in test.ctes.items()]
+    return tuple(_output_query(engine, name, sql, relation, test, model.dialect) for name, sql, relation in outputs)
 
 
-def _one(engine: Engine, name: str, sql: str, expected_rows: TestRows, test: UnitTest, dialect: str) -> _OutputQuery:
+def _output_query(
+    engine: Engine, name: str, sql: str, expected_rows: TestRows, test: UnitTest, dialect: str
+) -> _OutputQuery:
     """Return the query for one output; times are compared as strings, so that no time zone interferes."""
     columns = engine.schema(sql)
     expected_sql = own_query(expected_rows.query, dialect, test) if expected_rows.query else ""
@@ -195,13 +197,13 @@ def _times_as_texts(sql: str, columns: tuple[Column, ...]) -> str:
     return f"SELECT {shown} FROM ({sql})"
 
 
-def _query(project: Project, model: Model, test: UnitTest, schemas: _Schemas) -> tuple[exp.Expr, str]:
+def _model_query(project: Project, model: Model, test: UnitTest, schemas: _Schemas) -> tuple[exp.Expr, str]:
     """Return the model's query over the given rows, at the given time: as a tree, and as it runs.
 
     The SQL is generated from the tree if temporary views must be inlined, or if the place of a time in the text is
     unknown.
     """
-    reads = _reads(project, model)
+    reads = _collect_tables(project, model)
     for name in test.inputs:
         if name not in reads:
             hint = did_you_mean(name, reads)
@@ -211,12 +213,12 @@ def _query(project: Project, model: Model, test: UnitTest, schemas: _Schemas) ->
         for name in reads
         if name in test.inputs or name not in project.models_to_inline
     }
-    interval, execution = _moments(test)
+    interval, execution = _test_moments(test)
     values = dates(interval, execution)
     tree = render_tree(model.sql, tables, project.models_to_inline, values)
     tree = inline_views(tree, model, tables, project.models_to_inline, values)
     if test.execution_time:
-        tree = _frozen(tree, test.execution_time)
+        tree = _freeze_clock(tree, test.execution_time)
     text = model.text
     if test.execution_time:
         text = "" if project.models_to_inline else frozen_text(text)
@@ -225,7 +227,7 @@ def _query(project: Project, model: Model, test: UnitTest, schemas: _Schemas) ->
     return tree, query_of(replace(model, text=text), tables, project.models_to_inline, values)
 
 
-def _reads(project: Project, model: Model) -> set[str]:
+def _collect_tables(project: Project, model: Model) -> set[str]:
     tables: set[str] = {model.name} if model.reads_itself else set()
     waiting = [model]
     while waiting:
@@ -236,7 +238,7 @@ def _reads(project: Project, model: Model) -> set[str]:
     return tables
 
 
-def _frozen(tree: exp.Expr, moment: datetime) -> exp.Expr:
+def _freeze_clock(tree: exp.Expr, moment: datetime) -> exp.Expr:
     values = dates(None, moment)
     for clock_call in clock_calls(tree):
         is_date = isinstance(clock_call, exp.CurrentDate) or clock_call.name.lower() == "current_date"
@@ -245,8 +247,7 @@ def _frozen(tree: exp.Expr, moment: datetime) -> exp.Expr:
     return tree
 
 
-def _cte(tree: exp.Expr, sql: str, name: str, test: UnitTest) -> str:
-    """Return the query for the rows of one CTE of the model, which runs as `sql`."""
+def _cte_query(tree: exp.Expr, sql: str, name: str, test: UnitTest) -> str:
     with_ = tree.args.get("with_")
     cte_aliases = [cte.alias for cte in with_.expressions] if isinstance(with_, exp.With) else []
     if name not in [alias.lower() for alias in cte_aliases] or not isinstance(with_, exp.With):
@@ -305,15 +306,17 @@ class _Schemas:
         with self._lock:
             if name not in self._known:
                 self._known[name] = _Known(None)  # a cycle ends here
-                self._known[name] = _Known(self._find(name))
+                self._known[name] = _Known(self._find_columns(name))
             return self._known[name].columns
 
-    def _find(self, name: str) -> tuple[Column, ...] | None:
+    def _find_columns(self, name: str) -> tuple[Column, ...] | None:
         model = self._project.models.get(name)
         if model is None or model.columns or not model.kind.has_query:
             return ((*model.columns, *model.history_columns) or None) if model else None
         parents = [
-            table for table in _reads(self._project, model) - {name} if table not in self._project.models_to_inline
+            table
+            for table in _collect_tables(self._project, model) - {name}
+            if table not in self._project.models_to_inline
         ]
         tables = {}
         for parent in parents:

@@ -12,7 +12,7 @@ from mergeplan.planner.errors import MergeplanError, ProjectErrors
 EXIT_DEFECT = 3
 
 
-def report(error: MergeplanError, *, as_json: bool) -> None:
+def report_error(error: MergeplanError, *, as_json: bool) -> None:
     """Print an expected error: each of several on its own line, with its place and what to do."""
     errors = error.errors if isinstance(error, ProjectErrors) else (error,)
     if as_json:

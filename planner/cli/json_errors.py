@@ -12,14 +12,14 @@ from mergeplan.planner.errors import MergeplanError
 
 
 def report_errors(errors: Iterable[MergeplanError], exit_code: int) -> None:
-    _say(*(error_line(error, exit_code) for error in errors))
+    _print_errors(*(error_line(error, exit_code) for error in errors))
 
 
 def error_lines(message: str, hint: str, exit_code: int, kind: str) -> None:
-    _say(ErrorLine(message=message, hint=hint, exit_code=exit_code, kind=kind))
+    _print_errors(ErrorLine(message=message, hint=hint, exit_code=exit_code, kind=kind))
 
 
-def _say(*errors: ErrorLine) -> None:
+def _print_errors(*errors: ErrorLine) -> None:
     lines: tuple[Line, ...] = (*errors, ResultLine(ok=False))
     for error_row in lines:
         print(serialize_line(error_row), flush=True)  # noqa: T201

@@ -20,7 +20,7 @@ from mergeplan.planner.contract.from_events import (
     promotion_of,
     test_line,
 )
-from mergeplan.planner.contract.from_plan import final_plan_view, plan_view, span
+from mergeplan.planner.contract.from_plan import final_plan_view, format_span, plan_view
 from mergeplan.planner.contract.lines import AuditLine, AuditRow, PlanLine, StageLine, WarningLine
 from mergeplan.planner.contract.plan import PlanView
 from mergeplan.planner.contract.result import ResultLine, TestCounts
@@ -47,12 +47,12 @@ class JsonLines:
 
     def lint(self, violations: Sequence[Violation]) -> None:
         for violation in violations:
-            line(lint_line(violation))
+            print_line(lint_line(violation))
 
     def tests(self, results: Sequence[TestResult], seconds: float) -> None:
-        line(StageLine(name="tests", total=len(results)))
+        print_line(StageLine(name="tests", total=len(results)))
         for result in results:
-            line(test_line(result))
+            print_line(test_line(result))
         failed = sum(not result.ok for result in results)
         unchanged = sum(result.unchanged for result in results)
         passed, took = len(results) - failed, round(seconds, 3)
@@ -61,7 +61,7 @@ class JsonLines:
     def plan(self, plan: Plan, estimates: Mapping[str, Estimate]) -> None:
         self.knows(plan.new.snapshots)
         self._plan = plan_view(plan, estimates)
-        line(PlanLine(plan=self._plan))
+        print_line(PlanLine(plan=self._plan))
 
     def revise_plan(self, plan: Plan, estimates: Mapping[str, Estimate]) -> None:
         """Set the plan to its final form; it keeps the id under which it was applied."""
@@ -83,21 +83,21 @@ class JsonLines:
             self._seconds += event.seconds
         match event:
             case BatchDone(copied=True):
-                self._copied[event.model] = (*self._copied.get(event.model, ()), span(event.interval))
+                self._copied[event.model] = (*self._copied.get(event.model, ()), format_span(event.interval))
             case PromotionRecovered(environment, ended=Recovery.FINISHED, views=views):
                 self._recovered[environment] = tuple(views)
             case PromotionPending(environment, views=views):
                 self._pending[environment] = tuple(views)
             case AuditRan(model, result):
-                self._audit(model, result)
+                self._print_audit(model, result)
         if json_line := event_line(event):
-            line(json_line)
+            print_line(json_line)
 
     def warn(self, message: str) -> None:
-        line(WarningLine(message=message))
+        print_line(WarningLine(message=message))
 
     def error(self, error: MergeplanError) -> None:
-        line(error_line(error))
+        print_line(error_line(error))
 
     def result(self, result: ResultLine, outcome: Outcome | None = None) -> None:
         """Print the last line: what the verb reports, and what was collected on the way."""
@@ -109,21 +109,19 @@ class JsonLines:
             filled = backfill_of(outcome).model_copy(update={"seconds": round(self._seconds, 3)})
             gathered |= {"applied": promotion is not None, "promotion": promotion, "backfill": filled}
         verb_fields = {name: getattr(result, name) for name in result.model_fields_set}
-        line(result.model_copy(update=gathered | verb_fields))
+        print_line(result.model_copy(update=gathered | verb_fields))
 
     def report_end(self, *, ok: bool) -> None:
-        """Print the last line of a verb that reports only whether it succeeded."""
         self.result(ResultLine(ok=ok))
 
-    def _audit(self, model: str, result: AuditResult) -> None:
+    def _print_audit(self, model: str, result: AuditResult) -> None:
         snapshot = self._snapshots.get(model)
         place = snapshot.model.locate(result.name, in_block=True) if snapshot else result.place
         row = audit_found(model, result, place)
         self._audits.append(row)
-        line(AuditLine(**dict(row)))
+        print_line(AuditLine(**dict(row)))
 
 
-def line(json_line: Line) -> None:
-    """Print one line on stdout, at once."""
+def print_line(json_line: Line) -> None:
     sys.stdout.write(serialize_line(json_line) + "\n")
     sys.stdout.flush()

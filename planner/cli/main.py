@@ -179,15 +179,15 @@ def run(
     except click.exceptions.Exit as exited:
         return exited.exit_code
     except click.UsageError as error:
-        _say(command_line, error.format_message(), "", error.exit_code, "UsageError", usage=error)
+        _print_error(command_line, error.format_message(), "", error.exit_code, "UsageError", usage=error)
         return error.exit_code
     except (click.Abort, KeyboardInterrupt, Cancelled):
-        _say(command_line, "Interrupted.", "", EXIT_INTERRUPTED, "Cancelled")
+        _print_error(command_line, "Interrupted.", "", EXIT_INTERRUPTED, "Cancelled")
         return EXIT_INTERRUPTED
     except MergeplanError as error:
-        from mergeplan.planner.cli.failure import report
+        from mergeplan.planner.cli.failure import report_error
 
-        report(error, as_json=_wants_json(command_line))
+        report_error(error, as_json=_wants_json(command_line))
         return error.exit_code
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -197,16 +197,16 @@ def run(
             return _say_gone(command_line)
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         if error.filename is None and not full:
-            return _defect(command_line, error)
+            return _report_defect(command_line, error)
         message = f"`{error.filename}` cannot be used: {error.strerror}." if error.filename else f"{error.strerror}."
-        _say(command_line, message, "Make room there and run this again." if full else "", 1, "RequestError")
+        _print_error(command_line, message, "Make room there and run this again." if full else "", 1, "RequestError")
         return 1
     except Exception as error:  # there Python 3.13 fails to import with a SystemError
-        return _say_gone(command_line) if _is_gone() else _defect(command_line, error)
+        return _say_gone(command_line) if _is_gone() else _report_defect(command_line, error)
 
 
 def _say_gone(arguments: Sequence[str]) -> int:
-    _say(arguments, GONE, "Go to another one.", 1, "RequestError")
+    _print_error(arguments, GONE, "Go to another one.", 1, "RequestError")
     return 1
 
 
@@ -217,7 +217,7 @@ def _is_gone() -> bool:
         return True
 
 
-def _defect(arguments: Sequence[str], error: Exception) -> int:
+def _report_defect(arguments: Sequence[str], error: Exception) -> int:
     from mergeplan.planner.cli.failure import report_defect
 
     report_defect(error, as_json=_wants_json(arguments))
@@ -244,7 +244,7 @@ def _wants_json(arguments: Sequence[str]) -> bool:
     )
 
 
-def _say(
+def _print_error(
     arguments: Sequence[str], message: str, hint: str, exit_code: int, kind: str, usage: click.UsageError | None = None
 ) -> None:
     if _wants_json(arguments):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mergeplan.planner.apply.outcome import Outcome
-from mergeplan.planner.cli.failure import report
+from mergeplan.planner.cli.failure import report_error
 from mergeplan.planner.cli.json_lines import JsonLines
 from mergeplan.planner.cli.output import Output
 from mergeplan.planner.cli.terminal import Terminal
@@ -53,5 +53,5 @@ def _report_failures(out: Output, outcome: Outcome) -> int:
         out.result(ResultLine(ok=False), outcome)
     else:
         for error in errors:
-            report(error, as_json=False)
+            report_error(error, as_json=False)
     return errors[0].exit_code

@@ -36,9 +36,7 @@ def output_of(output: str) -> Output:
     return JsonLines()
 
 
-def showing(out: Output) -> events.Emit:
-    """Return an emitter that writes each event of a use case to the output."""
-
+def make_emitter(out: Output) -> events.Emit:
     def show(event: events.Event) -> None:
         match event:
             case events.Linted(violations) if isinstance(out, Terminal):

@@ -42,42 +42,41 @@ def init(
     folder = Path() if target in (None, "spark") else Path(str(target))
     answers = (target, template, remote, master, cli_mode)
     if all(answer is None for answer in answers) and sys.stdin.isatty():
-        wishes = _answers()
+        wishes = _ask_wishes()
     else:
-        wishes = Wishes(template or "default", _spark(remote, master), cli_mode == "flow")
+        wishes = Wishes(template or "default", _choose_spark_line(remote, master), cli_mode == "flow")
     _next_steps(folder, wishes, write_project(folder, wishes))
     return 0
 
 
-def _spark(remote: str | None, master: str | None) -> str:
+def _choose_spark_line(remote: str | None, master: str | None) -> str:
     if remote and master:
         raise RequestError("`--remote` and `--master` are two ways to reach Spark: give one of them.")
-    return _line("remote", remote) if remote else _line("master", master) if master else ""
+    return _spark_config_line("remote", remote) if remote else _spark_config_line("master", master) if master else ""
 
 
-def _line(key: str, address: str) -> str:
-    """Return the line of config.yaml with Spark's address."""
+def _spark_config_line(key: str, address: str) -> str:
     if not re.fullmatch(FORMS[key], address) or re.search(r"[\"'\\#]|://[^/]*@", address):
         raise RequestError(f"`{address}` is no address of a Spark.", hint=f"Write it like `{EXAMPLES[key]}`.")
     return f'{key}: "{address}"'
 
 
-def _answers() -> Wishes:
+def _ask_wishes() -> Wishes:
     click.echo(f"{RULE}\nWelcome to mergeplan!\n{RULE}\n")
-    template = _choice(
+    template = _ask_choice(
         "What type of project do you want to set up?",
         "DEFAULT - Create example project models and files",
         "EMPTY   - Create a configuration file and project directories only",
     )
-    spark = _choice(
+    spark = _ask_choice(
         "Which Spark runs it?",
         "THIS MACHINE  - Nothing more to install or to set",
         "SPARK CONNECT - A server, as sc://host:15002",
         "CLUSTER       - A master, as spark://host:7077 or yarn",
     )
     key = SPARKS[spark]
-    line = _line(key, click.prompt("Address", type=str).strip()) if key else ""
-    mode = _choice(
+    line = _spark_config_line(key, click.prompt("Address", type=str).strip()) if key else ""
+    mode = _ask_choice(
         "Choose your mergeplan CLI experience:",
         "DEFAULT - See and control every detail",
         "FLOW    - Automatically run changes and show summary output",
@@ -85,7 +84,7 @@ def _answers() -> Wishes:
     return Wishes(TEMPLATES[template], line, mode == 1)
 
 
-def _choice(question: str, *answers: str) -> int:
+def _ask_choice(question: str, *answers: str) -> int:
     click.echo(f"{question}\n")
     for number, answer in enumerate(answers, start=1):
         click.echo(f"    [{number}] {answer}")

@@ -68,14 +68,14 @@ class Terminal:
         self._audited: set[str] = set()  # models in which a blocking audit found rows
         self._batches = 1  # the most that a model has
         self._rounds: dict[Stage, bool] | None = None  # if comparisons divide the work: stage -> all of it is done
-        click.get_current_context().call_on_close(self._stop)  # an open bar would keep the cursor hidden
+        click.get_current_context().call_on_close(self._stop_progress)  # an open bar would keep the cursor hidden
 
     def lint(self, violations: Sequence[Violation]) -> None:
         """Print each violation with its place, as a link for editors and CI."""
         for violation in violations:
             word, style = ("Error", "bold red") if violation.blocking else ("Warning", "bold yellow")
             where = f"{violation.place}:{violation.place.column}" if violation.place.column else str(violation.place)
-            self._line(Text.assemble((f"{word}: ", style), f"{where}: {violation.rule}: {violation.message}"))
+            self._print_line(Text.assemble((f"{word}: ", style), f"{where}: {violation.rule}: {violation.message}"))
 
     def tests(self, results: Sequence[TestResult], seconds: float, *, verbose: bool = False) -> None:
         show_tests(self.console, results, seconds, verbose=verbose)
@@ -89,7 +89,7 @@ class Terminal:
         self.finish()
         if text := savings_text(plan, estimates):
             self.console.print()
-            self._line(text)
+            self._print_line(text)
 
     def due(self, plan: Plan, estimates: Mapping[str, Estimate]) -> None:
         self._plan = plan
@@ -100,9 +100,9 @@ class Terminal:
 
     def explain(self, plan: Plan) -> None:
         if not plan.is_empty:
-            from mergeplan.planner.cli.texts.explanation import explanation
+            from mergeplan.planner.cli.texts.explanation import explain_plan
 
-            self._whole.print(explanation(plan))
+            self._whole.print(explain_plan(plan))
 
     def confirm(self, plan: Plan) -> bool:
         """Ask the person; end of input is a no, and an interrupt ends the verb."""
@@ -124,87 +124,85 @@ class Terminal:
         self.console.print(Text(text), soft_wrap=True)
 
     def warn(self, message: str) -> None:
-        self._line(Text.assemble(("Warning: ", "bold yellow"), message))
+        self._print_line(Text.assemble(("Warning: ", "bold yellow"), message))
 
     def event(self, event: events.Event) -> None:
         match event:
             case events.StageStarted(stage, total):
-                self._begin(stage, total)
+                self._begin_stage(stage, total)
             case events.StageSkipped(stage, reason):
-                self._skip(stage, reason)
+                self._skip_stage(stage, reason)
             case events.BatchDone():
                 self._computed |= set() if event.unchanged else {event.model}
-                self._line(batch_text(event, self._plan, self._batches, self.console.width))
-                self._advance()
+                self._print_line(batch_text(event, self._plan, self._batches, self.console.width))
+                self._advance_bar()
             case events.TableCreated() | events.ViewSwapped() | events.ViewDropped():
-                self._advance()
+                self._advance_bar()
             case events.AuditRan(model, result) if not result.ok:
                 self._print_audit_failure(model, result)
             case events.ModelStarted(_, batches):
                 self._batches = max(self._batches, batches)
-                self._expect(batches - 1)  # the stage counted the model as one
+                self._extend_bar(batches - 1)  # the stage counted the model as one
             case events.ModelFailed(model, message):
                 # An audit's result was reported when it ran.
                 text = f"{model} failed" if model in self._audited else f"{model}: {message}"
-                self._line(Text.assemble(("✘ ", "red"), text))
+                self._print_line(Text.assemble(("✘ ", "red"), text))
                 self._failed = True
             case events.ModelSkipped(model, because):
-                self._line(Text(f"- {model}: not computed, because `{because}` failed", style="dim"))
+                self._print_line(Text(f"- {model}: not computed, because `{because}` failed", style="dim"))
             case events.ModelLate(model, signals, late):
                 waits = ", ".join(str(interval) for interval in late)
-                self._line(Text(f"- {model}: {waits} waits for {join_names([f'`{name}`' for name in signals])}"))
+                self._print_line(Text(f"- {model}: {waits} waits for {join_names([f'`{name}`' for name in signals])}"))
             case events.ModelUpToDate(model):
-                self._line(Text(f"- {model}: computed by somebody else in the meantime", style="dim"))
-                self._advance()
+                self._print_line(Text(f"- {model}: computed by somebody else in the meantime", style="dim"))
+                self._advance_bar()
             case events.Compared():
-                self._advance()
-                self._line(comparison_text(event))
+                self._advance_bar()
+                self._print_line(comparison_text(event))
             case events.ClaimRefuted(model, reason):
-                self._line(Text(f"! {model} is computed: the rules would keep it. {reason}", style="yellow"))
+                self._print_line(Text(f"! {model} is computed: the rules would keep it. {reason}", style="yellow"))
             case events.TableAwaited(model, _, holder):
-                self._line(Text(f"- {model}: waiting for {holder}, which computes the same table", style="dim"))
+                self._print_line(Text(f"- {model}: waiting for {holder}, which computes the same table", style="dim"))
             case events.BatchAwaited() | events.BatchRepeated():
-                self._line(leftover_batch_text(event, self._plan))
+                self._print_line(leftover_batch_text(event, self._plan))
             case events.RestatedThemselves(models):
-                self._line(Text(f"Restated by their own cron: {', '.join(models)}."))
+                self._print_line(Text(f"Restated by their own cron: {', '.join(models)}."))
             case events.EnvironmentTouched():
                 if self._plan is None or self._plan.restatement is None:  # else the plan names it
-                    self._line(Text(f"- {restatement_effect_text(event)}", style="dim"))
+                    self._print_line(Text(f"- {restatement_effect_text(event)}", style="dim"))
             case events.TableDropped(table):
-                self._line(Text(f"dropped {table}"))
+                self._print_line(Text(f"dropped {table}"))
             case _:
-                self._promotion(event)
+                self._print_promotion_event(event)
 
-    def _promotion(self, event: events.Event) -> None:
-        """Print an event of a promotion, now or after a crash."""
+    def _print_promotion_event(self, event: events.Event) -> None:
         match event:
             case events.PromotionFound(environment, _):
                 self.console.print(f"Finishing the promotion of `{environment}` that was interrupted.")
             case events.PromotionRecovered():
-                self._end()
+                self._end_stage()
                 if text := recovery_text(event):
                     self.say(f"\n{text}")
             case events.PromotionPending():
                 print_to_stderr(event)
             case events.EnvironmentAwaited(environment, holder):
-                self._line(Text(f"- waiting for {holder}, which is changing `{environment}`", style="dim"))
+                self._print_line(Text(f"- waiting for {holder}, which is changing `{environment}`", style="dim"))
             case events.PromotionUndone(environment, message):
                 self._failed = True
-                self._line(Text(f"✘ `{environment}` shows again what it showed before: {message}", style="red"))
+                self._print_line(Text(f"✘ `{environment}` shows again what it showed before: {message}", style="red"))
             case _:
                 pass
 
     def finish(self) -> None:
-        self._end()
+        self._end_stage()
         self._end_rounds()
 
     def conclude(self, outcome: Outcome) -> None:
-        """Print the last line: what was computed, and how long it took."""
         if self._began is not None:
             self.say(f"\n{closing_text(outcome, self._computed, monotonic() - self._began)}")
 
-    def _skip(self, stage: Stage, reason: str) -> None:
-        self._end()
+    def _skip_stage(self, stage: Stage, reason: str) -> None:
+        self._end_stage()
         if self._rounds is not None and stage is not Stage.PROMOTE:
             return  # another round had work, or it is reported when the rounds end
         self._end_rounds()
@@ -212,8 +210,8 @@ class Terminal:
         stays = f"SKIP: {where} stays as it was, because {reason}"
         self.say(f"\n{stays}" if self._failed else f"\nSKIP: {NOTHING[stage]}")
 
-    def _begin(self, stage: Stage, total: int) -> None:
-        self._end()
+    def _begin_stage(self, stage: Stage, total: int) -> None:
+        self._end_stage()
         self._began = self._began or monotonic()
         if stage is Stage.PROMOTE:
             self._end_rounds()
@@ -232,11 +230,11 @@ class Terminal:
         self._progress.start()
         self._task = self._progress.add_task(BARS[stage][0], total=total)
 
-    def _end(self) -> None:
+    def _end_stage(self) -> None:
         if self._progress is None or self._stage is None:
             return
         stage, done = self._stage, all(task.finished for task in self._progress.tasks) and not self._failed
-        self._stop()
+        self._stop_progress()
         if self._rounds is not None and stage is not Stage.PROMOTE:
             self._rounds[stage] = done and self._rounds.get(stage, True)
         elif done:
@@ -256,20 +254,20 @@ class Terminal:
             elif stage not in rounds and stage in NOTHING:
                 self.say(f"SKIP: {NOTHING[stage]}")
 
-    def _stop(self) -> None:
+    def _stop_progress(self) -> None:
         if self._progress is not None:
             self._progress.stop()
         self._progress = self._task = self._stage = None
 
-    def _advance(self) -> None:
+    def _advance_bar(self) -> None:
         if self._progress is not None and self._task is not None:
             self._progress.advance(self._task)
 
-    def _expect(self, more: int) -> None:
+    def _extend_bar(self, more: int) -> None:
         if self._progress is not None and self._task is not None:
             self._progress.update(self._task, total=(self._progress.tasks[0].total or 0) + more)
 
-    def _line(self, text: Text) -> None:
+    def _print_line(self, text: Text) -> None:
         self.console.print(text, soft_wrap=True)
 
     def _print_audit_failure(self, model: str, result: AuditResult) -> None:
@@ -277,10 +275,10 @@ class Terminal:
         if result.blocking:
             self._audited.add(model)
         of = model or ", ".join(result.reads) or "no table of ours"
-        self._line(
+        self._print_line(
             Text(f"✘ audit {result.name} of {of}: {count_noun(result.count, 'row')} that should not be", style=style)
         )
-        self._line(Text(result.sql, style="dim"))
+        self._print_line(Text(result.sql, style="dim"))
         if result.sample.rows:
             table = Table(*map(escape, result.sample.columns))
             for row in result.sample.rows:

@@ -18,9 +18,9 @@ from mergeplan.planner.cli.texts.unfinished_text import print_to_stderr
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.isolation.system import hide_process
 from mergeplan.planner.session.events import Emit
-from mergeplan.planner.session.moments import moment
+from mergeplan.planner.session.moments import parse_moment
 from mergeplan.planner.session.settings import OPENLINEAGE_KEY, STATE_URL, SessionSettings, settings_of
-from mergeplan.planner.session.use_cases.cancelling import interruptible
+from mergeplan.planner.session.use_cases.cancelling import cancel_on_signals
 from mergeplan.planner.session.workspace import Workspace
 
 P = ParamSpec("P")
@@ -83,8 +83,8 @@ def open_workspace(
     if open_engine is not None:
         workspace_settings = replace(workspace_settings, open_engine=open_engine)
     opened_at = datetime.now(UTC)
-    at = moment(execution_time, opened_at) or opened_at
+    at = parse_moment(execution_time, opened_at) or opened_at
     work = Workspace(workspace_settings, profile, at, on_event, only_looks)
-    ending = interruptible(work.cancel, (signal.SIGINT, signal.SIGTERM))
-    with ending, interruptible(work.leave, (signal.SIGUSR1,)), closing(work):
+    ending = cancel_on_signals(work.cancel, (signal.SIGINT, signal.SIGTERM))
+    with ending, cancel_on_signals(work.leave, (signal.SIGUSR1,)), closing(work):
         yield work

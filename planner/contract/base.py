@@ -32,11 +32,11 @@ class Data(BaseModel):
     )
 
 
-def _absent(value: object) -> bool:
+def _is_absent(value: object) -> bool:
     return value is None
 
 
-Maybe = Annotated[T | None, Field(exclude_if=_absent)]  # None: the key does not apply, and is left out
+Maybe = Annotated[T | None, Field(exclude_if=_is_absent)]  # None: the key does not apply, and is left out
 
 
 def _check_version(version: int) -> int:
@@ -89,18 +89,18 @@ class Sample(Data):
     rows: tuple[tuple[Any, ...], ...] = Field(default=(), description="a list of values for each row")
 
 
-def plain(value: object) -> Any:
+def convert_to_json(value: object) -> Any:
     """Convert a value to JSON; what JSON cannot express becomes text."""
     if value is None or isinstance(value, (str, int)):
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if isinstance(value, dict):
-        return {str(plain(key)): plain(element) for key, element in value.items()}
+        return {str(convert_to_json(key)): convert_to_json(element) for key, element in value.items()}
     if names := getattr(value, "__fields__", None):  # a struct comes as a tuple with names
-        return {name: plain(element) for name, element in zip(names, value, strict=True)}  # type: ignore[call-overload]
+        return {name: convert_to_json(element) for name, element in zip(names, value, strict=True)}  # type: ignore[call-overload]
     if isinstance(value, (list, tuple)):
-        return [plain(element) for element in value]
+        return [convert_to_json(element) for element in value]
     if isinstance(value, datetime):
         return value.isoformat(sep=" ")
     return bytes(value).hex() if isinstance(value, (bytes, bytearray)) else str(value)

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from mergeplan.planner.catalog.catalog import Catalog, CatalogColumn, CatalogModel, DeployedTable, UnusedColumn
 from mergeplan.planner.contract import catalog as rows
-from mergeplan.planner.contract.from_plan import spans
+from mergeplan.planner.contract.from_plan import format_spans
 from mergeplan.planner.contract.tables import LineageEnd
 from mergeplan.planner.project.lineage import Node
 
@@ -18,7 +18,7 @@ def catalog_view(catalog: Catalog) -> rows.CatalogView:
         project=catalog.project,
         environment=catalog.environment,
         revision=catalog.revision,
-        promoted_at=_moment(catalog.promoted_at),
+        promoted_at=_format_moment(catalog.promoted_at),
         made_at=catalog.made_at.isoformat(),
         models=tuple(model_row(model) for model in catalog.models.values()),
         exposures=tuple(
@@ -46,14 +46,14 @@ def model_row(model: CatalogModel) -> rows.CatalogModelRow:
         tags=declared.tags,
         schedule=model.schedule,
         interval_unit=declared.cron.unit if model.schedule else "",
-        start=_moment(declared.start),
+        start=_format_moment(declared.start),
         grain=declared.grain,
         unique_key=declared.unique_key,
         time_column=declared.time_column,
         partitioned_by=declared.partitioned_by,
         format=(declared.table_format or declared.storage_format) if declared.kind.is_stored else "",
         columns=None if columns is None else tuple(_column_row(column) for column in columns),
-        row_deciders=_ends(model.row_deciders),
+        row_deciders=_lineage_ends(model.row_deciders),
         unfollowed=model.unfollowed,
         parents=model.parents,
         readers=model.readers,
@@ -84,12 +84,12 @@ def _column_row(column: CatalogColumn) -> rows.CatalogColumnRow:
         name=column.name,
         type=column.type,
         description=column.description,
-        made_from=_ends(column.made_from),
-        read_by=_ends(column.read_by),
+        made_from=_lineage_ends(column.made_from),
+        read_by=_lineage_ends(column.read_by),
     )
 
 
-def _ends(nodes: Iterable[Node]) -> tuple[LineageEnd, ...]:
+def _lineage_ends(nodes: Iterable[Node]) -> tuple[LineageEnd, ...]:
     return tuple(LineageEnd(model=node.model, column=node.column or None) for node in nodes)
 
 
@@ -98,11 +98,11 @@ def _deployed_row(deployed: DeployedTable) -> rows.DeployedRow:
         view=deployed.view,
         table=deployed.table,
         version=deployed.version,
-        intervals=spans(deployed.held),
-        missing=spans(deployed.missing),
+        intervals=format_spans(deployed.held),
+        missing=format_spans(deployed.missing),
         current=deployed.current,
     )
 
 
-def _moment(at: datetime | None) -> str | None:
+def _format_moment(at: datetime | None) -> str | None:
     return at.isoformat() if at else None

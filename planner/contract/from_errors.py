@@ -7,7 +7,6 @@ from mergeplan.planner.errors import AuditFailed, Located, MergeplanError
 
 
 def split_place(location: Located | None) -> tuple[str, int, int]:
-    """Return path, line and column; `""` and 0 if there is no place."""
     place = location.place if location else None
     return (place.path, place.line, place.column) if place else ("", 0, 0)
 

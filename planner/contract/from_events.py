@@ -8,9 +8,9 @@ from mergeplan.planner.checks.audits import AuditResult
 from mergeplan.planner.checks.linter import Violation
 from mergeplan.planner.checks.unit_test_result import TestResult
 from mergeplan.planner.contract import lines
-from mergeplan.planner.contract.base import Sample, plain
+from mergeplan.planner.contract.base import Sample, convert_to_json
 from mergeplan.planner.contract.from_errors import split_place
-from mergeplan.planner.contract.from_plan import span, spans
+from mergeplan.planner.contract.from_plan import format_span, format_spans
 from mergeplan.planner.contract.result import BackfillCounts, PromotionRow, ViewCounts
 from mergeplan.planner.contract.wire import Line
 from mergeplan.planner.engine.protocol import Rows
@@ -43,7 +43,7 @@ def event_line(event: events.Event) -> Line | None:
         case events.ModelSkipped(model, because):
             return lines.SkippedLine(model=model, because=because)
         case events.ModelLate(model, signals, late):
-            return lines.LateLine(model=model, signals=signals, intervals=spans(late))
+            return lines.LateLine(model=model, signals=signals, intervals=format_spans(late))
         case events.TableDropped(table):
             return lines.DroppedLine(table=table)
         case _:
@@ -51,14 +51,13 @@ def event_line(event: events.Event) -> Line | None:
 
 
 def _promotion_line(event: events.Event) -> Line | None:
-    """Return the line of an awaited table or batch, or of an unfinished promotion."""
     match event:
         case events.TableAwaited(model, table, holder):
             return lines.WaitingLine(model=model, table=table, holder=holder)
         case events.BatchAwaited(model, interval):
-            return lines.WaitingLine(model=model, interval=span(interval), holder="Spark")
+            return lines.WaitingLine(model=model, interval=format_span(interval), holder="Spark")
         case events.BatchRepeated(model, interval):
-            return lines.RepeatedLine(model=model, interval=span(interval))
+            return lines.RepeatedLine(model=model, interval=format_span(interval))
         case events.EnvironmentAwaited(environment, holder):
             return lines.WaitingLine(environment=environment, holder=holder)
         case events.PromotionFound(environment, revision):
@@ -76,7 +75,7 @@ def batch_line(event: events.BatchDone) -> lines.BatchLine:
         model=event.model,
         index=event.index,
         of=event.of,
-        interval=span(event.interval),
+        interval=format_span(event.interval),
         rows=event.rows,
         seconds=round(event.seconds, 3),
         copied=event.copied,
@@ -86,7 +85,6 @@ def batch_line(event: events.BatchDone) -> lines.BatchLine:
 
 
 def audit_found(model: str, result: AuditResult, place: Located | None) -> lines.AuditRow:
-    """Return the row of an audit's result, at the place where the model names the audit."""
     path, line, _ = split_place(place)
     return lines.AuditRow(
         model=model,
@@ -96,11 +94,11 @@ def audit_found(model: str, result: AuditResult, place: Located | None) -> lines
         blocking=result.blocking,
         count=result.count,
         query=result.sql,
-        sample=sample(result.sample),
+        sample=build_sample(result.sample),
         unchanged=result.unchanged,
         path=path,
         line=line,
-        interval=span(result.interval) if result.interval else None,
+        interval=format_span(result.interval) if result.interval else None,
     )
 
 
@@ -130,7 +128,6 @@ def test_line(result: TestResult) -> lines.TestLine:
 
 
 def promotion_of(outcome: Outcome) -> PromotionRow | None:
-    """Return what a promotion did and its costs; None if no view moved."""
     done = outcome.promoted
     if done is None:
         return None
@@ -150,6 +147,7 @@ def backfill_of(outcome: Outcome) -> BackfillCounts:
     return BackfillCounts(rows=outcome.filled.rows, batches=outcome.filled.batches)
 
 
-def sample(rows: Rows) -> Sample:
-    """Return rows with cells that JSON can represent."""
-    return Sample(columns=tuple(rows.columns), rows=tuple(tuple(plain(cell) for cell in row) for row in rows.rows))
+def build_sample(rows: Rows) -> Sample:
+    return Sample(
+        columns=tuple(rows.columns), rows=tuple(tuple(convert_to_json(cell) for cell in row) for row in rows.rows)
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mergeplan.planner.apply.promotion.rollback import Behind, RollbackPlan
-from mergeplan.planner.contract.from_plan import spans
+from mergeplan.planner.contract.from_plan import format_spans
 from mergeplan.planner.contract.history import AuditHistoryRow, BehindRow, MovedViewRow, RevisionRow, RollbackView
 from mergeplan.planner.contract.result import EnvironmentRow
 from mergeplan.planner.snapshot.environment import Environment
@@ -59,17 +59,17 @@ def rollback_view(plan: RollbackPlan) -> RollbackView:
         views=tuple(
             MovedViewRow(model=view.model, view=view.name, before=view.before, after=view.after) for view in plan.views
         ),
-        behind=tuple(map(_behind, plan.behind)),
+        behind=tuple(map(_behind_row, plan.behind)),
         gone=plan.gone,
     )
 
 
-def _behind(behind: Behind) -> BehindRow:
+def _behind_row(behind: Behind) -> BehindRow:
     return BehindRow(
         model=behind.shown.name,
         kind=str(behind.shown.kind),
         table=behind.shown.table,
-        held=spans(behind.held),
-        lacks=spans(behind.lacks),
-        due=spans(behind.due),
+        held=format_spans(behind.held),
+        lacks=format_spans(behind.lacks),
+        due=format_spans(behind.due),
     )

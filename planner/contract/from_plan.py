@@ -43,8 +43,8 @@ def plan_view(plan: Plan, estimates: Mapping[str, Estimate]) -> PlanView:
         base=plan.base,
         virtual=plan.is_virtual,
         empty=plan.is_empty,
-        models=tuple(_model(plan, change, estimates.get(change.name, Estimate())) for change in plan.changes),
-        exposures=tuple(map(_exposure, plan.exposures)),
+        models=tuple(_model_change(plan, change, estimates.get(change.name, Estimate())) for change in plan.changes),
+        exposures=tuple(map(_exposure_row, plan.exposures)),
         views=ViewNames(
             added=tuple(view.name for view in plan.views.added),
             swapped=tuple(view.name for view in plan.views.swapped),
@@ -54,11 +54,11 @@ def plan_view(plan: Plan, estimates: Mapping[str, Estimate]) -> PlanView:
             TableComparison(reader=comparison.reader, model=comparison.model, columns=tuple(comparison.columns))
             for comparison in plan.comparisons
         ),
-        blockers=tuple(map(_remark, plan.blockers)),
-        warnings=tuple(map(_remark, plan.warnings)),
-        overrides=tuple(map(_override, plan.overrides)),
+        blockers=tuple(map(_build_remark, plan.blockers)),
+        warnings=tuple(map(_build_remark, plan.warnings)),
+        overrides=tuple(map(_override_row, plan.overrides)),
         unused_overrides=tuple(
-            _override(override, end_of(override, plan.changes)) for override in plan.unused_overrides
+            _override_row(override, end_of(override, plan.changes)) for override in plan.unused_overrides
         ),
         refused=tuple(map(_refusal_row, plan.unopened.refused)),
         left_out=tuple(
@@ -66,7 +66,7 @@ def plan_view(plan: Plan, estimates: Mapping[str, Estimate]) -> PlanView:
             for name, read in plan.unopened.left_out.items()
         ),
         not_selected=plan.not_selected,
-        restatement=_restatement(plan.restatement) if plan.restatement else None,
+        restatement=_restatement_view(plan.restatement) if plan.restatement else None,
     )
 
 
@@ -102,7 +102,7 @@ def diff_row(model: ModelChange) -> DiffRow:
     return DiffRow(**{key: getattr(model, key) for key in DiffRow.model_fields})
 
 
-def span(interval: Interval) -> Span:
+def format_span(interval: Interval) -> Span:
     """Return a half-open interval, as days if it is made of whole days."""
     form = (
         "%Y-%m-%d"
@@ -112,11 +112,11 @@ def span(interval: Interval) -> Span:
     return interval.start.strftime(form), interval.end.strftime(form)
 
 
-def spans(timeline: Timeline) -> Spans:
-    return tuple(span(interval) for interval in timeline)
+def format_spans(timeline: Timeline) -> Spans:
+    return tuple(format_span(interval) for interval in timeline)
 
 
-def _model(plan: Plan, change: Change, estimate: Estimate) -> ModelChange:
+def _model_change(plan: Plan, change: Change, estimate: Estimate) -> ModelChange:
     shown = change.new or change.old
     assert shown is not None
     return ModelChange(
@@ -132,30 +132,30 @@ def _model(plan: Plan, change: Change, estimate: Estimate) -> ModelChange:
         category=str(change.category) if change.category else None,
         rule=change.rule,
         reason=change.reason,
-        columns=_columns(change.columns),
+        columns=_column_changes(change.columns),
         recomputed=change.recomputed,
         skipped=change.name in plan.spared,
         table=shown.table,
         shares=change.shares,
-        intervals=spans(change.missing),
-        copies=spans(change.copies),
-        needed=spans(change.needed),
-        recorded=spans(change.recorded),
+        intervals=format_spans(change.missing),
+        copies=format_spans(change.copies),
+        needed=format_spans(change.needed),
+        recorded=format_spans(change.recorded),
         preview=change.preview,
-        keeps=spans(change.forward.rows) if change.forward else (),
-        estimate=_estimate(estimate),
+        keeps=format_spans(change.forward.rows) if change.forward else (),
+        estimate=_cost_estimate(estimate),
         parents=tuple(plan.parents.get(change.name, ())),
         diff=change.diff,
-        override=_override(change.override) if change.override else None,
-        checked=_check(plan.checks.get(change.name)),
+        override=_override_row(change.override) if change.override else None,
+        checked=_spark_check(plan.checks.get(change.name)),
     )
 
 
-def _check(check: Check | None) -> SparkCheck | None:
+def _spark_check(check: Check | None) -> SparkCheck | None:
     return SparkCheck(state=check.state.value, detail=check.detail) if check else None
 
 
-def _exposure(hit: ExposureHit) -> ExposureRow:
+def _exposure_row(hit: ExposureHit) -> ExposureRow:
     exposure = hit.exposure
     return ExposureRow(
         name=exposure.name, type=exposure.type, owner=exposure.owner, url=exposure.url, models=hit.models
@@ -167,15 +167,14 @@ def _refusal_row(file: RefusedFile) -> RefusedRow:
     return RefusedRow(models=file.models, path=path, line=line, message=file.sentence, deployed=file.stands)
 
 
-def _estimate(estimate: Estimate) -> CostEstimate:
-    """Return the estimate with 0 for what is unknown."""
+def _cost_estimate(estimate: Estimate) -> CostEstimate:
     costs = {"statistics": estimate.bytes, "batches": estimate.seconds}
     basis = tuple(name for name, cost in costs.items() if cost is not None)
     seconds = round(estimate.seconds or 0, 3)
     return CostEstimate(bytes=estimate.bytes or 0, rows=estimate.rows or 0, seconds=seconds, basis=basis)
 
 
-def _columns(columns: Columns) -> ColumnChanges:
+def _column_changes(columns: Columns) -> ColumnChanges:
     return ColumnChanges(
         added=tuple(sorted(columns.added)),
         altered=tuple(sorted(columns.altered)),
@@ -184,7 +183,7 @@ def _columns(columns: Columns) -> ColumnChanges:
     )
 
 
-def _restatement(restatement: Restatement) -> RestatementView:
+def _restatement_view(restatement: Restatement) -> RestatementView:
     return RestatementView(
         left_out=tuple(LeftOutRow(model=model.model, reason=model.reason) for model in restatement.left_out),
         environments=tuple(environment_impact(*astuple(impact)) for impact in restatement.touched),
@@ -197,12 +196,12 @@ def environment_impact(
     return TouchedEnvironment(environment=environment, shared=tuple(shared_models), outdated=tuple(outdated_models))
 
 
-def _remark(blocker: Blocker) -> Remark:
+def _build_remark(blocker: Blocker) -> Remark:
     path, line, _ = split_place(blocker.place)
     return Remark(message=blocker.message, path=path, line=line)
 
 
-def _override(override: Override, ended_by: str = "") -> OverrideRow:
+def _override_row(override: Override, ended_by: str = "") -> OverrideRow:
     at = override.at.isoformat() if override.at else None
     return OverrideRow(
         model=override.model, category=str(override.category), who=override.who, at=at, ended_by=ended_by

@@ -8,8 +8,8 @@ from mergeplan.planner.checks.diff.data_diff import ModelDiff
 from mergeplan.planner.checks.diff.table_diff import RowDiff, Samples, SchemaDiff, TableDiff
 from mergeplan.planner.checks.physical_diff import PhysicalDiff
 from mergeplan.planner.contract import tables
-from mergeplan.planner.contract.from_events import sample
-from mergeplan.planner.contract.from_plan import spans
+from mergeplan.planner.contract.from_events import build_sample
+from mergeplan.planner.contract.from_plan import format_spans
 from mergeplan.planner.contract.physical import PhysicalChangeRow, PhysicalPlanRow
 from mergeplan.planner.contract.result import ResultLine
 from mergeplan.planner.model.model import Model
@@ -23,29 +23,29 @@ def table_difference(diff: TableDiff) -> tables.TableDifference:
         second=diff.names[1],
         same=diff.same,
         key=tuple(diff.key),
-        columns_differ=_schema(diff.schema),
-        rows=None if diff.same_files else _counts(diff.rows),
+        columns_differ=_schema_difference(diff.schema),
+        rows=None if diff.same_files else _row_counts(diff.rows),
         same_files=diff.same_files,
-        columns=_columns(diff.rows),
-        samples=_samples(diff.samples),
+        columns=_column_differences(diff.rows),
+        samples=_difference_samples(diff.samples),
     )
 
 
 def data_difference(diff: ModelDiff) -> tables.DataDifference:
     return tables.DataDifference(
         model=diff.model,
-        columns_differ=_schema(diff.schema),
+        columns_differ=_schema_difference(diff.schema),
         nullability=tuple(
             tables.NullabilityRow(column=column.column, nullable=column.nullable) for column in diff.nullability
         ),
         before=diff.counts[0] if diff.counts else None,
         after=diff.counts[1] if diff.counts else None,
-        rows=_counts(diff.rows) if diff.rows else None,
-        columns=_columns(diff.rows) if diff.rows else (),
+        rows=_row_counts(diff.rows) if diff.rows else None,
+        columns=_column_differences(diff.rows) if diff.rows else (),
         key=diff.key,
-        days=spans(diff.days),
-        left_out=spans(diff.left_out),
-        samples=_samples(diff.samples),
+        days=format_spans(diff.days),
+        left_out=format_spans(diff.left_out),
+        samples=_difference_samples(diff.samples),
         note=diff.note,
         is_off=diff.is_off,
         same_files=diff.same_files,
@@ -67,11 +67,11 @@ def physical_plan_row(diff: PhysicalDiff) -> PhysicalPlanRow:
     return PhysicalPlanRow(model=diff.model, changes=tuple(changes), note=diff.note)
 
 
-def _schema(diff: SchemaDiff) -> tables.SchemaDifference:
+def _schema_difference(diff: SchemaDiff) -> tables.SchemaDifference:
     return tables.SchemaDifference(added=tuple(diff.added), removed=tuple(diff.removed), retyped=tuple(diff.retyped))
 
 
-def _counts(rows: RowDiff) -> tables.RowCounts:
+def _row_counts(rows: RowDiff) -> tables.RowCounts:
     return tables.RowCounts(
         first=rows.counts[0],
         second=rows.counts[1],
@@ -85,18 +85,19 @@ def _counts(rows: RowDiff) -> tables.RowCounts:
     )
 
 
-def _columns(rows: RowDiff) -> tuple[tables.ColumnDifference, ...]:
+def _column_differences(rows: RowDiff) -> tuple[tables.ColumnDifference, ...]:
     return tuple(tables.ColumnDifference(name=name, changed=count) for name, count in rows.columns)
 
 
-def _samples(samples: Samples) -> tables.DifferenceSamples:
+def _difference_samples(samples: Samples) -> tables.DifferenceSamples:
     return tables.DifferenceSamples(
-        changed=sample(samples.changed), only_first=sample(samples.only_first), only_second=sample(samples.only_second)
+        changed=build_sample(samples.changed),
+        only_first=build_sample(samples.only_first),
+        only_second=build_sample(samples.only_second),
     )
 
 
 def lineage_result(lineage: Lineage, models: Mapping[str, Model]) -> ResultLine:
-    """Return what a model or column is made from, or what is made from it."""
     kinds = {name: str(models[name].kind) if name in models else None for name in {n.model for n in lineage.nodes}}
     return ResultLine(
         ok=True,
@@ -108,12 +109,12 @@ def lineage_result(lineage: Lineage, models: Mapping[str, Model]) -> ResultLine:
             for node in lineage.nodes
         ),
         edges=tuple(
-            tables.LineageEdge(source=_end(edge.source), target=_end(edge.target), how=str(edge.how))
+            tables.LineageEdge(source=_lineage_end(edge.source), target=_lineage_end(edge.target), how=str(edge.how))
             for edge in lineage.edges
         ),
         unfollowed=tuple(tables.Unfollowed(model=model, reason=reason) for model, reason in lineage.unfollowed),
     )
 
 
-def _end(node: Node) -> tables.LineageEnd:
+def _lineage_end(node: Node) -> tables.LineageEnd:
     return tables.LineageEnd(model=node.model, column=node.column or None)

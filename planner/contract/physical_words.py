@@ -51,8 +51,8 @@ def physical_sentence(change: PhysicalChangeRow, format_name: Callable[[str], st
             over=f" over {tables}" if tables else "",
             on=f" on {columns}" if columns else "",
             by=f", now also by {columns}" if columns else "",
-            before=_times(change.before),
-            after=_times(change.after),
+            before=_format_times(change.before),
+            after=_format_times(change.after),
         )
     )
 
@@ -61,5 +61,5 @@ def _list_names(names: tuple[str, ...], format_name: Callable[[str], str]) -> st
     return first_names([format_name(name) for name in names], MOST)
 
 
-def _times(number: int) -> str:
+def _format_times(number: int) -> str:
     return {0: "never", 1: "once", 2: "twice"}.get(number, f"{number} times")

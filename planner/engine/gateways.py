@@ -68,7 +68,6 @@ class Gateways:
         return [self._own, *self._others.values()]
 
     def separate_session(self, before: Sequence[str], after: Sequence[str]) -> AbstractContextManager[None]:
-        """Return a context in which this thread has its own session, on the project's own gateway."""
         return self._own.separate_session(before, after)
 
     @property
@@ -87,57 +86,44 @@ class Gateways:
         return any(engine.is_lost for engine in self.open_engines())
 
     def reattaching(self, operations: Operations) -> AbstractContextManager[None]:
-        """Return a context in which writes on the project's own gateway are recorded and found again."""
         return self._own.reattaching(operations)
 
     def end_operation(self, operation: Operation) -> None:
-        """End an operation, whichever open gateway began it."""
         for engine in self.open_engines():
             engine.end_operation(operation)
 
     def schema(self, sql: str) -> tuple[Column, ...]:
-        """Return the columns of a query on the project's own gateway."""
         return self._own.schema(sql)
 
     def reads(self, sql: str) -> frozenset[str] | None:
-        """Return the names that a query reads from, by the parser of the project's own gateway."""
         return self._own.reads(sql)
 
     def dry_run(self, sql: str) -> tuple[tuple[Column, ...], frozenset[str]]:
-        """Return the columns of a query and the names that it reads from, on the project's own gateway."""
         return self._own.dry_run(sql)
 
     def fetch(self, sql: str, limit: int | None = None) -> Rows:
-        """Return the rows of a query on the project's own gateway."""
         return self._own.fetch(sql, limit)
 
     def scan_bytes(self, sql: str) -> int | None:
-        """Return how many bytes a query would read on the project's own gateway."""
         return self._own.scan_bytes(sql)
 
     def explain(self, sql: str) -> str:
-        """Return the physical plan of a query on the project's own gateway."""
         return self._own.explain(sql)
 
     def compare_queries(self, analysis: Analysis, *, may_start: bool = True) -> tuple[PairResult, ...] | None:
-        """Return the verdict of the project's own Spark on pairs of queries."""
         return self._own.compare_queries(analysis, may_start=may_start)
 
     def connect_project(self, path: Path, *, python: bool) -> ProjectConnection:
-        """Return a connection of project code to the project's own gateway."""
         return self._own.connect_project(path, python=python)
 
     def jobs(self) -> int:
-        """Return the number of jobs on all gateways."""
         return sum(engine.jobs() for engine in self.open_engines())
 
     def cancel(self) -> None:
-        """End what runs on any gateway."""
         for engine in self.open_engines():
             engine.cancel()
 
     def close(self) -> None:
-        """Close every gateway, the others first."""
         for engine in reversed(self.open_engines()):
             engine.close()
 
@@ -156,71 +142,59 @@ class RoutedTables:
         return self._store_of(table).create(table)
 
     def take_over(self, table: Table, old: str, rows: Timeline) -> None:
-        """Create the table, on its gateway, over the files of another one."""
         self._store_of(table).take_over(table, old, rows)
-        self._forget(table)
+        self._refresh_others(table)
 
     def replace(self, table: Table, sql: str, *, is_fresh: bool = False) -> Written:
-        """Replace all rows, on the table's gateway."""
-        return self._wrote(table, self._store_of(table).replace(table, sql, is_fresh=is_fresh))
+        return self._finish_write(table, self._store_of(table).replace(table, sql, is_fresh=is_fresh))
 
     def replace_interval(self, table: Table, sql: str, interval: Interval) -> Written:
-        """Replace the rows of an interval, on the table's gateway."""
-        return self._wrote(table, self._store_of(table).replace_interval(table, sql, interval))
+        return self._finish_write(table, self._store_of(table).replace_interval(table, sql, interval))
 
     def replace_partitions(self, table: Table, sql: str, *, first: str | None = None, others: bool = False) -> Written:
-        """Replace the rows of partitions, on the table's gateway."""
-        return self._wrote(table, self._store_of(table).replace_partitions(table, sql, first=first, others=others))
+        return self._finish_write(
+            table, self._store_of(table).replace_partitions(table, sql, first=first, others=others)
+        )
 
     def overwrite(self, table: Table, sql: str, batch_id: str) -> Written:
-        """Overwrite what a query of the table itself returns, on the table's gateway."""
-        return self._wrote(table, self._store_of(table).overwrite(table, sql, batch_id))
+        return self._finish_write(table, self._store_of(table).overwrite(table, sql, batch_id))
 
     def merge(self, table: Table, merge: Merge, batch_id: str, merge_into: MergeInto | None = None) -> Written:
-        """Merge a batch, on the table's gateway."""
-        return self._wrote(table, self._store_of(table).merge(table, merge, batch_id, merge_into))
+        return self._finish_write(table, self._store_of(table).merge(table, merge, batch_id, merge_into))
 
     def unmerge(self, table: Table, batch_id: str) -> None:
-        """Take a batch back, on the table's gateway."""
         self._store_of(table).unmerge(table, batch_id)
-        self._forget(table)
+        self._refresh_others(table)
 
     def load(self, table: Table, rows: Sequence[Sequence[str | None]], *, is_fresh: bool = False) -> Written:
-        """Load the rows of a seed, on the table's gateway."""
-        return self._wrote(table, self._store_of(table).load(table, rows, is_fresh=is_fresh))
+        return self._finish_write(table, self._store_of(table).load(table, rows, is_fresh=is_fresh))
 
     def contents(self, table: Table, column_sets: Sequence[ColumnSet], interval: Interval | None = None) -> Found:
-        """Hash what the table holds, on its gateway."""
         return self._store_of(table).contents(table, column_sets, interval)
 
     def files(self, name: str, where: str = "") -> TableFiles | None:
-        """Return the files of a table, as the project's own gateway sees them."""
         return self._gateways.engine_for("").tables.files(name, where)
 
     def version(self, name: str) -> str:
-        """Return the version of a table's content, as the project's own gateway sees it."""
         return self._gateways.engine_for("").tables.version(name)
 
     def refresh(self, name: str) -> None:
-        """Forget the files of a table that the project's own gateway remembers."""
         self._gateways.engine_for("").tables.refresh(name)
 
     def expire(self, name: str, keep: timedelta, now: datetime) -> Expiry:
-        """Remove a table's old versions, on the project's own gateway."""
         return self._gateways.engine_for("").tables.expire(name, keep, now)
 
     def drop(self, name: str) -> None:
-        """Drop a table by its name, on the project's own gateway."""
         self._gateways.engine_for("").tables.drop(name)
 
     def _store_of(self, table: Table) -> TableStore:
         return self._gateways.engine_for(table.gateway).tables
 
-    def _wrote(self, table: Table, result: Written) -> Written:
-        self._forget(table)
+    def _finish_write(self, table: Table, result: Written) -> Written:
+        self._refresh_others(table)
         return result
 
-    def _forget(self, table: Table) -> None:
+    def _refresh_others(self, table: Table) -> None:
         writer = self._gateways.engine_for(table.gateway)
         for engine in self._gateways.open_engines():
             if engine is not writer:

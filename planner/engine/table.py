@@ -43,14 +43,14 @@ class Partitioning(PartitionColumn):
         for at in (interval.start, interval.end):
             if int(at.timestamp()) % min(self.unit_seconds, DAY):
                 raise ValueError(f"{at} does not start a unit of {self.unit_seconds} seconds")
-        return self._value(interval.start), self._value(interval.end)
+        return self._format_value(interval.start), self._format_value(interval.end)
 
     def periods(self, interval: Interval) -> tuple[str, ...]:
         """Return the value of every partition that an interval covers, in order, with or without rows."""
         self.bounds(interval)
         return partitions(interval, self.unit_seconds)
 
-    def _value(self, moment: datetime) -> str:
+    def _format_value(self, moment: datetime) -> str:
         return moment.strftime("%Y-%m-%d" if self.unit_seconds >= DAY else "%Y-%m-%d %H:%M:%S")
 
 

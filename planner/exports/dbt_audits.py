@@ -14,20 +14,19 @@ DBT_TESTS = {"not_null": "not_null", "unique_values": "unique", "accepted_values
 
 
 def audit_nodes(project: str, model: CatalogModel, name: DbtName) -> Iterator[dict[str, Any]]:
-    """Yield the test nodes of a model's audits."""
     for audit in model.audits:
         test_name = DBT_TESTS.get(audit.name.removesuffix("_non_blocking"), audit.name)
-        for column in _columns(audit):
-            yield _test(project, model, name, audit, (test_name, column))
+        for column in _audit_columns(audit):
+            yield _test_node(project, model, name, audit, (test_name, column))
 
 
-def _columns(audit: CatalogAudit) -> list[str]:
+def _audit_columns(audit: CatalogAudit) -> list[str]:
     """Return the columns that an audit checks one by one; '' where it checks whole rows."""
     arguments = dict(audit.arguments)
     return parse_columns(arguments.get("columns", arguments.get("column", ""))) or [""]
 
 
-def _test(
+def _test_node(
     project: str, model: CatalogModel, name: DbtName, audit: CatalogAudit, test: tuple[str, str]
 ) -> dict[str, Any]:
     test_name, column = test

@@ -31,23 +31,25 @@ def dbt_manifest(catalog: Catalog) -> Json:
     for name, dbt_name in names.items():
         model = catalog.models.get(name)
         if dbt_name.is_source:
-            sources[dbt_name.unique_id] = _source(catalog, dbt_name, model)
+            sources[dbt_name.unique_id] = _source_node(catalog, dbt_name, model)
         elif model is not None:
-            nodes[dbt_name.unique_id] = _node(catalog, names, model)
+            nodes[dbt_name.unique_id] = _model_node(catalog, names, model)
         if model is not None:
             nodes |= {node["unique_id"]: node for node in audit_nodes(project, model, dbt_name)}
-    exposures = {e["unique_id"]: e for e in starmap(partial(_exposure, catalog, names), enumerate(catalog.exposures))}
+    exposures = {
+        e["unique_id"]: e for e in starmap(partial(_exposure_node, catalog, names), enumerate(catalog.exposures))
+    }
     parents = {uid: list(node["depends_on"].get("nodes", ())) for uid, node in {**nodes, **exposures}.items()}
     parents |= {uid: [] for uid in sources}
     empty = ("macros", "docs", "metrics", "groups", "selectors", "disabled", "group_map", "saved_queries",
              "semantic_models", "unit_tests")  # fmt: skip
     return {
-        "metadata": {**_metadata(catalog, "manifest", 12), "project_name": project, "adapter_type": "spark"},
+        "metadata": {**_artifact_metadata(catalog, "manifest", 12), "project_name": project, "adapter_type": "spark"},
         "nodes": nodes,
         "sources": sources,
         "exposures": exposures,
         "parent_map": parents,
-        "child_map": _children(parents),
+        "child_map": _child_map(parents),
         **{key: {} for key in empty},
     }
 
@@ -58,12 +60,12 @@ def dbt_catalog(catalog: Catalog) -> Json:
     for name, dbt_name in dbt_names(catalog).items():
         model = catalog.models.get(name)
         if model is not None and not model.declared.kind.is_embedded:
-            tables[dbt_name.is_source][dbt_name.unique_id] = _table(model, dbt_name)
-    metadata = _metadata(catalog, "catalog", 1)
+            tables[dbt_name.is_source][dbt_name.unique_id] = _catalog_table(model, dbt_name)
+    metadata = _artifact_metadata(catalog, "catalog", 1)
     return {"metadata": metadata, "nodes": tables[False], "sources": tables[True], "errors": None}
 
 
-def _metadata(catalog: Catalog, artifact: str, version: int) -> Json:
+def _artifact_metadata(catalog: Catalog, artifact: str, version: int) -> Json:
     moment = catalog.made_at.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     return {
         "dbt_schema_version": SCHEMAS.format(artifact, version),
@@ -74,16 +76,16 @@ def _metadata(catalog: Catalog, artifact: str, version: int) -> Json:
     }
 
 
-def _node(catalog: Catalog, names: Mapping[str, DbtName], model: CatalogModel) -> Json:
+def _model_node(catalog: Catalog, names: Mapping[str, DbtName], model: CatalogModel) -> Json:
     declared, name = model.declared, names[model.name]
-    node = {**_head(catalog, name, model), **_about(catalog, model)}
+    node = {**_common_fields(catalog, name, model), **_model_fields(catalog, model)}
     node |= {
         "resource_type": "seed" if declared.kind.is_seed else "model",
         "alias": name.alias,
         "checksum": {"name": "sha256", "checksum": hashlib.sha256(model.source.encode()).hexdigest()},
         "config": {
             "enabled": True,
-            "materialized": _materialized(declared.kind),
+            "materialized": _materialization_name(declared.kind),
             "tags": list(declared.tags),
             "meta": node["meta"],
             "unique_key": list(declared.unique_key) or None,
@@ -105,7 +107,7 @@ def _node(catalog: Catalog, names: Mapping[str, DbtName], model: CatalogModel) -
     }
 
 
-def _materialized(kind: Kind) -> str:
+def _materialization_name(kind: Kind) -> str:
     if kind.is_embedded:
         return "ephemeral"
     if kind.is_view:
@@ -113,8 +115,7 @@ def _materialized(kind: Kind) -> str:
     return "seed" if kind.is_seed else "incremental" if kind.is_incremental else "table"
 
 
-def _head(catalog: Catalog, name: DbtName, model: CatalogModel | None) -> Json:
-    """Return what every resource has."""
+def _common_fields(catalog: Catalog, name: DbtName, model: CatalogModel | None) -> Json:
     project = project_name(catalog)
     path = PurePosixPath(model.declared.path) if model else PurePosixPath("external_models.yaml")
     inside = path.relative_to(path.parts[0]) if len(path.parts) > 1 else path
@@ -130,7 +131,7 @@ def _head(catalog: Catalog, name: DbtName, model: CatalogModel | None) -> Json:
     }
 
 
-def _about(catalog: Catalog, model: CatalogModel) -> Json:
+def _model_fields(catalog: Catalog, model: CatalogModel) -> Json:
     declared, deployed = model.declared, model.deployed
     facts = {
         "owner": declared.owner,
@@ -144,12 +145,12 @@ def _about(catalog: Catalog, model: CatalogModel) -> Json:
         "description": declared.description,
         "tags": list(declared.tags),
         "meta": {key: text for key, text in facts.items() if text},
-        "columns": {column.name: _column(column) for column in model.columns or ()},
+        "columns": {column.name: _column_fields(column) for column in model.columns or ()},
         "created_at": catalog.made_at.timestamp(),
     }
 
 
-def _column(column: CatalogColumn) -> Json:
+def _column_fields(column: CatalogColumn) -> Json:
     return {
         "name": column.name,
         "description": column.description,
@@ -159,10 +160,10 @@ def _column(column: CatalogColumn) -> Json:
     }
 
 
-def _source(catalog: Catalog, name: DbtName, model: CatalogModel | None) -> Json:
-    about = _about(catalog, model) if model else {"description": "", "columns": {}, "tags": [], "meta": {}}
+def _source_node(catalog: Catalog, name: DbtName, model: CatalogModel | None) -> Json:
+    about = _model_fields(catalog, model) if model else {"description": "", "columns": {}, "tags": [], "meta": {}}
     return {
-        **_head(catalog, name, model),
+        **_common_fields(catalog, name, model),
         **about,
         "resource_type": "source",
         "source_name": name.unique_id.split(".")[2],
@@ -174,7 +175,7 @@ def _source(catalog: Catalog, name: DbtName, model: CatalogModel | None) -> Json
     }
 
 
-def _exposure(catalog: Catalog, names: Mapping[str, DbtName], number: int, exposure: Exposure) -> Json:
+def _exposure_node(catalog: Catalog, names: Mapping[str, DbtName], number: int, exposure: Exposure) -> Json:
     project = project_name(catalog)
     uses = [names[name] for name in exposure.models if name in names]
     label = "".join(char if char.isalnum() else "_" for char in exposure.name)
@@ -202,7 +203,7 @@ def _exposure(catalog: Catalog, names: Mapping[str, DbtName], number: int, expos
     }
 
 
-def _children(parents: Mapping[str, list[str]]) -> dict[str, list[str]]:
+def _child_map(parents: Mapping[str, list[str]]) -> dict[str, list[str]]:
     children: dict[str, list[str]] = {uid: [] for uid in parents}
     for uid, above in parents.items():
         for parent in above:
@@ -210,7 +211,7 @@ def _children(parents: Mapping[str, list[str]]) -> dict[str, list[str]]:
     return children
 
 
-def _table(model: CatalogModel, name: DbtName) -> Json:
+def _catalog_table(model: CatalogModel, name: DbtName) -> Json:
     declared = model.declared
     return {
         "unique_id": name.unique_id,

@@ -33,30 +33,29 @@ class DbtName:
 
 
 def project_name(catalog: Catalog) -> str:
-    """Return the project's name as dbt allows it."""
-    return _word(catalog.project).strip("_") or "mergeplan"
+    return _clean_name(catalog.project).strip("_") or "mergeplan"
 
 
 def dbt_names(catalog: Catalog) -> Mapping[str, DbtName]:
     """Return the node of each model, and of each external table that no file declares."""
     project = project_name(catalog)
     project_models = {name: model for name, model in catalog.models.items() if not model.declared.kind.is_external}
-    titles = _titles(project_models)
-    names = {name: _node(project, model, titles[name]) for name, model in project_models.items()}
+    titles = _model_titles(project_models)
+    names = {name: _model_name(project, model, titles[name]) for name, model in project_models.items()}
     for name in (*(name for name in catalog.models if name not in project_models), *catalog.outside_tables):
         database, schema, table = parts_of(name) if "." in name else ("", "default", name)
-        source = _word(f"{database}_{schema}" if database else schema)
+        source = _clean_name(f"{database}_{schema}" if database else schema)
         names[name] = DbtName(f"source.{project}.{source}.{table}", table, database, schema, table)
     return names
 
 
-def _titles(names: Iterable[str]) -> Mapping[str, str]:
+def _model_titles(names: Iterable[str]) -> Mapping[str, str]:
     """Name each model by its table; add the schema, or a digest, where that is ambiguous."""
-    tables = Counter(_word(parts_of(name)[2]) for name in names)
-    whole = Counter(_word(name.replace(".", "__")) for name in names)
+    tables = Counter(_clean_name(parts_of(name)[2]) for name in names)
+    whole = Counter(_clean_name(name.replace(".", "__")) for name in names)
 
     def title(name: str) -> str:
-        table, full = _word(parts_of(name)[2]), _word(name.replace(".", "__"))
+        table, full = _clean_name(parts_of(name)[2]), _clean_name(name.replace(".", "__"))
         if tables[table] == 1:
             return table
         return full if whole[full] == 1 and full not in tables else f"{full}_{digest('dbt', name)[:8]}"
@@ -64,12 +63,11 @@ def _titles(names: Iterable[str]) -> Mapping[str, str]:
     return {name: title(name) for name in names}
 
 
-def _node(project: str, model: CatalogModel, title: str) -> DbtName:
+def _model_name(project: str, model: CatalogModel, title: str) -> DbtName:
     view = model.deployed.view if model.deployed and model.deployed.view else model.name
     sort = "seed" if model.declared.kind.is_seed else "model"
     return DbtName(f"{sort}.{project}.{title}", title, *parts_of(view))
 
 
-def _word(text: str) -> str:
-    """Replace all but letters, digits and underscores."""
+def _clean_name(text: str) -> str:
     return re.sub(r"\W", "_", text)

@@ -44,10 +44,10 @@ def parse_addresses(text: str, variable: str) -> tuple[AllowedAddress, ...]:
     >>> parse_addresses("db.internal:5432, 10.1.0.0/16, [fd00::1]:443", "X")[:2]
     (AllowedAddress(host='db.internal', port=5432), AllowedAddress(host='10.1.0.0/16', port=0))
     """
-    return tuple(_address(entry.strip(), variable) for entry in text.split(",") if entry.strip())
+    return tuple(_parse_address(entry.strip(), variable) for entry in text.split(",") if entry.strip())
 
 
-def _address(entry: str, variable: str) -> AllowedAddress:
+def _parse_address(entry: str, variable: str) -> AllowedAddress:
     match = ENTRY.fullmatch(entry)
     host, port = ((match["six"] or match["host"]), match["port"] or "*") if match else ("", "*")
     number = 0 if port == "*" else int(port)

@@ -51,13 +51,13 @@ _SPECIAL = """
 """
 
 
-def _numbers(table: str, column: int) -> dict[str, int]:
+def _call_numbers(table: str, column: int) -> dict[str, int]:
     words = table.split()
     return {words[at]: int(words[at + column]) for at in range(0, len(words), 3) if int(words[at + column]) >= 0}
 
 
 def _parse_table(table: str) -> Mapping[str, Mapping[str, int]]:
-    return {name: MappingProxyType(_numbers(table, at)) for at, name in enumerate(AUDIT_ARCHITECTURES, 1)}
+    return {name: MappingProxyType(_call_numbers(table, at)) for at, name in enumerate(AUDIT_ARCHITECTURES, 1)}
 
 
 FORBIDDEN: Mapping[str, Mapping[str, int]] = MappingProxyType(_parse_table(_TABLE))

@@ -51,9 +51,9 @@ class ConnectionProxy:
         """Start handling: the process has its end of the socket."""
         if self._theirs is not None:
             self._theirs.close()
-        threading.Thread(target=self._serve, name="connect-proxy", daemon=True).start()
+        threading.Thread(target=self._serve_listener, name="connect-proxy", daemon=True).start()
 
-    def _serve(self) -> None:
+    def _serve_listener(self) -> None:
         with self._line, suppress(OSError):
             _, descriptors, _, _ = socket.recv_fds(self._line, 1, 1)
             for listener in descriptors:  # none when it could not be isolated
@@ -67,40 +67,40 @@ class ConnectionProxy:
             raw = ctypes.create_string_buffer(QUESTION_BYTES)
             with suppress(OSError):  # it ended while it waited
                 fcntl.ioctl(listener, RECEIVE, raw)
-                self._take(listener, _question(bytes(raw)))
+                self._handle_question(listener, _parse_question(bytes(raw)))
 
-    def _take(self, listener: int, question: Question) -> None:
-        self._answer(listener, question)
+    def _handle_question(self, listener: int, question: Question) -> None:
+        self._answer_question(listener, question)
 
-    def _answer(self, listener: int, question: Question) -> None:
+    def _answer_question(self, listener: int, question: Question) -> None:
         failed = 0
         try:
-            with self._connect(question) as connection:
+            with self._open_connection(question) as connection:
                 place = (question.number, IN_ITS_PLACE, connection.fileno(), question.descriptor, os.O_CLOEXEC)
                 fcntl.ioctl(listener, ADD_DESCRIPTOR, struct.pack("QIIII", *place))
         except OSError as error:  # also when we have no descriptor left
             failed = error.errno or errno.ECONNREFUSED
         fcntl.ioctl(listener, ANSWER, struct.pack("QqiI", question.number, 0, -failed, 0))
 
-    def _connect(self, question: Question) -> socket.socket:
+    def _open_connection(self, question: Question) -> socket.socket:
         """Return a connection for the waiting process; raise OSError if that fails."""
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             connection.setblocking(False)
-            connection.connect(_short(self._target))
+            connection.connect(_short_path(self._target))
         except OSError:
             connection.close()
             raise
         return connection
 
 
-def _question(raw: bytes) -> Question:
+def _parse_question(raw: bytes) -> Question:
     (number,) = struct.unpack_from("Q", raw)
     (thread,) = struct.unpack_from("I", raw, PROCESS)
     descriptor, address, length = struct.unpack_from("ixxxxQI", raw, FIRST_ARGUMENT)
     return Question(number, thread, descriptor, address, length)
 
 
-def _short(path: Path) -> str:
+def _short_path(path: Path) -> str:
     """Return the path in a form that fits into an address, which holds about a hundred characters."""
     return os.path.relpath(path) if len(os.fsencode(path)) > 100 else str(path)

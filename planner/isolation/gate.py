@@ -51,14 +51,14 @@ class ConnectionGate(ConnectionProxy):
         """Refuse, from now on, the addresses that were allowed for the start only."""
         self._addresses = self._later
 
-    def _take(self, listener: int, question: Question) -> None:
+    def _handle_question(self, listener: int, question: Question) -> None:
         threading.Thread(target=self._answer_late, args=(listener, question), name="gate", daemon=True).start()
 
     def _answer_late(self, listener: int, question: Question) -> None:
         with suppress(OSError):  # it ended while it waited
-            self._answer(listener, question)
+            self._answer_question(listener, question)
 
-    def _connect(self, question: Question) -> socket.socket:
+    def _open_connection(self, question: Question) -> socket.socket:
         address = _read_memory(question.thread, question.address, min(question.length, LONGEST))
         connection = self._open_address(address)
         connection.setblocking(not _is_nonblocking(question.thread, question.descriptor))
@@ -76,22 +76,21 @@ class ConnectionGate(ConnectionProxy):
         return self._open_tcp(socket.AddressFamily(family), unwrap_ipv4(text), port)
 
     def _open_tcp(self, family: socket.AddressFamily, address: IpAddress, port: int) -> socket.socket:
-        """Open a connection in a socket of the caller's family."""
-        places = list(self._places(address, port))
+        places = list(self._find_places(address, port))
         if not places:
             self._refused(f"{self.stand_ins.name(address) or address}:{port}")
             raise OSError(REFUSED, "not allowed")
         failed: OSError = OSError(errno.EHOSTUNREACH, "no address")
         for place in places:
             try:
-                return _dial(family, place, port)
+                return _dial_place(family, place, port)
             except OSError as error:
                 failed = error
         raise failed
 
-    def _places(self, address: IpAddress, port: int) -> Iterator[IpAddress]:
+    def _find_places(self, address: IpAddress, port: int) -> Iterator[IpAddress]:
         """Yield the addresses to try for one that was named; none if it is not allowed."""
-        if address.is_loopback and listens(self.process, port):
+        if address.is_loopback and is_listening(self.process, port):
             yield address
         elif name := self.stand_ins.name(address):
             if any(rule.host == name and rule.port in (0, port) for rule in self._addresses):
@@ -108,19 +107,19 @@ class ConnectionGate(ConnectionProxy):
             if not stat.S_ISSOCK(os.fstat(place).st_mode) or not any(map(real.is_relative_to, self._folders)):
                 self._refused(path or "a Unix socket without a name")
                 raise OSError(REFUSED, "not allowed")
-            return _dial(socket.AF_UNIX, f"/proc/self/fd/{place}", 0)
+            return _dial_place(socket.AF_UNIX, f"/proc/self/fd/{place}", 0)
         finally:
             if place >= 0:
                 os.close(place)
 
 
-def listens(process: int, port: int) -> bool:
+def is_listening(process: int, port: int) -> bool:
     """Return True if a process, or one that it has started, listens on a port of this machine."""
-    inodes = {f"socket:[{inode}]" for inode in _listeners(port)}
-    return bool(inodes) and any(inodes & _open_files(member) for member in _family(process))
+    inodes = {f"socket:[{inode}]" for inode in _listener_inodes(port)}
+    return bool(inodes) and any(inodes & _open_files(member) for member in _process_family(process))
 
 
-def _listeners(port: int) -> Iterator[str]:
+def _listener_inodes(port: int) -> Iterator[str]:
     for table in ("tcp", "tcp6"):
         with suppress(OSError):
             for line in Path("/proc/net", table).read_text().splitlines()[1:]:
@@ -138,15 +137,15 @@ def _open_files(process: int) -> set[str]:
     return paths
 
 
-def _family(process: int) -> Iterator[int]:
+def _process_family(process: int) -> Iterator[int]:
     yield process
     with suppress(OSError):
         for task in os.listdir(f"/proc/{process}/task"):
             for child in Path(f"/proc/{process}/task/{task}/children").read_text().split():
-                yield from _family(int(child))
+                yield from _process_family(int(child))
 
 
-def _dial(family: socket.AddressFamily, place: IpAddress | str, port: int) -> socket.socket:
+def _dial_place(family: socket.AddressFamily, place: IpAddress | str, port: int) -> socket.socket:
     connection = socket.socket(family, socket.SOCK_STREAM)
     try:
         connection.settimeout(TIMEOUT)

@@ -17,11 +17,11 @@ ASK = "import json, sys; print(json.dumps([sys.executable, sys.prefix, sys.base_
 
 def libraries(python: str, environ: Mapping[str, str], *options: str) -> tuple[str, ...]:
     """Return the paths that a Python with these options reads; raise RequestError if it does not run."""
-    return _libraries(python, environ.get("PYTHONPATH", ""), environ.get("PATH", ""), options)
+    return _find_libraries(python, environ.get("PYTHONPATH", ""), environ.get("PATH", ""), options)
 
 
 @cache
-def _libraries(python: str, python_path: str, path: str, options: tuple[str, ...]) -> tuple[str, ...]:
+def _find_libraries(python: str, python_path: str, path: str, options: tuple[str, ...]) -> tuple[str, ...]:
     environment = {"PATH": path, **({"PYTHONPATH": python_path} if python_path else {})}
     command = [python, *options, "-c", ASK]
     try:

@@ -12,7 +12,7 @@ import stat
 import struct
 from collections.abc import Iterable
 
-from mergeplan.planner.isolation.system import LANDLOCK_ADD, LANDLOCK_CREATE, LANDLOCK_RESTRICT, call
+from mergeplan.planner.isolation.system import LANDLOCK_ADD, LANDLOCK_CREATE, LANDLOCK_RESTRICT, system_call
 
 FLOOR = 3
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1, 2, 4, 8
@@ -31,12 +31,12 @@ PATH_BENEATH = 1
 def version() -> int:
     """Return the version of Landlock that this kernel has; 0 if it has none, or if it is switched off."""
     try:
-        return call(LANDLOCK_CREATE, None, 0, 1)
+        return system_call(LANDLOCK_CREATE, None, 0, 1)
     except OSError:
         return 0
 
 
-def restrict(read: Iterable[str], write: Iterable[str], *, network: bool, signals: bool) -> None:
+def restrict_files(read: Iterable[str], write: Iterable[str], *, network: bool, signals: bool) -> None:
     """Allow only reading (and running) of `read` and writing of `write`; missing paths are left out.
 
     `network` leaves TCP and `signals` leaves signals as they are. It needs `no_new_privs`. Raise OSError if it fails.
@@ -49,18 +49,18 @@ def restrict(read: Iterable[str], write: Iterable[str], *, network: bool, signal
         0 if signals or abi_version < 6 else SIGNALS_AND_ABSTRACT_SOCKETS,
     )
     size = 8 if abi_version < 4 else 16 if abi_version < 6 else 24
-    rules = call(LANDLOCK_CREATE, ctypes.create_string_buffer(attributes, len(attributes)), size, 0)
+    rules = system_call(LANDLOCK_CREATE, ctypes.create_string_buffer(attributes, len(attributes)), size, 0)
     try:
         for path in read:
-            _allow(rules, path, READ)
+            _allow_path(rules, path, READ)
         for path in write:
-            _allow(rules, path, WRITE)
-        call(LANDLOCK_RESTRICT, rules, 0)
+            _allow_path(rules, path, WRITE)
+        system_call(LANDLOCK_RESTRICT, rules, 0)
     finally:
         os.close(rules)
 
 
-def _allow(rules: int, path: str, access: int) -> None:
+def _allow_path(rules: int, path: str, access: int) -> None:
     try:
         place = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
@@ -69,6 +69,6 @@ def _allow(rules: int, path: str, access: int) -> None:
         if not stat.S_ISDIR(os.fstat(place).st_mode):
             access &= LISTED_FILES
         rule = struct.pack("=Qi", access, place)
-        call(LANDLOCK_ADD, rules, PATH_BENEATH, ctypes.create_string_buffer(rule, len(rule)), 0)
+        system_call(LANDLOCK_ADD, rules, PATH_BENEATH, ctypes.create_string_buffer(rule, len(rule)), 0)
     finally:
         os.close(place)

@@ -13,7 +13,13 @@ from mergeplan.planner.isolation import landlock, seccomp
 from mergeplan.planner.isolation.profile import DEVICES, IsolationProfile, profile_from
 from mergeplan.planner.isolation.seccomp import Network
 from mergeplan.planner.isolation.system import PR_SET_NO_NEW_PRIVS, prctl
-from mergeplan.planner.isolation.user import become_own_user, end_first, keep_capabilities, keep_few_capabilities, limit
+from mergeplan.planner.isolation.user import (
+    become_own_user,
+    end_first,
+    keep_capabilities,
+    keep_few_capabilities,
+    limit_process,
+)
 
 FAILED = 125  # exit code
 SAYS = "It cannot be isolated: "
@@ -23,14 +29,14 @@ def main() -> None:
     """Run `PROFILE COMMAND...`."""
     profile, command = profile_from(sys.argv[1]), sys.argv[2:]
     try:
-        restrict(profile)
+        restrict_process(profile)
         os.execv(command[0], command)  # noqa: S606  # that it starts a program is its purpose
     except (OSError, KeyError, ValueError) as error:
         sys.stderr.write(f"{SAYS}{error}\n")
         sys.exit(FAILED)
 
 
-def restrict(profile: IsolationProfile) -> None:
+def restrict_process(profile: IsolationProfile) -> None:
     """Restrict this process to what the profile allows; raise OSError, or KeyError for an unknown architecture."""
     prctl(PR_SET_NO_NEW_PRIVS, 1)
     if profile.network is Network.LISTED:
@@ -42,13 +48,13 @@ def restrict(profile: IsolationProfile) -> None:
     elif profile.own_user:
         keep_capabilities(0)
     if profile.limited:
-        limit(profile.memory, profile.seconds)
+        limit_process(profile.memory, profile.seconds)
     version = landlock.version()
     if version < landlock.FLOOR:
         raise OSError(f"Landlock {landlock.FLOOR} is needed, and there is {version or 'none'}")
     writes = (*profile.write, *DEVICES)
-    landlock.restrict(profile.read, writes, network=profile.network is Network.LISTED, signals=False)
-    listener = seccomp.restrict(profile.network, signals_kept=version >= 6, modes=profile.modes)
+    landlock.restrict_files(profile.read, writes, network=profile.network is Network.LISTED, signals=False)
+    listener = seccomp.filter_calls(profile.network, signals_kept=version >= 6, modes=profile.modes)
     if listener >= 0:
         _hand_over(listener, profile.listener)
 

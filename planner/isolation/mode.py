@@ -39,7 +39,6 @@ class Isolation:
     packages: Path | None = None
 
     def hiding(self, path: Path) -> Isolation:
-        """Return the same isolation with another file or folder hidden."""
         return replace(self, hidden=(*self.hidden, path))
 
 

@@ -79,13 +79,13 @@ def cannot() -> str:
     """Return why this machine cannot isolate project code, '' if it can; tested once per process."""
     if sys.platform != "linux":
         return f"this is {sys.platform}, not Linux"
-    with _scene() as (secret, scratch, port):
+    with _open_scene() as (secret, scratch, port):
         proxy = ConnectionProxy(scratch / "nobody.sock")
         profile = IsolationProfile(libraries(sys.executable, {}, *PYTHON[1:]), (str(scratch),))
         command = profile.listening(proxy.descriptor).launch_command(
             [*PYTHON, "-c", ISOLATED, str(secret), str(scratch), port]
         )
-        return _wrong(command, "isolated", proxy.descriptor, lambda pid: proxy.start())
+        return _run_probe(command, "isolated", proxy.descriptor, lambda pid: proxy.start())
 
 
 @cache
@@ -93,7 +93,7 @@ def cannot_confine() -> str:
     """Return why this machine cannot confine a process with connections, '' if it can; tested once per process."""
     if obstacle := cannot():
         return obstacle
-    with _scene() as (secret, scratch, port):
+    with _open_scene() as (secret, scratch, port):
         gate = ConnectionGate((), (scratch,), lambda address: None)
         read = (*libraries(sys.executable, {}, *PYTHON[1:]), "/proc")
         profile = IsolationProfile(read, (str(scratch),), Network.LISTED, own_user=False, limited=False)
@@ -105,11 +105,11 @@ def cannot_confine() -> str:
             gate.process = pid
             gate.start()
 
-        return _wrong(command, "confined", gate.descriptor, start)
+        return _run_probe(command, "confined", gate.descriptor, start)
 
 
 @contextmanager
-def _scene() -> Iterator[tuple[Path, Path, str]]:
+def _open_scene() -> Iterator[tuple[Path, Path, str]]:
     """Yield a secret file and a folder to write in, whose modes let every user access them, and a port.
 
     The port, and a socket beside them, are listened on.
@@ -126,7 +126,7 @@ def _scene() -> Iterator[tuple[Path, Path, str]]:
             yield secret, scratch, str(server.getsockname()[1])
 
 
-def _wrong(command: list[str], how: str, descriptor: int, on_start: Callable[[int], None]) -> str:
+def _run_probe(command: list[str], how: str, descriptor: int, on_start: Callable[[int], None]) -> str:
     """Return why the process of a probe is not isolated or confined; '' if it is."""
     try:
         with subprocess.Popen(

@@ -33,7 +33,7 @@ def birth(pid: int) -> str:
 
 
 @cache
-def machine() -> str:
+def machine_id() -> str:
     """Return an id of the host, its boot and the container's pids: the processes that are visible from here.
 
     Two containers may have one host's name, and count their processes each from 1. One must not take the other's
@@ -48,13 +48,13 @@ def machine() -> str:
 
 def this_process() -> str:
     """Return a name for this process that no other ever has: machine, pid, start time."""
-    return f"{machine()}:{os.getpid()}:{birth(os.getpid())}"
+    return f"{machine_id()}:{os.getpid()}:{birth(os.getpid())}"
 
 
 def is_gone(name: str) -> bool:
     """Return True if `this_process` gave that name on this machine and the process has ended."""
     where, pid, began = name.split(":", 2)
-    return where == machine() and birth(int(pid)) != began
+    return where == machine_id() and birth(int(pid)) != began
 
 
 def end_group(pid: int, began: str, grace: float, first_signal: signal.Signals = CANCEL) -> bool:
@@ -75,6 +75,5 @@ def end_group(pid: int, began: str, grace: float, first_signal: signal.Signals =
 
 
 def signal_group(group: int, number: signal.Signals) -> None:
-    """Send a signal to a group that may be gone already."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, number)

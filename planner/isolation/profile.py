@@ -21,7 +21,7 @@ DEVICES = ("/dev/null",)
 LONGEST = 24 * 3600  # seconds of processor time
 
 
-def starting(module: str) -> str:
+def module_program(module: str) -> str:
     """Return a `python -c` program that runs a module's `main`; its first argument is `mergeplan.planner`'s path."""
     packages = "m, p = types.ModuleType('mergeplan'), types.ModuleType('mergeplan.planner')"
     paths = "m.__path__, p.__path__ = [], [sys.argv.pop(1)]; sys.modules.update({m.__name__: m, p.__name__: p})"
@@ -47,7 +47,6 @@ class IsolationProfile:
     listener: int = -1
 
     def listening(self, descriptor: int) -> IsolationProfile:
-        """Return the same profile with a listener."""
         return replace(self, listener=descriptor)
 
     @property
@@ -56,31 +55,29 @@ class IsolationProfile:
         return json.dumps(asdict(self))
 
     def launch_command(self, command: Sequence[str]) -> list[str]:
-        """Return the command that runs another one with this profile."""
         return [sys.executable, "-I", "-S", "-c", LAUNCH, str(PACKAGE), self.text, *command]
 
 
-LAUNCH = starting("mergeplan.planner.isolation.launcher")
+LAUNCH = module_program("mergeplan.planner.isolation.launcher")
 
 
 def profile_from(text: str) -> IsolationProfile:
-    """Return the profile of a text."""
     data: dict[str, Any] = json.loads(text)
     paths = {name: tuple(data[name]) for name in ("read", "write")}
     return IsolationProfile(**{**data, **paths, "network": Network(data["network"])})
 
 
-def without(paths: Iterable[str], hidden_paths: Sequence[Path]) -> tuple[str, ...]:
+def exclude_hidden(paths: Iterable[str], hidden_paths: Sequence[Path]) -> tuple[str, ...]:
     """Return the paths without hidden ones: a folder that contains a hidden path is replaced by its other contents."""
     resolved = [folder.resolve() for folder in hidden_paths]
-    return tuple(part for path in paths for part in _without(Path(path), resolved))
+    return tuple(part for path in paths for part in _visible_paths(Path(path), resolved))
 
 
-def _without(path: Path, hidden_paths: Sequence[Path]) -> Iterator[str]:
+def _visible_paths(path: Path, hidden_paths: Sequence[Path]) -> Iterator[str]:
     real = path.resolve()
     below = [folder for folder in hidden_paths if folder.is_relative_to(real)]
     if not below:
         yield str(path)
     elif real not in below and real.is_dir():
         for child in sorted(real.iterdir()):
-            yield from _without(child, below)
+            yield from _visible_paths(child, below)

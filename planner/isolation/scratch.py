@@ -13,24 +13,24 @@ FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 def remove_scratch(folder: tempfile.TemporaryDirectory[str]) -> None:
     """Remove a temporary folder: no link in it is followed, and no depth of folders is too deep; it never fails."""
     with suppress(OSError):
-        _remove(folder.name)
+        _remove_levels(folder.name)
     with suppress(OSError, RecursionError):
         folder.cleanup()
 
 
-def _remove(folder: str) -> None:
+def _remove_levels(folder: str) -> None:
     """Remove a folder level by level: deeper contents are moved up, so that two descriptors are enough."""
     top = os.open(folder, FOLDER)
     try:
         while names := _clear_files(top):
             for name in names:
-                _flatten(top, name)
+                _flatten_folder(top, name)
     finally:
         os.close(top)
     os.rmdir(folder)
 
 
-def _flatten(top: int, name: str) -> None:
+def _flatten_folder(top: int, name: str) -> None:
     if os.getuid():  # root needs no mode, and a mode is set through links
         os.chmod(name, 0o700, dir_fd=top)
     inner = os.open(name, FOLDER, dir_fd=top)

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from enum import StrEnum
 
 from mergeplan.planner.isolation.calls import AUDIT_ARCHITECTURES, FORBIDDEN, NEWEST, SPECIAL
-from mergeplan.planner.isolation.system import call, machine
+from mergeplan.planner.isolation.system import machine_name, system_call
 
 SET_FILTER, NEW_LISTENER = 1, 8
 ALLOW, ASK, KILL = 0x7FFF0000, 0x7FC00000, 0x80000000
@@ -52,23 +52,25 @@ TCP = (Network.FORWARDED, Network.LISTED)
 HOSTS = (Network.ANSWER, Network.LISTED)  # they accept connections, and their forks are filtered further
 
 
-def restrict(network: Network, *, signals_kept: bool, modes: bool = False) -> int:
+def filter_calls(network: Network, *, signals_kept: bool, modes: bool = False) -> int:
     """Filter all calls from now on; return the descriptor that is notified of each `connect`, or -1.
 
     It is -1 if no `connect` is allowed. `signals_kept` says that Landlock keeps signals inside. With `modes`, setting
     those of files is no error, and does nothing. It needs `no_new_privs`. Raise OSError if it fails.
     """
-    steps = program(machine(), network, os.getpid(), signals_kept, modes=modes)
+    steps = filter_program(machine_name(), network, os.getpid(), signals_kept, modes=modes)
     code = b"".join(struct.pack("HBBI", *step) for step in steps)
     instructions = ctypes.create_string_buffer(code, len(code))
     filters = struct.pack("HxxxxxxQ", len(steps), ctypes.addressof(instructions))
     notify = network in NOTIFIED
-    number = SPECIAL[machine()]["seccomp"]
-    result = call(number, SET_FILTER, NEW_LISTENER if notify else 0, ctypes.create_string_buffer(filters, len(filters)))
+    number = SPECIAL[machine_name()]["seccomp"]
+    result = system_call(
+        number, SET_FILTER, NEW_LISTENER if notify else 0, ctypes.create_string_buffer(filters, len(filters))
+    )
     return result if notify else -1
 
 
-def program(
+def filter_program(
     architecture: str, network: Network, pid: int, signals_kept: bool, *, modes: bool = False
 ) -> tuple[Step, ...]:
     """Return the filter in classic BPF; raise KeyError for an architecture whose calls are not known here."""
@@ -81,69 +83,74 @@ def program(
         (JUMP_GREATER_EQUAL, 0, 1, OTHER_TABLE),
         (RETURN, 0, 0, KILL),
         (JUMP_GREATER_EQUAL, 0, 1, NEWEST),
-        (RETURN, 0, 0, _error(errno.ENOSYS)),
+        (RETURN, 0, 0, _error_value(errno.ENOSYS)),
     ]
     for name, number in forbidden.items():
         if network is Network.LISTED and name in MODES:
             continue  # Spark sets the modes of its tables' folders
         failed = NOT_DONE if modes and name in MODES else errno.EPERM
-        steps += [(JUMP_EQUAL, 0, 1, number), (RETURN, 0, 0, _error(failed))]
-    for name, block in _rules(network, pid, signals_kept):
+        steps += [(JUMP_EQUAL, 0, 1, number), (RETURN, 0, 0, _error_value(failed))]
+    for name, block in _argument_rules(network, pid, signals_kept):
         steps += [(JUMP_EQUAL, 0, len(block), special[name]), *block]
     return (*steps, (RETURN, 0, 0, ALLOW))
 
 
-def _rules(network: Network, pid: int, signals_kept: bool) -> Iterator[tuple[str, list[Step]]]:
+def _argument_rules(network: Network, pid: int, signals_kept: bool) -> Iterator[tuple[str, list[Step]]]:
     """Yield the calls that are allowed with some arguments only: each block loads one and returns."""
-    yield "clone3", [(RETURN, 0, 0, _error(errno.ENOSYS))]  # its flags cannot be seen; clone(2) is used in its place
+    yield (
+        "clone3",
+        [(RETURN, 0, 0, _error_value(errno.ENOSYS))],
+    )  # its flags cannot be seen; clone(2) is used in its place
     yield "clone", _unless_bits(0, NEW_NAMESPACES)
-    yield "prlimit64", _only(0, (0, pid))
-    yield "fcntl", _never(1, OWNERS)
-    yield "ioctl", _never(1, TERMINAL)
+    yield "prlimit64", _allow_only(0, (0, pid))
+    yield "fcntl", _forbid_values(1, OWNERS)
+    yield "ioctl", _forbid_values(1, TERMINAL)
     for name, place in (("sendto", 3), ("sendmsg", 2), ("sendmmsg", 3)):
         yield name, _unless_bits(place, FAST_OPEN)
     if not signals_kept and network is not Network.LISTED:  # Spark ends its own workers
-        yield "kill", _only(0, (0, pid, -pid))
-        yield "tgkill", _only(0, (pid,))
+        yield "kill", _allow_only(0, (0, pid, -pid))
+        yield "tgkill", _allow_only(0, (pid,))
     families = (AF_UNIX, AF_INET, AF_INET6) if network in TCP else (AF_UNIX,)
-    yield "socket", _streams(families)
-    yield "socketpair", _streams((AF_UNIX,))
-    yield "connect", [(RETURN, 0, 0, ASK if network in NOTIFIED else _error(errno.EACCES))]
+    yield "socket", _allow_streams(families)
+    yield "socketpair", _allow_streams((AF_UNIX,))
+    yield "connect", [(RETURN, 0, 0, ASK if network in NOTIFIED else _error_value(errno.EACCES))]
     if network not in HOSTS:
-        yield "prctl", _never(0, (SET_SECCOMP,))
-        yield "seccomp", [(RETURN, 0, 0, _error(errno.EPERM))]
+        yield "prctl", _forbid_values(0, (SET_SECCOMP,))
+        yield "seccomp", [(RETURN, 0, 0, _error_value(errno.EPERM))]
         for name in ("bind", "listen", "accept", "accept4", "setpgid", "setsid"):
-            yield name, [(RETURN, 0, 0, _error(errno.EPERM))]
+            yield name, [(RETURN, 0, 0, _error_value(errno.EPERM))]
 
 
-def _only(place: int, values: tuple[int, ...]) -> list[Step]:
-    """Return steps that allow only these values of an argument."""
+def _allow_only(place: int, values: tuple[int, ...]) -> list[Step]:
     tests = [(JUMP_EQUAL, len(values) - at, 0, value & 0xFFFFFFFF) for at, value in enumerate(values)]
-    return [_argument(place), *tests, (RETURN, 0, 0, _error(errno.EPERM)), (RETURN, 0, 0, ALLOW)]
+    return [_load_argument(place), *tests, (RETURN, 0, 0, _error_value(errno.EPERM)), (RETURN, 0, 0, ALLOW)]
 
 
-def _never(place: int, values: tuple[int, ...]) -> list[Step]:
-    """Return steps that allow all but these values of an argument."""
+def _forbid_values(place: int, values: tuple[int, ...]) -> list[Step]:
     tests = [(JUMP_EQUAL, len(values) - at, 0, value) for at, value in enumerate(values)]
-    return [_argument(place), *tests, (RETURN, 0, 0, ALLOW), (RETURN, 0, 0, _error(errno.EPERM))]
+    return [_load_argument(place), *tests, (RETURN, 0, 0, ALLOW), (RETURN, 0, 0, _error_value(errno.EPERM))]
 
 
 def _unless_bits(place: int, bits: int) -> list[Step]:
-    return [_argument(place), (JUMP_BITS, 0, 1, bits), (RETURN, 0, 0, _error(errno.EPERM)), (RETURN, 0, 0, ALLOW)]
+    return [
+        _load_argument(place),
+        (JUMP_BITS, 0, 1, bits),
+        (RETURN, 0, 0, _error_value(errno.EPERM)),
+        (RETURN, 0, 0, ALLOW),
+    ]
 
 
-def _streams(families: tuple[int, ...]) -> list[Step]:
-    """Return steps that allow only stream sockets of these families."""
-    refuse = (RETURN, 0, 0, _error(errno.EPERM))
+def _allow_streams(families: tuple[int, ...]) -> list[Step]:
+    refuse = (RETURN, 0, 0, _error_value(errno.EPERM))
     tests = [(JUMP_EQUAL, len(families) - at, 0, family) for at, family in enumerate(families)]
-    family = [_argument(0), *tests, refuse]
-    kind = [_argument(1), (AND, 0, 0, TYPE_MASK), (JUMP_EQUAL, 1, 0, SOCK_STREAM), refuse]
+    family = [_load_argument(0), *tests, refuse]
+    kind = [_load_argument(1), (AND, 0, 0, TYPE_MASK), (JUMP_EQUAL, 1, 0, SOCK_STREAM), refuse]
     return [*family, *kind, (RETURN, 0, 0, ALLOW)]
 
 
-def _argument(place: int) -> Step:
+def _load_argument(place: int) -> Step:
     return (LOAD, 0, 0, FIRST_ARGUMENT + 8 * place)  # its lower half, on machines that begin with it
 
 
-def _error(number: int) -> int:
+def _error_value(number: int) -> int:
     return 0x00050000 | number

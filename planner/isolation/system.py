@@ -12,7 +12,7 @@ LANDLOCK_CREATE, LANDLOCK_ADD, LANDLOCK_RESTRICT = 444, 445, 446  # the same on 
 PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS = 4, 38
 
 
-def call(number: int, *arguments: int | ctypes.Array[ctypes.c_char] | None) -> int:
+def system_call(number: int, *arguments: int | ctypes.Array[ctypes.c_char] | None) -> int:
     """Return the result of a system call; raise OSError if it fails."""
     c_arguments = [argument if not isinstance(argument, int) else ctypes.c_long(argument) for argument in arguments]
     return _check_result(ctypes.CDLL(None, use_errno=True).syscall(ctypes.c_long(number), *c_arguments))
@@ -31,8 +31,7 @@ def hide_process() -> None:
             prctl(PR_SET_DUMPABLE, 0)
 
 
-def machine() -> str:
-    """Return the processor's architecture, as the kernel names it."""
+def machine_name() -> str:
     return platform.machine()
 
 

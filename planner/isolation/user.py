@@ -66,7 +66,7 @@ def end_first() -> None:
         Path("/proc/self/oom_score_adj").write_text("1000")
 
 
-def limit(memory: int, seconds: int) -> None:
+def limit_process(memory: int, seconds: int) -> None:
     """Limit memory (GiB), processor time, processes, open files and the size of files."""
     limits: Mapping[int, int] = {
         resource.RLIMIT_CORE: 0,
@@ -74,7 +74,7 @@ def limit(memory: int, seconds: int) -> None:
         resource.RLIMIT_CPU: seconds,
         resource.RLIMIT_FSIZE: memory * GIB,
         resource.RLIMIT_NOFILE: 1024,
-        resource.RLIMIT_NPROC: _tasks() + MORE_TASKS,
+        resource.RLIMIT_NPROC: _count_tasks() + MORE_TASKS,
         resource.RLIMIT_MEMLOCK: 64 << 20,
     }
     for kind, maximum in limits.items():
@@ -83,7 +83,7 @@ def limit(memory: int, seconds: int) -> None:
         resource.setrlimit(kind, (maximum, maximum))
 
 
-def _tasks() -> int:
+def _count_tasks() -> int:
     """Return how many processes and threads our user has: a limit counts them all."""
     user_id, count = os.getuid(), 0
     for place in Path("/proc").glob("[0-9]*"):

@@ -39,14 +39,13 @@ class WorkerFork:
             scratch.mkdir(mode=0o700)
             os.environ.update(HOME=str(scratch), TMPDIR=str(scratch))
             tempfile.tempdir = None
-            landlock.restrict(self.profile.read, (str(scratch), *DEVICES), network=False, signals=False)
-            seccomp.restrict(Network.NONE, signals_kept=landlock.version() >= 6)
+            landlock.restrict_files(self.profile.read, (str(scratch), *DEVICES), network=False, signals=False)
+            seccomp.filter_calls(Network.NONE, signals_kept=landlock.version() >= 6)
         except OSError as error:
             sys.stderr.write(f"A worker cannot be isolated: {error}\n")
             os._exit(1)
 
     def remove_stale(self) -> None:
-        """Remove the folders of workers that have ended."""
         if self.tight:
             return
         for folder in Path(self.profile.write[0]).glob("[0-9]*"):

@@ -27,20 +27,19 @@ class Action:
 def actions_at(
     view: ProjectView, path: str, text: str, span: Span, diagnostics: Sequence[Diagnostic]
 ) -> tuple[Action, ...]:
-    """Return the actions for a part of a file, and for the diagnostics in it."""
     file = view.file(path, text)
-    own_diagnostics = [found_one for found_one in diagnostics if _meet(found_one.span, span)]
+    own_diagnostics = [found_one for found_one in diagnostics if _is_overlapping(found_one.span, span)]
     return (
         *_expand_stars(file, span),
         *_grain_audits(file, span),
-        *(action for diagnostic in own_diagnostics for action in _fixes(view, file, diagnostic)),
+        *(action for diagnostic in own_diagnostics for action in _diagnostic_fixes(view, file, diagnostic)),
     )
 
 
 def _expand_stars(file: FileView, span: Span) -> Iterator[Action]:
     for place, meant in file.names.stars:
         resolved_sources = [(alias, columns) for alias, _, columns in meant if columns is not None]
-        if not _meet(place, span) or len(resolved_sources) < len(meant) or not resolved_sources:
+        if not _is_overlapping(place, span) or len(resolved_sources) < len(meant) or not resolved_sources:
             continue
         qualified = len(resolved_sources) > 1 or "." in file.file.text[place.start : place.end]
         names = [
@@ -48,10 +47,10 @@ def _expand_stars(file: FileView, span: Span) -> Iterator[Action]:
         ]
         if len({name.rpartition(".")[2] for name in names}) < len(names):
             continue  # two columns of one name, of which the reader would have to choose
-        yield Action("Expand `*`", (Edit(file.path, place, _list(file.file.text, place, names)),))
+        yield Action("Expand `*`", (Edit(file.path, place, _join_columns(file.file.text, place, names)),))
 
 
-def _list(text: str, place: Span, names: Sequence[str]) -> str:
+def _join_columns(text: str, place: Span, names: Sequence[str]) -> str:
     line = ", ".join(names)
     if len(line) <= KEYWORDS:
         return line
@@ -64,7 +63,7 @@ def _list(text: str, place: Span, names: Sequence[str]) -> str:
 def _grain_audits(file: FileView, span: Span) -> Iterator[Action]:
     """Yield audits that check a grain, if the model has none of them."""
     block = file.file.block
-    if block is None or not _meet(block, span) or len(file.models) != 1:
+    if block is None or not _is_overlapping(block, span) or len(file.models) != 1:
         return
     model = file.models[0]
     missing = [name for name in ("unique_values", "not_null") if name not in {call.name for call in model.audits}]
@@ -104,7 +103,7 @@ def _add_property(file: FileView, prop: str) -> Edit | None:
     return Edit(file.path, Span(at, at), f",\n  {prop}" if lines else f", {prop}")
 
 
-def _fixes(view: ProjectView, file: FileView, diagnostic: Diagnostic) -> Iterator[Action]:
+def _diagnostic_fixes(view: ProjectView, file: FileView, diagnostic: Diagnostic) -> Iterator[Action]:
     match diagnostic.rule:
         case "nomissingexternalmodels" | "misspelledtable":
             yield from _table_fixes(view, file, diagnostic)
@@ -150,5 +149,5 @@ def _table_fixes(view: ProjectView, file: FileView, diagnostic: Diagnostic) -> I
     yield Action(f"Declare `{name.name}` in {EXTERNAL}", (Edit(EXTERNAL, Span(end, end), entry),), diagnostic.message)
 
 
-def _meet(one: Span, other: Span) -> bool:
+def _is_overlapping(one: Span, other: Span) -> bool:
     return one.start <= other.end and other.start <= one.end

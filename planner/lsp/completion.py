@@ -72,25 +72,24 @@ class Item:
     rank: int = 5
 
 
-def complete(view: ProjectView, path: str, text: str, offset: int) -> tuple[Item, ...]:
-    """Return the suggestions at an offset."""
+def complete_sql(view: ProjectView, path: str, text: str, offset: int) -> tuple[Item, ...]:
     preceding_text = text[:offset]
     word = _WORD.search(preceding_text)
     start = word.start() if word else offset
     span = Span(start, offset)
     file = read_sql_file(path, text, view.project.defaults.dialect)
     if preceding_text[start : start + 1] == "@":
-        return tuple(_macros(view, span))
+        return tuple(_macro_items(view, span))
     if (inside := _block_items(file, text, span)) is not None:
         return tuple(inside)
     if match := _TABLE_WORD.search(preceding_text):
-        return tuple(_tables(view, text, Span(offset - len(match[2]), offset)))
+        return tuple(_table_items(view, text, Span(offset - len(match[2]), offset)))
     if qualified := _QUALIFIED.search(preceding_text):
-        return tuple(_columns(view, path, text, span, qualified[1].lower()))
-    return (*_columns(view, path, text, span, ""), *_functions(span), *_keywords(span))
+        return tuple(_column_items(view, path, text, span, qualified[1].lower()))
+    return (*_column_items(view, path, text, span, ""), *_function_items(span), *_keyword_items(span))
 
 
-def signature(text: str, offset: int) -> tuple[str, int] | None:
+def signature_at(text: str, offset: int) -> tuple[str, int] | None:
     """Return the signature of the function whose brackets are open at an offset, and the number of its argument."""
     depth = argument = 0
     for index in range(offset - 1, max(offset - 4000, -1), -1):
@@ -100,7 +99,7 @@ def signature(text: str, offset: int) -> tuple[str, int] | None:
         elif character == "(":
             if depth == 0:
                 name = re.search(r"(?<!\w)(\w+)\s*\Z", text[max(index - 80, 0) : index])
-                label = name and _signatures().get(name[1].lower())
+                label = name and _function_signatures().get(name[1].lower())
                 return (label, argument) if label else None
             depth -= 1
         elif character == "," and depth == 0:
@@ -123,31 +122,31 @@ def _block_items(file: SqlFile, text: str, span: Span) -> Iterator[Item] | None:
     if depth < 1:
         return None
     key = tokens[last + 1] if last + 1 < len(tokens) else None
-    return _keys(file, span, tokens[0].text.upper()) if key is None else _values(key, text, span)
+    return _key_items(file, span, tokens[0].text.upper()) if key is None else _value_items(key, text, span)
 
 
-def _keys(file: SqlFile, span: Span, block: str) -> Iterator[Item]:
+def _key_items(file: SqlFile, span: Span, block: str) -> Iterator[Item]:
     written = {prop.key for prop in file.properties if prop.at.start != span.start}
     for name in property_names() if block == "MODEL" else audit_property_names():
         if name not in written:
             yield Item(name, ItemKind.PROPERTY, span, f"property of {block}")
 
 
-def _values(key: Token, text: str, span: Span) -> Iterator[Item]:
+def _value_items(key: Token, text: str, span: Span) -> Iterator[Item]:
     quoted = text[span.start - 1 : span.start] == "'"
     for value in VALUES.get(key.text.lower(), ()):
         bare = value.strip("'") if quoted else value
         yield Item(bare, ItemKind.VALUE, span, f"{key.text.lower()}")
 
 
-def _tables(view: ProjectView, text: str, span: Span) -> Iterator[Item]:
+def _table_items(view: ProjectView, text: str, span: Span) -> Iterator[Item]:
     for match in re.finditer(r"(?:\bWITH|,)\s*(\w+)\s+AS\s*\(", text, re.IGNORECASE):
         yield Item(match[1], ItemKind.ALIAS, span, "CTE", 1)
     for name, model in view.project.models.items():
         yield Item(name, ItemKind.MODEL, span, str(model.kind), 2)
 
 
-def _columns(view: ProjectView, path: str, text: str, span: Span, qualifier: str) -> Iterator[Item]:
+def _column_items(view: ProjectView, path: str, text: str, span: Span, qualifier: str) -> Iterator[Item]:
     sources = _sources_at(view, path, text, span)
     yielded_names: set[str] = set()
     for alias, (table, columns) in sources.items():
@@ -179,7 +178,7 @@ def _sources_at(view: ProjectView, path: str, text: str, span: Span) -> dict[str
     return sources
 
 
-def _macros(view: ProjectView, span: Span) -> Iterator[Item]:
+def _macro_items(view: ProjectView, span: Span) -> Iterator[Item]:
     for name in sorted(DATES):
         yield Item(f"@{name}", ItemKind.MACRO, span, "date of the interval", 2)
     for name in sorted(BUILT_IN):
@@ -190,19 +189,19 @@ def _macros(view: ProjectView, span: Span) -> Iterator[Item]:
         yield Item(f"@{name}", ItemKind.MACRO, span, "variable", 1)
 
 
-def _functions(span: Span) -> Iterator[Item]:
-    signatures = _signatures()
+def _function_items(span: Span) -> Iterator[Item]:
+    signatures = _function_signatures()
     for name in sorted(OPEN - OPERATORS):
         if name.isidentifier():
             yield Item(name, ItemKind.FUNCTION, span, signatures.get(name, "function"), 6)
 
 
-def _keywords(span: Span) -> Iterator[Item]:
+def _keyword_items(span: Span) -> Iterator[Item]:
     yield from (Item(word, ItemKind.KEYWORD, span, "", 8) for word in dict.fromkeys(_KEYWORDS))
 
 
 @cache
-def _signatures() -> dict[str, str]:
+def _function_signatures() -> dict[str, str]:
     """Return function -> its name and required arguments, as sqlglot has them."""
     signatures: dict[str, str] = {}
     for name, function in exp.FUNCTION_BY_NAME.items():

@@ -33,17 +33,15 @@ class DbtName:
 
 
 def name_at(text: str, offset: int) -> tuple[DbtName, Span] | None:
-    """Return the model or source that is named at an offset."""
-    for name, span in _names(text):
+    for name, span in _find_calls(text):
         if span.holds(offset):
             return name, span
     return None
 
 
 def definition_of(root: Path, name: DbtName) -> tuple[FileSpan, ...]:
-    """Return the file of a model, or the place of a source's table."""
     if name.source:
-        return tuple(place for source, place, _ in _sources(root) if source == name)
+        return tuple(place for source, place, _ in _source_tables(root) if source == name)
     paths = (path for path in list_files(root, ".sql", ".csv", ".py") if PurePosixPath(path).stem == name.name)
     files = [path for path in paths if path.partition("/")[0] not in ("macros", "tests", "analyses")]
     return tuple(FileSpan(path, Span(0, 0)) for path in files)
@@ -53,15 +51,15 @@ def references_of(root: Path, name: DbtName, texts: Mapping[str, str]) -> Iterat
     """Yield every call that names it, its definition first."""
     yield from definition_of(root, name)
     for path in list_files(root, ".sql"):
-        text = texts.get(path) or _text(root / path)
+        text = texts.get(path) or _read_text(root / path)
         if name.name in text:
-            yield from (FileSpan(path, span) for called_name, span in _names(text) if called_name == name)
+            yield from (FileSpan(path, span) for called_name, span in _find_calls(text) if called_name == name)
 
 
 def table_of(view: ProjectView, root: Path, name: DbtName) -> str | None:
     """Return our model that a call means, as the compiled project has it; None if it is not known."""
     if name.source:
-        source_table = next((table for source, _, table in _sources(root) if source == name), "")
+        source_table = next((table for source, _, table in _source_tables(root) if source == name), "")
         return next(
             (model for model in view.project.models if model == source_table or model.endswith(f".{source_table}")),
             None,
@@ -83,12 +81,12 @@ def complete_names(root: Path, text: str, offset: int) -> tuple[Item, ...] | Non
         paths = (PurePosixPath(path) for path in list_files(root, ".sql", ".csv", ".py"))
         names = sorted({path.stem for path in paths if path.parts[0] not in ("macros", "tests", "analyses")})
         return tuple(Item(name, ItemKind.MODEL, span, "model", 1) for name in names)
-    sources = [source for source, _, _ in _sources(root)]
+    sources = [source for source, _, _ in _source_tables(root)]
     labels = (s.name for s in sources if s.source == first) if first is not None else (s.source for s in sources)
     return tuple(Item(label, ItemKind.MODEL, span, "source", 1) for label in dict.fromkeys(labels))
 
 
-def _names(text: str) -> Iterator[tuple[DbtName, Span]]:
+def _find_calls(text: str) -> Iterator[tuple[DbtName, Span]]:
     for match in _CALL.finditer(text):
         if match["call"] == "source" and match["second"] is not None:
             yield DbtName(match["second"], match["first"]), Span(match.start("first"), match.end("second"))
@@ -97,10 +95,10 @@ def _names(text: str) -> Iterator[tuple[DbtName, Span]]:
             yield DbtName(match[part]), Span(match.start("first"), match.end(part))
 
 
-def _sources(root: Path) -> Iterator[tuple[DbtName, FileSpan, str]]:
+def _source_tables(root: Path) -> Iterator[tuple[DbtName, FileSpan, str]]:
     """Yield each table of a source, its place, and its `schema.table`."""
     for path in list_files(root, ".yml", ".yaml"):
-        text = _text(root / path)
+        text = _read_text(root / path)
         if "sources:" not in text:
             continue
         try:
@@ -108,21 +106,21 @@ def _sources(root: Path) -> Iterator[tuple[DbtName, FileSpan, str]]:
         except ProjectError:
             continue
         lines = Lines(text)
-        for index, source in enumerate(_items(document.value, "sources")):
+        for index, source in enumerate(_mapping_items(document.value, "sources")):
             source_name = str(source.get("name"))
-            for number, table in enumerate(_items(source, "tables")):
+            for number, table in enumerate(_mapping_items(source, "tables")):
                 place = document.place(("sources", index, "tables", number, "name"))
                 called = table.get("identifier") or table.get("name")
                 full = f"{source.get('schema') or source_name}.{called}".lower()
                 yield DbtName(str(table.get("name")), source_name), FileSpan(path, lines.word_at(place.line, 0)), full
 
 
-def _items(mapping: object, key: str) -> list[dict[str, Any]]:
+def _mapping_items(mapping: object, key: str) -> list[dict[str, Any]]:
     items = mapping.get(key) if isinstance(mapping, dict) else None
     return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
 
 
-def _text(file: Path) -> str:
+def _read_text(file: Path) -> str:
     try:
         return file.read_text("utf-8-sig").replace("\r\n", "\n")
     except (OSError, UnicodeDecodeError):

@@ -27,10 +27,9 @@ class Diagnostic:
 
 
 def diagnose_errors(path: str, text: str, errors: Iterable[MergeplanError]) -> tuple[Diagnostic, ...]:
-    """Return the errors of a file's text as diagnostics."""
     lines = Lines(text)
     return tuple(
-        Diagnostic(_span(lines, error.place or Place(path, 1)), f"{error.message} {error.hint}".strip())
+        Diagnostic(_place_span(lines, error.place or Place(path, 1)), f"{error.message} {error.hint}".strip())
         for error in errors
     )
 
@@ -44,14 +43,14 @@ def diagnose_models(view: ProjectView, path: str, text: str, *, own_rules: bool 
     project = view.project if own_rules else replace(view.project, rules=replace(view.project.rules, own=()))
     linted = LintedProject(project, lineage=view.lineage)
     try:
-        violations = [*lint_models(linted, names), *_certain(linted, names)]
+        violations = [*lint_models(linted, names), *_certain_violations(linted, names)]
     except ProjectError as error:  # a rule of the project's own fails
         return diagnose_errors(path, text, (error,))
-    results = (_diagnostic(lines, violation) for violation in violations if violation.place.path == path)
+    results = (_violation_diagnostic(lines, violation) for violation in violations if violation.place.path == path)
     return tuple({(result.span, result.message): result for result in results}.values())
 
 
-def _certain(linted: LintedProject, names: set[str]) -> Iterator[Violation]:
+def _certain_violations(linted: LintedProject, names: set[str]) -> Iterator[Violation]:
     """Yield the violations of rules that are not enabled, by models that do not ignore them."""
     rules = linted.project.rules
     for name in sorted(names):
@@ -62,11 +61,11 @@ def _certain(linted: LintedProject, names: set[str]) -> Iterator[Violation]:
                     yield Violation(rule, name, message, place.place, blocking=False)
 
 
-def _diagnostic(lines: Lines, violation: Violation) -> Diagnostic:
+def _violation_diagnostic(lines: Lines, violation: Violation) -> Diagnostic:
     message = violation.message[:1].upper() + violation.message[1:]
     severity: Literal["error", "warning"] = "error" if violation.blocking else "warning"
-    return Diagnostic(_span(lines, violation.place), message, severity, violation.rule, violation.model)
+    return Diagnostic(_place_span(lines, violation.place), message, severity, violation.rule, violation.model)
 
 
-def _span(lines: Lines, place: Place) -> Span:
+def _place_span(lines: Lines, place: Place) -> Span:
     return lines.word_at(place.line or 1, place.column)

@@ -53,7 +53,7 @@ def plan_edit(
     """
     project, deployed = view.project, state.graph.models
     models, unopened = merge_deployed(project.models, project.refused, deployed)
-    names = _reach(view.graph if models is project.models else graph_of(models), state.graph, edited)
+    names = _find_reached_models(view.graph if models is project.models else graph_of(models), state.graph, edited)
     part = {name: model for name, model in models.items() if name in names}
     snapshots = {name: snapshot for name, snapshot in state.base.snapshots.items() if name in names}
     base = replace(state.base, snapshots=snapshots, views=state.base.views & names)
@@ -65,7 +65,6 @@ def plan_edit(
 
 
 def describe_edit(project: Project, plan: Plan, name: str, estimates: Mapping[str, Estimate]) -> EditEffect:
-    """Return the effect of a plan on one model and on its downstream models."""
     model = project.models[name]
     change = next((change for change in plan.changes if change.name == name), None)
     below = graph_of({n: snapshot.model for n, snapshot in plan.new.snapshots.items()}).downstream([name])
@@ -79,13 +78,12 @@ def describe_edit(project: Project, plan: Plan, name: str, estimates: Mapping[st
 
 
 def effect_text(effect: EditEffect) -> str:
-    """Return the effect in a line: category, reason, what is computed and the cost of that."""
     if effect.change is None:
         return effect.title
     parts = [f"{effect.title}: {effect.change.reason}".strip().rstrip(":")]
     if effect.computed:
         cost = cost_text(list((effect.estimates or {}).values()))
-        days = sum((interval.end - interval.start).days for c in effect.computed for interval in _time(c))
+        days = sum((interval.end - interval.start).days for c in effect.computed for interval in _backfill_timeline(c))
         about = ", ".join(part for part in (count_noun(days, "day") if days else "", cost) if part)
         parts.append(f"computes {count_noun(len(effect.computed), 'table')}{f' ({about})' if about else ''}")
     else:
@@ -99,15 +97,14 @@ def effect_text(effect: EditEffect) -> str:
 
 
 def error_text(error: MergeplanError) -> str:
-    """Return why there is no plan."""
     return f"No plan: {error.message}"
 
 
-def _time(change: Change) -> Timeline:
+def _backfill_timeline(change: Change) -> Timeline:
     return change.missing if change.kind.is_incremental else ()
 
 
-def _reach(graph: Graph, before: Graph, edited: Collection[str]) -> frozenset[str]:
+def _find_reached_models(graph: Graph, before: Graph, edited: Collection[str]) -> frozenset[str]:
     """Return the edited models and all that an edit reaches, with their upstream models, now or as deployed."""
     hit = {*edited, *graph.downstream(edited), *before.downstream(edited)}
     return frozenset(hit | graph.upstream(hit) | before.upstream(hit))

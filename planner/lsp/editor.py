@@ -23,10 +23,10 @@ from mergeplan.planner.lsp.project_view import ProjectView, file_of
 from mergeplan.planner.lsp.remembered_state import ProdState, read_prod_state
 from mergeplan.planner.lsp.rename import rename_edits
 from mergeplan.planner.lsp.texts import Edit
-from mergeplan.planner.parsing.definitions.formatting import format_file, pretty
+from mergeplan.planner.parsing.definitions.formatting import format_file, format_tree
 from mergeplan.planner.parsing.definitions.unit_tests import UnitTest
 from mergeplan.planner.parsing.macros.expand import spark_tree
-from mergeplan.planner.parsing.render import render
+from mergeplan.planner.parsing.render import render_model
 from mergeplan.planner.parsing.sql.names import without_default
 from mergeplan.planner.project.sql_files import style_of
 from mergeplan.planner.semantics.shape_memory import ShapeMemory
@@ -85,7 +85,6 @@ class Editor:
         return self._state
 
     def path_of(self, file: Path) -> str:
-        """Return the path of a file from the project's folder."""
         return PurePosixPath(file.resolve().relative_to(self.root)).as_posix()
 
     def trust(self) -> None:
@@ -145,7 +144,7 @@ class Editor:
             return tuple(Effect(model.name, model.line, reason) for model in models)
         names = {model.name for model in models} | _file_models(state, path)
         try:
-            plan = plan_edit(view, state, names, datetime.now(UTC), self._shapes())
+            plan = plan_edit(view, state, names, datetime.now(UTC), self._open_shape_memory())
         except MergeplanError as error:
             return tuple(Effect(model.name, model.line, error_text(error)) for model in models)
         estimates = state.estimates(plan)
@@ -163,8 +162,7 @@ class Editor:
                 self._state_read = True
             return self._state
 
-    def _shapes(self) -> ShapeMemory:
-        """Return the queries that were analysed on this machine."""
+    def _open_shape_memory(self) -> ShapeMemory:
         if self._lookups is None:
             self._lookups = Lookups(Cache(self.settings.cache))
         self._lookups.keep()
@@ -193,8 +191,8 @@ class Editor:
         model = view.project.models.get(without_default(name.lower(), view.project.catalogs.default))
         if model is None or not model.sql:
             raise RequestError(f"`{name}` has no query.")
-        sql = render(model, {}, view.project.models_to_inline, None, datetime.now(UTC))
-        return pretty(spark_tree(sql), "spark")
+        sql = render_model(model, {}, view.project.models_to_inline, None, datetime.now(UTC))
+        return format_tree(spark_tree(sql), "spark")
 
     def unit_tests(self) -> tuple[UnitTest, ...]:
         """Return the project's unit tests; none while it cannot be opened."""
@@ -208,7 +206,6 @@ class Editor:
         return self.view
 
     def close(self) -> None:
-        """Close the cache."""
         if self._lookups is not None:
             self._lookups.close()
 

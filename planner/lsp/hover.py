@@ -45,7 +45,10 @@ def _columns_table(view: ProjectView, model: Model) -> str:
     if not columns:
         return ""
     types, described = view.types(model.name), dict(model.column_descriptions)
-    rows = [f"| `{column}` | {types.get(column, '')} | {_cell(described.get(column, ''))} |" for column in columns[:40]]
+    rows = [
+        f"| `{column}` | {types.get(column, '')} | {_format_cell(described.get(column, ''))} |"
+        for column in columns[:40]
+    ]
     remainder = [f"| … | | {count_noun(len(columns) - 40, 'column')} more |"] if len(columns) > 40 else []
     return "\n".join(["| column | type | |", "|---|---|---|", *rows, *remainder])
 
@@ -81,13 +84,12 @@ def _column_text(view: ProjectView, table: str, column: str) -> str | None:
         lines.append(f"made from {first_names(made, MOST)}")
     elif reason := view.lineage[table].why_not:
         lines.append(f"not followed further: {reason}")
-    readers = _readers(view, table, column)
+    readers = _column_readers(view, table, column)
     lines.append(f"read by {first_names(readers, MOST)}" if readers else "read by no model")
     return "\n\n".join(lines)
 
 
-def _readers(view: ProjectView, table: str, column: str) -> list[str]:
-    """Return the columns, or models, that read a column."""
+def _column_readers(view: ProjectView, table: str, column: str) -> list[str]:
     found_readers: list[str] = []
     for reader in view.readers.get(table, ()):
         for edge in view.lineage[reader].edges:
@@ -98,5 +100,5 @@ def _readers(view: ProjectView, table: str, column: str) -> list[str]:
     return found_readers
 
 
-def _cell(text: str) -> str:
+def _format_cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")

@@ -27,7 +27,6 @@ Clock = Callable[[], datetime]
 
 
 def utc_now() -> datetime:
-    """Return the present time, in UTC."""
     return datetime.now(UTC)
 
 
@@ -52,7 +51,7 @@ class LiveProject:
         }
         self.loads += 1
         try:
-            project = self._load(proposed)
+            project = self._load_project(proposed)
         except ProjectErrors as errors:
             self.errors = _group_errors(errors.errors)
             self._keep_going(proposed)
@@ -60,7 +59,7 @@ class LiveProject:
             self.errors = _group_errors((error,))
             self._keep_going(proposed)
         else:
-            self._put(project)
+            self._set_view(project)
             refused = (error for refusal in project.refused.refusals for error in refusal.errors)
             self.errors = _group_errors(refused)
             self._wrong = {path for path in self.errors if path in self.texts}
@@ -70,12 +69,11 @@ class LiveProject:
         self._wrong = set(self.texts)
         if self.view is None and proposed:
             try:
-                self._put(self._load({}))
+                self._set_view(self._load_project({}))
             except MergeplanError:
                 return
 
     def change(self, path: str, text: str) -> None:
-        """Process the newest text of a file."""
         self.texts[path] = text
         if path.endswith(".py"):
             self._check_syntax(path, text)
@@ -88,7 +86,7 @@ class LiveProject:
                 return
             self._change_slowly(path, text)
             return
-        self._reread(path, text)
+        self._reread_model(path, text)
 
     def reads_texts(self, path: str) -> bool:
         """Return True for a file that is read while it is typed; others are read when saved, as only then code runs."""
@@ -113,7 +111,7 @@ class LiveProject:
         except (ValueError, RecursionError, MemoryError) as error:
             self.errors[path] = (ProjectError(f"This is not Python: {error}.", place=Place(path, 1)),)
 
-    def _reread(self, path: str, text: str) -> None:
+    def _reread_model(self, path: str, text: str) -> None:
         assert self.view is not None
         self.errors.pop(path, None)
         if len(text) > LARGEST or not _is_unicode(text):
@@ -153,7 +151,7 @@ class LiveProject:
         if text is not None and not _is_text_of(self.settings.root / path, text):
             self.load()
 
-    def _load(self, proposed: dict[str, str]) -> Project:
+    def _load_project(self, proposed: dict[str, str]) -> Project:
         settings = self.settings
         options = LoadOptions(
             settings.gateways_from,
@@ -165,7 +163,7 @@ class LiveProject:
         )
         return load_project(settings.root, self.clock(), settings.gateway, options)
 
-    def _put(self, project: Project) -> None:
+    def _set_view(self, project: Project) -> None:
         self.view = ProjectView(project, self.texts)
 
 

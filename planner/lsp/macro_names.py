@@ -42,7 +42,7 @@ def macros_of(root: Path, texts: Mapping[str, str]) -> dict[str, Macro]:
     """Return the macros of a folder by name; `texts` replace files."""
     found_macros: dict[str, Macro] = {}
     for path in _macro_files(root, texts):
-        text = _text(root, path, texts)
+        text = _read_text(root, path, texts)
         reader = _python_macros if path.endswith(".py") else _jinja_macros
         for macro in reader(path, text):
             found_macros.setdefault(macro.name, macro)
@@ -55,7 +55,7 @@ def macro_at(path: str, text: str, offset: int, macros: Mapping[str, Macro]) -> 
         if macro.place.path == path and macro.place.span.holds(offset):
             return macro.name, macro.place.span
     if path.endswith(".sql"):
-        for name, span in _calls(text, macros):
+        for name, span in _find_calls(text, macros):
             if span.holds(offset):
                 return name, span
     return None
@@ -79,13 +79,12 @@ def describe_macro(view: ProjectView | None, name: str, macros: Mapping[str, Mac
 def macro_definition(
     view: ProjectView | None, root: Path, name: str, macros: Mapping[str, Macro]
 ) -> tuple[FileSpan, ...]:
-    """Return the place where a macro or a variable is defined."""
     if macro := macros.get(name):
         return (macro.place,)
     if view is None or name not in view.project.defaults.variables:
         return ()
     path = view.project.config_path
-    text = _text(root, path, view.texts)
+    text = _read_text(root, path, view.texts)
     span = find_place(text, ("variables", name)) if path.endswith((".yaml", ".yml")) else None
     return (FileSpan(path, span),) if span else ()
 
@@ -96,9 +95,9 @@ def macro_references(view: ProjectView, name: str, macros: Mapping[str, Macro]) 
     yield from macro_definition(view, root, name, macros)
     pattern = re.compile(rf"\b{re.escape(name)}\b", re.IGNORECASE)
     for path in _sql_files(view):
-        text = _text(root, path, view.texts)
+        text = _read_text(root, path, view.texts)
         if pattern.search(text):
-            yield from (FileSpan(path, span) for called, span in _calls(text, macros) if called == name)
+            yield from (FileSpan(path, span) for called, span in _find_calls(text, macros) if called == name)
 
 
 def _sql_files(view: ProjectView) -> tuple[str, ...]:
@@ -109,7 +108,7 @@ def _sql_files(view: ProjectView) -> tuple[str, ...]:
     return tuple(sorted(paths | {path for path, _ in view.project.defaults.jinja}))
 
 
-def _calls(text: str, macros: Mapping[str, Macro]) -> Iterator[tuple[str, Span]]:
+def _find_calls(text: str, macros: Mapping[str, Macro]) -> Iterator[tuple[str, Span]]:
     """Yield the names behind `@`, and those of Jinja's macros that are called in braces."""
     for match in _PYTHON_CALL.finditer(text):
         yield match[1].lower(), Span(match.start(), match.end())
@@ -125,7 +124,7 @@ def _macro_files(root: Path, texts: Mapping[str, str]) -> list[str]:
     return sorted(on_disk | {path for path in texts if path.startswith(f"{FOLDER}/") and path.endswith(CODE)})
 
 
-def _text(root: Path, path: str, texts: Mapping[str, str]) -> str:
+def _read_text(root: Path, path: str, texts: Mapping[str, str]) -> str:
     if path in texts:
         return texts[path]
     try:
@@ -136,7 +135,6 @@ def _text(root: Path, path: str, texts: Mapping[str, str]) -> str:
 
 @lru_cache(maxsize=512)
 def _python_macros(path: str, text: str) -> tuple[Macro, ...]:
-    """Return the functions that `@macro` decorates, by the tree of the text."""
     try:
         tree = ast.parse(text) if len(text) <= LARGEST else ast.parse("")
     except (SyntaxError, ValueError, RecursionError, MemoryError):

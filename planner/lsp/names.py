@@ -105,46 +105,46 @@ class _Reader:
         for scope in self._scopes:
             if not isinstance(scope.expression, exp.Select):
                 continue
-            names += self._tables(scope)
-            names += self._references(scope)
-            names += self._definitions(scope)
-            stars += self._stars(scope)
+            names += self._table_names(scope)
+            names += self._reference_names(scope)
+            names += self._definition_names(scope)
+            stars += self._find_stars(scope)
             if (span := _span_of(scope.expression)) is not None:
-                spans.append(ScopeColumns(span, self._sources(scope)))
-        names += self._ctes()
+                spans.append(ScopeColumns(span, self._scope_sources(scope)))
+        names += self._cte_names()
         root = self._scopes[-1]
-        return QueryNames(tuple(_merge(names)), tuple(spans), tuple(stars), self._output_names(root))
+        return QueryNames(tuple(_merge_names(names)), tuple(spans), tuple(stars), self._output_names(root))
 
-    def _tables(self, scope: Scope) -> Iterator[Name]:
+    def _table_names(self, scope: Scope) -> Iterator[Name]:
         for table in scope.tables:
             identifier = table.this
             if not isinstance(identifier, exp.Identifier) or "start" not in identifier.meta:
                 continue
-            whole = Span(_start(table), identifier.meta["end"] + 1)
+            whole = Span(_table_start(table), identifier.meta["end"] + 1)
             source = next(
                 (scope.sources[key] for key in (table.alias_or_name, table.name) if key in scope.sources), None
             )
             if not table.db and isinstance(source, Scope):
-                yield Name(NameKind.CTE, table.name.lower(), whole, (self._owner(source),))
+                yield Name(NameKind.CTE, table.name.lower(), whole, (self._source_owner(source),))
             elif table.db or self._schema:
-                yield Name(NameKind.TABLE, self._table(table), whole)
+                yield Name(NameKind.TABLE, self._table_name(table), whole)
 
-    def _ctes(self) -> Iterator[Name]:
+    def _cte_names(self) -> Iterator[Name]:
         assert self._file.query is not None
         for cte in self._file.query.find_all(exp.CTE):
             alias = cte.args["alias"].this
             if "start" in alias.meta:
                 owner = Owner(at=alias.meta["start"])
-                yield Name(NameKind.CTE, alias.name.lower(), _identifier(alias), (owner,), is_definition=True)
+                yield Name(NameKind.CTE, alias.name.lower(), _identifier_span(alias), (owner,), is_definition=True)
 
-    def _references(self, scope: Scope) -> Iterator[Name]:
-        sources = self._sources(scope)
+    def _reference_names(self, scope: Scope) -> Iterator[Name]:
+        sources = self._scope_sources(scope)
         for column in scope.find_all(exp.Column):
             identifier = column.this
             if not isinstance(identifier, exp.Identifier) or "start" not in identifier.meta:
                 continue
-            owners = self._owners(scope, column, sources)
-            yield Name(NameKind.COLUMN, column.name.lower(), _identifier(identifier), owners)
+            owners = self._find_owners(scope, column, sources)
+            yield Name(NameKind.COLUMN, column.name.lower(), _identifier_span(identifier), owners)
         for join in scope.expression.args.get("joins") or ():
             for shared in join.args.get("using") or ():
                 inner = shared.this if isinstance(shared, exp.Column) else shared
@@ -153,22 +153,22 @@ class _Reader:
                     owners_of_name = tuple(
                         owner for owner, having in sources.values() if having is None or name in having
                     )
-                    yield Name(NameKind.COLUMN, name, _identifier(inner), owners_of_name)
+                    yield Name(NameKind.COLUMN, name, _identifier_span(inner), owners_of_name)
 
-    def _owners(
+    def _find_owners(
         self, scope: Scope, column: exp.Column, sources: Mapping[str, tuple[Owner, tuple[str, ...] | None]]
     ) -> tuple[Owner, ...]:
         """Return the possible owners of a column that is named in a scope; () for an output's alias, or if unknown."""
         name, qualifier = column.name.lower(), column.table.lower()
         ordered = column.find_ancestor(exp.Order, exp.Select, exp.Window)
         if isinstance(ordered, exp.Order) and not qualifier and ordered.parent is scope.expression:
-            aliases = {item.alias.lower() for item in _selects(scope) if isinstance(item, exp.Alias)}
+            aliases = {item.alias.lower() for item in _select_items(scope) if isinstance(item, exp.Alias)}
             if name in aliases:
                 return (owner,) if (owner := self._scope_owner(scope)) else ()
         if qualifier:
             around: Scope | None = scope
             while around is not None:
-                local = sources if around is scope else self._sources(around)
+                local = sources if around is scope else self._scope_sources(around)
                 if qualifier in local:
                     return (local[qualifier][0],)
                 around = around.parent
@@ -178,14 +178,14 @@ class _Reader:
         if having or unknown:
             return having + unknown if len(having) != 1 else having
         if scope.parent is not None and scope.is_subquery:
-            return self._owners(scope.parent, column, self._sources(scope.parent))
+            return self._find_owners(scope.parent, column, self._scope_sources(scope.parent))
         return ()
 
-    def _definitions(self, scope: Scope) -> Iterator[Name]:
+    def _definition_names(self, scope: Scope) -> Iterator[Name]:
         owner = self._scope_owner(scope)
         if owner is None:
             return
-        for item in _selects(scope):
+        for item in _select_items(scope):
             identifier = item.args.get("alias") if isinstance(item, exp.Alias) else None
             implicit = isinstance(item, exp.Column) and isinstance(item.this, exp.Identifier)
             named = identifier if isinstance(identifier, exp.Identifier) else item.this if implicit else None
@@ -193,16 +193,16 @@ class _Reader:
                 yield Name(
                     NameKind.COLUMN,
                     named.name.lower(),
-                    _identifier(named),
+                    _identifier_span(named),
                     (owner,),
                     defines=owner,
                     implicit=implicit,
                     is_definition=True,
                 )
 
-    def _stars(self, scope: Scope) -> Iterator[tuple[Span, tuple[tuple[str, Owner, tuple[str, ...] | None], ...]]]:
-        sources = self._sources(scope)
-        for item in _selects(scope):
+    def _find_stars(self, scope: Scope) -> Iterator[tuple[Span, tuple[tuple[str, Owner, tuple[str, ...] | None], ...]]]:
+        sources = self._scope_sources(scope)
+        for item in _select_items(scope):
             if not item.is_star or not isinstance(item, exp.Star | exp.Column):
                 continue
             alias = item.table.lower() if isinstance(item, exp.Column) else ""
@@ -211,14 +211,14 @@ class _Reader:
             if span is not None:
                 yield span, tuple((name, owner, columns) for name, (owner, columns) in meant.items())
 
-    def _sources(self, scope: Scope) -> dict[str, tuple[Owner, tuple[str, ...] | None]]:
+    def _scope_sources(self, scope: Scope) -> dict[str, tuple[Owner, tuple[str, ...] | None]]:
         sources: dict[str, tuple[Owner, tuple[str, ...] | None]] = {}
         for alias, (_, source) in scope.selected_sources.items():
             if isinstance(source, exp.Table):
-                name = self._table(source)
+                name = self._table_name(source)
                 sources[alias.lower()] = Owner(name), self._columns(name)
             elif isinstance(source, Scope):
-                sources[alias.lower()] = self._owner(source), self._output_names(source)
+                sources[alias.lower()] = self._source_owner(source), self._output_names(source)
         return sources
 
     def _output_names(self, scope: Scope) -> tuple[str, ...] | None:
@@ -230,21 +230,21 @@ class _Reader:
         return self._outputs[key]
 
     def _find_outputs(self, scope: Scope) -> tuple[str, ...] | None:
-        if _branches(scope):
-            return self._output_names(_branches(scope)[0])
+        if _union_branches(scope):
+            return self._output_names(_union_branches(scope)[0])
         alias = scope.expression.parent.args.get("alias") if scope.expression.parent is not None else None
         if isinstance(alias, exp.TableAlias) and alias.columns:
             return tuple(column.name.lower() for column in alias.columns)
         if not isinstance(scope.expression, exp.Select):
             return None
         outputs: list[str] = []
-        for item in _selects(scope):
+        for item in _select_items(scope):
             if item.is_star:
                 qualifier = item.table.lower() if isinstance(item, exp.Column) else ""
                 star = item.this if isinstance(item, exp.Column) else item
                 if any(star.args.get(key) for key in ("except_", "except", "replace", "rename")):
                     return None
-                for name, (_, columns) in self._sources(scope).items():
+                for name, (_, columns) in self._scope_sources(scope).items():
                     if qualifier in ("", name):
                         if columns is None:
                             return None
@@ -268,17 +268,17 @@ class _Reader:
             return Owner(at=alias.this.meta["start"])
         return None
 
-    def _owner(self, scope: Scope) -> Owner:
-        while _branches(scope):
-            scope = _branches(scope)[0]
+    def _source_owner(self, scope: Scope) -> Owner:
+        while _union_branches(scope):
+            scope = _union_branches(scope)[0]
         return self._scope_owner(scope) or Owner(at=-2 - id(scope) % 1_000_000_007)
 
-    def _table(self, table: exp.Table) -> str:
+    def _table_name(self, table: exp.Table) -> str:
         parts = (table.catalog, table.db or self._schema, table.name)
         return without_default(".".join(part for part in parts if part).lower(), self._catalog)
 
 
-def _merge(names: list[Name]) -> list[Name]:
+def _merge_names(names: list[Name]) -> list[Name]:
     """Return one name for each place: a bare column that is an output is also a reference to what it reads."""
     by_span: dict[Span, Name] = {}
     for name in names:
@@ -292,15 +292,15 @@ def _merge(names: list[Name]) -> list[Name]:
     return sorted(by_span.values(), key=lambda name: name.span.start)
 
 
-def _identifier(identifier: exp.Identifier) -> Span:
+def _identifier_span(identifier: exp.Identifier) -> Span:
     return Span(identifier.meta["start"], identifier.meta["end"] + 1)
 
 
-def _selects(scope: Scope) -> list[exp.Expr]:
+def _select_items(scope: Scope) -> list[exp.Expr]:
     return list(scope.expression.selects) if isinstance(scope.expression, exp.Query) else []
 
 
-def _start(table: exp.Table) -> int:
+def _table_start(table: exp.Table) -> int:
     parts = (table.args.get("catalog"), table.args.get("db"), table.this)
     return min(int(part.meta["start"]) for part in parts if part is not None and "start" in part.meta)
 
@@ -332,5 +332,5 @@ def _star_span(file: SqlFile, select: exp.Expr, item: exp.Expr) -> Span | None:
     return Span(before_from[-1].start, before_from[-1].end + 1) if before_from else None
 
 
-def _branches(scope: Scope) -> list[Scope]:
+def _union_branches(scope: Scope) -> list[Scope]:
     return list(scope.set_operation_scopes)

@@ -45,13 +45,13 @@ def target_at(
         return Target(NameKind.TABLE, name.name), name.span
     if name.kind is NameKind.CTE:
         return Target(NameKind.CTE, name.name, name.owners[0], path), name.span
-    owner = _owner(name, follow=follow)
+    owner = _column_owner(name, follow=follow)
     if owner is None:
         return None
     return Target(NameKind.COLUMN, name.name, owner, "" if owner.table else path), name.span
 
 
-def definitions(view: ProjectView, target: Target) -> tuple[FileSpan, ...]:
+def find_definitions(view: ProjectView, target: Target) -> tuple[FileSpan, ...]:
     """Return where a target is defined; for a column that a CTE only passes on, where it is passed on."""
     if target.kind is NameKind.TABLE:
         return _definition_of_model(view, target.name)
@@ -74,7 +74,7 @@ def definitions(view: ProjectView, target: Target) -> tuple[FileSpan, ...]:
     return found_spans or (() if target.is_local else _definition_of_model(view, target.owner.table))
 
 
-def references(view: ProjectView, target: Target) -> Iterator[FileSpan]:
+def find_references(view: ProjectView, target: Target) -> Iterator[FileSpan]:
     """Yield every place that names the target, its definition included."""
     if target.kind is NameKind.TABLE:
         yield from _definition_of_model(view, target.name)
@@ -83,7 +83,7 @@ def references(view: ProjectView, target: Target) -> Iterator[FileSpan]:
                 if name.kind is NameKind.TABLE and name.name == target.name:
                     yield FileSpan(file.path, name.span)
         return
-    for file in _files(view, target):
+    for file in _target_files(view, target):
         for name in file.names.names:
             if is_meant(name, target):
                 yield FileSpan(file.path, name.span)
@@ -98,7 +98,7 @@ def is_meant(name: Name, target: Target) -> bool:
     return target.owner in name.owners or name.defines == target.owner
 
 
-def _files(view: ProjectView, target: Target) -> Iterator[FileView]:
+def _target_files(view: ProjectView, target: Target) -> Iterator[FileView]:
     if target.is_local:
         yield view.file(target.path)
         return
@@ -108,7 +108,7 @@ def _files(view: ProjectView, target: Target) -> Iterator[FileView]:
     yield from (file for file in view.files_reading(target.owner.table) if file.path != path)
 
 
-def _owner(name: Name, *, follow: bool) -> Owner | None:
+def _column_owner(name: Name, *, follow: bool) -> Owner | None:
     """Return the owner of a column; for a bare column that is an output too, the owner that it is read from."""
     if name.implicit and name.defines and name.defines.table and not follow and not any(o.table for o in name.owners):
         return name.defines

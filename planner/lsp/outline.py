@@ -31,8 +31,7 @@ class Hint:
     text: str
 
 
-def symbols(view: ProjectView, path: str, text: str) -> tuple[Symbol, ...]:
-    """Return the model of a file, its CTEs and the columns that it returns."""
+def list_symbols(view: ProjectView, path: str, text: str) -> tuple[Symbol, ...]:
     file = view.file(path, text)
     found_symbols: list[Symbol] = []
     for model in file.models:
@@ -56,8 +55,7 @@ def workspace_symbols(view: ProjectView, query: str, most: int = 200) -> Iterato
         yield model.name, model.path, model.line
 
 
-def folds(file: FileView) -> Iterator[Span]:
-    """Yield the spans that fold: the block, each CTE, and every further statement."""
+def list_folds(file: FileView) -> Iterator[Span]:
     if file.file.block is not None:
         yield file.file.block
     if file.file.query is not None:
@@ -70,7 +68,6 @@ def folds(file: FileView) -> Iterator[Span]:
 
 
 def type_hints(view: ProjectView, path: str, text: str) -> Iterator[Hint]:
-    """Yield the types of the outputs, behind their names, as far as they are known."""
     file = view.file(path, text)
     if len(file.models) != 1:
         return

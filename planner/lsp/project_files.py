@@ -29,7 +29,6 @@ class Layout(Enum):
 
 
 def layout_of(root: Path) -> Layout:
-    """Return the layout of a project's folder, as the loader determines it."""
     if is_dbt_project(root):
         return Layout.DBT
     return Layout.PIPELINE if is_pipeline(root) else Layout.OWN
@@ -54,7 +53,6 @@ def find_project(file: Path) -> Path | None:
 
 
 def is_project(folder: Path) -> bool:
-    """Return True for a folder with a configuration."""
     return any((folder / name).is_file() for name in CONFIGS)
 
 

@@ -78,11 +78,9 @@ class ProjectView:
         return {table: tuple(sorted(names)) for table, names in reading.items()}
 
     def columns(self, table: str) -> tuple[str, ...] | None:
-        """Return the columns of a table; None if they are not known."""
         return self.lineage[table].columns if table in self.graph.models else None
 
     def types(self, table: str) -> Mapping[str, str]:
-        """Return the types of a table's columns, as far as they are known."""
         if table not in self.graph.models:
             return {}
         declared = {column.name: column.type for column in self.project.models[table].columns}
@@ -134,6 +132,5 @@ class ProjectView:
         return self._files[key]
 
     def files_reading(self, table: str) -> Iterator[FileView]:
-        """Yield the SQL files whose models read a table."""
         paths = {file_of(self.project.models[name]) for name in self.readers.get(table, ())}
         yield from (self.file(path) for path in sorted(paths) if path.endswith(".sql"))

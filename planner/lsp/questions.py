@@ -7,12 +7,12 @@ last two are answered also when the project is not open, since that runs none of
 from __future__ import annotations
 
 from mergeplan.planner.lsp import dbt_names
-from mergeplan.planner.lsp.completion import Item, complete
+from mergeplan.planner.lsp.completion import Item, complete_sql
 from mergeplan.planner.lsp.editor import Editor
 from mergeplan.planner.lsp.hover import hover_text
 from mergeplan.planner.lsp.macro_names import describe_macro, macro_at, macro_definition, macro_references, macros_of
 from mergeplan.planner.lsp.names import NameKind
-from mergeplan.planner.lsp.navigation import Target, definitions, references, target_at
+from mergeplan.planner.lsp.navigation import Target, find_definitions, find_references, target_at
 from mergeplan.planner.lsp.project_files import Layout
 from mergeplan.planner.lsp.texts import FileSpan, Span
 from mergeplan.planner.lsp.yaml_files.answers import complete_yaml, describe_yaml, yaml_target
@@ -20,8 +20,7 @@ from mergeplan.planner.lsp.yaml_files.answers import complete_yaml, describe_yam
 YAML = (".yaml", ".yml")
 
 
-def completions(editor: Editor, path: str, text: str, offset: int) -> tuple[Item, ...]:
-    """Return the suggestions at an offset."""
+def completions_at(editor: Editor, path: str, text: str, offset: int) -> tuple[Item, ...]:
     view = editor.view
     if editor.layout is Layout.DBT and path.endswith(".sql"):
         names = dbt_names.complete_names(editor.root, text, offset)
@@ -31,15 +30,15 @@ def completions(editor: Editor, path: str, text: str, offset: int) -> tuple[Item
         return ()
     if path.endswith(YAML):
         return complete_yaml(view, path, text, offset) if editor.layout is Layout.OWN or "/" not in path else ()
-    return complete(view, path, text, offset) if path.endswith(".sql") else ()
+    return complete_sql(view, path, text, offset) if path.endswith(".sql") else ()
 
 
 def hover_at(editor: Editor, path: str, text: str, offset: int) -> tuple[str, Span] | None:
     """Return the description of the name at an offset, as Markdown, and its span."""
-    if (called := _macro(editor, path, text, offset)) is not None:
+    if (called := _find_macro(editor, path, text, offset)) is not None:
         about = describe_macro(editor.view, called[0], macros_of(editor.root, editor.live.texts))
         return (about, called[1]) if about else None
-    target = _target(editor, path, text, offset)
+    target = _find_target(editor, path, text, offset)
     if target is None or editor.view is None:
         return describe_yaml(path, text, offset) if path.endswith(YAML) and editor.layout is Layout.OWN else None
     about = hover_text(editor.view, target[0], editor.state)
@@ -47,37 +46,37 @@ def hover_at(editor: Editor, path: str, text: str, offset: int) -> tuple[str, Sp
 
 
 def definitions_at(editor: Editor, path: str, text: str, offset: int) -> tuple[FileSpan, ...]:
-    """Return where the name at an offset is defined."""
-    if (called := _macro(editor, path, text, offset)) is not None:
+    if (called := _find_macro(editor, path, text, offset)) is not None:
         macros = macros_of(editor.root, editor.live.texts)
         return macro_definition(editor.view, editor.root, called[0], macros)
     if editor.layout is Layout.DBT and (named := dbt_names.name_at(text, offset)) is not None:
         return dbt_names.definition_of(editor.root, named[0])
-    target = _target(editor, path, text, offset, follow=True)
-    return definitions(editor.view, target[0]) if target and editor.view is not None else ()
+    target = _find_target(editor, path, text, offset, follow=True)
+    return find_definitions(editor.view, target[0]) if target and editor.view is not None else ()
 
 
 def references_at(editor: Editor, path: str, text: str, offset: int) -> tuple[FileSpan, ...]:
-    """Return every place that names the same object."""
     if editor.layout is Layout.DBT and (named := dbt_names.name_at(text, offset)) is not None:
         return tuple(dbt_names.references_of(editor.root, named[0], editor.live.texts))
     view = editor.view
     if view is None:
         return ()
-    if (called := _macro(editor, path, text, offset)) is not None:
+    if (called := _find_macro(editor, path, text, offset)) is not None:
         macros = macros_of(editor.root, editor.live.texts)
         return tuple(dict.fromkeys(macro_references(view, called[0], macros)))
-    target = _target(editor, path, text, offset)
-    return tuple(references(view, target[0])) if target else ()
+    target = _find_target(editor, path, text, offset)
+    return tuple(find_references(view, target[0])) if target else ()
 
 
-def _macro(editor: Editor, path: str, text: str, offset: int) -> tuple[str, Span] | None:
+def _find_macro(editor: Editor, path: str, text: str, offset: int) -> tuple[str, Span] | None:
     if path.endswith(YAML):
         return None
     return macro_at(path, text, offset, macros_of(editor.root, editor.live.texts))
 
 
-def _target(editor: Editor, path: str, text: str, offset: int, *, follow: bool = False) -> tuple[Target, Span] | None:
+def _find_target(
+    editor: Editor, path: str, text: str, offset: int, *, follow: bool = False
+) -> tuple[Target, Span] | None:
     view = editor.view
     if view is None:
         return None

@@ -15,10 +15,10 @@ from pathlib import Path
 from mergeplan.planner.model.graph import Graph, graph_of
 from mergeplan.planner.plan.build import Plan, Request
 from mergeplan.planner.plan.change import Override
-from mergeplan.planner.plan.costs import Cost, Estimate, estimate
+from mergeplan.planner.plan.costs import Cost, Estimate, estimate_cost
 from mergeplan.planner.plan.schedule import Loaded
 from mergeplan.planner.project.loader import Project
-from mergeplan.planner.session.events import silent
+from mergeplan.planner.session.events import ignore_event
 from mergeplan.planner.session.options import PlanOptions
 from mergeplan.planner.session.settings import SessionSettings, url_of
 from mergeplan.planner.session.workspace import Workspace, load_state
@@ -52,8 +52,7 @@ class ProdState:
         return datetime.now(UTC) - self.read_at > OLDEST
 
     def estimates(self, plan: Plan) -> Mapping[str, Estimate]:
-        """Return, for each model, the estimated cost of computing its missing time."""
-        return {change.name: estimate(change, self.costs, {}) for change in plan.backfills}
+        return {change.name: estimate_cost(change, self.costs, {}) for change in plan.backfills}
 
 
 def read_prod_state(settings: SessionSettings, project: Project) -> ProdState | None:
@@ -61,7 +60,7 @@ def read_prod_state(settings: SessionSettings, project: Project) -> ProdState | 
     # what speaks to the database is imported here: the first diagnostics do without
     from mergeplan.planner.session.use_cases.planning import build_request, check_request
 
-    work = Workspace(settings, "metadata", datetime.now(UTC), silent, only_looks=True)
+    work = Workspace(settings, "metadata", datetime.now(UTC), ignore_event, only_looks=True)
     with closing(work):
         work.reuse(project)
         if not _has_state(work):

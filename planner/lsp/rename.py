@@ -16,7 +16,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from mergeplan.planner.errors import MergeplanError, RequestError
 from mergeplan.planner.lsp.names import Name, NameKind, Owner
-from mergeplan.planner.lsp.navigation import Target, is_meant, references
+from mergeplan.planner.lsp.navigation import Target, find_references, is_meant
 from mergeplan.planner.lsp.project_view import FileView, ProjectView
 from mergeplan.planner.lsp.texts import Edit, Span, apply_edits
 from mergeplan.planner.lsp.yaml_files.unit_test_edits import unit_test_edits
@@ -46,7 +46,7 @@ def rename_edits(view: ProjectView, target: Target, new: str, now: datetime) -> 
     if target.kind is NameKind.TABLE:
         edits = tuple(_model_edits(view, target, new))
     elif target.kind is NameKind.CTE:
-        edits = tuple(Edit(place.path, place.span, new) for place in references(view, target))
+        edits = tuple(Edit(place.path, place.span, new) for place in find_references(view, target))
     else:
         edits = tuple(_column_edits(view, target, new))
     _check_result(view, target, new, edits, now)
@@ -72,10 +72,10 @@ def _model_edits(view: ProjectView, target: Target, new: str) -> Iterator[Edit]:
     model = view.project.models[target.name]
     if not model.path.endswith(".sql") or view.file(model.path).file.property("name") is None:
         raise RequestError(f"The name of `{target.name}` does not stand in a SQL file: rename it in {model.place}.")
-    for reader in _readers(view, target.name):
+    for reader in _sql_readers(view, target.name):
         _check_followed(reader, view, target.name, target.name.rpartition(".")[2])
     _check_audits(view, target.name, target.name.rpartition(".")[2])
-    yield from (Edit(place.path, place.span, new) for place in references(view, target))
+    yield from (Edit(place.path, place.span, new) for place in find_references(view, target))
     for file in view.files_reading(target.name):
         prop = file.file.property("depends_on")
         for start, end in _names_in(prop.value if prop else (), file, target.name, view):
@@ -102,7 +102,7 @@ def _column_edits(view: ProjectView, target: Target, new: str) -> Iterator[Edit]
     _check_audits(view, table, target.name)
     yield from _edits_in(own_file, target, new)
     yield from _block_edits(own_file, target.name, new)
-    for reader in _readers(view, table):
+    for reader in _sql_readers(view, table):
         _check_followed(reader, view, table, target.name)
     for file in view.files_reading(table):
         if file.path != own_file.path:
@@ -143,7 +143,7 @@ def _is_word(token: Token, column: str) -> bool:
     return token.text.lower() == column and token.token_type not in (TokenType.STRING, TokenType.NUMBER)
 
 
-def _readers(view: ProjectView, table: str) -> Iterator[Model]:
+def _sql_readers(view: ProjectView, table: str) -> Iterator[Model]:
     for name in view.readers.get(table, ()):
         model = view.project.models[name]
         if not model.path.endswith(".sql"):
@@ -179,7 +179,6 @@ def _check_audits(view: ProjectView, table: str, word: str) -> None:
 
 
 def _names_in(tokens: tuple[Token, ...], file: FileView, table: str, view: ProjectView) -> Iterator[tuple[int, int]]:
-    """Yield the places in a property's value that name a table."""
     if not tokens:
         return
     start, end = tokens[0].start, tokens[-1].end + 1
@@ -191,8 +190,8 @@ def _names_in(tokens: tuple[Token, ...], file: FileView, table: str, view: Proje
 def _check_result(view: ProjectView, target: Target, new: str, edits: tuple[Edit, ...], now: datetime) -> None:
     """Raise RequestError unless the plan of the edits, against the project as it is, is just the rename."""
     try:
-        renamed = _reread(view, edits)
-        changes = _changes(view.project, renamed, now)
+        renamed = _reread_files(view, edits)
+        changes = _compare_projects(view.project, renamed, now)
     except MergeplanError as error:
         raise RequestError(f"Renaming it to `{new}` would break the project: {error.message}") from None
     for change in changes.values():
@@ -200,7 +199,7 @@ def _check_result(view: ProjectView, target: Target, new: str, edits: tuple[Edit
             raise RequestError(f"Renaming it to `{new}` would change more than the name: {reason}")
 
 
-def _reread(view: ProjectView, edits: tuple[Edit, ...]) -> Project:
+def _reread_files(view: ProjectView, edits: tuple[Edit, ...]) -> Project:
     """Return the project after the edits, with files reread in an order in which each is known when it is needed."""
     by_path: dict[str, list[Edit]] = {}
     for edit in edits:
@@ -218,7 +217,7 @@ def _reread(view: ProjectView, edits: tuple[Edit, ...]) -> Project:
     return project
 
 
-def _changes(before: Project, after: Project, now: datetime) -> Mapping[str, Change]:
+def _compare_projects(before: Project, after: Project, now: datetime) -> Mapping[str, Change]:
     """Return the changes between two projects, as if the first were prod."""
     nothing, request, loaded = Environment("prod"), Request(Window(now)), Loaded({})
     old = build_plan(before.models, nothing, nothing, loaded, request).new
@@ -227,7 +226,6 @@ def _changes(before: Project, after: Project, now: datetime) -> Mapping[str, Cha
 
 
 def _why_more(before: Project, after: Project, target: Target, new: str, change: Change) -> str | None:
-    """Return why a change is more than the rename; None if it is not."""
     table = target.owner.table
     if target.kind is NameKind.COLUMN and not target.is_local and change.name == table:
         columns = change.columns
@@ -247,12 +245,12 @@ def _why_not_renamed(before: Project, after: Project, old: str, new: str, change
     if change.change is ChangeKind.REMOVED:
         return None if change.name == old else f"`{change.name}` would go."
     old_model, new_model = before.models[name], after.models[new if name == old else name]
-    if _tree(old_model.sql, {}) == _tree(new_model.sql, {new: old}):
+    if _query_tree(old_model.sql, {}) == _query_tree(new_model.sql, {new: old}):
         return None
     return f"`{name}` would be another query."
 
 
-def _tree(sql: str, names: Mapping[str, str]) -> exp.Expr | None:
+def _query_tree(sql: str, names: Mapping[str, str]) -> exp.Expr | None:
     """Return a query's tree with tables renamed."""
     if not sql:
         return None

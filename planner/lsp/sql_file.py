@@ -16,7 +16,14 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.lsp.texts import Span
-from mergeplan.planner.parsing.sql.tokens import QUERY_BEGINS, closing, create_source, split, statements, tokenize
+from mergeplan.planner.parsing.sql.tokens import (
+    QUERY_BEGINS,
+    closing,
+    create_source,
+    split_commas,
+    statements,
+    tokenize,
+)
 
 LARGEST = 1_000_000  # characters of a text that is judged while it is typed
 MOST_TOKENS = 150_000
@@ -53,7 +60,6 @@ class SqlFile:
     blanked: tuple[Span, ...] = field(default=())
 
     def property(self, key: str) -> BlockProperty | None:
-        """Return the property of a key."""
         return next((prop for prop in self.properties if prop.key == key), None)
 
     def has_blanked_word(self, word: str) -> bool:
@@ -80,16 +86,18 @@ def read_sql_file(path: str, text: str, dialect: str) -> SqlFile:
         end = closing(first, 1)
         inner = first[2:end]
         span = Span(first[0].start, (first[end] if end is not None else first[-1]).end + 1)
-        file = SqlFile(text, source.dialect, tokens, parts, tuple(_properties(inner)), span)
-    query = next((part for part in parts[1:] if part[0].text.upper() in QUERY_BEGINS), None) or _created(parts)
+        file = SqlFile(text, source.dialect, tokens, parts, tuple(_parse_properties(inner)), span)
+    query = next((part for part in parts[1:] if part[0].text.upper() in QUERY_BEGINS), None) or _find_created_query(
+        parts
+    )
     if query is None:
         return file
     span = Span(query[0].start, query[-1].end + 1)
-    tree, blanked = _parse(text, span, source.dialect)
+    tree, blanked = _parse_query(text, span, source.dialect)
     return SqlFile(text, source.dialect, tokens, parts, file.properties, file.block, tree, span, blanked)
 
 
-def _created(parts: tuple[tuple[Token, ...], ...]) -> tuple[Token, ...] | None:
+def _find_created_query(parts: tuple[tuple[Token, ...], ...]) -> tuple[Token, ...] | None:
     """Return the query of the first view or table that statements of a pipeline create."""
     for part in parts:
         if part[0].text.upper() == "CREATE":
@@ -103,22 +111,22 @@ def _is_block(statement: tuple[Token, ...]) -> bool:
     return words in ("MODEL", "AUDIT") and len(statement) > 1 and statement[1].token_type is TokenType.L_PAREN
 
 
-def _properties(tokens: tuple[Token, ...]) -> Iterator[BlockProperty]:
-    for part in split(tokens):
+def _parse_properties(tokens: tuple[Token, ...]) -> Iterator[BlockProperty]:
+    for part in split_commas(tokens):
         if part:
             yield BlockProperty(part[0].text.lower(), part[0], tuple(part[1:]))
 
 
-def _parse(text: str, span: Span, dialect: str) -> tuple[exp.Query | None, tuple[Span, ...]]:
+def _parse_query(text: str, span: Span, dialect: str) -> tuple[exp.Query | None, tuple[Span, ...]]:
     """Return the query between two offsets, with the calls of macros as NULL, and the places of these."""
     query = text[span.start : span.end]
     if _JINJA.search(query):
         return None, (span,)
-    blanked = tuple(Span(span.start + start, span.start + end) for start, end in _calls(query))
+    blanked = tuple(Span(span.start + start, span.start + end) for start, end in _macro_calls(query))
     spaces = re.sub(r"[^\n]", " ", text[: span.start])
     for part in reversed(blanked):
         start, end = part.start - span.start, part.end - span.start
-        query = query[:start] + _blank(query[start:end]) + query[end:]
+        query = query[:start] + _blank_call(query[start:end]) + query[end:]
     try:
         tree = sqlglot.parse_one(spaces + query, dialect=dialect)
     except (SqlglotError, RecursionError, ValueError, TypeError, AttributeError, IndexError):
@@ -126,13 +134,13 @@ def _parse(text: str, span: Span, dialect: str) -> tuple[exp.Query | None, tuple
     return (tree if isinstance(tree, exp.Query) else None), blanked
 
 
-def _blank(call: str) -> str:
+def _blank_call(call: str) -> str:
     """Return NULL and spaces in place of a call, on as many lines."""
     call_end = call[4:]
     return "NULL" + re.sub(r"[^\n]", " ", call_end)
 
 
-def _calls(query: str) -> Iterator[tuple[int, int]]:
+def _macro_calls(query: str) -> Iterator[tuple[int, int]]:
     """Yield the places of macro calls with arguments in brackets; the outermost calls only."""
     at = 0
     while match := _CALL.search(query, at):

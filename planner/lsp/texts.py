@@ -52,7 +52,7 @@ class Lines:
         """Return the line and the UTF-16 column of an offset, from 0."""
         offset = min(max(offset, 0), len(self.text))
         line = bisect_right(self.starts, offset) - 1
-        return line, _units(self.text[self.starts[line] : offset]) + (self.mark if line == 0 else 0)
+        return line, _utf16_length(self.text[self.starts[line] : offset]) + (self.mark if line == 0 else 0)
 
     def offset(self, line: int, column: int) -> int:
         """Return the offset of a line and a UTF-16 column, from 0; clamp places outside of the text."""
@@ -67,7 +67,7 @@ class Lines:
         for index, character in enumerate(part):
             if units >= column:
                 return start + index
-            units += _units(character)
+            units += _utf16_length(character)
         return end
 
     def line_end(self, line: int) -> int:
@@ -97,5 +97,5 @@ def apply_edits(text: str, edits: list[Edit]) -> str:
     return text
 
 
-def _units(text: str) -> int:
+def _utf16_length(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2

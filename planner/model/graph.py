@@ -41,11 +41,11 @@ class Graph:
 
     def downstream(self, names: Iterable[str]) -> frozenset[str]:
         """Return everything that reads these models, directly or through others, without the models themselves."""
-        return _reach(names, self.children)
+        return _follow_edges(names, self.children)
 
     def upstream(self, names: Iterable[str]) -> frozenset[str]:
         """Return everything that these models read, directly or through others, without the models themselves."""
-        return _reach(names, self.parents)
+        return _follow_edges(names, self.parents)
 
 
 def graph_of(models: Mapping[str, Model]) -> Graph:
@@ -82,12 +82,12 @@ def update_graph(graph: Graph, models: Mapping[str, Model], names: Collection[st
     return graph_of(models) if any(name in updated.upstream([name]) for name in changed) else updated
 
 
-def _reach(names: Iterable[str], edges: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
-    seen: set[str] = set()
+def _follow_edges(names: Iterable[str], edges: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
+    reached: set[str] = set()
     frontier = [edge for name in names for edge in edges.get(name, ())]
     while frontier:
         name = frontier.pop()
-        if name not in seen:
-            seen.add(name)
+        if name not in reached:
+            reached.add(name)
             frontier += edges.get(name, ())
-    return frozenset(seen)
+    return frozenset(reached)

@@ -28,29 +28,32 @@ class Locator:
     @cached_property
     def place(self) -> Place:
         """Its first occurrence."""
-        tokens = self._tokens()
-        wanted = [part for piece in self.identifier.lower().split(".") for part in (piece, ".")][:-1]
+        tokens = self._tokenize_text()
+        identifier_parts = [part for piece in self.identifier.lower().split(".") for part in (piece, ".")][:-1]
         texts = [token.text.lower() for token in tokens]
         matches = [
             index
             for index, token in enumerate(tokens)
             if token.token_type is not TokenType.STRING
-            and (texts[index : index + len(wanted)] == wanted or texts[index] == self.identifier.lower())
+            and (
+                texts[index : index + len(identifier_parts)] == identifier_parts
+                or texts[index] == self.identifier.lower()
+            )
         ]
         query = next((i for i, token in enumerate(tokens) if token.token_type is TokenType.SEMICOLON), 0)
         first = matches[0] if matches else None
         best = next((index for index in matches if index > query and not self.in_block), first)
-        return self.block if best is None else self._place(tokens[best].start)
+        return self.block if best is None else self._place_at_offset(tokens[best].start)
 
     def __str__(self) -> str:
         return str(self.place)
 
-    def _tokens(self) -> list[Token]:
+    def _tokenize_text(self) -> list[Token]:
         try:
             return list(Dialect.get_or_raise(self.dialect).tokenize(self.text)) if self.text else []
         except TokenError:
             return []
 
-    def _place(self, offset: int) -> Place:
-        before = self.text[:offset]
-        return Place(self.block.path, before.count("\n") + 1, offset - before.rfind("\n"))
+    def _place_at_offset(self, offset: int) -> Place:
+        preceding_text = self.text[:offset]
+        return Place(self.block.path, preceding_text.count("\n") + 1, offset - preceding_text.rfind("\n"))

@@ -58,88 +58,91 @@ class _Selector:
         self._depth = 0
 
     def all(self) -> frozenset[str]:
-        models = self._either()
+        models = self._parse_union()
         if self._tokens:
-            raise self._unread(f"`{self._tokens[0]}` is not expected there")
+            raise self._selector_error(f"`{self._tokens[0]}` is not expected there")
         return models
 
-    def _either(self) -> frozenset[str]:
-        models = self._both()
-        while self._take("|"):
-            models |= self._both()
+    def _parse_union(self) -> frozenset[str]:
+        models = self._parse_intersection()
+        while self._take_token("|"):
+            models |= self._parse_intersection()
         return models
 
-    def _both(self) -> frozenset[str]:
-        models = self._one()
-        while self._take("&"):
-            models &= self._one()
+    def _parse_intersection(self) -> frozenset[str]:
+        models = self._parse_operand()
+        while self._take_token("&"):
+            models &= self._parse_operand()
         return models
 
-    def _one(self) -> frozenset[str]:
+    def _parse_operand(self) -> frozenset[str]:
         self._depth += 1
         if self._depth > DEEPEST:
-            raise self._unread(f"more than {DEEPEST} brackets or `^` stand within each other")
+            raise self._selector_error(f"more than {DEEPEST} brackets or `^` stand within each other")
         models = self._read_one()
         self._depth -= 1
         return models
 
     def _read_one(self) -> frozenset[str]:
-        if self._take("^"):
-            return frozenset(self.graph.models) - self._one()
+        if self._take_token("^"):
+            return frozenset(self.graph.models) - self._parse_operand()
         if not self._tokens:
-            raise self._unread("a name is missing")
+            raise self._selector_error("a name is missing")
         upward = self._tokens[0] == "+" and len(self._tokens) > 1 and bool(self._tokens.pop(0))
-        if not self._take("("):
-            return self._reach(self._word(), upward, False)
-        models = self._either()
-        if not self._take(")"):
-            raise self._unread("a bracket is not closed")
-        return self._reach(models, upward, self._take("+"))
+        if not self._take_token("("):
+            return self._extend_selection(self._parse_word(), upward, False)
+        models = self._parse_union()
+        if not self._take_token(")"):
+            raise self._selector_error("a bracket is not closed")
+        return self._extend_selection(models, upward, self._take_token("+"))
 
-    def _word(self) -> frozenset[str]:
+    def _parse_word(self) -> frozenset[str]:
         word = self._tokens.pop(0)
         if word in "()&|+":
-            raise self._unread(f"a name is missing before `{word}`" if word != "+" else "a name is missing")
-        prefix, colon, rest = word.partition(":")
+            raise self._selector_error(f"a name is missing before `{word}`" if word != "+" else "a name is missing")
+        prefix, colon, argument = word.partition(":")
         # `tag:+x` is an older spelling
-        up, down = word.startswith("+") or rest.startswith("+"), word.endswith("+")
-        prefix, core = prefix.removeprefix("+").lower(), (rest if colon else word).removeprefix("+").removesuffix("+")
+        up, down = word.startswith("+") or argument.startswith("+"), word.endswith("+")
+        prefix, core = (
+            prefix.removeprefix("+").lower(),
+            (argument if colon else word).removeprefix("+").removesuffix("+"),
+        )
         if colon and prefix not in ("tag", "git"):
-            raise self._unread(f"`{prefix}:` is not known")
+            raise self._selector_error(f"`{prefix}:` is not known")
         if prefix == "git" and colon:
-            return self._reach(self._since(core), up, down)
+            return self._extend_selection(self._models_since(core), up, down)
         matches = self._match_models(prefix if colon else "", core.lower())
         if not matches:
-            near = _nearest(core.lower(), self._names(prefix if colon else ""))
+            near = _nearest_name(core.lower(), self._list_names(prefix if colon else ""))
             hint = f"Did you mean `{'tag:' if colon else ''}{near}`?" if near else HINT
             raise RequestError(f"`{word}` selects no model.", hint=hint)
-        return self._reach(matches, up, down)
+        return self._extend_selection(matches, up, down)
 
-    def _names(self, prefix: str) -> list[str]:
+    def _list_names(self, prefix: str) -> list[str]:
         models = self.graph.models.values()
         return sorted({tag for model in models for tag in model.tags}) if prefix else sorted(self.graph.models)
 
     def _match_models(self, prefix: str, core: str) -> frozenset[str]:
-        return frozenset(name for name, model in self.graph.models.items() if _matches(prefix, core, model))
+        return frozenset(name for name, model in self.graph.models.items() if _is_match(prefix, core, model))
 
-    def _since(self, ref: str) -> frozenset[str]:
+    def _models_since(self, ref: str) -> frozenset[str]:
         if self.changed is None:
-            raise self._unread("`git:` cannot be used here")
+            raise self._selector_error("`git:` cannot be used here")
         if not ref:
-            raise self._unread("`git:` needs a branch")
+            raise self._selector_error("`git:` needs a branch")
         return self.changed(ref) & self.graph.models.keys()
 
-    def _reach(self, names: frozenset[str], up: bool, down: bool) -> frozenset[str]:
+    def _extend_selection(self, names: frozenset[str], up: bool, down: bool) -> frozenset[str]:
         above = self.graph.upstream(names) if up else frozenset()
         return names | above | (self.graph.downstream(names) if down else frozenset())
 
-    def _take(self, token: str) -> bool:
+    def _take_token(self, token: str) -> bool:
         if self._tokens and self._tokens[0] == token:
             self._tokens.pop(0)
             return True
         return False
 
-    def _unread(self, why: str) -> RequestError:
+    def _selector_error(self, why: str) -> RequestError:
         shown = self.selector if len(self.selector) <= SHOWN else f"{self.selector[:SHOWN]}..."
         return RequestError(f"`{shown}` is not a valid selector: {why}.", hint=HINT)
 
@@ -156,20 +159,20 @@ class Tagged(Protocol):
         """Its tags."""
 
 
-def fits(selector: str, model: Tagged) -> bool:
+def is_selected(selector: str, model: Tagged) -> bool:
     """Return True if a name, a glob or `tag:x` is this model's; for rules that are about each model by itself."""
     prefix, colon, core = selector.strip().lower().rpartition(":")
-    return _matches(prefix, core, model) if not colon or prefix == "tag" else False
+    return _is_match(prefix, core, model) if not colon or prefix == "tag" else False
 
 
-def _nearest(word: str, names: Iterable[str]) -> str:
+def _nearest_name(word: str, names: Iterable[str]) -> str:
     """Return the name that a mistyped word may mean, which may lack its schema; '' for none."""
     by_word = {last: name for name in names for last in (name.lower().rpartition(".")[2], name.lower())}
     near = get_close_matches(word, by_word, n=1, cutoff=0.75)
     return by_word[near[0]] if near else ""
 
 
-def _matches(prefix: str, core: str, model: Tagged) -> bool:
+def _is_match(prefix: str, core: str, model: Tagged) -> bool:
     if prefix == "tag":
         return any(fnmatchcase(tag.lower(), core) for tag in model.tags)
     return fnmatchcase(model.name, core)

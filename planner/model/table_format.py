@@ -101,7 +101,6 @@ class TableFormat:
     server_limits: tuple[ServerLimit, ...] = ()
 
     def can_have(self, name: str, settings: Settings) -> bool:
-        """Return True if a table that Spark makes under these settings can have a column of that name."""
         is_permitted = dict(settings).get(self.permitting, "none") != "none"
         return is_permitted or not set(name) & set(self.forbidden)
 

@@ -33,7 +33,6 @@ def order_columns(model: Model, columns: Iterable[str], types: Mapping[str, str]
 
 
 def _folder_columns(model: Model, names: tuple[str, ...], types: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the columns that name a table's folders, time first."""
     parts = tuple(
         name
         for name in dict.fromkeys(map(partition_column, model.partitioned_by))

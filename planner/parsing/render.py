@@ -19,10 +19,10 @@ from mergeplan.planner.parsing.macros.splicing import (
     aliases_of,
     apply_splices,
     key_of,
-    origin,
+    list_splices,
+    original_offset,
     short_alias,
     splice_text,
-    splices,
 )
 from mergeplan.planner.parsing.sql.names import set_name, table_key
 from mergeplan.planner.parsing.sql.spark_text import spark_text
@@ -32,7 +32,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _CARRIED = ("joins", "laterals", "pivots", "sample")
 
 
-def render(
+def render_model(
     model: Model,
     tables: Mapping[str, str],
     embedded_models: Mapping[str, Model],
@@ -75,31 +75,30 @@ def locate_error(
 ) -> Place | None:
     """Return the place in the model's file of an error that Spark found at a line and column, or None.
 
-    The line and column refer to the result of `render` without an interval.
+    The line and column refer to the result of `render_model` without an interval.
     """
     if not model.text or not line:
         return None
     values = dates(None, _EPOCH)
-    changes = splices(model.text, _tables_with_embedded(model.text, tables, embedded_models, values), values)
+    changes = list_splices(model.text, _tables_with_embedded(model.text, tables, embedded_models, values), values)
     lines = apply_splices(model.text, changes).split("\n")
-    at = origin(changes, sum(len(text_line) + 1 for text_line in lines[: line - 1]) + max(column - 1, 0))
-    before = model.text[:at]
-    return Place(model.path, model.text_line + before.count("\n"), _column(model, before) if column else 0)
+    at = original_offset(changes, sum(len(text_line) + 1 for text_line in lines[: line - 1]) + max(column - 1, 0))
+    prefix = model.text[:at]
+    return Place(model.path, model.text_line + prefix.count("\n"), _file_column(model, prefix) if column else 0)
 
 
-def _column(model: Model, before: str) -> int:
+def _file_column(model: Model, before: str) -> int:
     """Return the column that follows this text, or 0 if the file's line differs from it because of a macro."""
     line, column = before.count("\n"), len(before) - before.rfind("\n") - 1
     text, file = model.text.split("\n")[line], model.source.split("\n")
-    there = file[model.text_line - 1 + line] if model.text_line + line <= len(file) else ""
+    file_line = file[model.text_line - 1 + line] if model.text_line + line <= len(file) else ""
     word = re.match(r"\w+|.", text[column:])
-    return column + 1 if word and there.startswith(word[0], column) else 0
+    return column + 1 if word and file_line.startswith(word[0], column) else 0
 
 
 def _tables_with_embedded(
     text: str, tables: Mapping[str, str], embedded_models: Mapping[str, Model], values: Mapping[str, exp.Expr]
 ) -> Mapping[str, str]:
-    """Return the tables, and each embedded model that a text reads as its own text in brackets."""
     read = {key_of(table) for table in spark_tree(text).find_all(exp.Table)} & embedded_models.keys() - tables.keys()
     return {
         **tables,
@@ -120,7 +119,7 @@ def render_audit(
     `rows` is the query for `@this_model`.
     """
     values = dates(interval, execution)
-    values |= {name: fill(tree.copy(), values) for name, tree in audit.arguments.items()}
+    values |= {name: fill_values(tree.copy(), values) for name, tree in audit.arguments.items()}
     if audit.text:
         return text_over(audit.text, tables, embedded_models, values, f"({rows})" if rows else "")
     tree = render_tree(audit.sql, tables, embedded_models, values)
@@ -140,7 +139,6 @@ def _replace_this_model(tree: exp.Expr, rows: exp.Expr) -> None:
 
 
 def no_rows(columns: Iterable[Column]) -> str:
-    """Return a query with these columns and no row."""
     nulls = ", ".join(f"CAST(NULL AS {column.type}) AS {quote_column(column.name)}" for column in columns)
     return f"SELECT {nulls} WHERE FALSE"
 
@@ -148,10 +146,9 @@ def no_rows(columns: Iterable[Column]) -> str:
 def render_tree(
     sql: str, tables: Mapping[str, str], embedded_models: Mapping[str, Model], values: Mapping[str, exp.Expr]
 ) -> exp.Expr:
-    """Return a generated query as a tree, with its tables and each `@name` in `values` replaced."""
     tree = spark_tree(sql).copy()
     _replace_tables(tree, tables, embedded_models)
-    return fill(tree, values)
+    return fill_values(tree, values)
 
 
 def stage_statements(
@@ -166,10 +163,10 @@ def stage_statements(
 
     `this` is the table or view that replaces `@this_model`.
     """
-    known = {name: value.sql("spark") for name, value in values.items()} | {"this_model": this}
+    replacements = {name: value.sql("spark") for name, value in values.items()} | {"this_model": this}
 
     def text(match: re.Match[str]) -> str:
-        return known.get(match[1].lower(), match[0]) if match[1] else match[0]
+        return replacements.get(match[1].lower(), match[0]) if match[1] else match[0]
 
     def query(statement: Statement) -> str:
         if not statement.text:
@@ -201,9 +198,9 @@ def inline_views(
 
 
 def _replace_views(tree: exp.Expr, views: Mapping[str, exp.Expr]) -> exp.Expr:
-    own = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
+    cte_names = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
     for table in list(tree.find_all(exp.Table)):
-        view = views.get(table.name.lower()) if not table.db and table.name.lower() not in own else None
+        view = views.get(table.name.lower()) if not table.db and table.name.lower() not in cte_names else None
         if view is not None:
             alias = table.args.get("alias") or exp.TableAlias(this=short_alias(table.name))
             carried = {key: table.args[key] for key in _CARRIED if table.args.get(key)}
@@ -211,8 +208,7 @@ def _replace_views(tree: exp.Expr, views: Mapping[str, exp.Expr]) -> exp.Expr:
     return tree
 
 
-def fill(tree: exp.Expr, values: Mapping[str, exp.Expr]) -> exp.Expr:
-    """Return the tree with every `@name` in `values` replaced by its expression."""
+def fill_values(tree: exp.Expr, values: Mapping[str, exp.Expr]) -> exp.Expr:
     for identifier in list(tree.find_all(exp.Identifier)):
         value = values.get(identifier.name[1:]) if identifier.name.startswith("@") and not identifier.quoted else None
         if value is None:
@@ -234,7 +230,7 @@ def _replace_tables(tree: exp.Expr, tables: Mapping[str, str], embedded_models: 
             alias = table.alias or aliases.get(id(select), {}).get(key, table.name)
             _replace_table(table, key, alias, tables, embedded_models)
     if aliases:
-        _requalify(tree, aliases)
+        _requalify_columns(tree, aliases)
 
 
 def _replace_table(
@@ -256,7 +252,7 @@ def _replace_table(
     table.replace(exp.Subquery(this=inner, alias=table_alias, **carried))
 
 
-def _requalify(tree: exp.Expr, aliases: Mapping[int, Mapping[str, str]]) -> None:
+def _requalify_columns(tree: exp.Expr, aliases: Mapping[int, Mapping[str, str]]) -> None:
     """Replace `schema.table.column` by `alias.column`, by the nearest SELECT that reads that table without an alias."""
     for column in list(tree.find_all(exp.Column)):
         if match := alias_of(column, aliases):
@@ -264,8 +260,8 @@ def _requalify(tree: exp.Expr, aliases: Mapping[int, Mapping[str, str]]) -> None
 
 
 def _drop_schema(column: exp.Column, alias: str, part_count: int) -> None:
-    rest = column.parts[part_count:]
+    column_parts = column.parts[part_count:]
     column.set("catalog", None)
-    column.set("db", short_alias(alias) if len(rest) > 1 else None)
-    column.set("table", rest[0].copy() if len(rest) > 1 else short_alias(alias))
-    column.set("this", rest[-1])
+    column.set("db", short_alias(alias) if len(column_parts) > 1 else None)
+    column.set("table", column_parts[0].copy() if len(column_parts) > 1 else short_alias(alias))
+    column.set("this", column_parts[-1])

@@ -31,17 +31,17 @@ def models_of_adoption(
     These are the adopted models, the seeds that are read, and views and embedded models that read nothing else. Raise
     RequestError if one of them reads a stored model that is neither adopted nor in prod.
     """
-    graph, there = graph_of(models), {*adopted_names, *deployed_names}
+    graph, available_names = graph_of(models), {*adopted_names, *deployed_names}
     names: list[str] = []
     for name in graph.order:
         model = models[name]
-        if name in there or model.kind.is_external:
+        if name in available_names or model.kind.is_external:
             names += [name] if name in adopted_names else []
-            there.add(name)
-        elif model.kind.is_seed or (not model.kind.is_stored and there.issuperset(graph.parents[name])):
+            available_names.add(name)
+        elif model.kind.is_seed or (not model.kind.is_stored and available_names.issuperset(graph.parents[name])):
             names.append(name)
-            there.add(name)
-    _check_read(graph, names, there)
+            available_names.add(name)
+    _check_read(graph, names, available_names)
     return _without_idle(graph, names, adopted_names)
 
 
@@ -66,6 +66,6 @@ def _first_stored(graph: Graph, name: str, there: Collection[str]) -> str:
 def _without_idle(graph: Graph, names: list[str], adopted_names: Collection[str]) -> list[str]:
     """Return the models without the seeds, and the models made of seeds alone, that no adopted model uses."""
     near = {*adopted_names, *graph.downstream(adopted_names)}
-    wanted = {name for name in names if name in near}
-    wanted |= graph.upstream(wanted) & set(names)
-    return [name for name in names if name in wanted]
+    used_names = {name for name in names if name in near}
+    used_names |= graph.upstream(used_names) & set(names)
+    return [name for name in names if name in used_names]

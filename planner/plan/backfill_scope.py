@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
-from mergeplan.planner.intervals import merge, subtract
+from mergeplan.planner.intervals import merge_intervals, subtract_intervals
 from mergeplan.planner.model.graph import Graph
 from mergeplan.planner.plan.change import Blocker, Change
 from mergeplan.planner.plan.schedule import Loaded
@@ -34,7 +34,7 @@ def apply_empty_backfill(changes: Iterable[Change], table_state: Loaded) -> tupl
     )
 
 
-def gaps(changes: Iterable[Change], old_environment: Environment, table_state: Loaded) -> tuple[Blocker, ...]:
+def find_gaps(changes: Iterable[Change], old_environment: Environment, table_state: Loaded) -> tuple[Blocker, ...]:
     """Return a blocker for each model whose new table would lack time that the environment's current table holds."""
     blockers = []
     for change in changes:
@@ -42,9 +42,9 @@ def gaps(changes: Iterable[Change], old_environment: Environment, table_state: L
         if change.new is None or old is None or old.table == change.new.table or not change.new.kind.is_incremental:
             continue
         # time recorded as held counts: the request wants it empty
-        if gone := subtract(
+        if gone := subtract_intervals(
             table_state.timeline_of(old),
-            merge((*table_state.timeline_of(change.new), *change.missing, *change.recorded)),
+            merge_intervals((*table_state.timeline_of(change.new), *change.missing, *change.recorded)),
         ):
             message = f"`{change.name}` would lack {gone[0]}, which `{old_environment.name}` shows now."
             blockers.append(Blocker(message, change.new.model.place))

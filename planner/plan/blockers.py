@@ -40,13 +40,12 @@ def find_column_problem(
 
 
 def readers_of_removed(graph: Graph, base: Mapping[str, Snapshot]) -> list[Blocker]:
-    """Return a blocker for each reference to a model that is no longer there."""
     verbs = dict.fromkeys(base.keys() - graph.models.keys(), "removes")
     for name, old in base.items():  # its view goes, and no table can have that name yet
-        now = graph.models.get(name)
-        if now and now.kind.is_external and old.kind.has_view:
+        current = graph.models.get(name)
+        if current and current.kind.is_external and old.kind.has_view:
             # an undeclared one is our own view, found in the catalog
-            verbs[name] = "turns from a model into an external table" if now.line else "removes"
+            verbs[name] = "turns from a model into an external table" if current.line else "removes"
     return [
         Blocker(
             f"`{name}` still reads `{gone}`, which this change {verbs[gone]}.",
@@ -59,7 +58,6 @@ def readers_of_removed(graph: Graph, base: Mapping[str, Snapshot]) -> list[Block
 
 
 def find_unwritable_names(changes: Iterable[Change]) -> list[Blocker]:
-    """Return a blocker for each new table with a column that its format cannot have by that name."""
     blockers = []
     for change in changes:
         snapshot = change.new
@@ -80,7 +78,6 @@ def find_unwritable_names(changes: Iterable[Change]) -> list[Blocker]:
 
 
 def history_lost(changes: Iterable[Change]) -> list[Blocker]:
-    """Return a blocker for each table with history that would start again without its model allowing it."""
     blockers = []
     for change in changes:
         anew = change.recomputed and change.category is not Category.FORWARD_ONLY and not change.copies

@@ -8,14 +8,20 @@ from datetime import datetime
 
 from mergeplan.planner.errors import ProjectError, RequestError
 from mergeplan.planner.fingerprint import digest, encode_text
-from mergeplan.planner.intervals import Timeline, build_timeline, intersection, merge, subtract
+from mergeplan.planner.intervals import (
+    Timeline,
+    build_timeline,
+    intersect_intervals,
+    merge_intervals,
+    subtract_intervals,
+)
 from mergeplan.planner.model.graph import Graph, graph_of
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.naming import DEFAULT, Naming
 from mergeplan.planner.plan.adoption import as_adopted
-from mergeplan.planner.plan.backfill_scope import apply_empty_backfill, gaps, only
+from mergeplan.planner.plan.backfill_scope import apply_empty_backfill, find_gaps, only
 from mergeplan.planner.plan.blockers import find_unwritable_names, history_lost
-from mergeplan.planner.plan.category.decide import as_removed, decide
+from mergeplan.planner.plan.category.decide import as_removed, decide_all_models
 from mergeplan.planner.plan.category.decision import Decisions, Inputs
 from mergeplan.planner.plan.category.override import overrides_for
 from mergeplan.planner.plan.change import Adoption
@@ -88,10 +94,10 @@ class Plan:
     @property
     def promotes(self) -> bool:
         """True if applying it changes the environment's map or views, and does not only fill tables."""
-        same = {n: (s.fingerprint, s.version) for n, s in self.old.snapshots.items()} == {
+        has_same_tables = {n: (s.fingerprint, s.version) for n, s in self.old.snapshots.items()} == {
             n: (s.fingerprint, s.version) for n, s in self.new.snapshots.items()
         }
-        return not (self.old.exists and same and self.views == ViewChanges())
+        return not (self.old.exists and has_same_tables and self.views == ViewChanges())
 
     @property
     def is_empty(self) -> bool:
@@ -153,12 +159,12 @@ def build_plan(
         stage = PreviewStage(target.name, table_state, request.window, request.naming, forward.preview)
         snapshots, changes = build_previews(graph, snapshots, changes, stage)
     changes = _as_asked(changes, graph, table_state, request)
-    gone = gaps(changes, target if target.exists else base, table_state) if request.no_gaps else ()
+    gone = find_gaps(changes, target if target.exists else base, table_state) if request.no_gaps else ()
     changes = tuple(_set_owner(change, table_state.owners) for change in changes)
     new = _build_environment(target, base, snapshots, changes, request)
     swaps = digest_of(changes)
     return Plan(
-        id=identity(swaps, target.name, base.name, changes, request),
+        id=compute_plan_id(swaps, target.name, base.name, changes, request),
         digest=swaps,
         environment=target.name,
         base=base.name,
@@ -176,7 +182,7 @@ def build_plan(
             for comparison in decided.comparisons
             if snapshots[comparison.model].table == comparison.new.table
         ),
-        spared=_rebuilt(uncompared.changes) - _rebuilt(decided.changes),
+        spared=_find_rebuilt_models(uncompared.changes) - _find_rebuilt_models(decided.changes),
         relies=input_timelines(graph, snapshots, changes, table_state),
     )
 
@@ -197,7 +203,7 @@ def _build_environment(
     request: Request,
 ) -> Environment:
     models = {name: snapshot.model for name, snapshot in snapshots.items()}
-    views = _views(target.name, models, changes, request)
+    views = _select_views(target.name, models, changes, request)
     naming, expires_at = request.naming, request.expires_at
     new = replace(target, snapshots=snapshots, views=views, naming=naming, expires_at=expires_at)
     _check_views(new, base)
@@ -212,9 +218,9 @@ def input_timelines(
     It is the time that the tables hold, or will hold by then. A restatement that starts meanwhile removes such time,
     and rows computed from a table that lacks it would stay wrong.
     """
-    filled = {change.name: intersection(change.missing, change.needed) for change in changes if change.missing}
+    filled = {change.name: intersect_intervals(change.missing, change.needed) for change in changes if change.missing}
     inputs = {
-        snapshots[name].table: merge((*table_state.timeline_of(snapshots[name]), *filled.get(name, ())))
+        snapshots[name].table: merge_intervals((*table_state.timeline_of(snapshots[name]), *filled.get(name, ())))
         for name in graph.upstream(filled)
         if snapshots[name].kind.is_stored
     }
@@ -236,7 +242,7 @@ def _decide_changes(
 
     def decide_with(overrides: tuple[Override, ...], known_state: Loaded) -> Decisions:
         options = (limited, since, request.naming, request.forward, request.empty_backfill, request.adopted)
-        return decide(Inputs(graph, base, known_state, overrides, *options, request.shapes, request.refuted))
+        return decide_all_models(Inputs(graph, base, known_state, overrides, *options, request.shapes, request.refuted))
 
     decided = decide_with(overrides, table_state)
     if request.categories:
@@ -250,7 +256,6 @@ def _decide_changes(
 
 
 def _as_asked(changes: tuple[Change, ...], graph: Graph, table_state: Loaded, request: Request) -> tuple[Change, ...]:
-    """Apply the options that leave time uncomputed, and the one that shows the difference of rendered queries."""
     changes = tuple(map(as_adopted, changes))
     if request.skip_backfill:
         changes = tuple(replace(change, missing=()) for change in changes)
@@ -263,7 +268,7 @@ def _as_asked(changes: tuple[Change, ...], graph: Graph, table_state: Loaded, re
     return changes
 
 
-def _rebuilt(changes: Iterable[Change]) -> frozenset[str]:
+def _find_rebuilt_models(changes: Iterable[Change]) -> frozenset[str]:
     return frozenset(change.name for change in changes if change.recomputed)
 
 
@@ -282,26 +287,28 @@ def build_run(
     `late`, and left for a later run.
     """
     graph = graph_of({name: snapshot.model for name, snapshot in environment.snapshots.items()})
-    left = _models_to_skip(graph, environment.snapshots, base.snapshots if base else environment.snapshots)
+    skipped_names = _models_to_skip(graph, environment.snapshots, base.snapshots if base else environment.snapshots)
     if only is not None:
-        left |= graph.models.keys() - only
+        skipped_names |= graph.models.keys() - only
     late: dict[str, Timeline] = {}
     lost = _find_lost_rows(environment, table_state, window) if environment.name != PROD else {}
 
     def select_ready_time(model: Model, missing: Timeline) -> Timeline:
         available = ready(model, missing) if ready else missing
-        if waits := subtract(missing, available):
+        if waits := subtract_intervals(missing, available):
             late[model.name] = waits
-        return subtract(available, lost.get(model.name, ()))
+        return subtract_intervals(available, lost.get(model.name, ()))
 
-    behind = dict(schedule_run(graph, environment.snapshots, table_state, window, left, select_ready_time))
+    behind = dict(schedule_run(graph, environment.snapshots, table_state, window, skipped_names, select_ready_time))
     # also what no cron fills, if its table is gone: a seed, and the view of a model without a table
     for name in graph.order:
-        if environment.snapshots[name].table in table_state.lost and name not in behind and name not in left:
+        if environment.snapshots[name].table in table_state.lost and name not in behind and name not in skipped_names:
             once = ONCE if environment.snapshots[name].kind.is_seed else ()
             behind[name] = (once, once)
     changes = tuple(
-        _due(environment.snapshots[name], *behind[name], table_state) for name in graph.order if name in behind
+        _build_due_change(environment.snapshots[name], *behind[name], table_state)
+        for name in graph.order
+        if name in behind
     )
     return replace(build_backfill_plan(environment, graph, changes, table_state, window), late=late)
 
@@ -315,8 +322,10 @@ def _find_lost_rows(environment: Environment, table_state: Loaded, window: Windo
     time_lost: dict[str, Timeline] = {}
     for name, snapshot in environment.snapshots.items():
         if snapshot.is_mixed and not snapshot.is_preview:
-            held = table_state.timeline_of(snapshot)
-            time_lost[name] = subtract(build_timeline(EPOCH, held[-1].end if held else window.now), held)
+            held_time = table_state.timeline_of(snapshot)
+            time_lost[name] = subtract_intervals(
+                build_timeline(EPOCH, held_time[-1].end if held_time else window.now), held_time
+            )
     return time_lost
 
 
@@ -326,7 +335,7 @@ def build_backfill_plan(
     """Build the plan that fills tables of an environment with these changes and shows no new ones."""
     swaps = digest_of(changes)
     return Plan(
-        id=identity(swaps, environment.name, environment.name, changes, Request(window)),
+        id=compute_plan_id(swaps, environment.name, environment.name, changes, Request(window)),
         digest=swaps,
         environment=environment.name,
         base=environment.name,
@@ -354,15 +363,17 @@ def _models_to_skip(graph: Graph, here: Mapping[str, Snapshot], there: Mapping[s
         if not here[name].kind.is_stored and not shown.isdisjoint(graph.parents[name]):
             shown.add(name)
     over = {name for name in graph.order if not here[name].is_preview and not shown.isdisjoint(graph.parents[name])}
-    same = {name for name, parents in graph.parents.items() if not differs(name) and any(differs(p) for p in parents)}
-    return frozenset(over | same)
+    differing_inputs = {
+        name for name, parents in graph.parents.items() if not differs(name) and any(differs(p) for p in parents)
+    }
+    return frozenset(over | differing_inputs)
 
 
-def _due(snapshot: Snapshot, needed_time: Timeline, missing: Timeline, table_state: Loaded) -> Change:
+def _build_due_change(snapshot: Snapshot, needed_time: Timeline, missing: Timeline, table_state: Loaded) -> Change:
     reason = "Its table lacks time that is due."
     if snapshot.table in table_state.lost:
         reason = "Its table was gone from the catalog."
-    elif not subtract(missing, table_state.timeline_of(snapshot)):
+    elif not subtract_intervals(missing, table_state.timeline_of(snapshot)):
         reason = "Its latest time is computed again."
     return Change(
         name=snapshot.name,
@@ -379,7 +390,7 @@ def _due(snapshot: Snapshot, needed_time: Timeline, missing: Timeline, table_sta
     )
 
 
-def _views(
+def _select_views(
     environment: str, models: Mapping[str, Model], changes: tuple[Change, ...], request: Request
 ) -> frozenset[str]:
     """Return the models that the environment shows: every model in prod or on request, else only the changed ones."""
@@ -394,9 +405,9 @@ def _check_views(new: Environment, base: Environment) -> None:
     named: dict[str, str] = {}
     for model in sorted(new.views):
         name = new.naming.view(model, new.name)
-        other = named.setdefault(name, taken[name].model if name in taken else model)
-        if other != model:
-            message = f"`{name}`, the view of `{model}` in `{new.name}`, is the view of `{other}` already."
+        owner = named.setdefault(name, taken[name].model if name in taken else model)
+        if owner != model:
+            message = f"`{name}`, the view of `{model}` in `{new.name}`, is the view of `{owner}` already."
             hint = "Rename the model or the environment."
             raise ProjectError(message, place=new.snapshots[model].model.place, hint=hint)
 
@@ -415,15 +426,17 @@ def _set_owner(change: Change, owners: Mapping[str, str]) -> Change:
 
 
 def digest_of(changes: tuple[Change, ...]) -> str:
-    """Return the digest of the tables that are replaced and of their replacements, whatever the environment."""
-    swaps = [f"{c.name} {c.change} {_mark(c.old)} {_mark(c.lands)}" for c in sorted(changes, key=_name)]
+    swaps = [
+        f"{c.name} {c.change} {_snapshot_text(c.old)} {_snapshot_text(c.lands)}"
+        for c in sorted(changes, key=_change_name)
+    ]
     return digest(*swaps)[:16]
 
 
-def identity(swaps: str, environment: str, base: str, changes: tuple[Change, ...], request: Request) -> str:
-    """Return the plan's id: a digest of replaced tables, environment, base, time, categories and options."""
+def compute_plan_id(swaps: str, environment: str, base: str, changes: tuple[Change, ...], request: Request) -> str:
     time = [
-        f"{change.name} {[str(i) for i in change.needed]} {change.category}" for change in sorted(changes, key=_name)
+        f"{change.name} {[str(i) for i in change.needed]} {change.category}"
+        for change in sorted(changes, key=_change_name)
     ]
     options = (
         f"{request.skip_backfill} {request.window.start} {request.window.end}",
@@ -436,9 +449,9 @@ def identity(swaps: str, environment: str, base: str, changes: tuple[Change, ...
     return digest(swaps, environment, base, " ".join(filter(None, options)), *time)[:12]
 
 
-def _mark(snapshot: Snapshot | None) -> str:
+def _snapshot_text(snapshot: Snapshot | None) -> str:
     return f"{snapshot.fingerprint.text}@{snapshot.version}" if snapshot else "-"
 
 
-def _name(change: Change) -> str:
+def _change_name(change: Change) -> str:
     return change.name

@@ -31,7 +31,7 @@ class Estimate:
     seconds: float | None = None  # of its batches, added up: those that run side by side end sooner
 
 
-def total(estimates: Iterable[Estimate]) -> Estimate:
+def total_estimate(estimates: Iterable[Estimate]) -> Estimate:
     """Return the total cost, a lower bound: unknown parts count as nothing."""
     parts = tuple(estimates)
     return Estimate(
@@ -50,7 +50,7 @@ class CostLimit:
 
     def check(self, estimates: Iterable[Estimate]) -> None:
         """Raise TooCostly if the known part of the cost exceeds the limit."""
-        cost = total(estimates)
+        cost = total_estimate(estimates)
         over = []
         if self.bytes is not None and (cost.bytes or 0) > self.bytes:
             over.append(f"read at least {cost.bytes:,} bytes, and {self.bytes:,} are allowed")
@@ -68,31 +68,30 @@ def units(model: Model, timeline: Timeline) -> int:
     return max(1, sum(1 for interval in timeline for _ in model.cron.cuts(interval)))
 
 
-def estimate(change: Change, costs: Mapping[str, Cost], scans: Mapping[str, int | None]) -> Estimate:
+def estimate_cost(change: Change, costs: Mapping[str, Cost], scans: Mapping[str, int | None]) -> Estimate:
     """Estimate the cost of the missing time of a change's table.
 
     The cost per unit of time is that of the table's own batches or, when it has none yet, of the version it replaces.
     `costs` are by table; `scans` are by model: the bytes its queries would read.
     """
     scanned = scans.get(change.name)
-    cost = _like(change, costs)
+    cost = _find_cost(change, costs)
     if cost is None or change.new is None:
         return Estimate(scanned)
     share = units(change.new.model, change.missing) / cost.units
     return Estimate(scanned, round(cost.rows * share), cost.seconds * share)
 
 
-def _like(change: Change, costs: Mapping[str, Cost]) -> Cost | None:
+def _find_cost(change: Change, costs: Mapping[str, Cost]) -> Cost | None:
     """Return the costs to estimate by, or None; a version with other units of time says nothing."""
     if change.new is None:
         return None
     if change.new.table in costs:
         return costs[change.new.table]
-    if change.old is None or _cut(change.old) != _cut(change.new):
+    if change.old is None or _time_unit(change.old) != _time_unit(change.new):
         return None
     return costs.get(change.old.table)
 
 
-def _cut(snapshot: Snapshot) -> tuple[Kind, str]:
-    """Return what defines a unit of its time."""
+def _time_unit(snapshot: Snapshot) -> tuple[Kind, str]:
     return snapshot.kind, snapshot.model.cron.unit if snapshot.kind.is_incremental else ""

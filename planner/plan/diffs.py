@@ -11,10 +11,9 @@ from mergeplan.planner.plan.change import Change, ChangeKind
 
 
 def source_diff(old: Model | None, new: Model | None) -> str:
-    """Return the unified diff of a model's file."""
     # without the blank lines around it, which are no edit
-    before, after = (model.source.strip().splitlines() if model else [] for model in (old, new))
-    return _diff_lines(before, after, new or old)
+    old_lines, new_lines = (model.source.strip().splitlines() if model else [] for model in (old, new))
+    return _diff_lines(old_lines, new_lines, new or old)
 
 
 def query_diff(change: Change) -> str:
@@ -25,7 +24,7 @@ def query_diff(change: Change) -> str:
     if change.change is ChangeKind.INDIRECT:
         return ""
     old, new = (snapshot.model if snapshot else None for snapshot in (change.old, change.new))
-    return _diff_lines(_clauses(old), _clauses(new), new or old)
+    return _diff_lines(_clause_lines(old), _clause_lines(new), new or old)
 
 
 def _diff_lines(before: list[str], after: list[str], model: Model | None) -> str:
@@ -33,7 +32,7 @@ def _diff_lines(before: list[str], after: list[str], model: Model | None) -> str
     return "\n".join(difflib.unified_diff(before, after, f"a/{path}", f"b/{path}", lineterm="", n=3))
 
 
-def _clauses(model: Model | None) -> list[str]:
+def _clause_lines(model: Model | None) -> list[str]:
     if model is None or not model.sql:
         return []
     # pretty, so that a diff by lines is one by clauses

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from mergeplan.planner.intervals import UNITS, Interval, Timeline, merge, partitions
+from mergeplan.planner.intervals import UNITS, Interval, Timeline, merge_intervals, partitions
 from mergeplan.planner.plan.schedule import Loaded
 from mergeplan.planner.semantics.shape import Shape
 from mergeplan.planner.snapshot.content_hash import WHOLE, ColumnSet, Contents, equal_periods
@@ -37,22 +37,25 @@ class Comparison:
 
         Return False if a known period differs, and None if that is not known yet.
         """
-        held = table_state.timeline_of(self.old), table_state.timeline_of(self.new)
-        periods = {period for timeline in held for period in _periods(self.new, timeline)}
-        one, two = (_contents(table_state, snapshot).period_contents(self.columns) for snapshot in (self.old, self.new))
+        timelines = table_state.timeline_of(self.old), table_state.timeline_of(self.new)
+        periods = {period for timeline in timelines for period in _list_periods(self.new, timeline)}
+        one, two = (
+            _table_contents(table_state, snapshot).period_contents(self.columns) for snapshot in (self.old, self.new)
+        )
         # one period that differs settles it; to call tables equal takes every period of both
-        if not all(held) or not periods <= one.keys() or not periods <= two.keys():
+        if not all(timelines) or not periods <= one.keys() or not periods <= two.keys():
             return False if any(one[p] != two[p] for p in one.keys() & two.keys()) else None
         return all(one[period] == two[period] for period in periods)
 
     def equal_periods(self, table_state: Loaded) -> frozenset[str]:
-        """Return the periods that both hold and in which both are known to hold the same rows."""
-        held = [set(_periods(snapshot, table_state.timeline_of(snapshot))) for snapshot in (self.old, self.new)]
-        one, two = (_contents(table_state, snapshot) for snapshot in (self.old, self.new))
-        return equal_periods(one, two, self.columns, held[0] & held[1])
+        held_periods = [
+            set(_list_periods(snapshot, table_state.timeline_of(snapshot))) for snapshot in (self.old, self.new)
+        ]
+        one, two = (_table_contents(table_state, snapshot) for snapshot in (self.old, self.new))
+        return equal_periods(one, two, self.columns, held_periods[0] & held_periods[1])
 
 
-def comparison(reader: str, shape: Shape | None, old: Snapshot | None, new: Snapshot) -> Comparison | None:
+def build_comparison(reader: str, shape: Shape | None, old: Snapshot | None, new: Snapshot) -> Comparison | None:
     """Return the comparison that could let a reader of `new` keep its rows; None if there is none.
 
     Both are stored tables with the same partitions by time. The reader reads columns that both have, or reads all
@@ -61,7 +64,7 @@ def comparison(reader: str, shape: Shape | None, old: Snapshot | None, new: Snap
     # A view holds nothing that could be hashed, and tables that are cut otherwise have no periods in common.
     if shape is None or old is None or not (old.kind.is_stored and new.kind.is_stored) or old.table == new.table:
         return None
-    if old.columns is None or new.columns is None or not shape.known or _cut(old) != _cut(new):
+    if old.columns is None or new.columns is None or not shape.known or _partition_key(old) != _partition_key(new):
         return None
     reads = shape.reads.get(new.name)
     if reads is None or (reads.every and old.table_columns != new.table_columns):
@@ -90,11 +93,11 @@ def equal_time(
         periods = equal if periods is None else periods & equal
     step = timedelta(seconds=min(UNITS[reader.model.cron.unit], UNITS["day"]))
     starts = (datetime.fromisoformat(period).replace(tzinfo=UTC) for period in periods or ())
-    return merge(Interval(start, start + step) for start in starts)
+    return merge_intervals(Interval(start, start + step) for start in starts)
 
 
 def _same_days(reader: Snapshot, parent: Snapshot, shape: Shape) -> bool:
-    cuts = _cut(reader), _cut(parent)
+    cuts = _partition_key(reader), _partition_key(parent)
     if None in cuts or UNITS[reader.model.cron.unit] != UNITS[parent.model.cron.unit]:
         return False
     # Text in any other format may sort or parse otherwise than the partition's name says.
@@ -104,23 +107,22 @@ def _same_days(reader: Snapshot, parent: Snapshot, shape: Shape) -> bool:
 
 
 def open_questions(comparisons: Iterable[Comparison], table_state: Loaded) -> tuple[Comparison, ...]:
-    """Return the comparisons that are not made yet."""
     return tuple(question for question in comparisons if question.answer(table_state) is None)
 
 
-def _contents(table_state: Loaded, snapshot: Snapshot) -> Contents:
+def _table_contents(table_state: Loaded, snapshot: Snapshot) -> Contents:
     return (table_state.contents or {}).get(snapshot.table, Contents())
 
 
-def _cut(snapshot: Snapshot) -> tuple[str, str] | None:
+def _partition_key(snapshot: Snapshot) -> tuple[str, str] | None:
     model = snapshot.model
     ranged = model.kind.is_by_time
     return (model.time_column, str(model.cron.unit)) if ranged else None
 
 
-def _periods(snapshot: Snapshot, timeline: Timeline) -> list[str]:
+def _list_periods(snapshot: Snapshot, timeline: Timeline) -> list[str]:
     """Return the partitions that a timeline covers; a table that is not partitioned by time is one partition."""
-    if _cut(snapshot) is None:
+    if _partition_key(snapshot) is None:
         return [WHOLE] if timeline else []
     seconds = UNITS[snapshot.model.cron.unit]
     return [period for interval in timeline for period in partitions(interval, seconds)]

@@ -14,11 +14,11 @@ from datetime import datetime
 
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.fingerprint import digest, encode_text
-from mergeplan.planner.intervals import Interval, Timeline, subtract
+from mergeplan.planner.intervals import Interval, Timeline, subtract_intervals
 from mergeplan.planner.model.graph import Graph
 from mergeplan.planner.model.model import Column, Model
 from mergeplan.planner.model.selection import select
-from mergeplan.planner.plan.category.categorize import Verdict, changed_settings, layout, row_settings
+from mergeplan.planner.plan.category.categorize import Verdict, changed_settings, layout_settings, row_settings
 from mergeplan.planner.plan.change import Blocker, Category, Change, Forward
 from mergeplan.planner.plan.schedule import Loaded
 from mergeplan.planner.semantics.digests import TableDigest
@@ -76,15 +76,17 @@ def why_not(old: Model, new: Model) -> str:
     if new.kind.is_seed:
         return "a seed is loaded whole"
     # The new table takes over files. They stay readable only if partitions and the meaning of rows stay the same.
-    before, after = row_settings(old), row_settings(new)
+    old_settings, new_settings = row_settings(old), row_settings(new)
     if old.kind is not new.kind:
         return f"its kind changed from {old.kind} to {new.kind}"
     if old.history and new.history:  # from now on, other columns or deletions begin and end a version
         judged = replace(old.history, columns=new.history.columns, invalidates_deleted=new.history.invalidates_deleted)
-        before = {**before, "history": encode_text(judged)}
-    if changed := [name for name in CUT if before[name] != after[name]]:
+        old_settings = {**old_settings, "history": encode_text(judged)}
+    if changed := [name for name in CUT if old_settings[name] != new_settings[name]]:
         return f"its `{changed[0]}` changed, and with it how the table is cut"
-    if changed := [name for name in changed_settings(layout(old), layout(new)) if name != "physical_properties"]:
+    if changed := [
+        name for name in changed_settings(layout_settings(old), layout_settings(new)) if name != "physical_properties"
+    ]:
         return f"its `{changed[0]}` changed, and with it its files"
     return ""
 
@@ -111,22 +113,21 @@ def build_mixed_snapshot(old: Snapshot, fresh: Snapshot, version: str, *, recomp
         name: choose_digest(before.columns.get(name), query.columns.get(name), fresh.raw.columns[name], column_digest)
         for name, column_digest in new.columns.items()
     }
-    return _holding(replace(fresh, version=version, forced=True), TableDigest(rows, columns))
+    return _set_visible_rows(replace(fresh, version=version, forced=True), TableDigest(rows, columns))
 
 
 def keep_columns(snapshot: Snapshot, old: Snapshot) -> Snapshot:
-    """Return a mixed snapshot with the columns of its table, if its model ignores some that come or go."""
     model, meaning = snapshot.model, snapshot.meaning
     if old.columns is None or snapshot.columns is None or meaning is None:
         return snapshot
-    query, before = snapshot.columns, old.columns
-    stay = tuple(name for name in query if name in before or model.on_additive_change != "ignore")
-    gone = tuple(name for name in before if name not in query and model.on_destructive_change == "ignore")
+    query, old_columns = snapshot.columns, old.columns
+    stay = tuple(name for name in query if name in old_columns or model.on_additive_change != "ignore")
+    gone = tuple(name for name in old_columns if name not in query and model.on_destructive_change == "ignore")
     digests = {**old.visible_digest.columns, **dict(meaning.held)}
     types = (pair for pair in (old.meaning.types if old.meaning else ()) if pair[0] in gone)
-    held = tuple((name, digests[name]) for name in (*stay, *gone) if name in digests)
+    held_digests = tuple((name, digests[name]) for name in (*stay, *gone) if name in digests)
     return replace(
-        snapshot, columns=(*stay, *gone), meaning=replace(meaning, held=held, types=(*meaning.types, *types))
+        snapshot, columns=(*stay, *gone), meaning=replace(meaning, held=held_digests, types=(*meaning.types, *types))
     )
 
 
@@ -134,11 +135,11 @@ def still_mixed(snapshot: Snapshot, old: Snapshot, *, keeps_table: bool = False)
     """Return the snapshot with the visible rows of the old one if a forward-only change kept them there."""
     if not old.is_mixed:
         return snapshot
-    mixed = _holding(replace(snapshot, forced=True), old.visible_digest)
+    mixed = _set_visible_rows(replace(snapshot, forced=True), old.visible_digest)
     return replace(mixed, columns=old.columns) if keeps_table else mixed
 
 
-def _holding(snapshot: Snapshot, visible_digest: TableDigest) -> Snapshot:
+def _set_visible_rows(snapshot: Snapshot, visible_digest: TableDigest) -> Snapshot:
     assert snapshot.meaning is not None
     return replace(
         snapshot,
@@ -154,17 +155,16 @@ def apply_forward_only(
     forward_only_parents: tuple[str, ...],
     request: ForwardOnly,
 ) -> Verdict:
-    """Return the verdict as a forward-only one if the model, the plan or its parents ask for that."""
     # a layout change copies rows, which keeps them anyway; a seed of a forward-only plan is loaded again, and
     # only its readers keep their rows
     if rule_verdict.rule == "layout-changed" or (why_not(old, new) and not (request.every and new.kind.is_seed)):
         return rule_verdict
     if new.forward_only and new.kind.is_stored:
-        rule, why = "forward-only-model", "Its kind says `forward_only`"
+        rule, cause = "forward-only-model", "Its kind says `forward_only`"
     elif was_edited and request.every:
-        rule, why = "forward-only-plan", "The plan is forward-only"
+        rule, cause = "forward-only-plan", "The plan is forward-only"
     elif forward_only_parents:
-        rule, why = (
+        rule, cause = (
             "reads-forward-only",
             f"Only forward-only changes touch it (of {_quote_names(forward_only_parents)})",
         )
@@ -173,13 +173,12 @@ def apply_forward_only(
     return Verdict(
         Category.FORWARD_ONLY,
         rule,
-        f"{why}: {_rows_kept(new, request.since)}. {rule_verdict.reason}",
+        f"{cause}: {_rows_kept(new, request.since)}. {rule_verdict.reason}",
         rule_verdict.columns,
     )
 
 
 def _rows_kept(model: Model, since: datetime | None) -> str:
-    """Return a clause that says which rows of a table a forward-only change keeps."""
     if model.kind.is_seed:
         return "it is loaded anew, and what reads it keeps its rows"
     if since is None or not model.kind.is_stored:
@@ -214,7 +213,7 @@ def _time_before(model: Model, held_time: Timeline, since: datetime | None) -> T
     # the interval that contains the date is recomputed as a whole
     cut = model.cron.cut(since)
     return (
-        subtract(held_time, (Interval(min(cut, held_time[-1].end), held_time[-1].end),))
+        subtract_intervals(held_time, (Interval(min(cut, held_time[-1].end), held_time[-1].end),))
         if cut < held_time[-1].end
         else held_time
     )
@@ -227,14 +226,14 @@ def include_inherited_rows(table_state: Loaded, changes: Iterable[Change]) -> Lo
     new = {c.new.table: c.forward.rows for c in changes if c.new and c.forward and c.keeps_rows}
     new |= {c.new.table: c.adopts.rows for c in changes if c.new and c.adopts}
     return replace(
-        table_state, timelines={**new, **{name: held for name, held in table_state.timelines.items() if held}}
+        table_state,
+        timelines={**new, **{name: timeline for name, timeline in table_state.timelines.items() if timeline}},
     )
 
 
 def schema_findings(
     before: Iterable[str], after: Iterable[str], destructive: str, additive: str
 ) -> tuple[Finding, ...]:
-    """Return a finding for each column that a change adds to or drops from a table whose rows it keeps."""
     old, new = tuple(before), tuple(after)
     gone = [Finding(name, "drops", destructive) for name in old if name not in new]
     come = [Finding(name, "adds", additive) for name in new if name not in old]
@@ -257,14 +256,14 @@ def merge_columns(
     These are the columns of the new query, and the old ones where a model says `ignore`.
     """
     old = {column.name: column for column in before}
-    kept = []
+    merged = []
     for column in after:
         if column.name not in old and additive == "ignore":
             continue
         narrow = column.name in old and not is_wider(old[column.name].type, column.type)
-        kept.append(replace(column, type=old[column.name].type) if narrow and destructive == "ignore" else column)
+        merged.append(replace(column, type=old[column.name].type) if narrow and destructive == "ignore" else column)
     names = {column.name for column in after}
-    return (*kept, *(column for column in before if column.name not in names and destructive == "ignore"))
+    return (*merged, *(column for column in before if column.name not in names and destructive == "ignore"))
 
 
 def is_wider(old: str, new: str) -> bool:

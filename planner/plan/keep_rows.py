@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mergeplan.planner.plan.category.categorize import Verdict, difference
+from mergeplan.planner.plan.category.categorize import Verdict, compare_digests
 from mergeplan.planner.plan.category.decision import Candidate, Decision
 from mergeplan.planner.plan.category.verdict import build_change
 from mergeplan.planner.plan.change import Blocker, Forward
@@ -36,14 +36,13 @@ def keep_rows(candidate: Candidate, rule_verdict: Verdict) -> Decision:
     return Decision(
         snapshot,
         replace(change, shares=None if anew else inputs.compared.name, forward=forward),
-        difference(old.visible_digest, snapshot.visible_digest),
+        compare_digests(old.visible_digest, snapshot.visible_digest),
         blockers=moved.get("error", ()),
         warnings=moved.get("warn", ()),
     )
 
 
 def _build_mixed_table(candidate: Candidate) -> Snapshot:
-    """Return the model at a version that says whose rows it keeps, and from when on its own query holds."""
     inputs, old, fresh, since = candidate.inputs, candidate.old, candidate.fresh, candidate.inputs.forward.since
     over = {"forward-only": old.version}
     assert fresh.meaning is not None

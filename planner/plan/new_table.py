@@ -36,16 +36,17 @@ def analyze_query(inputs: Inputs, model: Model, parents: Mapping[str, Decision])
     if old is not None and shape is not None and old.meaning is not None and shape.relies != old.meaning.relies:
         # Its table stays the same when an audit of a parent comes or goes: a model that means the same as
         # before is judged by the keys of that time. Recomputed, it is judged by those of today.
-        before = shape_of(model, as_keyed(above, old, model.sql, inputs.shapes), inputs.shapes)
-        seen = {name: parent.visible for name, parent in parents.items()}
-        shape = before if before and meaning_of(model, before, seen, began).table_digest == old.raw else shape
+        old_shape = shape_of(model, as_keyed(above, old, model.sql, inputs.shapes), inputs.shapes)
+        digests = {name: parent.visible for name, parent in parents.items()}
+        shape = (
+            old_shape if old_shape and meaning_of(model, old_shape, digests, began).table_digest == old.raw else shape
+        )
     read = {name: parent.snapshot.fingerprint for name, parent in parents.items()}
     text, order = (shape.text, "" if model.kind.is_stored else shape.order) if shape else ("", "")
     return Analysis(shape, began, fingerprint_of(model, text, order, read, began))
 
 
 def shape_of(model: Model, parents: Mapping[str, Parent], memory: ShapeMemory) -> Shape | None:
-    """Return the shape of the query or code of a model; None for a file and for an external table."""
     if model.python:
         return code_shape(model.python.digest, [column.name for column in model.columns], parents)
     return model_shape(model, parents, memory) if model.sql else None
@@ -70,10 +71,9 @@ def as_keyed(parents: Mapping[str, Parent], old: Snapshot, sql: str, memory: Sha
 
 
 def build_new_snapshot(inputs: Inputs, model: Model, analysis: Analysis, parents: Mapping[str, Decision]) -> Snapshot:
-    """Return the model at its own version, whether or not the plan will build that table."""
     # By what the parents' tables hold, and not by what they report: the version says what a query returns from them.
-    held = {name: parent.snapshot.visible_digest for name, parent in parents.items()}
-    meaning = meaning_of(model, analysis.shape, held, analysis.began)
+    digests = {name: parent.snapshot.visible_digest for name, parent in parents.items()}
+    meaning = meaning_of(model, analysis.shape, digests, analysis.began)
     fresh = Snapshot(model, analysis.fingerprint, "", table_names(model, analysis.shape), meaning=meaning)
     remember_meaning(fresh, analysis.shape, {n: parent.snapshot for n, parent in parents.items()}, analysis.began)
     old = inputs.base.get(model.name)
@@ -101,7 +101,6 @@ def assign_own_rows(inputs: Inputs, fresh: Snapshot, parents: Mapping[str, Decis
 
 
 def assign_refuted_rows(inputs: Inputs, fresh: Snapshot, parents: Mapping[str, Decision], claim: str) -> Snapshot:
-    """Return the snapshot with rows that no other version has, because Spark's analyzer refutes the rules."""
     if fresh.meaning is None:
         return fresh
     rows = digest(fresh.meaning.rows, "refuted", claim)[:24]
@@ -134,7 +133,7 @@ def adopt_rows(inputs: Inputs, fresh: Snapshot, adoption: Adoption) -> Snapshot:
 
 def free_version(inputs: Inputs, fresh: Snapshot, over: Mapping[str, str]) -> str:
     """Return the version of a model that is rebuilt `over` these; never that of a table that drifted."""
-    model, meaning, again = fresh.model, fresh.meaning, 0
+    model, meaning, attempt = fresh.model, fresh.meaning, 0
     assert meaning is not None
     named = dict(over)
     if model.kind.has_view and (placement := inputs.naming.placement(model.name)):
@@ -143,8 +142,8 @@ def free_version(inputs: Inputs, fresh: Snapshot, over: Mapping[str, str]) -> st
     # An override kept a table of this very version while its parents changed: its rows are not what the version says,
     # so a version beside it is taken.
     while model.kind.is_stored and inputs.naming.table(model.name, version) in inputs.loaded.drifted:
-        again += 1
-        version = version_of(model, meaning, named | {"again": str(again)})
+        attempt += 1
+        version = version_of(model, meaning, named | {"again": str(attempt)})
     return version
 
 
@@ -158,13 +157,10 @@ def holds_part(inputs: Inputs, model: Model, parents: Mapping[str, Decision]) ->
 
 
 def has_own_start(model: Model) -> bool:
-    """Return True if the first day of a model's table does not depend on its parents."""
     return bool(model.start or model.start_moves or not model.kind.is_incremental)
 
 
 def _reads_part(inputs: Inputs, parents: Mapping[str, Decision]) -> bool:
-    """Return True if a parent's table is new and will hold only part of its rows."""
-
     def is_cut_short(name: str, decision: Decision) -> bool:
         if decision.is_forward_only and inputs.forward.since is None:
             return False  # it takes over all existing days
@@ -210,10 +206,9 @@ def _empty_meaning(meaning: Meaning) -> Meaning:
 
 
 def table_names(model: Model, shape: Shape | None) -> tuple[str, ...] | None:
-    """Return the names of a table's columns in order; None if they are unknown."""
-    kept = tuple(column.name for column in model.history_columns)
+    history_names = tuple(column.name for column in model.history_columns)
     if shape is not None and shape.columns is not None:
-        return (*sort_columns(model, shape.columns), *kept)
+        return (*sort_columns(model, shape.columns), *history_names)
     if model.columns:
-        return (*(column.name for column in model.columns), *kept)
+        return (*(column.name for column in model.columns), *history_names)
     return model.seed.header if model.seed else None

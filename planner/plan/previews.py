@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from mergeplan.planner.fingerprint import digest
-from mergeplan.planner.intervals import Timeline, build_timeline, subtract
+from mergeplan.planner.intervals import Timeline, build_timeline, subtract_intervals
 from mergeplan.planner.model.graph import Graph
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.naming import DEFAULT, Naming
@@ -53,9 +53,9 @@ def build_previews(
         if not change.kind.is_stored:
             if moved:
                 versions = {p: shown[p].version for p in graph.parents[name]}
-                by_name[name] = _over(change, versions, stage.naming)
+                by_name[name] = _preview_view(change, versions, stage.naming)
         elif _keeps_all(change) or (moved and change.shares is None):
-            by_name[name] = _preview(graph, change, stage)
+            by_name[name] = _preview_table(graph, change, stage)
         new = by_name[name].new
         assert new is not None
         shown[name] = new
@@ -66,8 +66,7 @@ def _keeps_all(change: Change) -> bool:
     return change.category is Category.FORWARD_ONLY and change.shares is not None
 
 
-def _over(change: Change, versions: Mapping[str, str], naming: Naming) -> Change:
-    """Return the change of a view that reads the environment's own tables."""
+def _preview_view(change: Change, versions: Mapping[str, str], naming: Naming) -> Change:
     new = change.new
     assert new is not None
     assert new.meaning is not None
@@ -75,8 +74,8 @@ def _over(change: Change, versions: Mapping[str, str], naming: Naming) -> Change
     return replace(change, new=shown, preview=True, shares=None, forward=Forward(lands=new))
 
 
-def _preview(graph: Graph, change: Change, stage: PreviewStage) -> Change:
-    new, kept = change.new, change.forward or Forward()
+def _preview_table(graph: Graph, change: Change, stage: PreviewStage) -> Change:
+    new, forward = change.new, change.forward or Forward()
     assert new is not None
     # Its version names the environment: a preview is never shared.
     parts = (stage.environment, new.version, str(stage.window.start or ""))
@@ -84,8 +83,8 @@ def _preview(graph: Graph, change: Change, stage: PreviewStage) -> Change:
     shown = assign_version(replace(new, forced=False), version, stage.naming)
     if shown.meaning is not None:  # it is computed by its query alone, and took over no rows
         shown = replace(shown, meaning=replace(shown.meaning, held_rows="", held=()))
-    needed = _find_preview_time(new.model, _end(change, stage), stage.window)
-    missing = subtract(needed, stage.loaded.timeline_of(shown)) if stage.filled else ()
+    needed = _find_preview_time(new.model, _preview_end(change, stage), stage.window)
+    missing = subtract_intervals(needed, stage.loaded.timeline_of(shown)) if stage.filled else ()
     return replace(
         change,
         new=shown,
@@ -94,23 +93,21 @@ def _preview(graph: Graph, change: Change, stage: PreviewStage) -> Change:
         copies=(),  # what the old table holds of these days comes from the old query
         needed=needed if stage.filled else (),
         missing=needed if missing and not new.kind.is_incremental else missing,
-        forward=replace(kept, lands=new),
+        forward=replace(forward, lands=new),
     )
 
 
-def _end(change: Change, stage: PreviewStage) -> datetime | None:
-    """Return the end of the preview, which is at most that of the table that it replaces."""
+def _preview_end(change: Change, stage: PreviewStage) -> datetime | None:
     assert change.new is not None
-    held = change.needed or (stage.loaded.timeline_of(change.old) if change.old else ())
-    if not held:
+    held_time = change.needed or (stage.loaded.timeline_of(change.old) if change.old else ())
+    if not held_time:
         return None
     # not past the end of prod's table, so that the two can be compared day by day
-    asked = stage.window.end
-    return change.new.model.cron.cut(min(asked, held[-1].end)) if asked else held[-1].end
+    window_end = stage.window.end
+    return change.new.model.cron.cut(min(window_end, held_time[-1].end)) if window_end else held_time[-1].end
 
 
 def _find_preview_time(model: Model, end: datetime | None, window: Window) -> Timeline:
-    """Return the time of a preview: from the requested start, or else the last interval only."""
     if end is None:
         return ()
     if not model.kind.is_incremental:

@@ -10,11 +10,11 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from mergeplan.planner.intervals import Timeline, build_timeline, intersection, merge
+from mergeplan.planner.intervals import Timeline, build_timeline, intersect_intervals, merge_intervals
 from mergeplan.planner.model.graph import Graph, graph_of
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model
-from mergeplan.planner.plan.schedule import EPOCH, Loaded, Window, contiguous_end, least, whole_start
+from mergeplan.planner.plan.schedule import EPOCH, Loaded, Window, contiguous_end, earliest_moment, whole_start
 from mergeplan.planner.snapshot.environment import PROD, Environment
 from mergeplan.planner.snapshot.snapshot import Snapshot
 
@@ -69,18 +69,17 @@ class Past:
     @property
     def tables_of_prod(self) -> frozenset[str]:
         """The tables that prod shows now."""
-        maps = (shown for name, now, shown in self.maps if name == PROD and now)
+        maps = (shown for name, is_shown, shown in self.maps if name == PROD and is_shown)
         return frozenset(snapshot.table for shown in maps for snapshot in shown.values())
 
 
 def graph_with_outer_tables(shown_snapshots: Mapping[str, Snapshot]) -> Graph:
-    """Return the graph of what an environment shows, including undeclared tables that its models read."""
     models = {name: snapshot.model for name, snapshot in shown_snapshots.items()}
     outer = {read for model in models.values() for read in model.depends_on} - models.keys()
     return graph_of(models | {name: Model(name, Kind.EXTERNAL, "", 0, "") for name in outer})
 
 
-def cascade(
+def cascade_models(
     graph: Graph,
     shown_snapshots: Mapping[str, Snapshot],
     chosen_names: Collection[str],
@@ -97,12 +96,12 @@ def cascade(
     for name in graph.order:
         if name not in chosen_names and reached.isdisjoint(graph.parents[name]):
             continue
-        why = _why_not(graph.models[name], name in shown_snapshots and shown_snapshots[name].table in kept_tables)
-        if why:
-            left_out.append(LeftOut(name, why))
-        if not why or graph.models[name].kind.is_seed:  # a seed keeps its rows, and its readers are restated
+        reason = _why_not(graph.models[name], name in shown_snapshots and shown_snapshots[name].table in kept_tables)
+        if reason:
+            left_out.append(LeftOut(name, reason))
+        if not reason or graph.models[name].kind.is_seed:  # a seed keeps its rows, and its readers are restated
             reached.add(name)
-        if not why and graph.models[name].kind.is_stored:
+        if not reason and graph.models[name].kind.is_stored:
             restated.add(name)
     return frozenset(restated), tuple(left_out)
 
@@ -129,7 +128,7 @@ def interval_in_window(model: Model, window: Window) -> Timeline:
     return build_timeline(start, end)
 
 
-def windows(graph: Graph, restated_names: Collection[str], window: Window) -> Mapping[str, Window]:
+def windows_by_model(graph: Graph, restated_names: Collection[str], window: Window) -> Mapping[str, Window]:
     """Return, by model, the window in which it is restated.
 
     A reader of a table that is filled in order, and so restated as a whole, may change at any time: its window has no
@@ -163,24 +162,24 @@ def time_to_restate(
     """
     times: dict[str, Timeline] = {}
     frontier: dict[str, datetime | None] = {}
-    asked = windows(graph, restated_names, window)
+    model_windows = windows_by_model(graph, restated_names, window)
     for name in graph.order:  # parents first, so that each knows up to where all that it reads will be filled
-        model, bound = graph.models[name], least(frontier[p] for p in graph.parents[name])
+        model, bound = graph.models[name], earliest_moment(frontier[p] for p in graph.parents[name])
         frontier[name] = bound
         if model.kind.is_seed or not model.kind.is_stored:
             continue
         due = window.due(model)
         start = whole_start(graph, model, window)
-        held = table_state.timeline_of(shown_snapshots[name])
+        held_time = table_state.timeline_of(shown_snapshots[name])
         if name in restated_names:
-            latest = least([due, model.end, bound])
+            latest = earliest_moment([due, model.end, bound])
             assert latest is not None
             whole = build_timeline(start, model.cron.cut(latest))
-            time = intersection(whole, interval_in_window(model, asked[name]))
+            time = intersect_intervals(whole, interval_in_window(model, model_windows[name]))
             if time:
                 times[name] = time
-                held = merge((*held, *time))
-        end = contiguous_end(held, start)
+                held_time = merge_intervals((*held_time, *time))
+        end = contiguous_end(held_time, start)
         frontier[name] = end if end < due else None  # a table that holds all that is due sets no bound
     return times
 
@@ -198,33 +197,35 @@ def find_outdated_tables(
     Otherwise a table that was built before could be promoted with old rows. Elsewhere only tables made of these very
     tables are forgotten; tables that prod shows are left alone.
     """
-    mine = {target.snapshots[name].table: time for name, time in restated_time.items()}
-    forgets = dict(mine)
+    own_times = {target.snapshots[name].table: time for name, time in restated_time.items()}
+    forgets = dict(own_times)
     # The target's own tables that are left out keep their rows on purpose, and only prod changes prod's tables.
-    kept = {version.table for version in target.snapshots.values()} - mine.keys()
+    kept_tables = {version.table for version in target.snapshots.values()} - own_times.keys()
     if target.name != PROD:
-        kept |= past.tables_of_prod
+        kept_tables |= past.tables_of_prod
     touched: dict[str, tuple[set[str], set[str]]] = {}
-    for environment, now, shown in past.maps:
+    for environment, is_shown, shown in past.maps:
         graph = graph_with_outer_tables(shown)
         if target.name == PROD:  # by name: any version of a chosen model may have been built from the old rows
             roots = graph.models.keys() & chosen_names
         else:
-            roots = {name for name, version in shown.items() if version.table in mine}
-        names, _ = cascade(graph, shown, roots)
-        asked = windows(graph, names, window)
+            roots = {name for name, version in shown.items() if version.table in own_times}
+        names, _ = cascade_models(graph, shown, roots)
+        model_windows = windows_by_model(graph, names, window)
         for name in sorted(names):
             table = shown[name].table
-            if table in kept:
+            if table in kept_tables:
                 continue
-            if table not in mine:
-                forgets[table] = merge((*forgets.get(table, ()), *interval_in_window(shown[name].model, asked[name])))
-            if now and environment != target.name:
-                touched.setdefault(environment, (set(), set()))[table not in mine].add(name)
+            if table not in own_times:
+                forgets[table] = merge_intervals(
+                    (*forgets.get(table, ()), *interval_in_window(shown[name].model, model_windows[name]))
+                )
+            if is_shown and environment != target.name:
+                touched.setdefault(environment, (set(), set()))[table not in own_times].add(name)
     names = _downstream_by_name(past, chosen_names if target.name == PROD else restated_time.keys())
     for table, snapshot in past.built.items():
         # the origin of an unknown table cannot be told: it is forgotten too
-        if table not in kept and (snapshot is None or snapshot.name in names):
+        if table not in kept_tables and (snapshot is None or snapshot.name in names):
             forgets.setdefault(table, ALL_TIME)
     return forgets, tuple(Touched(n, tuple(sorted(a)), tuple(sorted(b))) for n, (a, b) in sorted(touched.items()))
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from mergeplan.planner.errors import RequestError
-from mergeplan.planner.intervals import Timeline, subtract
+from mergeplan.planner.intervals import Timeline, subtract_intervals
 from mergeplan.planner.model.graph import Graph, graph_of
 from mergeplan.planner.model.selection import Changed, select
 from mergeplan.planner.plan.build import Plan, build_backfill_plan
@@ -15,7 +15,7 @@ from mergeplan.planner.plan.restatement import (
     LeftOut,
     Past,
     Restatement,
-    cascade,
+    cascade_models,
     find_outdated_tables,
     graph_with_outer_tables,
     time_to_restate,
@@ -42,28 +42,30 @@ def build_restatement(
     graph = graph_with_outer_tables(shown)
     chosen = select(graph, selectors, changed_models)
     # another environment must not write tables that prod shows: it would change prod without a plan for it
-    kept = past.tables_of_prod if environment.name != PROD else frozenset[str]()
-    names, left_out = cascade(graph, shown, chosen, kept)
+    kept_tables = past.tables_of_prod if environment.name != PROD else frozenset[str]()
+    names, left_out = cascade_models(graph, shown, chosen, kept_tables)
     inner = graph_of({name: snapshot.model for name, snapshot in shown.items()})
     restated = time_to_restate(inner, shown, table_state, window, names)
     if not restated:
-        raise RequestError(_nothing(chosen, names, left_out, window), hint=_hint(left_out))
+        raise RequestError(_nothing_message(chosen, names, left_out, window), hint=_restatement_hint(left_out))
     forgets, touched = find_outdated_tables(environment, past, restated, chosen, window)
     # planned as if the forgotten time were gone already, for by the time that anything is computed it will be
     changes = tuple(
-        _build_restated_change(shown[name], restated[name], _why(graph, name, chosen, restated))
+        _build_restated_change(shown[name], restated[name], _restatement_reason(graph, name, chosen, restated))
         for name in inner.order
         if name in restated
     )
-    plan = build_backfill_plan(environment, inner, changes, Loaded(_less(table_state, forgets)), window)
+    plan = build_backfill_plan(environment, inner, changes, Loaded(_subtract_forgotten(table_state, forgets)), window)
     return replace(plan, restatement=Restatement(forgets, left_out, touched))
 
 
-def _less(table_state: Loaded, forgets: Mapping[str, Timeline]) -> dict[str, Timeline]:
-    return {table: subtract(held, forgets.get(table, ())) for table, held in table_state.timelines.items()}
+def _subtract_forgotten(table_state: Loaded, forgets: Mapping[str, Timeline]) -> dict[str, Timeline]:
+    return {
+        table: subtract_intervals(timeline, forgets.get(table, ())) for table, timeline in table_state.timelines.items()
+    }
 
 
-def _why(graph: Graph, name: str, chosen_names: Collection[str], restated_names: Collection[str]) -> str:
+def _restatement_reason(graph: Graph, name: str, chosen_names: Collection[str], restated_names: Collection[str]) -> str:
     if name in chosen_names:
         return "Its rows are computed anew."
     above = graph.upstream([name])
@@ -90,16 +92,16 @@ def _build_restated_change(snapshot: Snapshot, time: Timeline, reason: str) -> C
     )
 
 
-def _nothing(
+def _nothing_message(
     chosen_names: Iterable[str], names: Iterable[str], left_out_models: Iterable[LeftOut], window: Window
 ) -> str:
     reasons = "; ".join(f"`{model.model}`: {model.reason}" for model in left_out_models)
     if not names:
-        none = ", ".join(f"`{name}`" for name in sorted(chosen_names))
-        return f"Nothing can be restated: {reasons}." if reasons else f"Nothing is computed from {none}."
-    asked = [f" {word} {at:%Y-%m-%d}" for word, at in (("from", window.start), ("up to", window.end)) if at]
-    return f"Nothing is to be restated{' and'.join(asked)}: no table of these models has rows of that time."
+        chosen_text = ", ".join(f"`{name}`" for name in sorted(chosen_names))
+        return f"Nothing can be restated: {reasons}." if reasons else f"Nothing is computed from {chosen_text}."
+    bounds = [f" {word} {at:%Y-%m-%d}" for word, at in (("from", window.start), ("up to", window.end)) if at]
+    return f"Nothing is to be restated{' and'.join(bounds)}: no table of these models has rows of that time."
 
 
-def _hint(left_out_models: tuple[LeftOut, ...]) -> str:
+def _restatement_hint(left_out_models: tuple[LeftOut, ...]) -> str:
     return "" if left_out_models else "`mergeplan dag` shows who reads whom."

@@ -6,7 +6,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from mergeplan.planner.intervals import Timeline, add_lookback, build_timeline, intersection, merge, subtract
+from mergeplan.planner.intervals import (
+    Timeline,
+    add_lookback,
+    build_timeline,
+    intersect_intervals,
+    merge_intervals,
+    subtract_intervals,
+)
 from mergeplan.planner.model.graph import Graph
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.plan.change import Change, ChangeKind
@@ -73,7 +80,7 @@ def schedule_changes(
     frontier: dict[str, datetime | None] = {}  # up to where a model's readers may be filled; None: as far as they like
     for name in graph.order:
         snapshot, change = snapshots[name], by_name.get(name)
-        bound = least(frontier[p] for p in graph.parents[name])
+        bound = earliest_moment(frontier[p] for p in graph.parents[name])
         builds = change is not None and change.shares is None
         needed: Timeline = ()
         if snapshot.kind.is_seed:
@@ -81,19 +88,19 @@ def schedule_changes(
         elif not snapshot.kind.is_stored:
             frontier[name] = bound
         else:
-            end = _end(snapshot, change, table_state, window, bound)
+            end = _table_end(snapshot, change, table_state, window, bound)
             needed = _find_needed_time(graph, snapshot.model, end, window) if builds else ()
-            held = (
+            held_end = (
                 end
                 if builds
                 else contiguous_end(table_state.timeline_of(snapshot), whole_start(graph, snapshot.model, window))
             )
-            frontier[name] = held if held < window.due(snapshot.model) else None
+            frontier[name] = held_end if held_end < window.due(snapshot.model) else None
         if change is not None and builds:
-            missing = _missing(snapshot.model, needed, table_state.timeline_of(snapshot))
-            there = table_state.timeline_of(change.old) if change.old and change.copies else ()
-            copies = intersection(intersection(change.copies, there), missing)
-            if snapshot.model.is_order_dependent and copies != there:
+            missing = _missing_time(snapshot.model, needed, table_state.timeline_of(snapshot))
+            old_timeline = table_state.timeline_of(change.old) if change.old and change.copies else ()
+            copies = intersect_intervals(intersect_intervals(change.copies, old_timeline), missing)
+            if snapshot.model.is_order_dependent and copies != old_timeline:
                 copies = ()  # such a table is copied whole, or not at all
             by_name[name] = replace(change, needed=needed, missing=missing, copies=copies)
     return tuple(by_name[change.name] for change in changes)
@@ -117,48 +124,51 @@ def schedule_run(
     frontier: dict[str, datetime | None] = {}
     for name in graph.order:
         snapshot = snapshots[name]
-        bound = least(frontier[p] for p in graph.parents[name])
+        bound = earliest_moment(frontier[p] for p in graph.parents[name])
         frontier[name] = bound
         if snapshot.kind.is_seed or not snapshot.kind.is_stored:
             continue
         if name in late_names:
-            held = contiguous_end(table_state.timeline_of(snapshot), whole_start(graph, snapshot.model, window))
-            frontier[name] = held if held < window.due(snapshot.model) else None
+            held_end = contiguous_end(table_state.timeline_of(snapshot), whole_start(graph, snapshot.model, window))
+            frontier[name] = held_end if held_end < window.due(snapshot.model) else None
             continue
-        end = least([window.end or window.due(snapshot.model), snapshot.model.end, bound])
+        end = earliest_moment([window.end or window.due(snapshot.model), snapshot.model.end, bound])
         assert end is not None
         needed = _find_needed_time(graph, snapshot.model, snapshot.model.cron.cut(end), window)
         if snapshot.is_preview:  # it goes on from where it began, and is never filled backwards
             begun = table_state.timeline_of(snapshot)
-            needed = intersection(needed, build_timeline(begun[0].start, end)) if begun else ()
-        missing = merge(
-            (*_missing(snapshot.model, needed, table_state.timeline_of(snapshot)), *_partial(snapshot.model, window))
+            needed = intersect_intervals(needed, build_timeline(begun[0].start, end)) if begun else ()
+        missing = merge_intervals(
+            (
+                *_missing_time(snapshot.model, needed, table_state.timeline_of(snapshot)),
+                *_current_unit(snapshot.model, window),
+            )
         )
-        late = subtract(missing, ready(snapshot.model, missing)) if missing and ready else ()
-        missing = subtract(missing, late)
-        if late := intersection(late, needed):
+        late = subtract_intervals(missing, ready(snapshot.model, missing)) if missing and ready else ()
+        missing = subtract_intervals(missing, late)
+        if late := intersect_intervals(late, needed):
             # What waits for a signal is a hole, and nothing downstream may be computed past a hole.
-            needed = subtract(needed, late)
-            held = contiguous_end(table_state.timeline_of(snapshot), whole_start(graph, snapshot.model, window))
-            end = min(end, late[0].start if snapshot.kind.is_incremental else held)
+            needed = subtract_intervals(needed, late)
+            held_end = contiguous_end(table_state.timeline_of(snapshot), whole_start(graph, snapshot.model, window))
+            end = min(end, late[0].start if snapshot.kind.is_incremental else held_end)
         frontier[name] = end if end < window.due(snapshot.model) else None
         if missing:
             behind[name] = (needed, missing)
     return behind
 
 
-def _end(
+def _table_end(
     snapshot: Snapshot, change: Change | None, table_state: Loaded, window: Window, end_bound: datetime | None
 ) -> datetime:
     model = snapshot.model
-    latest = least([window.end or window.due(model), model.end, end_bound])
+    latest = earliest_moment([window.end or window.due(model), model.end, end_bound])
     assert latest is not None
     if change is None or window.end:
         return model.cron.cut(latest)
     if change.old is not None and _is_rescheduled(change.old.model, model, window):
         # The end of the table that it replaces is that of another schedule. Once it is built, its own end holds.
         built = None if model.kind.is_incremental else table_state.end(snapshot)
-        return model.cron.cut(least([latest, built]) or latest)
+        return model.cron.cut(earliest_moment([latest, built]) or latest)
     # No further than the table that it replaces: the merge, days later, would find the days since missing.
     replaced = table_state.end(change.old) if change.old and change.old.kind.is_stored else None
     if replaced is None and change.change is ChangeKind.ADDED and snapshot.table in table_state.complete:
@@ -177,7 +187,6 @@ def _is_rescheduled(old: Model, new: Model, window: Window) -> bool:
 
 
 def find_limited_models(graph: Graph, window: Window) -> frozenset[str]:
-    """Return the models whose earliest days a window leaves out."""
     if window.start is None:
         return frozenset()
     ranged = [model for model in graph.models.values() if model.kind.is_incremental]
@@ -190,19 +199,17 @@ def _find_needed_time(graph: Graph, model: Model, end: datetime, window: Window)
     start = range_start(graph, model, window)
     if window.start is None:
         return build_timeline(model.cron.cut(start), end)
-    asked = min(window.start, units_before(model, end, window.min_intervals))
-    return build_timeline(model.cron.cut(max(start, asked)), end)
+    window_start = min(window.start, units_before(model, end, window.min_intervals))
+    return build_timeline(model.cron.cut(max(start, window_start)), end)
 
 
 def units_before(model: Model, end: datetime, count: int) -> datetime:
-    """Return the start of the `count` units of the model that end at `end`."""
     for _ in range(count):
         end = model.cron.cut(end - timedelta(seconds=1))
     return end
 
 
 def range_start(graph: Graph, model: Model, window: Window) -> datetime:
-    """Return the model's own start, or else the earliest of its ancestors, or else yesterday."""
     return model.start or _upstream_start(graph, model) or model.cron.cut(window.now - timedelta(days=1))
 
 
@@ -226,8 +233,8 @@ def _upstream_start(graph: Graph, model: Model) -> datetime | None:
     return min(starts, default=None)
 
 
-def _missing(model: Model, needed_time: Timeline, held_time: Timeline) -> Timeline:
-    missing = subtract(needed_time, held_time)
+def _missing_time(model: Model, needed_time: Timeline, held_time: Timeline) -> Timeline:
+    missing = subtract_intervals(needed_time, held_time)
     # such a table has no parts that could be computed alone: it is written whole
     if not model.kind.is_incremental or out_of_order(model, missing, held_time):
         return needed_time if missing else ()
@@ -241,8 +248,7 @@ def out_of_order(model: Model, missing: Timeline, held_time: Timeline) -> bool:
     return model.is_order_dependent and bool(held_time and missing) and missing[0].start < held_time[-1].end
 
 
-def _partial(model: Model, window: Window) -> Timeline:
-    """Return the unit that is not over yet, of a model that may be computed for part of one."""
+def _current_unit(model: Model, window: Window) -> Timeline:
     start = model.cron.cut(window.now)
     over = window.end is not None or (model.end is not None and model.end <= start)
     if not model.allow_partials or over or start == window.now or model.kind.is_order_dependent:
@@ -252,6 +258,6 @@ def _partial(model: Model, window: Window) -> Timeline:
     return build_timeline(start, model.cron.next_cut(window.now))
 
 
-def least(moments: Iterable[datetime | None]) -> datetime | None:
-    known = [moment for moment in moments if moment is not None]
-    return min(known, default=None)
+def earliest_moment(moments: Iterable[datetime | None]) -> datetime | None:
+    known_moments = [moment for moment in moments if moment is not None]
+    return min(known_moments, default=None)

@@ -23,12 +23,12 @@ def select_models(
     A model that the files no longer have can be selected too, and is removed. Raise RequestError if a selected model
     reads one that is neither selected nor deployed.
     """
-    there = {name: snapshot.model for name, snapshot in deployed_environment.snapshots.items()}
-    chosen = select(graph_of({**there, **models}), selectors, changed_models)
-    kept = {name: model for name, model in there.items() if name not in chosen}
+    deployed = {name: snapshot.model for name, snapshot in deployed_environment.snapshots.items()}
+    chosen = select(graph_of({**deployed, **models}), selectors, changed_models)
+    kept_models = {name: model for name, model in deployed.items() if name not in chosen}
     # tables that no model defines are no changes: every model may read them
-    outer = {name: model for name, model in models.items() if model.kind.is_external and name not in kept}
-    result = {**kept, **outer, **{name: models[name] for name in chosen if name in models}}
+    outer = {name: model for name, model in models.items() if model.kind.is_external and name not in kept_models}
+    result = {**kept_models, **outer, **{name: models[name] for name in chosen if name in models}}
     for name in sorted(chosen & models.keys()):
         for read in models[name].depends_on:
             if read in models and read not in result:

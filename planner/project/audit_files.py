@@ -38,12 +38,12 @@ def read_audits(
             add_audit(reading, audits, audit)
 
     names = list(reading.files("audits", config.ignore_patterns, ".sql"))
-    alone = [name for name in names if "standalone" in _quietly(reading, name).lower()]
+    alone = [name for name in names if "standalone" in _try_read(reading, name).lower()]
     reading.each(alone, read)
     refusing.files([name for name in names if name not in alone], read)
 
 
-def _quietly(reading: Folder, name: str) -> str:
+def _try_read(reading: Folder, name: str) -> str:
     """Return a file's text, or '' if it cannot be read; parsing it raises the error later."""
     try:
         return reading.text(name)

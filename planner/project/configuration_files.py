@@ -45,7 +45,9 @@ class DbtSource(Source):
         catalog = settings.get("target_catalog") or target_catalog(
             self.folder, os.environ, str(settings.get("target") or "")
         )
-        return replace(document, value={**_local({"type": "spark", "default_catalog": catalog or None}), **value})
+        return replace(
+            document, value={**_local_config({"type": "spark", "default_catalog": catalog or None}), **value}
+        )
 
 
 def read_config_files(
@@ -84,7 +86,7 @@ def read_configuration(reading: Folder, isolation: Isolation) -> Configuration:
     if is_dbt_project(reading.root) and (source is None or not source.is_code):
         return DbtSource(source.name, source.text, reading) if source else DbtSource(NAME, "{}\n", reading)
     if source is None and is_pipeline(reading.root):
-        return Source(NAME, json.dumps(_local({"type": "spark", "config": read_spec(reading).configuration})))
+        return Source(NAME, json.dumps(_local_config({"type": "spark", "config": read_spec(reading).configuration})))
     if source is not None and not source.is_code:
         return source
     if source is not None:
@@ -101,7 +103,7 @@ def read_configuration(reading: Folder, isolation: Isolation) -> Configuration:
     raise ProjectError(f"There is no config.yaml in {reading.root}.", hint=hint)
 
 
-def _local(connection: Mapping[str, Any]) -> dict[str, Any]:
+def _local_config(connection: Mapping[str, Any]) -> dict[str, Any]:
     """Return the configuration of another tool's project without a config.yaml: a Spark on this machine."""
     return {"gateways": {"spark": {"connection": connection}}, "model_defaults": {"dialect": "spark"}}
 

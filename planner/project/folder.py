@@ -79,7 +79,7 @@ class Folder:
         """
         if folder not in self._listed:
             proposed = {name for name in self.proposed if name.startswith(f"{folder}/")}
-            names = proposed.union(_below(self.root / folder, folder))
+            names = proposed.union(_list_files(self.root / folder, folder))
             self._listed[folder] = sorted(names, key=lambda name: name.split("/"))
         for name in self._listed[folder]:
             if name.endswith(suffixes):
@@ -146,7 +146,7 @@ def is_unicode(name: str) -> bool:
     return not any("\ud800" <= character <= "\udfff" for character in name)
 
 
-def _below(folder: Path, name: str) -> Iterator[str]:
+def _list_files(folder: Path, name: str) -> Iterator[str]:
     """Yield the files below a folder, as paths that begin with its name; skip hidden ones and links to folders."""
     try:
         entries = list(os.scandir(folder))
@@ -156,6 +156,6 @@ def _below(folder: Path, name: str) -> Iterator[str]:
         if entry.name.startswith((".", "__pycache__")):
             continue
         if entry.is_dir(follow_symlinks=False):
-            yield from _below(folder / entry.name, f"{name}/{entry.name}")
+            yield from _list_files(folder / entry.name, f"{name}/{entry.name}")
         elif entry.is_file():
             yield f"{name}/{entry.name}"

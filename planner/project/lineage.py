@@ -137,7 +137,7 @@ class FollowedModels(Mapping[str, Followed]):
                 if unknown:
                     waiting += unknown
                 elif (last := waiting.pop()) not in self._known:
-                    self._known[last] = self._follow(self.graph.models[last])
+                    self._known[last] = self._analyse_model(self.graph.models[last])
                     self._on_follow(len(self._known))
         return self._known[name]
 
@@ -150,7 +150,7 @@ class FollowedModels(Mapping[str, Followed]):
     def __len__(self) -> int:
         return len(self.graph.models)
 
-    def _follow(self, model: Model) -> Followed:
+    def _analyse_model(self, model: Model) -> Followed:
         tables = {name: self._known[name].table if name in self._known else UNKNOWN for name in model.depends_on}
         return _follow_model(model, tables, self._memory)
 
@@ -167,8 +167,8 @@ def lineage_of(
     followed_model = followed.get(model, Followed(UNKNOWN))
     if column is not None and followed_model.columns is not None and column not in followed_model.columns:
         raise RequestError(f"`{model}` has no column `{column}`.", hint=did_you_mean(column, followed_model.columns))
-    starts = _starts(model, column, followed_model, downstream=downstream)
-    edges = _walk(
+    starts = _start_nodes(model, column, followed_model, downstream=downstream)
+    edges = _walk_edges(
         starts,
         (edge for name in graph.order if name in related_models for edge in followed[name].edges),
         downstream=downstream,
@@ -194,7 +194,7 @@ def _follow_model(model: Model, parents: Mapping[str, Parent], memory: ShapeMemo
     names = names and order_columns(model, (*names, *(name for name, _ in history_types)), certain_types(types))
     table = Parent(names, types=types)
     if shape.own is not None and shape.source is not None:
-        return Followed(table, lambda: _edges(model, shape, memory))
+        return Followed(table, lambda: _collect_edges(model, shape, memory))
     return Followed(table, lambda: _from_all(model, sorted(shape.reads)), _why_not(shape, parents))
 
 
@@ -231,7 +231,7 @@ def _row_sources(shape: Shape, memory: ShapeMemory) -> RowSources:
     return row_sources
 
 
-def _edges(model: Model, shape: Shape, memory: ShapeMemory) -> tuple[Edge, ...]:
+def _collect_edges(model: Model, shape: Shape, memory: ShapeMemory) -> tuple[Edge, ...]:
     return tuple(_find_edges(model, shape, _row_sources(shape, memory)))
 
 
@@ -280,7 +280,7 @@ def _resolve_name(graph: Graph, target: str) -> tuple[str, str | None]:
     return model, column if dot else None
 
 
-def _starts(model: str, column: str | None, own: Followed, *, downstream: bool) -> tuple[Node, ...]:
+def _start_nodes(model: str, column: str | None, own: Followed, *, downstream: bool) -> tuple[Node, ...]:
     """Return the nodes where the walk starts.
 
     A column depends on its values and on its model's rows; what is made from the values does not depend on the rows.
@@ -293,7 +293,7 @@ def _starts(model: str, column: str | None, own: Followed, *, downstream: bool) 
     return tuple(Node(model, name) for name in (*own.columns, ROWS))
 
 
-def _walk(starts: tuple[Node, ...], edges: Iterable[Edge], *, downstream: bool) -> tuple[Edge, ...]:
+def _walk_edges(starts: tuple[Node, ...], edges: Iterable[Edge], *, downstream: bool) -> tuple[Edge, ...]:
     """Return every edge that is reached; each ends where its neighbour begins, even if one is about all columns."""
     at: dict[str, list[Edge]] = {}
     for edge in edges:

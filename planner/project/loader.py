@@ -205,14 +205,14 @@ def _open_defaults(
 ) -> tuple[Catalogs, Defaults]:
     """Return the gateway's catalogs and the defaults of every file, without Python macros."""
     connection = config.gateways[gateway].connection
-    catalogs = _catalogs(gateway, connection)
+    catalogs = _gateway_catalogs(gateway, connection)
     defaults = read_defaults(config, gateway, document, now, catalogs.default)
     return catalogs, replace(
         defaults, jinja=_jinja_macros(reading, config), materializations=read_materializations(reading, config)
     )
 
 
-def _catalogs(gateway: str, connection: ConnectionConfig) -> Catalogs:
+def _gateway_catalogs(gateway: str, connection: ConnectionConfig) -> Catalogs:
     return catalogs_of(gateway, connection, (_spark_defaults(connection) or ("", ""))[1])
 
 
@@ -233,7 +233,7 @@ def _open_foreign(
     if is_dbt_project(reading.root):
         open_engine = options.open_engine
         connection = config.gateways[gateway].connection if gateway in config.gateways else None
-        catalogs = _catalogs(gateway, connection) if connection else Catalogs()
+        catalogs = _gateway_catalogs(gateway, connection) if connection else Catalogs()
         answers = Answers(
             partial(open_engine, config, gateway) if open_engine else None,
             options.gives_rows,
@@ -254,13 +254,11 @@ def _find_names(reading: Folder, defaults: Defaults, path: str) -> tuple[tuple[s
 
 
 def _foreign_names(foreign: DbtFolder | PipelineFolder, defaults: Defaults, path: str) -> tuple[tuple[str, ...], bool]:
-    """Return the models of another tool's file, by their names here, and True if these are all."""
     names, are_all = foreign.model_names(path)
     return tuple(without_default(name, defaults.catalog) for name in names), are_all
 
 
 def override_variables(project: Project, model: Model, variables: Mapping[str, Scalar]) -> Model:
-    """Return the model with these variables on top of the project's."""
     overrides = {name.lower(): value for name, value in variables.items()}
     merged_variables = {**project.defaults.variables, **overrides}
     if model.path.endswith(".py"):
@@ -300,7 +298,6 @@ def _under_settings(
 def _under_catalogs(
     refusing: Refusing, config: Config, catalogs: Catalogs, models: Mapping[str, Model]
 ) -> dict[str, Model]:
-    """Return the models with the catalogs of their names."""
     naming = naming_of(config, catalogs.in_spark)
     return refusing.map_models(models, lambda model: apply_catalog(model, catalogs, naming))
 

@@ -43,12 +43,12 @@ class PipelineFolder(Folder):
     def tables(self) -> Mapping[str, PipelineTable]:
         """The tables by their path."""
         tables: dict[str, PipelineTable] = {}
-        for path in filter(self.spec.reads, self._paths()):
-            for table in self._read(path):
+        for path in filter(self.spec.reads, self._list_paths()):
+            for table in self._read_tables(path):
                 tables[path if path not in tables else f"{path}#{table.name or table.line}"] = table
         return tables
 
-    def _read(self, path: str) -> Iterator[PipelineTable]:
+    def _read_tables(self, path: str) -> Iterator[PipelineTable]:
         if path.endswith(".py"):
             error = ProjectError(PYTHON, place=Place(path, 1), hint="Write them as SQL, or as models of mergeplan.")
             yield PipelineTable(path, 1, "", error=error)
@@ -58,7 +58,7 @@ class PipelineFolder(Folder):
             except ProjectError as error:
                 yield PipelineTable(path, 1, "", error=error)
 
-    def _paths(self) -> Iterator[str]:
+    def _list_paths(self) -> Iterator[str]:
         """Yield the files of the folder by their path from the root, without hidden ones."""
         for folder, names, files in os.walk(self.root):
             names[:] = sorted(name for name in names if not name.startswith((".", "__pycache__")))
@@ -74,7 +74,6 @@ class PipelineFolder(Folder):
             yield from super().files(folder, ignore_patterns, *suffixes)
 
     def hash(self, name: str) -> str:
-        """Return the hash of the text that a path represents."""
         if name not in self.tables:
             return super().hash(name)
         self.hashes[name] = digest(self.tables[name].text, str(self.tables[name].error))

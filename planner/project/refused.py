@@ -84,7 +84,6 @@ class RefusedModels:
         return {**dict.fromkeys(self.names, "spark"), **known_dialects} if self.clear else _Any(known_dialects)
 
     def and_tests(self, unknown: Iterable[ProjectError]) -> RefusedModels:
-        """Return these refusals with those of tests whose models do not exist."""
         test_refusals = (
             Refusal(error.place.path if error.place else "tests", (error,), whole=False) for error in unknown
         )
@@ -168,7 +167,7 @@ class Refusing:
                 self.file(path(thing), error)
 
     def file(self, path: str, error: ProjectError) -> None:
-        (self.errors if self.strict else self._files.setdefault(path, [])).extend(_parts(error))
+        (self.errors if self.strict else self._files.setdefault(path, [])).extend(_split_errors(error))
 
     def check(self, models: Iterable[Model], check: Callable[[Model], None]) -> None:
         """Check every model; one that is wrong is refused, and others of its file are not."""
@@ -177,7 +176,7 @@ class Refusing:
                 check(model)
             except ProjectError as error:
                 errors = self.errors if self.strict else self._models.setdefault((model.path, model.name), [])
-                errors.extend(_parts(error))
+                errors.extend(_split_errors(error))
 
     def map_models(self, models: Mapping[str, Model], make: Callable[[Model], Model]) -> dict[str, Model]:
         """Return every model as `make` returns it; refuse one that fails, and leave it unchanged."""
@@ -191,17 +190,17 @@ class Refusing:
 
     def names(self) -> RefusedModels:
         """Return the refusals so far, without the models that read refused ones."""
-        refusals = [self._refusal(path, errors) for path, errors in self._files.items()]
+        refusals = [self._make_refusal(path, errors) for path, errors in self._files.items()]
         refusals += [
-            Refusal(path, _once(errors), (name,), whole=False)
+            Refusal(path, _unique_errors(errors), (name,), whole=False)
             for (path, name), errors in self._models.items()
             if path not in self._files
         ]
         return RefusedModels(tuple(sorted(refusals, key=lambda refusal: (refusal.path, refusal.models))))
 
-    def _refusal(self, path: str, errors: list[ProjectError]) -> Refusal:
+    def _make_refusal(self, path: str, errors: list[ProjectError]) -> Refusal:
         names, clear = self.names_in(path)
-        return Refusal(path, _once(errors), names, clear)
+        return Refusal(path, _unique_errors(errors), names, clear)
 
 
 def _too_much(path: str, why: str) -> ProjectError:
@@ -220,7 +219,9 @@ def without_refused(
         if model.path not in refused_models.paths and name not in refused_models.names
     }
     out = readers_of(remaining_models, refused_models.names)
-    exclusions = tuple(LeftOut(name, read, _place(remaining_models[name], read)) for name, read in sorted(out.items()))
+    exclusions = tuple(
+        LeftOut(name, read, _reference_place(remaining_models[name], read)) for name, read in sorted(out.items())
+    )
     opened = {name: model for name, model in remaining_models.items() if name not in out}
     return opened, RefusedModels(refused_models.refusals, exclusions)
 
@@ -268,13 +269,13 @@ def _normalize_names(names: Iterable[str], catalog: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(bare))
 
 
-def _parts(error: ProjectError) -> tuple[ProjectError, ...]:
+def _split_errors(error: ProjectError) -> tuple[ProjectError, ...]:
     return error.errors if isinstance(error, ProjectErrors) else (error,)
 
 
-def _once(errors: Iterable[ProjectError]) -> tuple[ProjectError, ...]:
+def _unique_errors(errors: Iterable[ProjectError]) -> tuple[ProjectError, ...]:
     return tuple({str(error): error for error in errors}.values())
 
 
-def _place(model: Model, read: str) -> Located:
+def _reference_place(model: Model, read: str) -> Located:
     return model.place if model.python or not model.sql else model.locate(read)

@@ -44,11 +44,11 @@ class Remembered:
 
     def foresee(self, files: Iterable[File]) -> None:
         """Look for the entries of files in one question."""
-        self._found |= self.cache.get([self._key(path, hashed) for path, hashed in files])
+        self._found |= self.cache.get([self._entry_key(path, hashed) for path, hashed in files])
 
     def is_cheap(self, path: str, file_hash: str) -> bool:
         """Return True if a file's content is cached and names no other file that has to be read."""
-        text = self._found.get(self._key(path, file_hash))
+        text = self._found.get(self._entry_key(path, file_hash))
         return text is not None and '"seed"' not in text
 
     def load_entry(self, file: File, defaults: Defaults, holds: Callable[[Json], bool] = bool) -> Said | None:
@@ -57,11 +57,11 @@ class Remembered:
         `holds` checks what else was stored with the entry. Raise what a look-up of columns raises: NotRead while the
         model of a table is still to be read.
         """
-        text = self._found.get(self._key(*file))
+        text = self._found.get(self._entry_key(*file))
         if text is None:
             return None
         entry: dict[str, Json] = json.loads(text)
-        if not (self._holds(entry["asked"], defaults) and holds(entry.get("rest", True))):
+        if not (self._is_unchanged(entry["asked"], defaults) and holds(entry.get("rest", True))):
             return None
         models = tuple(decode_json(Model, model) for model in entry["models"])
         return models, tuple(decode_json(Audit, audit) for audit in entry["audits"])
@@ -81,7 +81,7 @@ class Remembered:
         if dependencies is not None:
             entry = {"models": encode_json(models), "audits": encode_json(audits), "asked": dependencies}
             entry |= {"rest": rest_entry} if (rest_entry := rest()) else {}
-            self._new[self._key(*file)] = json.dumps(entry, separators=(",", ":"))
+            self._new[self._entry_key(*file)] = json.dumps(entry, separators=(",", ":"))
         return content
 
     def find_tried_calls(self, calls: Collection[AuditCall]) -> frozenset[AuditCall]:
@@ -91,14 +91,13 @@ class Remembered:
         return frozenset(call for call, key in keys.items() if key in hits)
 
     def keep_tried(self, calls: Iterable[AuditCall]) -> None:
-        """Remember that a query can be made of these calls."""
         self._new |= {digest("audit call", reader_version(), repr(call)): "tried" for call in calls}
 
     def keep(self) -> None:
         self.cache.put(self._new)
         self._new = {}
 
-    def _key(self, path: str, file_hash: str) -> str:
+    def _entry_key(self, path: str, file_hash: str) -> str:
         file_key = self._keys.get((path, file_hash))
         if file_key is None:
             file_key = self._keys[path, file_hash] = digest(self.context, path, file_hash)
@@ -110,7 +109,7 @@ class Remembered:
             return None
         dependencies: dict[str, Any] = {}
         if notes.columns:
-            dependencies["columns"] = {name: _pairs(columns) for name, columns in notes.columns.items()}
+            dependencies["columns"] = {name: _column_pairs(columns) for name, columns in notes.columns.items()}
         if notes.dates:
             dependencies["dates"] = notes.dates
         if notes.materializations:
@@ -121,14 +120,14 @@ class Remembered:
             fact: self.facts[fact] for fact, mark in uses.items() if mark in text or mark in self.shared
         }
 
-    def _holds(self, dependencies: Mapping[str, Any], defaults: Defaults) -> bool:
+    def _is_unchanged(self, dependencies: Mapping[str, Any], defaults: Defaults) -> bool:
         dates, columns = dependencies.get("dates", ()), dependencies.get("columns", {})
         return (
             all(dependencies.get(fact, current_value) == current_value for fact, current_value in self.facts.items())
             and all(
                 defaults.resolve_date(text, end=end) == datetime.fromisoformat(answer) for text, end, answer in dates
             )
-            and all(_pairs(defaults.columns(name)) == answer for name, answer in columns.items())
+            and all(_column_pairs(defaults.columns(name)) == answer for name, answer in columns.items())
         )
 
 
@@ -157,7 +156,7 @@ def open_file_cache(cache: Cache, defaults: Defaults, shared_settings: str) -> R
     return Remembered(cache, context, shared_settings, facts)
 
 
-def foresee(reading: Folder, file_cache: Remembered, names: Sequence[str]) -> None:
+def prefetch_files(reading: Folder, file_cache: Remembered, names: Sequence[str]) -> None:
     """Load the cached content of all these files at once; an unreadable one is an error when it is read."""
     hashes = []
     for name in names:
@@ -167,7 +166,6 @@ def foresee(reading: Folder, file_cache: Remembered, names: Sequence[str]) -> No
 
 
 def load_file(reading: Folder, file_cache: Remembered, defaults: Defaults, name: str, parse: Parse) -> Said:
-    """Return the content of a file, from the cache or parsed."""
     if (
         name in reading.hashes
         and (content := file_cache.load_entry((name, reading.hashes[name]), defaults)) is not None
@@ -177,5 +175,5 @@ def load_file(reading: Folder, file_cache: Remembered, defaults: Defaults, name:
     return file_cache.read((name, reading.hashes[name]), text, defaults, lambda defaults: parse(text, name, defaults))
 
 
-def _pairs(columns: Mapping[str, str] | None) -> list[list[str]] | None:
+def _column_pairs(columns: Mapping[str, str] | None) -> list[list[str]] | None:
     return None if columns is None else [[name, kind] for name, kind in columns.items()]

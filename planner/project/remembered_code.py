@@ -37,38 +37,41 @@ class RememberedModels:
         self._hashes = {path: hashes[path] for path in code.files}
         self._names = module_names(tuple(code.files))
         self._version = cache(partial(find_version, packages=code.isolation.packages))
-        remembered.foresee(self._file(registration) for registration in code.registrations)
+        remembered.foresee(self._entry_file(registration) for registration in code.registrations)
 
     def is_cheap(self, registration: RegisteredModel) -> bool:
-        return self._remembered.is_cheap(*self._file(registration))
+        return self._remembered.is_cheap(*self._entry_file(registration))
 
     def read(self, registration: RegisteredModel, defaults: Defaults) -> Iterable[Model]:
         """Return the models of one decorated function; raise ProjectError(s) or NotRead."""
         if registration.arguments.get("is_sql"):  # running its code makes the query
             return tuple(self._code.models(registration, defaults))
-        file = self._file(registration)
-        content = self._remembered.load_entry(file, defaults, self._holds)
+        file = self._entry_file(registration)
+        content = self._remembered.load_entry(file, defaults, self._restore_entry)
         if content is None:
             content = self._remembered.read(
-                file, _written(registration), defaults, partial(self._follow, registration), self._rest
+                file,
+                _arguments_text(registration),
+                defaults,
+                partial(self._follow_models, registration),
+                self._list_dependencies,
             )
         return content[0]
 
-    def _file(self, registration: RegisteredModel) -> File:
+    def _entry_file(self, registration: RegisteredModel) -> File:
         hashed = self._hashes[registration.path]
         return registration.path, digest(
-            "python", hashed, registration.name, str(registration.line), _written(registration)
+            "python", hashed, registration.name, str(registration.line), _arguments_text(registration)
         )
 
-    def _follow(self, registration: RegisteredModel, defaults: Defaults) -> Said:
+    def _follow_models(self, registration: RegisteredModel, defaults: Defaults) -> Said:
         self._code.traced.clear()
         return tuple(self._code.models(registration, defaults)), ()
 
-    def _rest(self) -> Json:
-        """Return what else the models that were just read depend on."""
-        return {name: self._encode(name, traced) for name, traced in self._code.traced.items()}
+    def _list_dependencies(self) -> Json:
+        return {name: self._encode_trace(name, traced) for name, traced in self._code.traced.items()}
 
-    def _encode(self, model: str, traced: Traced) -> Json:
+    def _encode_trace(self, model: str, traced: Traced) -> Json:
         reads, questions = traced.code.reads, traced.code.asked
         return {
             "asked": encode_json(questions),
@@ -82,7 +85,7 @@ class RememberedModels:
             "digest": self._code.digests[model],
         }
 
-    def _holds(self, rest: Json) -> bool:
+    def _restore_entry(self, rest: Json) -> bool:
         """Return True if what the models of an entry depend on is unchanged, and restore it in the code."""
         if rest is True:  # none of its models is enabled
             return True
@@ -100,6 +103,5 @@ class RememberedModels:
         return [answers, self._code.digest_data(reads, model["given"])] == [model["answers"], model["data"]]
 
 
-def _written(registration: RegisteredModel) -> str:
-    """Return the arguments of its decorator as text."""
+def _arguments_text(registration: RegisteredModel) -> str:
     return json.dumps(registration.arguments, default=str)

@@ -45,7 +45,7 @@ def reread_file(project: Project, path: str, text: str, graph: Graph | None = No
         raise NeedsLoad
     other_models = {name: model for name, model in project.models.items() if model.path != path}
     old_models = {name: model for name, model in project.models.items() if model.path == path}
-    models = _read(project, other_models, path, text)
+    models = _read_models(project, other_models, path, text)
     if twice := [model for model in models if model.name in other_models]:
         message = f"The model `{twice[0].name}` is already defined at {other_models[twice[0].name].place}."
         raise ProjectError(message, place=twice[0].place)
@@ -62,7 +62,7 @@ def reread_file(project: Project, path: str, text: str, graph: Graph | None = No
     return project_now
 
 
-def _read(project: Project, others: Mapping[str, Model], path: str, text: str) -> list[Model]:
+def _read_models(project: Project, others: Mapping[str, Model], path: str, text: str) -> list[Model]:
     columns = KnownColumns(others, complete=True).find_columns
     defaults = replace(project.defaults, columns=columns)
     with limit_resources(lambda why: ProjectError(f"The file cannot be read: it {why}.", hint=SIMPLER)):
@@ -70,10 +70,10 @@ def _read(project: Project, others: Mapping[str, Model], path: str, text: str) -
     file_audits = {audit.name: audit for audit in project.audits.values() if audit.path == path}
     if {audit.name: audit for audit in inline} != file_audits:
         raise NeedsLoad
-    return [_complete(project, load_seed(project.root, model) if model.seed else model) for model in models]
+    return [_complete_model(project, load_seed(project.root, model) if model.seed else model) for model in models]
 
 
-def _complete(project: Project, model: Model) -> Model:
+def _complete_model(project: Project, model: Model) -> Model:
     """Return the model as loading completes it: checked, with its audits, settings and table format."""
     for call in model.audits:
         check_call(call, project.audits, model.locate(call.name, in_block=True))
@@ -81,14 +81,14 @@ def _complete(project: Project, model: Model) -> Model:
     check_signals(model, project.code)
     audits: Mapping[str, Audit] = project.audits
     model = attach_audits(model, audits)
-    model = replace(model, settings=_settings(project, model))
+    model = replace(model, settings=_copy_settings(project, model))
     if _sets_zone(model) or any("timezone" in key.lower() for key, _ in model.settings):
         raise NeedsLoad  # the file of the settings is needed to say whether the model can be computed so
     naming = naming_of(project.config, project.catalogs.in_spark)
     return apply_catalog(model, project.catalogs, naming)
 
 
-def _settings(project: Project, model: Model) -> tuple[tuple[str, str], ...]:
+def _copy_settings(project: Project, model: Model) -> tuple[tuple[str, str], ...]:
     """Return the settings of its gateway's Spark, copied from another model of that gateway; raise NeedsLoad."""
     like = project.models.get(model.name)
     if like is not None and like.gateway == model.gateway and like.kind.has_query == model.kind.has_query:
@@ -112,10 +112,10 @@ def _check_askers(before: Project, now: Project, graph: Graph, names: set[str]) 
     readers = graph.downstream(names) - names
     if not calls_code and not any(_ASKS_FOR_COLUMNS.search(now.models[name].source) for name in readers):
         return
-    if _columns(before, names) != _columns(now, names):
+    if _find_columns(before, names) != _find_columns(now, names):
         raise NeedsLoad
 
 
-def _columns(project: Project, names: set[str]) -> dict[str, object]:
+def _find_columns(project: Project, names: set[str]) -> dict[str, object]:
     known_columns = KnownColumns(project.models, complete=True)
     return {name: known_columns.find_columns(name) for name in names}

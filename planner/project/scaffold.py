@@ -34,7 +34,6 @@ class Wishes:
 
 
 def write_example(target: Path, template: Template = "default") -> tuple[Path, ...]:
-    """Write the template's files, as `write_project` does."""
     return write_project(target, Wishes(template))
 
 
@@ -44,8 +43,8 @@ def write_project(target: Path, wishes: Wishes) -> tuple[Path, ...]:
     The files are prepared in another place and then moved, config.yaml last: a folder with a config.yaml is a whole
     project.
     """
-    contents = {name: data for name, data in _template() if wishes.template == "default" or name == "config.yaml"}
-    contents["config.yaml"] = _config(contents["config.yaml"], wishes)
+    contents = {name: data for name, data in _template_files() if wishes.template == "default" or name == "config.yaml"}
+    contents["config.yaml"] = _config_text(contents["config.yaml"], wishes)
     for name in dict.fromkeys((*CONFIGS, *contents)):
         if (target / name).exists():
             message = f"`{target / name}` exists already: nothing was written."
@@ -60,13 +59,13 @@ def write_project(target: Path, wishes: Wishes) -> tuple[Path, ...]:
             (target / folder).mkdir(exist_ok=True)
         for name in sorted(contents, key=lambda name: (name == "config.yaml", name)):
             (aside / name).replace(target / name)
-        ignored = _ignore(target)
+        ignored = _write_gitignore(target)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
     return tuple(Path(name) for name in sorted((*contents, *ignored)))
 
 
-def _ignore(target: Path) -> tuple[str, ...]:
+def _write_gitignore(target: Path) -> tuple[str, ...]:
     """Add to .gitignore what is of one machine only; lines that are there stay as they are."""
     file = target / ".gitignore"
     text = file.read_text("utf-8") if file.is_file() else ""
@@ -78,14 +77,14 @@ def _ignore(target: Path) -> tuple[str, ...]:
     return (file.name,)
 
 
-def _config(text: bytes, wishes: Wishes) -> bytes:
+def _config_text(text: bytes, wishes: Wishes) -> bytes:
     connection = b"      type: spark\n"
     if wishes.spark:
         text = text.replace(connection, connection + f"      {wishes.spark}\n".encode(), 1)
     return text + FLOW if wishes.flow else text
 
 
-def _template() -> list[tuple[str, bytes]]:
+def _template_files() -> list[tuple[str, bytes]]:
     contents: list[tuple[str, bytes]] = []
 
     def walk(folder: Traversable, prefix: str) -> None:

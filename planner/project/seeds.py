@@ -37,22 +37,22 @@ def load_seed(root: Path, model: Model) -> Model:
     Raise ProjectError if the file is missing, ragged, badly encoded, or lacks a declared column.
     """
     assert model.seed is not None
-    records = _records(root, model, model.locate("path", in_block=True))
+    records = _read_records(root, model, model.locate("path", in_block=True))
     header = tuple(str(cell) for cell in next(records))
     _check_header(model, header)
     fits = [{name for name, _ in _INFERRED} | {"whole"} for _ in header]
     rows = []
     for row in records:
-        _narrow(fits, row)
+        _narrow_types(fits, row)
         rows.append(row)
-    cells = _cells(header, rows)
+    cells = _hash_columns(header, rows)
     whole = digest(str(len(rows)), *(part for pair in cells for part in pair))
     seed = replace(model.seed, header=header, digest=whole, rows=len(rows), cells=cells)
-    inferred = tuple(Column(name, _type(fit)) for name, fit in zip(header, fits, strict=True))
+    inferred = tuple(Column(name, _column_type(fit)) for name, fit in zip(header, fits, strict=True))
     return replace(model, seed=seed, columns=model.columns or inferred)
 
 
-def _cells(header: tuple[str, ...], rows: list[Cells]) -> tuple[tuple[str, str], ...]:
+def _hash_columns(header: tuple[str, ...], rows: list[Cells]) -> tuple[tuple[str, str], ...]:
     """Return each column with a hash of its cells that does not depend on the order of lines in the file.
 
     The rows are sorted by the first column with unique values, if there is one. An edit of other cells then does not
@@ -60,7 +60,7 @@ def _cells(header: tuple[str, ...], rows: list[Cells]) -> tuple[tuple[str, str],
     """
     columns = list(zip(*rows, strict=True)) or [()] * len(header)
     key = next((i for i, cells in enumerate(columns) if None not in cells and len(set(cells)) == len(rows)), None)
-    ordered = sorted(rows, key=_sortable if key is None else lambda row: str(row[key]))
+    ordered = sorted(rows, key=_sort_key if key is None else lambda row: str(row[key]))
     hashes = []
     for index, name in enumerate(header):
         hashed = hashlib.sha256()
@@ -72,21 +72,21 @@ def _cells(header: tuple[str, ...], rows: list[Cells]) -> tuple[tuple[str, str],
     return tuple(hashes)
 
 
-def _sortable(row: Cells) -> tuple[tuple[bool, str], ...]:
+def _sort_key(row: Cells) -> tuple[tuple[bool, str], ...]:
     return tuple((cell is not None, cell or "") for cell in row)
 
 
 def read_seed(root: Path, model: Model, columns: tuple[str, ...] = ()) -> Iterator[Cells]:
     """Yield the rows, None for NULL, in the order of the header or of the given columns; errors as in `load_seed`."""
     assert model.seed is not None
-    records = _records(root, model, Place(model.seed.path))
+    records = _read_records(root, model, Place(model.seed.path))
     header = next(records)
     order = [header.index(name) for name in columns] if columns else range(len(header))
     for row in records:
         yield tuple(row[index] for index in order)
 
 
-def _records(root: Path, model: Model, named_at: Located) -> Iterator[Cells]:
+def _read_records(root: Path, model: Model, named_at: Located) -> Iterator[Cells]:
     """Yield the header in lower case, then each row with NULLs.
 
     Blank lines are left out; in a seed of dbt they are rows of NULLs, as for dbt.
@@ -107,8 +107,8 @@ def _records(root: Path, model: Model, named_at: Located) -> Iterator[Cells]:
                     if not row and not (seed.is_dbt and readers):
                         continue
                     if not readers:
-                        header = _header(row, Place(seed.path, reader.line_num))
-                        readers = _readers(model, seed, header)
+                        header = _read_header(row, Place(seed.path, reader.line_num))
+                        readers = _cell_readers(model, seed, header)
                         yield header
                         continue
                     if len(row) > len(readers):
@@ -129,12 +129,12 @@ def _records(root: Path, model: Model, named_at: Located) -> Iterator[Cells]:
         raise ProjectError("The seed file is empty.", place=Place(seed.path, 1))
 
 
-def _readers(model: Model, seed: Seed, header: tuple[str, ...]) -> list[CellReader]:
+def _cell_readers(model: Model, seed: Seed, header: tuple[str, ...]) -> list[CellReader]:
     types = {column.name: column.type for column in model.columns}
     return [cell_reader(seed, types.get(name, "")) for name in header]
 
 
-def _header(row: list[str], place: Place) -> tuple[str, ...]:
+def _read_header(row: list[str], place: Place) -> tuple[str, ...]:
     header = tuple(cell.removeprefix("\ufeff").strip().lower() for cell in row)
     for name in header:
         if "\0" in name:
@@ -156,7 +156,7 @@ def _check_header(model: Model, header: tuple[str, ...]) -> None:
             raise ProjectError(message, place=Place(model.seed.path, 1), hint=hint)
 
 
-def _narrow(fits: list[set[str]], row: Cells) -> None:
+def _narrow_types(fits: list[set[str]], row: Cells) -> None:
     """Remove the types that do not fit the cells of the row; "whole" stays with a column of integers of any size."""
     for fit, cell in zip(fits, row, strict=True):
         if cell is None or not fit:
@@ -171,7 +171,7 @@ def _narrow(fits: list[set[str]], row: Cells) -> None:
         fit -= lost
 
 
-def _type(fit: set[str]) -> str:
+def _column_type(fit: set[str]) -> str:
     """Return the type of a column whose cells all fit these types.
 
     An integer out of range is text: as a double it would be another number.

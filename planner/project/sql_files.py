@@ -73,7 +73,7 @@ class SqlFiles:
     def _find_model(self, name: str, hashed: str, known: dict[str, list[str]]) -> str:
         if name in known and known[name][0] == hashed:
             return known[name][1]
-        match = _NAME.search(COMMENT.sub(_blank, self._folder.text(name)))
+        match = _NAME.search(COMMENT.sub(_blank_comment, self._folder.text(name)))
         return match[1].lower() if match else ""
 
     def format(self, names: Iterable[str], dialect: str, style: Style) -> Iterator[tuple[SqlFile, Formatted]]:
@@ -124,9 +124,8 @@ def open_sql_files(root: Path, isolation: Isolation, cache: Cache) -> tuple[Conf
 
 
 def style_of(config: Config) -> Style:
-    """Return the project's style of SQL, and whether models are formatted by default."""
     return Style(**config.format.model_dump(), models=config.model_defaults.formatting is not False)
 
 
-def _blank(match: re.Match[str]) -> str:
+def _blank_comment(match: re.Match[str]) -> str:
     return " " if match["comment"] else match[0]

@@ -18,9 +18,9 @@ from typing import Any
 
 from mergeplan.planner.python import rules, shims
 from mergeplan.planner.python.evaluator import Evaluator
-from mergeplan.planner.python.executing import Context, Execution, intervals_of, readiness
+from mergeplan.planner.python.executing import Context, Execution, check_readiness, intervals_of
 from mergeplan.planner.python.modules import module_name
-from mergeplan.planner.python.serving import error_data, run
+from mergeplan.planner.python.serving import error_data, serve_pipes
 
 LIBRARY = "sqlglot"  # imported where it is first used, which is later than the project is opened
 
@@ -67,19 +67,18 @@ class Files:
 
     def where(self, error: BaseException) -> tuple[str, int]:
         """Return the file of the project and the line of the innermost frame of an error; '' for no such file."""
-        if isinstance(error, SyntaxError) and (name := self._name(error.filename or "")):
+        if isinstance(error, SyntaxError) and (name := self._project_path(error.filename or "")):
             return name, error.lineno or 1
         place = ("", 0)
         for frame, line in traceback.walk_tb(error.__traceback__):
-            if name := self._name(frame.f_code.co_filename):
+            if name := self._project_path(frame.f_code.co_filename):
                 place = (name, line)
         return place
 
     def relative(self, filename: str) -> str:
-        """Return a file's path from the project's root."""
-        return self._name(filename) or filename
+        return self._project_path(filename) or filename
 
-    def _name(self, filename: str) -> str:
+    def _project_path(self, filename: str) -> str:
         name = os.path.relpath(filename, self.root) if filename.startswith(self.root + os.sep) else ""
         return name if name in self.texts else ""
 
@@ -92,16 +91,13 @@ class Answering:
         self.execution: Execution | None = None
 
     def locate(self, error: BaseException) -> tuple[str, int]:
-        """Return the file of the project and the line of an error; '' if no file of the project is involved."""
         return self.files.where(error) if self.files else ("", 0)
 
     def interrupt(self) -> None:
-        """Stop what Spark computes for this process."""
         if self.execution is not None:
             self.execution.interrupt()
 
     def answer(self, request: Mapping[str, Any]) -> Any:
-        """Return the answer to one request, as JSON data."""
         match request["op"]:
             case "open":
                 self.files = Files(request["root"], request["files"])
@@ -110,29 +106,30 @@ class Answering:
                 sys.path += [request["packages"]] if request["packages"] else []  # last: mergeplan's own libraries win
                 return None
             case "load":
-                return self._load(request)
+                return self._load_files(request)
             case "macro":
-                from mergeplan.planner.python.macro_calls import call
+                from mergeplan.planner.python.macro_calls import call_macro
 
                 macros = {name: macro.function for name, macro in shims.REGISTRY.macros.items()}
-                return call(macros[request["name"]], Evaluator(request, macros), request["args"], request["kwargs"])
+                return call_macro(
+                    macros[request["name"]], Evaluator(request, macros), request["args"], request["kwargs"]
+                )
             case "sql":
                 from mergeplan.planner.python.macro_calls import sql_of
 
                 macros = {name: macro.function for name, macro in shims.REGISTRY.macros.items()}
                 evaluator = Evaluator(request, macros)
-                return list(sql_of(self._entry(request)(evaluator), request["dialect"]))
+                return list(sql_of(self._import_entry(request)(evaluator), request["dialect"]))
             case "execute":
                 self.execution = self.execution or Execution(request["spark"])
-                return self.execution.run(self._entry(request), request)
+                return self.execution.run(self._import_entry(request), request)
             case "signal":
-                return self._signal(request)
+                return self._run_signal(request)
             case "lint":
-                return rules.check(request)
+                return rules.check_models(request)
         raise ValueError(f"{request['op']}: unknown operation")
 
-    def _load(self, request: Mapping[str, Any]) -> Any:
-        """Import files one by one; return what they register, and the errors of those that cannot be imported."""
+    def _load_files(self, request: Mapping[str, Any]) -> Any:
         assert self.files is not None
         errors = []
         for path in request["paths"]:
@@ -143,53 +140,53 @@ class Answering:
         registry = shims.REGISTRY
         return {
             "macros": sorted(registry.macros),
-            "signals": [self._describe(declaration) for declaration in registry.signals.values()],
-            "models": [self._model(model) for model in registry.models],
+            "signals": [self._registration_data(declaration) for declaration in registry.signals.values()],
+            "models": [self._model_data(model) for model in registry.models],
             "errors": errors,
         }
 
-    def _describe(self, registration: shims.Decorated) -> dict[str, Any]:
+    def _registration_data(self, registration: shims.Decorated) -> dict[str, Any]:
         assert self.files is not None
         return {"name": registration.name, "path": self.files.relative(registration.path), "line": registration.line}
 
-    def _model(self, registration: shims.Decorated) -> dict[str, Any]:
+    def _model_data(self, registration: shims.Decorated) -> dict[str, Any]:
         return {
-            **self._describe(registration),
-            "arguments": {key: plain(value) for key, value in registration.arguments.items()},
+            **self._registration_data(registration),
+            "arguments": {key: argument_data(value) for key, value in registration.arguments.items()},
         }
 
-    def _entry(self, request: Mapping[str, Any]) -> Any:
+    def _import_entry(self, request: Mapping[str, Any]) -> Any:
         return getattr(importlib.import_module(module_name(request["path"])), request["entrypoint"])
 
-    def _signal(self, request: Mapping[str, Any]) -> Any:
+    def _run_signal(self, request: Mapping[str, Any]) -> Any:
         batch = intervals_of(request["intervals"])
         context = Context(request, self._open_execution(request["spark"]))
         function = shims.REGISTRY.signals[request["name"]].function
-        return readiness(function, batch, context, request["kwargs"])
+        return check_readiness(function, batch, context, request["kwargs"])
 
     def _open_execution(self, spark: Mapping[str, Any] | None) -> Execution:
         self.execution = self.execution or Execution(spark)
         return self.execution
 
 
-def plain(value: Any) -> Any:
+def argument_data(value: Any) -> Any:
     """Return a decorator's argument as JSON data; SQL expressions, kinds and dates have their own forms."""
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, Enum):
-        return plain(value.value)
+        return argument_data(value.value)
     if isinstance(value, str):
         return str(value)
     if isinstance(value, Mapping):
-        return {str(plain(key)): plain(element) for key, element in value.items()}
+        return {str(argument_data(key)): argument_data(element) for key, element in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [plain(element) for element in (sorted(value) if isinstance(value, set | frozenset) else value)]
+        return [argument_data(element) for element in (sorted(value) if isinstance(value, set | frozenset) else value)]
     if isinstance(value, datetime) or hasattr(value, "isoformat"):
         return value.isoformat()
     if isinstance(value, shims.ModelKind):
-        return {"name": value.name, **{key: plain(element) for key, element in value.settings.items()}}
+        return {"name": value.name, **{key: argument_data(element) for key, element in value.settings.items()}}
     if isinstance(value, shims.TimeColumn):
-        return {"column": plain(value.column), **({"format": value.format} if value.format else {})}
+        return {"column": argument_data(value.column), **({"format": value.format} if value.format else {})}
     if hasattr(value, "sql"):
         return {"$sql": value.sql(dialect="spark")}
     raise TypeError(f"`{type(value).__name__}` is not a value that @model accepts")
@@ -197,9 +194,9 @@ def plain(value: Any) -> Any:
 
 def main() -> None:
     """Serve requests, with the modules that models, macros, signals and rules import."""
-    shims.install()
-    rules.install()
-    run(Answering())
+    shims.install_modules()
+    rules.install_rules()
+    serve_pipes(Answering())
 
 
 if __name__ == "__main__":

@@ -55,11 +55,9 @@ class Evaluator:
         }
 
     def var(self, name: str, default: Any = None) -> Any:
-        """Return a variable of the project."""
         return self._variables.get(name.lower(), default)
 
     def blueprint_var(self, name: str, default: Any = None) -> Any:
-        """Return a variable of the model's blueprint."""
         return self._variables.get(name.lower(), default)
 
     def columns_to_types(self, table: Any) -> dict[str, exp.DataType]:
@@ -73,7 +71,6 @@ class Evaluator:
         return {column: exp.DataType.build(kind, dialect="spark") for column, kind in self._columns[key]}
 
     def parse_one(self, sql: Any, **options: Any) -> Any:
-        """Return SQL of the model's dialect as an expression."""
         from sqlglot import parse_one
 
         return parse_one(sql, dialect=self.dialect, **options) if isinstance(sql, str) else sql
@@ -92,13 +89,11 @@ class Evaluator:
         return expression.transform(replace_variable) if isinstance(expression, exp.Expression) else expression
 
     def eval_expression(self, expression: Any) -> Any:
-        """Return the Python value of a literal."""
         from sqlglot import exp
 
         return expression.to_py() if isinstance(expression, exp.Expression) else expression
 
     def send(self, name: str, *args: Any, **kwargs: Any) -> Any:
-        """Return the result of another macro of the project."""
         return self._macros[name.lower()](self, *args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:

@@ -29,7 +29,7 @@ class Execution:
         if self._spark is None:
             if self._given is None:
                 raise RuntimeError("there is no Spark here")
-            self._spark = _connect(self._given)
+            self._spark = _open_session(self._given)
         return self._spark
 
     def interrupt(self) -> None:
@@ -50,12 +50,12 @@ class Execution:
         moments = {name: datetime.fromisoformat(request[name]) for name in ("start", "end", "execution_time")}
         moments["end"] -= LAST
         count = 0
-        for frame in frames(_call_entry(entry, context, moments)):
-            self._keep(frame, request["columns"], f"{request['prefix']}_{count}")
+        for frame in check_frames(_call_entry(entry, context, moments)):
+            self._create_view(frame, request["columns"], f"{request['prefix']}_{count}")
             count += 1
         return {"views": count}
 
-    def _keep(self, frame: Any, columns: list[list[str]], name: str) -> None:
+    def _create_view(self, frame: Any, columns: list[list[str]], name: str) -> None:
         """Create a global view of a frame's declared columns, for the planner's session."""
         frame_columns = {str(column).lower(): column for column in frame.columns}
         if missing := [column for column, _ in columns if column not in frame_columns]:
@@ -82,7 +82,7 @@ class Execution:
             return self.spark.createDataFrame(texts, ", ".join(f"`{name}` string" for name, _ in columns))
 
 
-def frames(result: Any) -> Iterator[Any]:
+def check_frames(result: Any) -> Iterator[Any]:
     """Yield the frames that a model returned or yielded; raise TypeError for anything else."""
     parts: Iterable[Any] = result if isinstance(result, types.GeneratorType) else (result,)
     for part in parts:
@@ -116,7 +116,6 @@ class Context(ExecutionContext):
         return self
 
     def table(self, name: str) -> str:
-        """Return the table that holds a model's rows in this environment."""
         return self.resolve_table(name)
 
     def resolve_table(self, name: str) -> str:
@@ -129,21 +128,17 @@ class Context(ExecutionContext):
         return self._tables[key]
 
     def fetchdf(self, query: Any, quote_identifiers: bool = False) -> Any:
-        """Return a query's rows as a pandas frame."""
         return self.fetch_pyspark_df(query).toPandas()
 
     def fetch_pyspark_df(self, query: Any, quote_identifiers: bool = False) -> Any:
-        """Return a query as a Spark frame."""
         return self.spark.sql(query if isinstance(query, str) else query.sql(dialect="spark"))
 
     def var(self, name: str, default: Any = None) -> Any:
-        """Return a variable of the project."""
         if name.lower() in self._hidden:
             raise ValueError(f"the name of the variable `{name}` stands nowhere in the code; write it out")
         return self._variables.get(name.lower(), default)
 
     def blueprint_var(self, name: str, default: Any = None) -> Any:
-        """Return a variable of the model's blueprint."""
         return self.var(name, default)
 
     def __getattr__(self, name: str) -> Any:
@@ -151,11 +146,10 @@ class Context(ExecutionContext):
 
 
 def intervals_of(pairs: list[list[str]]) -> list[tuple[datetime, datetime]]:
-    """Return half-open intervals as pairs of moments."""
     return [(datetime.fromisoformat(start), datetime.fromisoformat(end)) for start, end in pairs]
 
 
-def readiness(
+def check_readiness(
     function: Callable[..., Any], batch: list[tuple[datetime, datetime]], context: Context, kwargs: Mapping[str, Any]
 ) -> Any:
     """Return the result of a signal: all, none, or some intervals of the batch."""
@@ -165,11 +159,11 @@ def readiness(
     if isinstance(result, bool):
         return result
     if isinstance(result, list | tuple) and all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in result):
-        return [[_moment(start), _moment(end)] for start, end in result]
+        return [[_format_moment(start), _format_moment(end)] for start, end in result]
     raise TypeError(f"a signal returns True, False or intervals, not {type(result).__name__}")
 
 
-def _moment(value: Any) -> str:
+def _format_moment(value: Any) -> str:
     if not isinstance(value, datetime):
         raise TypeError(f"an interval is made of two datetimes, not {type(value).__name__}")
     return (value if value.tzinfo else value.replace(tzinfo=UTC)).isoformat()
@@ -181,7 +175,7 @@ def _call_entry(entry: Callable[..., Any], context: Context, moments: Mapping[st
     return entry(context, **{name: at for name, at in moments.items() if takes_all or name in parameters})
 
 
-def _connect(spark: Mapping[str, Any]) -> Any:
+def _open_session(spark: Mapping[str, Any]) -> Any:
     warnings.filterwarnings("ignore", module="pyspark")
     from pyspark.sql.connect.client import ChannelBuilder
     from pyspark.sql.connect.client.retries import DefaultPolicy

@@ -26,7 +26,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from mergeplan.planner.errors import Cancelled
-from mergeplan.planner.isolation.profile import PACKAGE, starting
+from mergeplan.planner.isolation.profile import PACKAGE, module_program
 from mergeplan.planner.isolation.scratch import remove_scratch
 from mergeplan.planner.isolation.system import hide_process
 from mergeplan.planner.python.isolation import NO_ISOLATION, OPTIONS, Isolation, start_isolated
@@ -76,10 +76,12 @@ class Child:
         self._output: deque[str] = deque(maxlen=3)
         self._lock = threading.Lock()
         self._stopped = threading.Event()
-        self._readers = [threading.Thread(target=target, daemon=True) for target in (self._read, self._hear)]
+        self._readers = [
+            threading.Thread(target=target, daemon=True) for target in (self._read_replies, self._copy_output)
+        ]
         for reader in self._readers:
             reader.start()
-        self.stop = weakref.finalize(self, _stop, self._process, self._home, self._stopped, self._readers)
+        self.stop = weakref.finalize(self, _stop_process, self._process, self._home, self._stopped, self._readers)
         packages = str(isolation.packages or "")
         self.ask({"op": "open", "root": str(root), "files": dict(files), "packages": packages}, 60)
 
@@ -87,13 +89,13 @@ class Child:
         """Return the answer to a request within `timeout` seconds; raise ChildFailed, or Cancelled if stopped."""
         with self._lock:
             try:
-                self._pipe.write(json.dumps(request, default=str).encode() + b"\n")
-                self._pipe.flush()
+                self._request_pipe.write(json.dumps(request, default=str).encode() + b"\n")
+                self._request_pipe.flush()
             except (OSError, ValueError):
                 raise self._exit_error() from None
-            return self._answer(timeout)
+            return self._await_answer(timeout)
 
-    def _answer(self, timeout: float | None) -> Any:
+    def _await_answer(self, timeout: float | None) -> Any:
         deadline = time.monotonic() + timeout if timeout else None
         while True:
             try:
@@ -115,14 +117,14 @@ class Child:
         return reply.ok
 
     @property
-    def _pipe(self) -> Any:
+    def _request_pipe(self) -> Any:
         assert self._process.stdin is not None
         return self._process.stdin
 
     def _exit_error(self) -> Exception:
         if self._stopped.is_set():
             return Cancelled("the run was cancelled.")
-        _reap(self._process)
+        _reap_process(self._process)
         code = self._process.returncode
         self._readers[1].join(1)  # what it said last may still be on its way
         output = f" Its last output: {self._output[-1]}" if self._output else ""
@@ -130,14 +132,14 @@ class Child:
         self.stop()
         return ChildFailed(Wrong(message=f"Python ended {exit_text}, and with it this run.{output}"))
 
-    def _read(self) -> None:
+    def _read_replies(self) -> None:
         assert self._process.stdout is not None
         with suppress(ValueError, OSError), self._process.stdout:  # closed under us: it was stopped
             while self._answers.qsize() < UNASKED and (line := self._process.stdout.readline(LONGEST)):
                 self._answers.put(line.decode("utf-8", "replace"))
         self._answers.put(None)
 
-    def _hear(self) -> None:
+    def _copy_output(self) -> None:
         """Copy the project's output to our standard error, as plain text, up to a limit."""
         assert self._process.stderr is not None
         remaining_length = MOST_SAID
@@ -157,7 +159,7 @@ def _start_process(
     """Start the process, isolated if required; raise Refused if that is not possible."""
     home = scratch / "home"
     options = OPTIONS if python == sys.executable else OTHERS_OPTIONS
-    command = [python, *options, "-c", starting(program), str(PACKAGE)]
+    command = [python, *options, "-c", module_program(program), str(PACKAGE)]
     environment = child_environment(os.environ, str(home))
 
     def start(command: Sequence[str], descriptors: Sequence[int] = ()) -> subprocess.Popen[bytes]:
@@ -189,7 +191,7 @@ def child_environment(environ: Mapping[str, str], home: str) -> dict[str, str]:
     }
 
 
-def _stop(
+def _stop_process(
     process: subprocess.Popen[bytes],
     home: tempfile.TemporaryDirectory[str],
     stop_event: threading.Event,
@@ -200,7 +202,7 @@ def _stop(
     with suppress(OSError):
         if process.stdin is not None:
             process.stdin.close()
-    _reap(process)
+    _reap_process(process)
     last = time.monotonic() + 5
     for reader in readers:
         if reader is not threading.current_thread():
@@ -213,7 +215,7 @@ def _stop(
     remove_scratch(home)
 
 
-def _reap(process: subprocess.Popen[bytes]) -> None:
+def _reap_process(process: subprocess.Popen[bytes]) -> None:
     """Give the child a moment to end by itself, kill the rest of its group, and only then release its process id."""
     if process.returncode is not None:
         return

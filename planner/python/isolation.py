@@ -17,7 +17,7 @@ from mergeplan.planner.isolation.connecting import ConnectionProxy
 from mergeplan.planner.isolation.interpreter import libraries
 from mergeplan.planner.isolation.mode import NO_ISOLATION, Isolation, isolation_of
 from mergeplan.planner.isolation.probe import cannot
-from mergeplan.planner.isolation.profile import IsolationProfile, without
+from mergeplan.planner.isolation.profile import IsolationProfile, exclude_hidden
 from mergeplan.planner.isolation.user import OWN_USER
 
 __all__ = ["NO_ISOLATION", "SOCKET", "Isolation", "isolation_of", "start_isolated"]
@@ -53,11 +53,10 @@ def start_isolated(
 def code_profile(
     root: Path, scratch: Path, isolation: Isolation, python: str = sys.executable, options: Sequence[str] = OPTIONS
 ) -> IsolationProfile:
-    """Return the isolation profile of project code that a Python runs."""
     packages = (str(isolation.packages),) if isolation.packages else ()
     read = (*libraries(python, os.environ, *options), *packages, str(root))
     home = str(scratch / "home")
-    return IsolationProfile(without(read, isolation.hidden), (home,), memory=isolation.memory)
+    return IsolationProfile(exclude_hidden(read, isolation.hidden), (home,), memory=isolation.memory)
 
 
 def own_folder(folder: Path) -> None:

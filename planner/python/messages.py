@@ -7,18 +7,17 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 MOST_VIEWS = 10_000
 
 
-def _inside(path: str) -> str:
+def _check_path(path: str) -> str:
     if path.startswith("/") or ".." in path.split("/") or "\n" in path:
         raise ValueError("a path of the project")
     return path
 
 
-def _sentence(text: str) -> str:
-    """Return a text as one line of limited length."""
+def _single_line(text: str) -> str:
     return " ".join("".join(character if character.isprintable() else " " for character in text).split())[:600]
 
 
-Path = Annotated[str, AfterValidator(_inside)]
+Path = Annotated[str, AfterValidator(_check_path)]
 
 
 class ChildMessage(BaseModel):
@@ -30,7 +29,7 @@ class ChildMessage(BaseModel):
 class Wrong(ChildMessage):
     """An error and its place in the project, '' if it has none; `called` if a call was wrong."""
 
-    message: Annotated[str, AfterValidator(_sentence)]
+    message: Annotated[str, AfterValidator(_single_line)]
     path: Path = ""
     line: int = 0
     called: bool = False

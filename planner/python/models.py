@@ -60,7 +60,7 @@ def python_models(registration: RegisteredModel, reader: ModelReader) -> Iterato
     Raise ProjectError(s) at the line of a wrong argument.
     """
     module = read_module(registration.path, reader.files[registration.path])
-    lines = _lines(module, registration)
+    lines = _argument_lines(module, registration)
     blueprints: Any = registration.arguments.get("blueprints")
     if not isinstance(blueprints, list | None) or any(not isinstance(mapping, dict) for mapping in blueprints or ()):
         place = Place(registration.path, lines.get("blueprints", registration.line))
@@ -74,9 +74,9 @@ def python_models(registration: RegisteredModel, reader: ModelReader) -> Iterato
         arguments = {
             key: _fill_blueprint(value, blueprint) for key, value in registration.arguments.items() if key not in OURS
         }
-        text = header(arguments, lines, registration.line, reader.defaults.dialect)
+        text = model_header(arguments, lines, registration.line, reader.defaults.dialect)
         try:
-            model = _model(registration, text, reader, blueprint, lines.get("kind", registration.line))
+            model = _make_model(registration, text, reader, blueprint, lines.get("kind", registration.line))
         except ProjectError as error:
             nodes = module.defined.get(registration.name, ())
             raise _adjust_lines(
@@ -86,7 +86,7 @@ def python_models(registration: RegisteredModel, reader: ModelReader) -> Iterato
             yield model
 
 
-def header(arguments: Mapping[str, Any], lines: Mapping[str, int], first: int, default: str) -> str:
+def model_header(arguments: Mapping[str, Any], lines: Mapping[str, int], first: int, default: str) -> str:
     """Return the arguments of @model as the text of a MODEL block, each in its line.
 
     The text is in the dialect of the arguments, or in the default one.
@@ -97,11 +97,11 @@ def header(arguments: Mapping[str, Any], lines: Mapping[str, int], first: int, d
         if value is None or (key in ("audits", "signals", "tags") and value == []):
             continue
         text += "\n" * max(lines.get(key, first) - 1 - text.count("\n"), 0)
-        text += f" {key} {_value(key, value, dialect)},"
+        text += f" {key} {_format_value(key, value, dialect)},"
     return text.rstrip(",") + ");"
 
 
-def _model(
+def _make_model(
     registration: RegisteredModel, text: str, reader: ModelReader, blueprint: Mapping[str, Any], kind_line: int
 ) -> Model | None:
     files, defaults = reader.files, reader.defaults
@@ -115,15 +115,15 @@ def _model(
         return None
     if not model.kind.is_stored or model.kind.is_seed:
         place = Place(registration.path, kind_line)
-        raise ProjectError(f"A Python model cannot be {_article(model.kind)}: its rows are stored.", place=place)
+        raise ProjectError(f"A Python model cannot be {_add_article(model.kind)}: its rows are stored.", place=place)
     if not model.columns:
         hint = 'Write `columns={"id": "int"}` in @model.'
         raise ProjectError("A Python model must declare its columns.", place=model.place, hint=hint)
     check_interval(model, _reads_interval(registration, files))
     code = trace_code(files, registration.path, registration.name, reader.versions)
-    tables = _tables(registration, model, code, defaults.catalog)
+    tables = _find_tables(registration, model, code, defaults.catalog)
     model = _reading_itself(model) if model.name in tables else model
-    variables = _variables(code, files, {**defaults.variables, **blueprint})
+    variables = _find_variables(code, files, {**defaults.variables, **blueprint})
     values = tuple(sorted((name, json.dumps(value, default=str)) for name, value in variables.items()))
     gateway = (model.gateway or defaults.gateway) if any("gateway" in files[path] for path in code.files) else ""
     read = reader.queried(model.name, code, [str(value) for value in variables.values()])
@@ -173,7 +173,7 @@ def _reading_itself(model: Model) -> Model:
     return reading_itself(model, model.place)
 
 
-def _tables(registration: RegisteredModel, model: Model, code: Reached, catalog: str) -> set[str]:
+def _find_tables(registration: RegisteredModel, model: Model, code: Reached, catalog: str) -> set[str]:
     """Return the tables that the model reads: those that it declares, and those that its code names."""
     if code.unclear and "depends_on" not in registration.arguments:
         hint = 'Write its name as a literal, `context.table("schema.table")`, or set `depends_on` in @model.'
@@ -183,13 +183,13 @@ def _tables(registration: RegisteredModel, model: Model, code: Reached, catalog:
     return named | set(model.depends_on)
 
 
-def _variables(code: Reached, files: Mapping[str, str], variables: Mapping[str, Any]) -> dict[str, Any]:
+def _find_variables(code: Reached, files: Mapping[str, str], variables: Mapping[str, Any]) -> dict[str, Any]:
     """Return the variables whose names occur in the code: it cannot read any other."""
     words = {word.lower() for path in code.files for word in re.findall(r"\w+", files[path])}
     return {name.lower(): value for name, value in variables.items() if name.lower() in words}
 
 
-def _lines(module: Module, registration: RegisteredModel) -> dict[str, int]:
+def _argument_lines(module: Module, registration: RegisteredModel) -> dict[str, int]:
     lines: dict[str, int] = {}
     for node in module.defined.get(registration.name, ()):
         for decorator in getattr(node, "decorator_list", ()):
@@ -226,79 +226,83 @@ def _fill_blueprint(value: Any, blueprint: Mapping[str, Any]) -> Any:
     return value
 
 
-def _value(key: str, value: Any, dialect: str) -> str:
+def _format_value(key: str, value: Any, dialect: str) -> str:
     if isinstance(value, dict) and set(value) == {"$sql"}:
         return str(value["$sql"])
     if key == "kind":
-        return _kind(value, dialect)
+        return _format_kind(value, dialect)
     if key == "columns" and isinstance(value, dict):
-        return "(" + ", ".join(f"{_column_name(name, dialect)} {_raw(kind)}" for name, kind in value.items()) + ")"
+        return "(" + ", ".join(f"{_column_name(name, dialect)} {_raw_text(kind)}" for name, kind in value.items()) + ")"
     if key in ("audits", "signals") and isinstance(value, list):
-        return "(" + ", ".join(_call(call, dialect) for call in value) + ")"
+        return "(" + ", ".join(_format_call(call, dialect) for call in value) + ")"
     if key in NAMES:
         items = value if isinstance(value, list) else [value]
-        shown = (_text(element, dialect) if key in TEXTS else _raw(element) for element in items)
+        shown = (_format_text(element, dialect) if key in TEXTS else _raw_text(element) for element in items)
         return "(" + ", ".join(shown) + ")"
     if key == "grains" and isinstance(value, list):
-        return "(" + ", ".join(f"({', '.join(map(_raw, g))})" if isinstance(g, list) else _raw(g) for g in value) + ")"
+        return (
+            "("
+            + ", ".join(f"({', '.join(map(_raw_text, g))})" if isinstance(g, list) else _raw_text(g) for g in value)
+            + ")"
+        )
     if isinstance(value, dict):
-        named = _column_name if key == "column_descriptions" else _column
-        pairs = (f"{named(name, dialect)} = {_literal(setting, dialect)}" for name, setting in value.items())
+        named = _column_name if key == "column_descriptions" else _property_key
+        pairs = (f"{named(name, dialect)} = {_format_literal(setting, dialect)}" for name, setting in value.items())
         return "(" + ", ".join(pairs) + ")"
-    return _raw(value) if key in PLAIN else _literal(value, dialect)
+    return _raw_text(value) if key in PLAIN else _format_literal(value, dialect)
 
 
-def _kind(value: Any, dialect: str) -> str:
+def _format_kind(value: Any, dialect: str) -> str:
     if not isinstance(value, dict):
-        return _raw(value)
+        return _raw_text(value)
     settings = {key: setting for key, setting in value.items() if key != "name" and setting is not None}
-    shown = ", ".join(f"{key} {_setting(key, setting, dialect)}" for key, setting in settings.items())
+    shown = ", ".join(f"{key} {_format_setting(key, setting, dialect)}" for key, setting in settings.items())
     return f"{value.get('name', '')}" + (f" ({shown})" if shown else "")
 
 
-def _setting(key: str, value: Any, dialect: str) -> str:
+def _format_setting(key: str, value: Any, dialect: str) -> str:
     if key == "materialization_properties" and isinstance(value, dict):
-        return _value(key, value, dialect)
+        return _format_value(key, value, dialect)
     if isinstance(value, dict) and "column" in value:  # a time column
-        form = f", {_text(value['format'], dialect)}" if value.get("format") else ""
-        return f"({_raw(value['column'])}{form})"
+        form = f", {_format_text(value['format'], dialect)}" if value.get("format") else ""
+        return f"({_raw_text(value['column'])}{form})"
     if isinstance(value, list):
-        return "(" + ", ".join(map(_raw, value)) + ")"
+        return "(" + ", ".join(map(_raw_text, value)) + ")"
     if key in EXPRESSIONS:
-        return f"({_raw(value)})"
+        return f"({_raw_text(value)})"
     if isinstance(value, str) and re.fullmatch(r"[\w.]+", value):
         return value
-    return _literal(value, dialect)
+    return _format_literal(value, dialect)
 
 
-def _call(value: Any, dialect: str) -> str:
+def _format_call(value: Any, dialect: str) -> str:
     """Return the call of `"name"` or `("name", {"argument": value})`."""
     if isinstance(value, str):
         return value
     name, arguments = value if isinstance(value, list) and len(value) == 2 else (value, {})
     if not isinstance(arguments, dict):
-        return _raw(name)
-    shown = (f"{key} := {_argument(key, argument, dialect)}" for key, argument in arguments.items())
+        return _raw_text(name)
+    shown = (f"{key} := {_format_argument(key, argument, dialect)}" for key, argument in arguments.items())
     return f"{name}({', '.join(shown)})" if arguments else str(name)
 
 
-def _argument(key: str, value: Any, dialect: str) -> str:
+def _format_argument(key: str, value: Any, dialect: str) -> str:
     """Return an argument of an audit; texts for columns are names."""
     if isinstance(value, list):
         return (
             "("
-            + ", ".join(_argument(key, element, dialect) for element in value)
+            + ", ".join(_format_argument(key, element, dialect) for element in value)
             + ("," if len(value) == 1 else "")
             + ")"
         )
-    return _raw(value) if key in ("column", "columns") else _literal(value, dialect)
+    return _raw_text(value) if key in ("column", "columns") else _format_literal(value, dialect)
 
 
-def _raw(value: Any) -> str:
+def _raw_text(value: Any) -> str:
     return str(value["$sql"]) if isinstance(value, dict) and "$sql" in value else str(value)
 
 
-def _literal(value: Any, dialect: str) -> str:
+def _format_literal(value: Any, dialect: str) -> str:
     if isinstance(value, dict) and "$sql" in value:
         return str(value["$sql"])
     if isinstance(value, bool) or value is None:
@@ -306,8 +310,8 @@ def _literal(value: Any, dialect: str) -> str:
     if isinstance(value, int | float):
         return repr(value)
     if isinstance(value, list):
-        return "(" + ", ".join(_literal(element, dialect) for element in value) + ")"
-    return _text(value, dialect)
+        return "(" + ", ".join(_format_literal(element, dialect) for element in value) + ")"
+    return _format_text(value, dialect)
 
 
 def _column_name(name: Any, dialect: str) -> str:
@@ -318,16 +322,16 @@ def _column_name(name: Any, dialect: str) -> str:
     return exp.to_identifier(ColumnName.parse(text) or text.strip('"'), quoted=True).sql(dialect=dialect)
 
 
-def _column(name: Any, dialect: str) -> str:
+def _property_key(name: Any, dialect: str) -> str:
     text = str(name)
     if re.fullmatch(r"[A-Za-z_][\w.]*", text, re.ASCII):
         return text
     return exp.to_identifier(text.strip('`"'), quoted=True).sql(dialect=dialect)
 
 
-def _text(value: Any, dialect: str) -> str:
+def _format_text(value: Any, dialect: str) -> str:
     return exp.Literal.string(str(value)).sql(dialect=dialect)
 
 
-def _article(kind: Kind) -> str:
+def _add_article(kind: Kind) -> str:
     return f"{'an' if str(kind)[0] in 'AEIO' else 'a'} {kind}"

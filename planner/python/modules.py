@@ -87,7 +87,7 @@ def read_module(path: str, text: str) -> Module:
     contents = _Found()
     package = path.endswith("/__init__.py")
     for statement in tree.body:
-        _take(statement, module_name(path), package, contents)
+        _note_statement(statement, module_name(path), package, contents)
     return Module(
         module_name(path),
         path,
@@ -99,7 +99,7 @@ def read_module(path: str, text: str) -> Module:
     )
 
 
-def _take(statement: ast.stmt, module: str, package: bool, facts: _Found) -> None:
+def _note_statement(statement: ast.stmt, module: str, package: bool, facts: _Found) -> None:
     match statement:
         case ast.Import() | ast.ImportFrom():
             for bound, origin in find_imports(statement, module, package):
@@ -137,7 +137,6 @@ _NEVER = ("TYPE_CHECKING", "t.TYPE_CHECKING", "typing.TYPE_CHECKING", "__name__ 
 
 
 def find_imports(statement: ast.Import | ast.ImportFrom, module: str, package: bool) -> Iterator[tuple[str, Import]]:
-    """Yield what an import statement binds, as name and import."""
     if isinstance(statement, ast.Import):
         for alias in statement.names:
             if alias.asname:

@@ -24,11 +24,11 @@ def versions_in(folder: Path, package: str) -> str:
     names = [name for name, entry in package_index.items() if package in entry["modules"]]
     return " ".join(
         f"{name} {package_index[name]['version']} {package_index[name]['digest']}"
-        for name in _closure(names, package_index)
+        for name in _find_requirements(names, package_index)
     )
 
 
-def normal(name: str) -> str:
+def normalize_name(name: str) -> str:
     """Return the name of a distribution in the form for comparisons."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
@@ -43,7 +43,7 @@ def index_of(folder: Path) -> Mapping[str, Mapping[str, Any]]:
     return index
 
 
-def _closure(names: Iterable[str], packages: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def _find_requirements(names: Iterable[str], packages: Mapping[str, Mapping[str, Any]]) -> list[str]:
     closure: set[str] = set()
     frontier = list(names)
     while frontier:

@@ -83,11 +83,11 @@ class ProjectCode:
         self.unavailable = tuple(error.file for error in loaded.errors)
         self.signals = {signal.name: Place(signal.path, signal.line) for signal in loaded.signals}
         self.registrations = tuple(registration for registration in loaded.models if registration.path in self.files)
-        return tuple((error.file, failure(error, Place(error.file, 1))) for error in loaded.errors)
+        return tuple((error.file, code_error(error, Place(error.file, 1))) for error in loaded.errors)
 
     def models(self, registration: RegisteredModel, defaults: Defaults) -> Iterator[Model]:
         """Yield the models of one decorated function; raise ProjectError(s)."""
-        query = partial(self._query, defaults.columns)
+        query = partial(self._make_query, defaults.columns)
         versions = partial(find_version, packages=self.isolation.packages)
         reader = ModelReader(self.files, defaults, query, versions, self._record_reach)
         for model in python_models(registration, reader):
@@ -130,7 +130,7 @@ class ProjectCode:
         try:
             return TEXTS.validate_python(self._ask_child(request))
         except ChildFailed as failed:
-            error = failure(failed.wrong, place, f"The macro `@{call.name}`")
+            error = code_error(failed.wrong, place, f"The macro `@{call.name}`")
             wants = failed.wrong.wants
             raise ColumnsWanted(error, wants) if wants and wants not in call.columns else error from None
 
@@ -175,7 +175,7 @@ class ProjectCode:
         try:
             self._child, loaded = self.start(self._paths)
         except ChildFailed as failed:
-            raise failure(failed.wrong, Place(self._paths[0], 1), "The project's Python") from None
+            raise code_error(failed.wrong, Place(self._paths[0], 1), "The project's Python") from None
         return loaded
 
     def _ask_child(self, request: Mapping[str, Any]) -> Any:
@@ -190,7 +190,9 @@ class ProjectCode:
                 self._child = None
             raise
 
-    def _query(self, columns: Lookup, registration: RegisteredModel, blueprint: Mapping[str, Any], dialect: str) -> str:
+    def _make_query(
+        self, columns: Lookup, registration: RegisteredModel, blueprint: Mapping[str, Any], dialect: str
+    ) -> str:
         """Return the SQL of an `is_sql` model; call it again with the columns of each table that it requests."""
         requested_columns: dict[str, list[tuple[str, str]]] = {}
         request = {
@@ -209,7 +211,7 @@ class ProjectCode:
                 wants = failed.wrong.wants
                 table_columns = columns(wants) if wants and wants not in requested_columns else None
                 if not table_columns:
-                    raise failure(
+                    raise code_error(
                         failed.wrong, Place(registration.path, registration.line), f"`{registration.name}`"
                     ) from None
                 requested_columns[wants] = list(table_columns.items())
@@ -223,7 +225,7 @@ def validate_reply(kind: type[A], answer: Any) -> A:
         raise ChildFailed(Wrong(message="Its reply is invalid.")) from None
 
 
-def failure(wrong: Wrong, place: Place, what: str = "") -> ProjectError:
+def code_error(wrong: Wrong, place: Place, what: str = "") -> ProjectError:
     """Return the error of the project's code, at its place, or else at the given place."""
     at = place if wrong.called or not wrong.path else Place(wrong.path, wrong.line)
     message = wrong.message.rstrip(".")
@@ -255,11 +257,11 @@ def _find_own_version(package: str) -> str:
     if not distributions or any(
         '"editable": true' in (dist.read_text("direct_url.json") or "") for dist in distributions
     ):
-        versions.append(_contents(package))
+        versions.append(_digest_sources(package))
     return " ".join(versions)
 
 
-def _contents(package: str) -> str:
+def _digest_sources(package: str) -> str:
     """Return a digest of the Python files of a module or package that can be imported; '' if there is none."""
     spec = find_spec(package)
     places = [Path(location) for location in spec.submodule_search_locations or ()] if spec else []

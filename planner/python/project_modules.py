@@ -28,7 +28,6 @@ class ModuleNames:
         return f"{self.known.get(name, '')}{'/' if name in self.folders else ''}"
 
     def below(self, name: str) -> list[str]:
-        """Return the modules below a name."""
         return [candidate for candidate in self.known if candidate.startswith(f"{name}.")]
 
 
@@ -90,12 +89,10 @@ class ProjectModules(dict[str, Module]):
         return self[name]
 
     def has_folder(self, name: str) -> bool:
-        """Return True if modules of the project are below this name."""
         self._asked.add(name)
         return name in self._names.folders
 
     def below(self, name: str) -> list[str]:
-        """Return the modules below a name."""
         self._listed.add(name)
         return self._names.below(name)
 

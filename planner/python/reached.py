@@ -91,7 +91,7 @@ def trace_code(
     walk = _Walk(modules)
     if names.hides:
         walk.seek("import", Place(names.hides, 1))
-    _run(walk, module_name(path))
+    _run_module(walk, module_name(path))
     _name(walk, module_name(path), entrypoint, entry=True)
     parts = [f"python {RUNNING}"]
     for name in sorted(walk.packages):
@@ -102,7 +102,7 @@ def trace_code(
         reached_files = frozenset(files)
         parts += [part for name in sorted(files) for part in (name, files[name])]
     parts += [part for key, text in sorted(walk.done.items()) for part in (*key, text)]
-    parts += [part for name in sorted(walk.whole) for part in (name, _normal(modules[name].tree))]
+    parts += [part for name in sorted(walk.whole) for part in (name, _normal_text(modules[name].tree))]
     return Reached(
         digest("code", *parts)[:32],
         frozenset(walk.tables),
@@ -114,7 +114,7 @@ def trace_code(
     )
 
 
-def _run(walk: _Walk, name: str) -> None:
+def _run_module(walk: _Walk, name: str) -> None:
     """Count what an import of a module runs: the module, the packages around it, and its imports."""
     parts = name.split(".")
     for end in range(1, len(parts) + 1):
@@ -126,30 +126,28 @@ def _run(walk: _Walk, name: str) -> None:
         for import_name in definition.runs:
             _run_import(walk, import_name)
         if definition.acts:
-            _whole(walk, module)
+            _count_whole(walk, module)
 
 
 def _run_import(walk: _Walk, name: str) -> None:
     root = name.split(".")[0]
     if name in walk.modules or root in walk.modules or walk.modules.has_folder(root):
-        _run(walk, name)
+        _run_module(walk, name)
     elif root and root not in OURS and root not in sys.stdlib_module_names:
         walk.packages.add(root)
 
 
-def _whole(walk: _Walk, name: str) -> None:
-    """Count everything in a module, and everything that it reaches."""
+def _count_whole(walk: _Walk, name: str) -> None:
     if name in walk.whole:
         return
     walk.whole.add(name)
     module = walk.modules[name]
-    _follow(walk, module, module.tree)
+    _follow_code(walk, module, module.tree)
     for definition in module.defined:
         _name(walk, name, definition)
 
 
 def _name(walk: _Walk, module_of_it: str, name: str, *, entry: bool = False) -> None:
-    """Count a name of a module: every statement that binds it there."""
     key = (module_of_it, name)
     if key in walk.done:
         return
@@ -157,39 +155,38 @@ def _name(walk: _Walk, module_of_it: str, name: str, *, entry: bool = False) -> 
     nodes, module_imports = module.defined.get(name, ()), module.imports.get(name, ())
     nodes = tuple(_strip_decorators(node, module) for node in nodes) if entry else nodes
     walk.done[key] = " ".join(
-        [*(f"{imported.module}:{imported.name}" for imported in module_imports), *map(_normal, nodes)]
+        [*(f"{imported.module}:{imported.name}" for imported in module_imports), *map(_normal_text, nodes)]
     )
     for imported in module_imports:
-        _import(walk, imported)
+        _count_import(walk, imported)
     for node in nodes:
-        _follow(walk, module, node)
+        _follow_code(walk, module, node)
     if not nodes and not module_imports and "__getattr__" in module.defined:
-        _whole(walk, module_of_it)
+        _count_whole(walk, module_of_it)
 
 
-def _import(walk: _Walk, other: Import) -> None:
+def _count_import(walk: _Walk, other: Import) -> None:
     """Count what an import binds; a module that is bound and used as a value counts whole."""
     _run_import(walk, other.module)
     if not other.name:
-        return  # `_follow` sees which attributes of the module are used
+        return  # `_follow_code` sees which attributes of the module are used
     if f"{other.module}.{other.name}" in walk.modules:
         _run_import(walk, f"{other.module}.{other.name}")
     if other.module in walk.modules:
         _name(walk, other.module, other.name)
 
 
-def _module(walk: _Walk, name: str) -> None:
+def _count_module(walk: _Walk, name: str) -> None:
     """Count a module of the project as a value: anything in it, and below it, may be used."""
     if name in walk.modules:
-        _run(walk, name)
-        _whole(walk, name)
+        _run_module(walk, name)
+        _count_whole(walk, name)
     for submodule in walk.modules.below(name):
-        _run(walk, submodule)
-        _whole(walk, submodule)
+        _run_module(walk, submodule)
+        _count_whole(walk, submodule)
 
 
-def _follow(walk: _Walk, module: Module, node: Code) -> None:
-    """Count everything that a piece of code names."""
+def _follow_code(walk: _Walk, module: Module, node: Code) -> None:
     package = module.path.endswith("/__init__.py")
     walk.reads.look(node, module, walk.modules)
     local: dict[str, list[Import]] = {}
@@ -198,10 +195,10 @@ def _follow(walk: _Walk, module: Module, node: Code) -> None:
             for bound, imported in find_imports(statement, module.name, package):
                 local.setdefault(bound, []).append(imported)
                 _run_import(walk, f"{imported.module}.{imported.name}" if imported.name else imported.module)
-                _import(walk, imported)
-                _seeking(walk, Place(module.path, statement.lineno), imported.module.split(".")[0], imported.name)
+                _count_import(walk, imported)
+                _note_seeking(walk, Place(module.path, statement.lineno), imported.module.split(".")[0], imported.name)
                 if bound == "*" and imported.module in walk.modules:
-                    _module(walk, imported.module)
+                    _count_module(walk, imported.module)
     inner: set[int] = set()  # the parts of chains that were followed as one
     for child in ast.walk(node):
         match child:
@@ -209,45 +206,45 @@ def _follow(walk: _Walk, module: Module, node: Code) -> None:
                 chain = chain_of(child)
                 if id(child) not in inner and chain:
                     inner |= {id(part) for part in ast.walk(child)}
-                    _used(walk, module, local, chain, child.lineno)
+                    _count_chain(walk, module, local, chain, child.lineno)
                 if child.attr in SEEKING_ATTRIBUTES:
                     walk.seek(child.attr, Place(module.path, child.lineno))
             case ast.Name(id=name):
                 if id(child) not in inner:
-                    _used(walk, module, local, [name], child.lineno)
+                    _count_chain(walk, module, local, [name], child.lineno)
             case ast.Call():
-                _call(walk, module, child)
+                _record_call(walk, module, child)
             case ast.Constant(value=str() as text) if text.startswith("__") and text in SEEKING_ATTRIBUTES:
                 walk.seek(text, Place(module.path, child.lineno))
 
 
-def _seeking(walk: _Walk, place: Place, *names: str) -> None:
+def _note_seeking(walk: _Walk, place: Place, *names: str) -> None:
     for name in names:
         if name in SEEKING or name in SEEKING_ATTRIBUTES:
             walk.seek(name, place)
 
 
-def _used(walk: _Walk, module: Module, local: Mapping[str, list[Import]], chain: list[str], line: int) -> None:
+def _count_chain(walk: _Walk, module: Module, local: Mapping[str, list[Import]], chain: list[str], line: int) -> None:
     """Count `a.b.c`: the name `a` here, and if that is a module of the project, its attribute."""
     first, *attributes = chain
-    _seeking(walk, Place(module.path, line), first)
+    _note_seeking(walk, Place(module.path, line), first)
     _name(walk, module.name, first)
     for imported in (*module.imports.get(first, ()), *local.get(first, ())):
         whole = f"{imported.module}.{imported.name}" if imported.name else imported.module
         if whole in walk.modules or walk.modules.has_folder(whole):
             _take_attributes(walk, whole, attributes)
-        _seeking(walk, Place(module.path, line), imported.module.split(".")[0], imported.name)
+        _note_seeking(walk, Place(module.path, line), imported.module.split(".")[0], imported.name)
 
 
 def _take_attributes(walk: _Walk, name: str, rest: list[str]) -> None:
     """Count what a chain of attributes reads of a module: a name of it, or of the module below that they lead to."""
-    _run(walk, name)
+    _run_module(walk, name)
     for index, attribute in enumerate(rest):
         if f"{name}.{attribute}" in walk.modules or walk.modules.has_folder(f"{name}.{attribute}"):
             if name in walk.modules and attribute in walk.modules[name].defined:
                 _name(walk, name, attribute)
             name = f"{name}.{attribute}"
-            _run(walk, name)
+            _run_module(walk, name)
             continue
         if name in walk.modules:
             module = walk.modules[name]
@@ -257,16 +254,18 @@ def _take_attributes(walk: _Walk, name: str, rest: list[str]) -> None:
                 if whole in walk.modules or walk.modules.has_folder(whole):
                     _take_attributes(walk, whole, rest[index + 1 :])
         return
-    _module(walk, name)
+    _count_module(walk, name)
 
 
-def _call(walk: _Walk, module: Module, call: ast.Call) -> None:
+def _record_call(walk: _Walk, module: Module, call: ast.Call) -> None:
     """Record the table that `context.table("a.b")` names."""
     if not isinstance(call.func, ast.Attribute):
         return
     method, receiver = call.func.attr, chain_of(call.func.value)
     table_argument = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "name"), None)
-    table_argument = _constant(module, table_argument.id) if isinstance(table_argument, ast.Name) else table_argument
+    table_argument = (
+        _constant_value(module, table_argument.id) if isinstance(table_argument, ast.Name) else table_argument
+    )
     text = (
         table_argument.value
         if isinstance(table_argument, ast.Constant) and isinstance(table_argument.value, str)
@@ -290,7 +289,7 @@ def _call(walk: _Walk, module: Module, call: ast.Call) -> None:
                 walk.queried += [(name, Place(module.path, part.lineno)) for name in names]
 
 
-def _constant(module: Module, name: str) -> ast.expr | None:
+def _constant_value(module: Module, name: str) -> ast.expr | None:
     """Return the value of a module's name, if exactly one assignment binds it.
 
     If a function hides it by a name of its own, running the code refuses a table that was not named here.
@@ -304,7 +303,7 @@ def _constant(module: Module, name: str) -> ast.expr | None:
 
 
 @lru_cache(maxsize=4096)  # what many models share is looked at once; nodes are compared by identity
-def _normal(node: Code) -> str:
+def _normal_text(node: Code) -> str:
     """Return the code as text without comments, formatting and docstrings."""
     return ast.dump(_Plain().visit(deepcopy(node)))  # a tree is read once and kept: it must not be changed
 

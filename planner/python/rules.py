@@ -67,7 +67,6 @@ class Rule:
         self.context = context
 
     def check_model(self, model: LintedModel) -> RuleViolation | list[RuleViolation] | None:
-        """Return the violations of the model."""
         raise NotImplementedError(f"`{type(self).__name__}` has no `check_model`")
 
     @property
@@ -78,7 +77,6 @@ class Rule:
     def violation(
         self, violation_msg: str | None = None, violation_range: Range | None = None, **_: Any
     ) -> RuleViolation:
-        """Return a violation of this rule."""
         return RuleViolation(self, violation_msg or self.summary, violation_range)
 
 
@@ -134,7 +132,7 @@ class LintedModel:
     def columns_to_types(self) -> dict[str, exp.DataType] | None:
         """Its columns, None if they are not known; an unknown type is UNKNOWN."""
         columns = self._given["columns"]
-        return None if columns is None else {name: _type(kind) for name, kind in columns}
+        return None if columns is None else {name: _data_type(kind) for name, kind in columns}
 
     @property
     def query(self) -> Any:
@@ -192,11 +190,10 @@ class LintContext:
         self.models = dict(models)
 
     def get_model(self, name: str, *_: Any, **__: Any) -> LintedModel | None:
-        """Return the model of a name; None if there is none."""
         return self.models.get(name.replace('"', "").lower())
 
 
-def check(request: Mapping[str, Any]) -> list[dict[str, Any]]:
+def check_models(request: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the violations of each rule in the models that it checks, as JSON data."""
     models = {model["name"]: KINDS[model["body"]](model, request["root"]) for model in request["models"]}
     context = LintContext(models)
@@ -204,7 +201,7 @@ def check(request: Mapping[str, Any]) -> list[dict[str, Any]]:
     for rule in request["rules"]:
         made = getattr(importlib.import_module(module_name(rule["path"])), rule["class_name"])(context)
         for name in rule["models"]:
-            for violation in _several(made.check_model(models[name]), rule["class_name"]):
+            for violation in _list_violations(made.check_model(models[name]), rule["class_name"]):
                 start = violation.violation_range.start if violation.violation_range is not None else None
                 place = {"line": start.line + 1, "column": start.character + 1} if start else {}
                 violations.append(
@@ -213,12 +210,12 @@ def check(request: Mapping[str, Any]) -> list[dict[str, Any]]:
     return violations
 
 
-def install() -> None:
+def install_rules() -> None:
     """Add the classes that rules import to the modules `sqlmesh` and `mergeplan`."""
     rule = {rule_class.__name__: rule_class for rule_class in (Rule, RuleViolation, Position, Range, Fix, TextEdit)}
     for root in ("sqlmesh", "mergeplan"):
         for name in ("core.linter", "core.linter.rule", "core.linter.definition"):
-            _module(f"{root}.{name}", rule)
+            _add_module(f"{root}.{name}", rule)
         models = {"Model": LintedModel, **{model_class.__name__: model_class for model_class in KINDS.values()}}
         for name in ("core.model", "core.model.definition"):
             sys.modules[f"{root}.{name}"].__dict__.update(models)
@@ -227,7 +224,7 @@ def install() -> None:
             module.__dict__.update({"Context": LintContext, "GenericContext": LintContext})
 
 
-def _module(name: str, holds: Mapping[str, Any]) -> None:
+def _add_module(name: str, holds: Mapping[str, Any]) -> None:
     module = ModuleType(name)
     module.__dict__.update(holds)
     module.__path__ = []
@@ -236,7 +233,7 @@ def _module(name: str, holds: Mapping[str, Any]) -> None:
     setattr(sys.modules[parent], last, module)
 
 
-def _several(result: Any, rule: str) -> Iterable[RuleViolation]:
+def _list_violations(result: Any, rule: str) -> Iterable[RuleViolation]:
     several = result if isinstance(result, list | tuple) else [] if result is None else [result]
     for violation in several:
         if not isinstance(violation, RuleViolation):
@@ -245,7 +242,7 @@ def _several(result: Any, rule: str) -> Iterable[RuleViolation]:
     return several
 
 
-def _type(kind: str) -> exp.DataType:
+def _data_type(kind: str) -> exp.DataType:
     from sqlglot import exp
 
     return exp.DataType.build(kind or "unknown", dialect="spark")

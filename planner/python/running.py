@@ -16,14 +16,14 @@ from pydantic import TypeAdapter
 
 from mergeplan.planner.engine.protocol import Engine, ProjectConnection, Reading
 from mergeplan.planner.errors import MergeplanError, PlanMoved, ProjectError
-from mergeplan.planner.intervals import Interval, Timeline, batches, merge, subtract
+from mergeplan.planner.intervals import Interval, Timeline, batches, merge_intervals, subtract_intervals
 from mergeplan.planner.model.model import Model, SignalCall
 from mergeplan.planner.naming import quote_column
 from mergeplan.planner.parsing.render import no_rows
 from mergeplan.planner.python.host import Child, ChildFailed
 from mergeplan.planner.python.isolation import SOCKET
 from mergeplan.planner.python.messages import Executed
-from mergeplan.planner.python.project import CALLING, ProjectCode, failure, validate_reply
+from mergeplan.planner.python.project import CALLING, ProjectCode, code_error, validate_reply
 from mergeplan.planner.python.run_inputs import NOTHING, RunInputs
 
 READY = TypeAdapter(bool | tuple[tuple[datetime, datetime], ...])
@@ -32,8 +32,7 @@ TABLE = re.compile(r"\w+(\.\w+){1,2}", re.ASCII)
 
 
 @contextmanager
-def running(code: ProjectCode, engine: Engine) -> Iterator[Running]:
-    """Yield a runner that computes the rows of Python models over an engine's tables."""
+def open_runner(code: ProjectCode, engine: Engine) -> Iterator[Running]:
     runner = Running(code, engine)
     try:
         yield runner
@@ -96,20 +95,20 @@ class Running:
         """
         self._check_code(model)
         prefix, engine = f"mergeplan_{uuid4().hex}", self.engine.engine_for(model.gateway)
-        context = self._context(model, tables)
+        context = self._request_context(model, tables)
         if model.reads_itself:
             context["tables"][model.name] = tables[model.name]
         context["variables"] |= {name.lower(): variable for name, variable in inputs.variables.items()}
-        request = {**context, **_execution(model, interval, execution), "prefix": prefix}
+        request = {**context, **_execution_request(model, interval, execution), "prefix": prefix}
         reading = Reading(tuple(context["tables"].values()), dict(inputs.views), prefix)
         leftover_views: tuple[str, ...] = ()
-        worker = self._take(model)
+        worker = self._take_worker(model)
         try:
             try:
                 views = validate_reply(Executed, self._ask_worker(worker, request, reading, model)).views
             finally:
                 leftover_views = worker.connection.refuse()
-            yield _union(model, [f"global_temp.{prefix}_{index}" for index in range(views)])
+            yield _union_views(model, [f"global_temp.{prefix}_{index}" for index in range(views)])
         finally:
             for view in leftover_views:
                 with suppress(MergeplanError):  # the view ends with Spark, and an earlier error is more useful
@@ -137,7 +136,7 @@ class Running:
             if call.name not in self.code.signals:
                 raise ProjectError(f"There is no signal `{call.name}` in the project anymore.", place=model.place)
             place = self.code.signals[call.name]
-            context = self._context(model, tables)
+            context = self._request_context(model, tables)
             request = {
                 **context,
                 "op": "signal",
@@ -146,16 +145,16 @@ class Running:
                 "kwargs": {name: json.loads(text) for name, text in call.arguments},
             }
             reading = Reading((*context["tables"].values(), *_tables_named(call)))
-            worker = self._take(model, signals=True)
+            worker = self._take_worker(model, signals=True)
             try:
                 reply = READY.validate_python(worker.ask(request, reading, CALLING))
             except ChildFailed as failed:
-                raise failure(failed.wrong, place, f"The signal `{call.name}`") from None
+                raise code_error(failed.wrong, place, f"The signal `{call.name}`") from None
             finally:
                 worker.connection.refuse()
                 self._give_back(model, worker, signals=True)
             batch = _ready_part(reply, batch)
-        return merge(batch)
+        return merge_intervals(batch)
 
     def stop(self) -> None:
         """End what runs now; a caller that waits for it gets Cancelled."""
@@ -165,7 +164,7 @@ class Running:
         for worker in workers:
             worker.stop()
 
-    def _context(self, model: Model, tables: Mapping[str, str]) -> dict[str, Any]:
+    def _request_context(self, model: Model, tables: Mapping[str, str]) -> dict[str, Any]:
         variables = {name: json.loads(text) for name, text in model.python.variables} if model.python else {}
         project_variables = {name.lower() for name in self.code.variables}
         if model.python is None:
@@ -183,9 +182,9 @@ class Running:
         try:
             return worker.ask(request, reading, None)
         except ChildFailed as failed:
-            raise failure(failed.wrong, model.place, f"`{model.name}`") from None
+            raise code_error(failed.wrong, model.place, f"`{model.name}`") from None
 
-    def _take(self, model: Model, *, signals: bool = False) -> ModelWorker:
+    def _take_worker(self, model: Model, *, signals: bool = False) -> ModelWorker:
         key = f"{model.name} signals" if signals else model.name
         with self._lock:
             if idle := self._idle.get(key):
@@ -196,7 +195,7 @@ class Running:
                 sorted({place.path for place in self.code.signals.values()}) if signals else ()
             )
         except ChildFailed as failed:
-            raise failure(failed.wrong, model.place, f"`{model.name}`") from None
+            raise code_error(failed.wrong, model.place, f"`{model.name}`") from None
         try:
             python = not child.isolation.required or child.isolation.functions
             connection = self.engine.engine_for(model.gateway).connect_project(child.scratch / SOCKET, python=python)
@@ -210,7 +209,7 @@ class Running:
         if closed:
             worker.stop()
         if loaded.errors:
-            raise failure(loaded.errors[0], model.place)
+            raise code_error(loaded.errors[0], model.place)
         return worker
 
     def _give_back(self, model: Model, worker: ModelWorker, *, signals: bool = False) -> None:
@@ -226,8 +225,7 @@ class Running:
                 idle_worker.stop()
 
 
-def _execution(model: Model, interval: Interval, execution: datetime) -> dict[str, Any]:
-    """Return the request to a child to call the model's function: its place and its arguments."""
+def _execution_request(model: Model, interval: Interval, execution: datetime) -> dict[str, Any]:
     assert model.python is not None
     return {
         "op": "execute",
@@ -240,7 +238,7 @@ def _execution(model: Model, interval: Interval, execution: datetime) -> dict[st
     }
 
 
-def _union(model: Model, views: Sequence[str]) -> str:
+def _union_views(model: Model, views: Sequence[str]) -> str:
     """Return the rows of all views with the declared types; no rows without views."""
     if not views:
         return no_rows(model.columns)
@@ -252,8 +250,10 @@ def _union(model: Model, views: Sequence[str]) -> str:
 def _ready_part(reply: bool | tuple[tuple[datetime, datetime], ...], batch: Timeline) -> Timeline:
     if isinstance(reply, bool):
         return batch if reply else ()
-    named = merge(Interval(start.astimezone(UTC), end.astimezone(UTC)) for start, end in reply if start < end)
-    return tuple(unit for unit in batch if not subtract((unit,), named))  # a unit that is ready in part is not
+    named = merge_intervals(Interval(start.astimezone(UTC), end.astimezone(UTC)) for start, end in reply if start < end)
+    return tuple(
+        unit for unit in batch if not subtract_intervals((unit,), named)
+    )  # a unit that is ready in part is not
 
 
 def _tables_named(call: SignalCall) -> Iterator[str]:

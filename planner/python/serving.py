@@ -36,12 +36,10 @@ class Work(Protocol):
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of an error's message."""
     return (str(error).strip().splitlines() or [""])[0][:500]
 
 
 def error_data(error: BaseException, locate: Locate) -> dict[str, Any]:
-    """Return an error as data: its message, and its place in the project."""
     path, line = locate(error)
     if isinstance(error, SyntaxError):
         message = f"This is not Python: {error.msg}"
@@ -64,19 +62,18 @@ def error_data(error: BaseException, locate: Locate) -> dict[str, Any]:
     return {**data, "wants": wants} if isinstance(wants, str) and TABLE.fullmatch(wants) else data
 
 
-def serve(asking: IO[str], answering: IO[str], work: Work) -> None:
-    """Handle requests until the input ends."""
+def serve_requests(asking: IO[str], answering: IO[str], work: Work) -> None:
     lines: queue.SimpleQueue[str] = queue.SimpleQueue()
 
     def read() -> None:
         for line in asking:
             lines.put(line)
         # the planner has ended, or wants this to end; do not wait for a Spark that does not respond
-        late = threading.Timer(GRACE, _end)
+        late = threading.Timer(GRACE, _end_group)
         late.daemon = True
         late.start()
         work.interrupt()
-        _end()
+        _end_group()
 
     threading.Thread(target=read, daemon=True).start()
     while True:
@@ -92,24 +89,23 @@ def serve(asking: IO[str], answering: IO[str], work: Work) -> None:
         answering.flush()
 
 
-def run(work: Work) -> None:
+def serve_pipes(work: Work) -> None:
     """Take the two pipes away from standard input and output, and serve over them."""
     asking, answering = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.dup2(2, 1)
     os.close(nothing)
-    _group()
-    serve(os.fdopen(asking, encoding="utf-8"), os.fdopen(answering, "w", encoding="utf-8"), work)
+    _process_group()
+    serve_requests(os.fdopen(asking, encoding="utf-8"), os.fdopen(answering, "w", encoding="utf-8"), work)
 
 
 @cache
-def _group() -> int:
+def _process_group() -> int:
     return os.getpgrp()
 
 
-def _end() -> None:
-    """End this process and those that the project's code started."""
-    if _group() == os.getpid():
-        os.killpg(_group(), signal.SIGKILL)
+def _end_group() -> None:
+    if _process_group() == os.getpid():
+        os.killpg(_process_group(), signal.SIGKILL)
     os._exit(1)

@@ -77,7 +77,7 @@ class MacroEvalError(SQLMeshError):
     """A wrong call of a macro."""
 
 
-def _register(name: str, function: Callable[..., Any], arguments: dict[str, Any]) -> Decorated:
+def _make_decorated(name: str, function: Callable[..., Any], arguments: dict[str, Any]) -> Decorated:
     code = inspect.unwrap(function).__code__
     return Decorated(name, function, arguments, code.co_filename, code.co_firstlineno)
 
@@ -87,7 +87,7 @@ def model(name: Any = "", **arguments: Any) -> Callable[[F], F]:
 
     def decorate(function: F) -> F:
         settings = {"name": name, **arguments} if name else arguments
-        REGISTRY.models.append(_register(function.__name__, function, settings))
+        REGISTRY.models.append(_make_decorated(function.__name__, function, settings))
         return function
 
     return decorate
@@ -100,7 +100,7 @@ def macro(name: Any = "", *_args: Any, **_arguments: Any) -> Any:
 
     def decorate(function: F) -> F:
         called = (name or function.__name__).lower()
-        REGISTRY.macros[called] = _register(called, function, {})
+        REGISTRY.macros[called] = _make_decorated(called, function, {})
         return function
 
     return decorate
@@ -113,7 +113,7 @@ def signal(name: Any = "", *_args: Any, **_arguments: Any) -> Any:
 
     def decorate(function: F) -> F:
         called = (name or function.__name__).lower()
-        REGISTRY.signals[called] = _register(called, function, {})
+        REGISTRY.signals[called] = _make_decorated(called, function, {})
         return function
 
     return decorate
@@ -162,7 +162,7 @@ def yesterday(*_args: Any, **_more: Any) -> datetime:
     return to_datetime(to_date()) - timedelta(days=1)
 
 
-def _kinds() -> Iterator[tuple[str, type[ModelKind]]]:
+def _kind_classes() -> Iterator[tuple[str, type[ModelKind]]]:
     special = {"SCD_TYPE_2": "SCDType2Kind", "SCD_TYPE_2_BY_TIME": "SCDType2ByTimeKind"}
     special["SCD_TYPE_2_BY_COLUMN"] = "SCDType2ByColumnKind"
     for kind in KINDS:
@@ -170,9 +170,9 @@ def _kinds() -> Iterator[tuple[str, type[ModelKind]]]:
         yield name, type(name, (ModelKind,), {"kind": kind})
 
 
-def install() -> None:
+def install_modules() -> None:
     """Add the modules that a project can import to this process."""
-    kinds = dict(_kinds())
+    kinds = dict(_kind_classes())
     top = {
         "model": model, "macro": macro, "signal": signal, "ExecutionContext": ExecutionContext,
         "ModelKindName": ModelKindName, "MacroEvaluator": Evaluator, "SQL": SQL,
@@ -187,21 +187,21 @@ def install() -> None:
     }  # fmt: skip
     models = {**kinds, "ModelKind": ModelKind, "TimeColumn": TimeColumn, "ModelKindName": ModelKindName, "model": model}
     for root in ("sqlmesh", "mergeplan"):
-        _module(root, top, package=True)
-        _module(f"{root}.core", {}, package=True)
-        _module(f"{root}.core.macros", {"macro": macro, "MacroEvaluator": Evaluator, "SQL": SQL})
-        _module(f"{root}.core.model", models, package=True)
-        _module(f"{root}.core.model.kind", models)
-        _module(f"{root}.core.model.definition", models)
-        _module(f"{root}.core.model.decorator", {"model": model})
-        _module(f"{root}.core.context", {"ExecutionContext": ExecutionContext})
-        _module(f"{root}.core.signal", {"signal": signal})
-        _module(f"{root}.utils", {}, package=True)
-        _module(f"{root}.utils.date", dates)
-        _module(f"{root}.utils.errors", errors)
+        _add_module(root, top, package=True)
+        _add_module(f"{root}.core", {}, package=True)
+        _add_module(f"{root}.core.macros", {"macro": macro, "MacroEvaluator": Evaluator, "SQL": SQL})
+        _add_module(f"{root}.core.model", models, package=True)
+        _add_module(f"{root}.core.model.kind", models)
+        _add_module(f"{root}.core.model.definition", models)
+        _add_module(f"{root}.core.model.decorator", {"model": model})
+        _add_module(f"{root}.core.context", {"ExecutionContext": ExecutionContext})
+        _add_module(f"{root}.core.signal", {"signal": signal})
+        _add_module(f"{root}.utils", {}, package=True)
+        _add_module(f"{root}.utils.date", dates)
+        _add_module(f"{root}.utils.errors", errors)
 
 
-def _module(name: str, holds: dict[str, Any], *, package: bool = False) -> None:
+def _add_module(name: str, holds: dict[str, Any], *, package: bool = False) -> None:
     module = ModuleType(name)
     module.__dict__.update(holds)
     if package:

@@ -33,23 +33,24 @@ def keys_from_audits(model: Model) -> Keys:
 
 
 def key_audits(model: Model) -> tuple[AuditCall, ...]:
-    """Return the audits that prove the model's keys."""
     names = ("unique_values", "unique_combination_of_columns", "not_null")
     return (
-        tuple(call for call in model.audits if call.name in names and _columns(call)) if keys_from_audits(model) else ()
+        tuple(call for call in model.audits if call.name in names and _read_audit_columns(call))
+        if keys_from_audits(model)
+        else ()
     )
 
 
 def never_null(model: Model) -> frozenset[str]:
     """Return the columns without NULLs, because a blocking audit `not_null` checks them."""
-    return frozenset(column for call in model.audits if call.name == "not_null" for column in _columns(call))
+    return frozenset(column for call in model.audits if call.name == "not_null" for column in _read_audit_columns(call))
 
 
 def _unique_audit_keys(audits: tuple[AuditCall, ...]) -> Iterator[tuple[str, ...]]:
     for call in audits:
         if call.name == "unique_values":
-            yield from ((column,) for column in _columns(call))
-        elif call.name == "unique_combination_of_columns" and (columns := _columns(call)):
+            yield from ((column,) for column in _read_audit_columns(call))
+        elif call.name == "unique_combination_of_columns" and (columns := _read_audit_columns(call)):
             yield tuple(sorted(columns))
 
 
@@ -63,7 +64,7 @@ def _merge_key(model: Model) -> Iterator[tuple[str, ...]]:
         yield key
 
 
-def _columns(call: AuditCall) -> frozenset[str]:
+def _read_audit_columns(call: AuditCall) -> frozenset[str]:
     """Return the columns of a built-in audit that checks all rows and blocks; none for any other call."""
     arguments = dict(call.arguments)
     if call.query or call.blocking is False or set(arguments) != {"columns"}:

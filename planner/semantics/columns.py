@@ -16,11 +16,17 @@ from mergeplan.planner.model.table_order import order_columns
 from mergeplan.planner.semantics.dependencies import depends_on, source_columns
 from mergeplan.planner.semantics.digests import Digests
 from mergeplan.planner.semantics.keywords import is_keyword, mistakes_keywords
-from mergeplan.planner.semantics.normalize import captures, join_catalogs, misread, normalize_query, pivots_joins
+from mergeplan.planner.semantics.normalize import (
+    has_captured_alias,
+    has_misread_names,
+    join_catalogs,
+    normalize_query,
+    pivots_joins,
+)
 from mergeplan.planner.semantics.open_columns import MORE, add_open_columns
-from mergeplan.planner.semantics.parent import Parent, narrow
+from mergeplan.planner.semantics.parent import Parent, narrow_parents
 from mergeplan.planner.semantics.query.algebra import Opaque, Relation
-from mergeplan.planner.semantics.query.clauses import clauses
+from mergeplan.planner.semantics.query.clauses import clause_digests
 from mergeplan.planner.semantics.query.queries import Query
 from mergeplan.planner.semantics.query.row_order import order_of
 from mergeplan.planner.semantics.query.sources import TableSource
@@ -50,13 +56,13 @@ def shape_of(sql: str, parents: Mapping[str, Parent], time_column: str = "", mem
     """
     traits = traits_of(sql, memory)
     narrowed = not traits.unnamed
-    seen = narrow(sql, parents) if narrowed else parents
-    above = tuple(sorted(seen.items(), key=lambda parent: parent[0]))
-    source = Source(sql, above, time_column, narrowed, memory, lambda: _analyse(sql, above, time_column).relation)
+    narrowed_parents = narrow_parents(sql, parents) if narrowed else parents
+    above = tuple(sorted(narrowed_parents.items(), key=lambda parent: parent[0]))
+    source = Source(sql, above, time_column, narrowed, memory, lambda: _analyze_query(sql, above, time_column).relation)
     key = memory.key("shape", *source.key_parts)
     shape = memory.recall(Shape, key)
     if shape is None:
-        analysis = _analyse(sql, source.parents, time_column)
+        analysis = _analyze_query(sql, source.parents, time_column)
         shape = analysis.shape
         if analysis.certain:
             memory.remember(key, shape)
@@ -79,7 +85,7 @@ class _Analysis:
 
 
 @lru_cache(maxsize=8192)
-def _analyse(sql: str, parent_pairs: tuple[tuple[str, Parent], ...], time_column: str) -> _Analysis:
+def _analyze_query(sql: str, parent_pairs: tuple[tuple[str, Parent], ...], time_column: str) -> _Analysis:
     try:
         return _read(sql, parent_pairs, time_column)
     except FAILURES as failure:  # sqlglot cannot analyse it, so only its text counts
@@ -94,21 +100,21 @@ def _read(sql: str, parent_pairs: tuple[tuple[str, Parent], ...], time_column: s
     parents = {name: Parent(None) for name in names} | {name: parent for name, parent in parent_pairs if name in names}
     opened = add_open_columns(tree, parents)
     if opened is None:
-        return _Analysis(_unknown(sql, tree, names))
+        return _Analysis(_unknown_shape(sql, tree, names))
     parents, is_open = opened, opened != parents
     schemas = {name: parent.columns for name, parent in parents.items()}
     # Before qualification, which would resolve these names without a warning.
     doubtful = mistakes_keywords(tree, schemas)
     tree = normalize_query(tree)
     unknown = any(columns is None for columns in schemas.values())
-    if unknown or captures(tree, schemas) or pivots_joins(tree):
-        return _Analysis(_unknown(sql, tree, names))
+    if unknown or has_captured_alias(tree, schemas) or pivots_joins(tree):
+        return _Analysis(_unknown_shape(sql, tree, names))
     try:
         qualified = qualify(tree.copy(), dialect="spark", schema=_nest_schemas(schemas), identify=True)
     except SqlglotError:
         unresolved = None if is_open else _find_unresolved_column(tree, schemas)
-        return _Analysis(_unknown(sql, tree, names, unresolved))
-    return _build_analysis(tree, qualified, parents, time_column, doubtful or misread(tree))
+        return _Analysis(_unknown_shape(sql, tree, names, unresolved))
+    return _build_analysis(tree, qualified, parents, time_column, doubtful or has_misread_names(tree))
 
 
 def model_shape(model: Model, parents: Mapping[str, Parent], memory: ShapeMemory = NO_MEMORY) -> Shape:
@@ -119,15 +125,15 @@ def model_shape(model: Model, parents: Mapping[str, Parent], memory: ShapeMemory
     Spark settings, two spellings that are equivalent by mergeplan's rules may differ. Then only the written query
     counts.
     """
-    own = _itself(model, parents, memory) if model.reads_itself else {}
-    shape = shape_of(model.sql, {**parents, **own}, model.time_column, memory)
+    own_parent = _build_own_parent(model, parents, memory) if model.reads_itself else {}
+    shape = shape_of(model.sql, {**parents, **own_parent}, model.time_column, memory)
     if model.kind.is_embedded and (names := names_with_capitals(model.sql)):
         shape = replace(shape, text=Digests().hash_texts("spelled", shape.text, *sorted(names.values())))
     by_rules = not model.shaping and all(key in RULED for key, _ in model.settings)
-    if by_rules and not model.misread and (not own or shape.own is not None):
-        return follow_itself(shape, model.name) if own else shape
-    text, before = shape.text, encode_text(model.shaping)
-    text = text if by_rules else Digests().hash_texts("as written", before, _as_written(model.sql))
+    if by_rules and not model.misread and (not own_parent or shape.own is not None):
+        return follow_itself(shape, model.name) if own_parent else shape
+    text, statements_text = shape.text, encode_text(model.shaping)
+    text = text if by_rules else Digests().hash_texts("as written", statements_text, _as_written(model.sql))
     text = Digests().hash_texts("as written", model.misread, text) if model.misread else text
     every = {name: Reads(every=True) for name in parents}
     unresolved = shape.unresolved if by_rules else None
@@ -142,7 +148,7 @@ def model_shape(model: Model, parents: Mapping[str, Parent], memory: ShapeMemory
         obstacle=obstacle,
         source=shape.source,
     )
-    if own or model.misread or model.shaping:
+    if own_parent or model.misread or model.shaping:
         return text_shape
     return replace(text_shape, reads_batch=shape.reads_batch, by_batch=shape.by_batch)
 
@@ -160,18 +166,17 @@ def names_with_capitals(sql: str) -> Mapping[str, str]:
 
 @lru_cache(maxsize=8192)
 def _as_written(sql: str) -> str:
-    return _text(tree_of(sql))
+    return _tree_text(tree_of(sql))
 
 
-def _itself(model: Model, parents: Mapping[str, Parent], memory: ShapeMemory) -> dict[str, Parent]:
-    """Return the model as its own parent, with its declared columns, or else those that its query returns."""
+def _build_own_parent(model: Model, parents: Mapping[str, Parent], memory: ShapeMemory) -> dict[str, Parent]:
     types = {column.name: column.type for column in model.columns}
     query = None if types else shape_of(model.sql, parents, memory=memory)
     if query and query.columns is None and (first := _first_branch(model.sql, model.name)):
         query = shape_of(first, parents, memory=memory)
     names = tuple(types) or (query.columns if query else None)
-    known = types or (certain_types(query.types) if query else {})
-    return {model.name: Parent(names and order_columns(model, names, known))}
+    column_types = types or (certain_types(query.types) if query else {})
+    return {model.name: Parent(names and order_columns(model, names, column_types))}
 
 
 def _first_branch(sql: str, own: str) -> str:
@@ -192,14 +197,14 @@ def follow_itself(shape: Shape, name: str) -> Shape:
 
     Its rows depend on the order of its batches: no key and no day of the rows of one batch is valid for the table.
     """
-    own = shape.reads.get(name, Reads())
-    rows = expand_own_columns(own, own.rows)
-    reads = {parent: _expand_reads(read, own, rows) for parent, read in shape.reads.items() if parent != name}
-    held = close_over_itself(shape.own, own) if shape.own else None
+    own_reads = shape.reads.get(name, Reads())
+    rows = expand_own_columns(own_reads, own_reads.rows)
+    reads = {parent: _expand_reads(read, own_reads, rows) for parent, read in shape.reads.items() if parent != name}
+    closed_digest = close_over_itself(shape.own, own_reads) if shape.own else None
     return replace(
         shape,
-        itself=own,
-        own=held,
+        itself=own_reads,
+        own=closed_digest,
         reads=reads,
         volatile_rows=True,
         bounded={},
@@ -211,8 +216,6 @@ def follow_itself(shape: Shape, name: str) -> Shape:
 
 
 def _expand_reads(read: Reads, own: Reads, rows: frozenset[str]) -> Reads:
-    """Return the columns that are read of a parent, also through columns of the model's own table."""
-
     def join_reads(columns: Iterable[str]) -> frozenset[str]:
         return frozenset[str]().union(*(read.outputs.get(column, frozenset()) for column in columns))
 
@@ -232,10 +235,10 @@ def _build_analysis(
     written: exp.Expr, tree: exp.Expr, parents: Mapping[str, Parent], time_column: str, is_misread: bool
 ) -> _Analysis:
     outputs = tree.selects if isinstance(tree, exp.Query) and not tree.is_star else []
-    columns = tuple(name for output in outputs for name in _names(output))
+    columns = tuple(name for output in outputs for name in _output_names(output))
     is_odd = len(set(columns)) < len(columns) or MORE in columns
     if not columns or is_odd or any(map(_is_named_by_spark, outputs)):
-        return _Analysis(_unknown(_text(written), tree, frozenset(parents)))
+        return _Analysis(_unknown_shape(_tree_text(written), tree, frozenset(parents)))
     tables = {
         name: TableSource(
             name, parent.volatile, parent.volatile_rows, parent.types, parent.keys, parent.audited, parent.stated
@@ -254,27 +257,29 @@ def _build_analysis(
         relation = query.relation(tree)
         if tuple(relation.columns) != columns:
             raise Opaque("columns that Spark names in another way")
-        seen = Digests().relation(relation)
-        reads = _reads(relation, parents)
+        relation_digest = Digests().relation(relation)
+        reads = _reads_by_parent(relation, parents)
         if any(MORE in read.rows.union(*read.outputs.values()) for read in reads.values()):
             raise Opaque("a `*` over a table of which not all columns are declared")
     except Opaque as opaque:
-        shape = _opaque(written, columns, parents, _place_obstacle(tree, query, opaque.obstacle), by_day=by_day)
+        shape = _opaque_shape(written, columns, parents, _place_obstacle(tree, query, opaque.obstacle), by_day=by_day)
         return _Analysis(replace(shape, reads_batch=is_dated, by_batch=is_dated))
     except RecursionError:
-        deep = _opaque(written, columns, parents, "expressions nested that deep", by_day=by_day)
+        deep = _opaque_shape(written, columns, parents, "expressions nested that deep", by_day=by_day)
         return _Analysis(deep, certain=False)
     way, has_order = order_of(tree)
     further = time_dependence(relation, time_column) if time_column else TimeDependence()
     shape = Shape(
         known=True,
-        text=Digests().hash_texts(seen.rows, *(part for pair in seen.columns.items() for part in pair)),
+        text=Digests().hash_texts(
+            relation_digest.rows, *(part for pair in relation_digest.columns.items() for part in pair)
+        ),
         columns=columns,
-        own=seen,
+        own=relation_digest,
         stated=_stated_types(relation),
         way=tuple(map(str, way.parts)),
         has_order=has_order,
-        frame=clauses(relation),
+        frame=clause_digests(relation),
         volatile=further.outputs | {name for name, value in relation.columns.items() if value.volatile},
         volatile_rows=further.rows or relation.block.volatile,
         reads=reads,
@@ -282,9 +287,11 @@ def _build_analysis(
         day=further.day,
         reads_batch=is_dated,
         by_batch=depends_on_batch(relation, time_column),
-        types=tuple((name, known) for name, value in relation.columns.items() if (known := reader_type(value))),
+        types=tuple(
+            (name, column_type) for name, value in relation.columns.items() if (column_type := reader_type(value))
+        ),
         keys=keys_of(relation),
-        relies=_relies(tree, parents),
+        relies=_find_relied_keys(tree, parents),
     )
     return _Analysis(shape, relation)
 
@@ -306,15 +313,15 @@ def _stated_types(relation: Relation) -> tuple[tuple[str, str], ...]:
     return tuple((name, stated) for name, stated in types if stated is not None)
 
 
-def _relies(tree: exp.Expr, parents: Mapping[str, Parent]) -> tuple[tuple[str, Keys], ...]:
+def _find_relied_keys(tree: exp.Expr, parents: Mapping[str, Parent]) -> tuple[tuple[str, Keys], ...]:
     """Return the keys of the parents if the query takes rows by an order, in which keys may exclude ties."""
     if not takes_rows_by_order(tree):
         return ()
     keys = ((name, tuple(sorted({*parent.keys, *parent.audited}))) for name, parent in sorted(parents.items()))
-    return tuple((name, known) for name, known in keys if known)
+    return tuple((name, parent_keys) for name, parent_keys in keys if parent_keys)
 
 
-def _opaque(
+def _opaque_shape(
     tree: exp.Expr, columns: tuple[str, ...], parents: Mapping[str, Parent], obstacle: str, *, by_day: bool
 ) -> Shape:
     """Return the shape of a query that an `obstacle` makes untranslatable.
@@ -324,10 +331,10 @@ def _opaque(
     reads = {name: Reads(every=True) for name in parents}
     unsure = any(map(is_volatile, tree.walk())) or bool(tree.find(exp.Limit, exp.Offset, exp.Fetch))
     own_volatile = unsure or not by_day or any(parent.volatile or parent.volatile_rows for parent in parents.values())
-    return Shape(True, _text(tree), columns, volatile_rows=own_volatile, reads=reads, obstacle=obstacle)
+    return Shape(True, _tree_text(tree), columns, volatile_rows=own_volatile, reads=reads, obstacle=obstacle)
 
 
-def _reads(relation: Relation, parents: Mapping[str, Parent]) -> dict[str, Reads]:
+def _reads_by_parent(relation: Relation, parents: Mapping[str, Parent]) -> dict[str, Reads]:
     rows = depends_on(relation.block)
     outputs = {name: source_columns(value) for name, value in relation.columns.items()}
     return {
@@ -343,15 +350,15 @@ def _reads(relation: Relation, parents: Mapping[str, Parent]) -> dict[str, Reads
     }
 
 
-def _text(tree: exp.Expr) -> str:
+def _tree_text(tree: exp.Expr) -> str:
     """Return the tree as text, without comments: two trees have one text only if they are equal.
 
     Not as SQL: sqlglot would move WITH clauses, and two of one name would clash. Not as `repr`: its indentation makes
     the text of a union of n queries grow by the square of n.
     """
-    parts, left = [], list[tuple[str, object]]([("", tree)])
-    while left:
-        key, value = left.pop()
+    parts, pending = [], list[tuple[str, object]]([("", tree)])
+    while pending:
+        key, value = pending.pop()
         if isinstance(value, exp.Expr):
             args = [
                 (name, argument) for name, argument in value.args.items() if argument is not None and argument != []
@@ -359,16 +366,16 @@ def _text(tree: exp.Expr) -> str:
             if value.type is not None and not value.is_data_type:
                 args.append(("type", value.type))
             parts.append(f"{key}={type(value).__name__}({len(args)})")
-            left += reversed(args)
+            pending += reversed(args)
         elif isinstance(value, list):
             parts.append(f"{key}=[{len(value)}]")
-            left += [("", element) for element in reversed(value)]
+            pending += [("", element) for element in reversed(value)]
         else:
             parts.append(f"{key}={value!r}")
     return "\n".join(parts)
 
 
-def _names(output: exp.Expr) -> list[str]:
+def _output_names(output: exp.Expr) -> list[str]:
     if isinstance(output, exp.Aliases):  # the columns of a generator
         return [alias.name.lower() for alias in output.expressions]
     return [output.alias_or_name]
@@ -379,7 +386,7 @@ def _is_named_by_spark(output: exp.Expr) -> bool:
     return multiplies_rows(output.unalias()) and output.alias.startswith("_col_")
 
 
-def _unknown(sql: str, tree: exp.Expr, names: frozenset[str], unresolved: str | None = None) -> Shape:
+def _unknown_shape(sql: str, tree: exp.Expr, names: frozenset[str], unresolved: str | None = None) -> Shape:
     columns = None
     if isinstance(tree, exp.Query) and not tree.is_star:
         selects = tree.selects

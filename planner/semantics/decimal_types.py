@@ -24,52 +24,48 @@ def literal_type(text: str) -> str | None:
     if match is None:
         return None
     digits = len((match[1] + match[2]).lstrip("0"))
-    return _write(max(digits, len(match[2])), len(match[2]))
+    return _write_decimal(max(digits, len(match[2])), len(match[2]))
 
 
 def widest_decimal(types: Collection[str | None]) -> str | None:
-    """Return the decimal that holds the values of all these types, decimals and whole numbers, or None."""
-    pairs = [pair for type_ in types if (pair := _digits(type_))]
+    pairs = [pair for type_ in types if (pair := _read_digits(type_))]
     if len(pairs) < len(types) or not any(map(read_decimal, types)):
         return None
-    digits, scale = reduce(_widen, pairs)
-    return _write(digits, scale)
+    digits, scale = reduce(_widen_digits, pairs)
+    return _write_decimal(digits, scale)
 
 
 def decimal_sum(types: Collection[str | None]) -> str | None:
     """Return the type of the sum or difference of two values, decimals or a column of whole numbers."""
     wide = read_decimal(widest_decimal(types))
-    return _write(wide[0] + 1, wide[1]) if wide else None
+    return _write_decimal(wide[0] + 1, wide[1]) if wide else None
 
 
 def decimal_product(types: Collection[str | None]) -> str | None:
-    """Return the type of the product of two values, decimals or a column of whole numbers."""
-    pairs = [pair for type_ in types if (pair := _digits(type_))]
+    pairs = [pair for type_ in types if (pair := _read_digits(type_))]
     if len(pairs) < len(types) or not any(map(read_decimal, types)):
         return None
-    return _write(sum(digits for digits, _ in pairs) + 1, sum(scale for _, scale in pairs))
+    return _write_decimal(sum(digits for digits, _ in pairs) + 1, sum(scale for _, scale in pairs))
 
 
 def sum_of_decimals(type_: str | None) -> str | None:
-    """Return the type of SUM over decimals."""
     pair = read_decimal(type_)
     return f"decimal({min(pair[0] + 10, _WIDEST)}, {pair[1]})" if pair else None
 
 
 def average_of_decimals(type_: str | None) -> str | None:
-    """Return the type of AVG over decimals."""
     pair = read_decimal(type_)
     return f"decimal({min(pair[0] + 4, _WIDEST)}, {min(pair[1] + 4, _WIDEST)})" if pair else None
 
 
-def _digits(type_: str | None) -> tuple[int, int] | None:
+def _read_digits(type_: str | None) -> tuple[int, int] | None:
     return read_decimal(type_) or _OF_WHOLE.get(type_ or "")
 
 
-def _widen(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
+def _widen_digits(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
     scale = max(one[1], other[1])
     return max(one[0] - one[1], other[0] - other[1]) + scale, scale
 
 
-def _write(digits: int, scale: int) -> str | None:
+def _write_decimal(digits: int, scale: int) -> str | None:
     return f"decimal({digits}, {scale})" if digits <= _WIDEST else None

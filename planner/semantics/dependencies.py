@@ -30,77 +30,76 @@ def source_columns(part: Part) -> Columns:
     if isinstance(part, Block):
         return depends_on(part)
     if isinstance(part, Relation):
-        return depends_on(part.block) | _all(part.columns.values())
+        return depends_on(part.block) | _union_columns(part.columns.values())
     if isinstance(part, Ref):
-        return NONE if part.inner is ROW else _inside(part.source, part.inner)
-    return _all(part.parts)
+        return NONE if part.inner is ROW else _columns_inside(part.source, part.inner)
+    return _union_columns(part.parts)
 
 
 def depends_on(block: Block) -> Columns:
     """Return the columns that decide which rows a block has."""
     # A join that finds at most one row, and keeps every row, does not change which rows there are.
     steps = (step.source for step in block.steps if not step.is_lookup)
-    return NONE.union(*(_rows(source) for source in (*block.sources, *steps)), _all(block.where))
+    return NONE.union(*(_row_columns(source) for source in (*block.sources, *steps)), _union_columns(block.where))
 
 
 def tables_in(block: Block) -> frozenset[str]:
-    """Return the tables whose rows a block reads, including subqueries in expressions."""
     names: set[str] = set()
     for source in block.all_sources:
         names |= {source.name} if isinstance(source, TableSource) else set()
         for part in source.parts:
-            names |= _tables(part)
-    return frozenset(names).union(*(_tables(value) for value in block.where))
+            names |= _collect_tables(part)
+    return frozenset(names).union(*(_collect_tables(value) for value in block.where))
 
 
-def _tables(part: Part) -> frozenset[str]:
+def _collect_tables(part: Part) -> frozenset[str]:
     if isinstance(part, str):
         return frozenset()
     if isinstance(part, Block):
         return tables_in(part)
     if isinstance(part, Relation):
-        return tables_in(part.block).union(*(_tables(value) for value in part.columns.values()))
+        return tables_in(part.block).union(*(_collect_tables(value) for value in part.columns.values()))
     if isinstance(part, Ref):
-        return _tables(part.inner)
-    return frozenset().union(*(_tables(inner) for inner in part.parts))
+        return _collect_tables(part.inner)
+    return frozenset().union(*(_collect_tables(inner) for inner in part.parts))
 
 
-def _all(parts: Iterable[Part]) -> Columns:
+def _union_columns(parts: Iterable[Part]) -> Columns:
     return NONE.union(*(source_columns(part) for part in parts))
 
 
-def _inside(source: Source, inner: Part) -> Columns:
+def _columns_inside(source: Source, inner: Part) -> Columns:
     match source:
         case TableSource():
             return frozenset(((source.name, str(inner)),))
         case Union():
-            return _all(column_at(branch, inner) for branch in source.branches)
+            return _union_columns(column_at(branch, inner) for branch in source.branches)
         case Generated():
             return source_columns(source.call)
         case Compound():
-            return _rows(source)
+            return _row_columns(source)
         # Whether a row was found decides between its value and NULL, so what finds it counts for the value.
         case Sealed() if source.finds_at_most_one:
-            return source_columns(inner) | _rows(source)
+            return source_columns(inner) | _row_columns(source)
         case Values():  # literals
             return NONE
     return source_columns(inner)
 
 
-def _rows(source: Source) -> Columns:
+def _row_columns(source: Source) -> Columns:
     match source:
         case Sealed():
             return depends_on(source.block)
         case Group():
-            return depends_on(source.block) | _all(source.keys)
+            return depends_on(source.block) | _union_columns(source.keys)
         case Limit():
-            return depends_on(source.block) | _all(source.order)
+            return depends_on(source.block) | _union_columns(source.order)
         case Full():
-            return depends_on(source.left.block) | depends_on(source.right.block) | _all(source.on)
+            return depends_on(source.left.block) | depends_on(source.right.block) | _union_columns(source.on)
         case Generated():
             return source_columns(source.call)
         case Union():
             return NONE.union(*(depends_on(branch.block) for branch in source.branches))
         case Compound():
-            return _all(source.relations)
+            return _union_columns(source.relations)
     return NONE

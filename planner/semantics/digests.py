@@ -55,7 +55,6 @@ class Digests:
         return hashed.hexdigest()[:24]
 
     def relation(self, relation: Relation) -> TableDigest:
-        """Return the digests of a whole query."""
         inside = self.inside(relation.block, {})
         columns = {name: self.part(value, inside) for name, value in relation.columns.items()}
         return TableDigest(self.block(relation.block, {}), columns)
@@ -69,20 +68,19 @@ class Digests:
     def table_column(self, name: str, column: str) -> str:
         if name not in self.seen:
             return self.hash_texts("column of", column)
-        known = self.seen[name].columns.get(column)  # None for an undeclared column of an open table
-        return known or self.hash_texts("undeclared column of", self.seen[name].rows, column)
+        column_digest = self.seen[name].columns.get(column)  # None for an undeclared column of an open table
+        return column_digest or self.hash_texts("undeclared column of", self.seen[name].rows, column)
 
     def part(self, part: Part, names: Names) -> str:
-        """Return the digest of a value, under the names of the sources around it."""
         if isinstance(part, str):
             return f"'{part}"
         # The same subtree has another digest under other names around it, so these names are part of the key.
         key = (part, *_names_key(part, names))
         if key not in self._memo:
-            self._memo[key] = self._part(part, names)
+            self._memo[key] = self._hash_part(part, names)
         return self._memo[key]
 
-    def _part(self, part: Term | Ref | Block | Relation, names: Names) -> str:
+    def _hash_part(self, part: Term | Ref | Block | Relation, names: Names) -> str:
         if isinstance(part, Block):
             return self.block(part, names)
         if isinstance(part, Relation):
@@ -108,33 +106,30 @@ class Digests:
         return not any(self.table_order(str(name)).startswith(SORTED) for name in part.parts[1:])
 
     def block(self, block: Block, names: Names) -> str:
-        """Return the digest of a block's rows."""
-        return self._number(block, names)[1]
+        return self._number_sources(block, names)[1]
 
     def inside(self, block: Block, names: Names) -> Names:
-        """Return the names of a block's own sources, and those of the blocks around it, marked as being outside."""
-        return self.around(names) | self._number(block, names)[0]
+        return self.around(names) | self._number_sources(block, names)[0]
 
     def around(self, names: Names) -> Names:
-        """Return the names of outer sources as they are written one block further in."""
         return {source: f"^{name}" for source, name in names.items()}
 
-    def _number(self, block: Block, names: Names) -> tuple[Names, str]:
+    def _number_sources(self, block: Block, names: Names) -> tuple[Names, str]:
         key = (block, *_names_key(block, names))
         if key not in self._numbered:
             around = self.around(names)
             # A block that only passes on one source has that source's digest: a subquery around it changes nothing.
             if len(block.sources) == 1 and not block.where and all(step.is_lookup for step in block.steps):
-                own: Names = {block.sources[0]: ""}
-                self._number_steps(block.steps, around, own)
-                self._numbered[key] = own, block.sources[0].rows(self, around)
+                own_names: Names = {block.sources[0]: ""}
+                self._number_steps(block.steps, around, own_names)
+                self._numbered[key] = own_names, block.sources[0].rows(self, around)
             else:
                 # Equal tables can be numbered in several ways; the smallest digest does not depend on how it was
                 # written.
-                self._numbered[key] = min(self._numberings(block, around), key=lambda numbering: numbering[1])
+                self._numbered[key] = min(self._list_numberings(block, around), key=lambda numbering: numbering[1])
         return self._numbered[key]
 
-    def _numberings(self, block: Block, names: Names) -> Iterator[tuple[Names, str]]:
+    def _list_numberings(self, block: Block, names: Names) -> Iterator[tuple[Names, str]]:
         """Yield one numbering for each order of equal tables: the rows do not depend on that order."""
         by_rows: dict[str, list[Source]] = {}
         single: Names = {}
@@ -147,14 +142,14 @@ class Digests:
         # Cut before `product`, which lists all that it is given: twelve equal tables have 479 million orders.
         orders = product(*(islice(permutations(by_rows[rows]), _ORDERS) for rows in sorted(by_rows)))
         for order in islice(orders, _ORDERS):
-            own = dict(single)
+            own_names = dict(single)
             for rows, sources in zip(sorted(by_rows), order, strict=True):
-                own |= {source: f"{rows}#{index}" for index, source in enumerate(sources)}
-            steps = self._number_steps(block.steps, names, own)
+                own_names |= {source: f"{rows}#{index}" for index, source in enumerate(sources)}
+            steps = self._number_steps(block.steps, names, own_names)
             # a set: a predicate that is repeated, or is in ON and in WHERE, filters once
-            where = sorted({self.part(value, names | own) for value in block.where})
+            where = sorted({self.part(value, names | own_names) for value in block.where})
             tables = [f"{rows}*{len(by_rows[rows])}" for rows in sorted(by_rows)]
-            yield own, self.hash_texts("block", *tables, "steps", *steps, "where", *where)
+            yield own_names, self.hash_texts("block", *tables, "steps", *steps, "where", *where)
 
     def _number_steps(self, steps: tuple[LateralJoin, ...], names: Names, own: Names) -> list[str]:
         """Name the sources of lateral joins, and return the digests of the counted joins.
@@ -163,18 +158,18 @@ class Digests:
         each row one row is named and not counted. Joins that do not refer to one another commute: each appends the rows
         that it finds to every row.
         """
-        waiting, order, seen = list(steps), list[str](), Counter[str]()
-        ours = {step.source for step in steps}
+        waiting, order, counts = list(steps), list[str](), Counter[str]()
+        step_sources = {step.source for step in steps}
         while waiting:
-            ready = [s for s in waiting if not (s.source.free & ours) - own.keys()] or waiting[:1]  # never none
+            ready = [s for s in waiting if not (s.source.free & step_sources) - own.keys()] or waiting[:1]  # never none
             digests = {step: self.hash_texts(str(step.outer), step.source.rows(self, names | own)) for step in ready}
             step = min(ready, key=lambda candidate: digests[candidate])
             waiting.remove(step)
             if step.is_lookup:
                 own[step.source] = f"lookup {digests[step]}"
                 continue
-            own[step.source] = f"step {digests[step]}#{seen[digests[step]]}"
-            seen[digests[step]] += 1
+            own[step.source] = f"step {digests[step]}#{counts[digests[step]]}"
+            counts[digests[step]] += 1
             order.append(digests[step])
         return order
 

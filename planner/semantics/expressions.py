@@ -81,29 +81,28 @@ class _Expression:
 
     def value(self, node: exp.Expr) -> Value:
         try:
-            return self._translate(node)
+            return self._translate_and_mark(node)
         except Opaque as opaque:
-            opaque.construct = opaque.construct or _quote(node)
+            opaque.construct = opaque.construct or _quote_expression(node)
             raise
 
-    def _translate(self, node: exp.Expr) -> Value:
+    def _translate_and_mark(self, node: exp.Expr) -> Value:
         # Inside an expression Spark would first generate the rows; only a whole output can be translated.
         if multiplies_rows(node):
             raise Opaque("a function that returns rows inside an expression")
-        value = self._value(node)
+        value = self._translate_by_kind(node)
         if (is_volatile(node) and not self._is_sorted_away(node)) or self._picks_one_of_equals(node, value):
             parts = value.parts if isinstance(value, Term) else (value,)
-            # Marked here and not in `_value`, so that every spelling of a non-deterministic function is marked.
+            # Marked here and not in `_translate_by_kind`: every spelling of a non-deterministic function is marked.
             op = value.op if isinstance(value, Term) else "unsure"
             return Term(op, (*parts, *self._non_determinism(node)), own_volatile=True)
         if folds_rows(node) and isinstance(value, Term) and value.op == "aggregate":
-            return replace(value, parts=(*value.parts, *self._rounding(node, value.parts)))
+            return replace(value, parts=(*value.parts, *self._rounding_parts(node, value.parts)))
         return value
 
     def _non_determinism(self, node: exp.Expr) -> tuple[Part, ...]:
-        """Return what a non-deterministic node depends on besides its arguments: the call and the order of rows."""
         call = (self.reader.random_call(node),) if is_random(node) else ()
-        return (*call, *(() if depends_on_session(node) else self._provenance()))
+        return (*call, *(() if depends_on_session(node) else self._provenance_parts()))
 
     def _is_sorted_away(self, node: exp.Expr) -> bool:
         """Return True for a list of values that is immediately sorted or counted.
@@ -129,10 +128,10 @@ class _Expression:
         """Return True for an aggregate that returns one of several equal strings that may look different."""
         return folds_rows(node) and not isinstance(node, COUNTING) and is_collated(value)
 
-    def _provenance(self) -> tuple[Part, ...]:
+    def _provenance_parts(self) -> tuple[Part, ...]:
         return (self.scope.provenance.values_trace,) if self.scope.provenance else ()
 
-    def _rounding(self, node: exp.Expr, parts: Sequence[Part]) -> tuple[Part, ...]:
+    def _rounding_parts(self, node: exp.Expr, parts: Sequence[Part]) -> tuple[Part, ...]:
         """Return what a floating point aggregate depends on besides its arguments.
 
         This is an explicit order of the query or of a view.
@@ -143,24 +142,24 @@ class _Expression:
             return ()
         return (self.scope.provenance.if_sorted,)
 
-    def _value(self, node: exp.Expr) -> Value:
+    def _translate_by_kind(self, node: exp.Expr) -> Value:
         node = _canonical_function(node)
         if type(node) not in _SPELLED:  # CONCAT_WS is a kind of CONCAT to the parser, and not to Spark
             if isinstance(node, (exp.Query, exp.Star)):
                 raise Opaque("a subquery or star inside an expression")
-            return self._plain(node)
+            return self._build_term(node)
         if has_other_precedence(node):
             raise Opaque("operators whose precedence differs in Spark")
         match node:
             case exp.Paren() | exp.Alias():
                 return self.value(node.this)
             case exp.Column():
-                return self._column(node)
+                return self._translate_column(node)
             case exp.Identifier():
                 name = node.name.lower()
-                return self._variable(name) if name in self.variables else Term("name", (name,))
+                return self._variable_term(name) if name in self.variables else Term("name", (name,))
             case exp.Literal():
-                return _literal(node)
+                return _translate_literal(node)
             case exp.Boolean():
                 return rules.TRUE if node.this else rules.FALSE
             case exp.Null():
@@ -168,50 +167,51 @@ class _Expression:
             case exp.Parameter():
                 return Term("date", (node.name.lower(),))
             case exp.Window():
-                return self._window(node)
+                return self._translate_window(node)
             case exp.Lambda():
-                return self._lambda(node)
+                return self._translate_lambda(node)
             case exp.Exists() if not isinstance(node.this, exp.Query):
-                return self._plain(node)  # of an array
+                return self._build_term(node)  # of an array
             case exp.Subquery() | exp.Exists() | exp.In():
-                return self._subquery(node)
-        return self._logic(node) or self._function(node)
+                return self._translate_subquery(node)
+        return self._translate_logic(node) or self._translate_function(node)
 
-    def _logic(self, node: exp.Expr) -> Value | None:
-        """Return the value of AND, OR, comparisons, arithmetic, CASE and their spellings, or None."""
+    def _translate_logic(self, node: exp.Expr) -> Value | None:
         match node:
             case exp.And():
-                return rules.conjunction([self.value(operand) for operand in node.flatten()])
+                return rules.build_conjunction([self.value(operand) for operand in node.flatten()])
             case exp.Or():
-                return rules.disjunction([self.value(operand) for operand in node.flatten()])
+                return rules.build_disjunction([self.value(operand) for operand in node.flatten()])
             case exp.Not():
-                return rules.negation(self.value(node.this))
+                return rules.build_negation(self.value(node.this))
             case exp.EQ() | exp.NEQ() | exp.GT() | exp.GTE() | exp.LT() | exp.LTE() | exp.NullSafeEQ():
-                return rules.comparison(type(node).__name__, self.value(node.this), self.value(node.expression))
+                return rules.build_comparison(type(node).__name__, self.value(node.this), self.value(node.expression))
             case exp.NullSafeNEQ():
-                same = rules.comparison("NullSafeEQ", self.value(node.this), self.value(node.expression))
-                return rules.negation(same)
+                equality = rules.build_comparison("NullSafeEQ", self.value(node.this), self.value(node.expression))
+                return rules.build_negation(equality)
             case exp.Between() if not node.args.get("symmetric"):
                 this = self.value(node.this)
                 low, high = self.value(node.args["low"]), self.value(node.args["high"])
-                return rules.conjunction([rules.comparison("LTE", low, this), rules.comparison("LTE", this, high)])
+                return rules.build_conjunction(
+                    [rules.build_comparison("LTE", low, this), rules.build_comparison("LTE", this, high)]
+                )
             case exp.Is() if isinstance(node.expression, exp.Null):
                 return Term("is null", (self.value(node.this),))
             case exp.Add() | exp.Sub() | exp.Mul():
-                return rules.arithmetic(type(node).__name__, self.value(node.this), self.value(node.expression))
+                return rules.build_arithmetic(type(node).__name__, self.value(node.this), self.value(node.expression))
             case exp.Neg() if isinstance(node.this, exp.Literal) and not node.this.is_string:
-                return _number(f"-{node.this.this}")
+                return _number_term(f"-{node.this.this}")
             case exp.Case() | exp.If() | exp.Nullif() | exp.Nvl2():
-                return self._choice(node)
+                return self._translate_case(node)
         return None
 
-    def _function(self, node: exp.Expr) -> Value:
+    def _translate_function(self, node: exp.Expr) -> Value:
         match node:
             case exp.Cast() | exp.TryCast() if not node.args.get("format"):
                 safe = bool(node.args.get("safe"))
-                return rules.cast(self.value(node.this), node.to.sql("spark"), safe=safe)
+                return rules.build_cast(self.value(node.this), node.to.sql("spark"), safe=safe)
             case exp.Anonymous() if node.name.lower() in _CASTS and len(node.expressions) == 1:
-                return rules.cast(self.value(node.expressions[0]), node.name.upper(), safe=False)
+                return rules.build_cast(self.value(node.expressions[0]), node.name.upper(), safe=False)
             case exp.Anonymous() if node.name.lower() in _SAME:
                 return self.value(_SAME[node.name.lower()](*node.expressions))
             case exp.Extract() if node.name.upper() in _DATE_PARTS and not isinstance(node.expression, exp.Interval):
@@ -222,18 +222,22 @@ class _Expression:
             case exp.Bracket() if len(node.expressions) == 1 and _is_text(node.expressions[0]):
                 return Term("field", (self.value(node.this), encode_case(node.expressions[0].name)))
             case exp.DPipe():
-                return rules.concatenation([self.value(node.this), self.value(node.expression)])
+                return rules.build_concatenation([self.value(node.this), self.value(node.expression)])
             case exp.Concat():
-                return rules.concatenation([self.value(operand) for operand in node.expressions])
+                return rules.build_concatenation([self.value(operand) for operand in node.expressions])
             case exp.Filter() | exp.WithinGroup() if folds_rows(node.this):
                 return self._aggregate_with_clause(node)
             case exp.Count() if _counts_rows(node):
                 return Term("aggregate", ("Count", "rows"))
-        return self._plain(node)
+        return self._build_term(node)
 
-    def _plain(self, node: exp.Expr) -> Value:
-        parts = (*self._parts(node), *node.meta.get(NAMES, ()))
-        return Term("aggregate", (_name(node), *parts)) if folds_rows(node) else Term(_name(node), parts)
+    def _build_term(self, node: exp.Expr) -> Value:
+        parts = (*self._argument_parts(node), *node.meta.get(NAMES, ()))
+        return (
+            Term("aggregate", (_operation_name(node), *parts))
+            if folds_rows(node)
+            else Term(_operation_name(node), parts)
+        )
 
     def _aggregate_with_clause(self, node: exp.Expr) -> Value:
         """Return an aggregate with FILTER or WITHIN GROUP, which refer to the ungrouped rows."""
@@ -246,53 +250,52 @@ class _Expression:
             return whole
         return replace(whole, parts=(*whole.parts, type(node).__name__, clause))
 
-    def _choice(self, node: exp.Expr) -> Value:
+    def _translate_case(self, node: exp.Expr) -> Value:
         match node:
             case exp.Case():
                 of = self.value(node.this) if node.this else None
                 cases = [(self.value(branch.this), self.value(branch.args["true"])) for branch in node.args["ifs"]]
                 if of is not None:
-                    cases = [(rules.comparison("EQ", of, condition), answer) for condition, answer in cases]
+                    cases = [(rules.build_comparison("EQ", of, condition), answer) for condition, answer in cases]
                 default = node.args.get("default")
-                return rules.choice(cases, self.value(default) if default else rules.NULL)
+                return rules.build_case(cases, self.value(default) if default else rules.NULL)
             case exp.Nullif():
                 this = self.value(node.this)
-                same = rules.comparison("EQ", this, self.value(node.expression))
-                return rules.choice([(same, rules.NULL)], this)
+                is_equal = rules.build_comparison("EQ", this, self.value(node.expression))
+                return rules.build_case([(is_equal, rules.NULL)], this)
             case exp.Nvl2():
-                there = rules.negation(Term("is null", (self.value(node.this),)))
-                return rules.choice([(there, self.value(node.args["true"]))], self.value(node.args["false"]))
+                is_present = rules.build_negation(Term("is null", (self.value(node.this),)))
+                return rules.build_case([(is_present, self.value(node.args["true"]))], self.value(node.args["false"]))
         otherwise = node.args.get("false")
         case = (self.value(node.this), self.value(node.args["true"]))
-        return rules.choice([case], self.value(otherwise) if otherwise else rules.NULL)
+        return rules.build_case([case], self.value(otherwise) if otherwise else rules.NULL)
 
-    def _parts(self, node: exp.Expr) -> tuple[Part, ...]:
-        """Return all arguments of a node by name, with types and units as text."""
+    def _argument_parts(self, node: exp.Expr) -> tuple[Part, ...]:
         parts: list[Part] = []
         for key, argument in sorted(node.args.items()):
             if argument is None or argument is False or argument == []:
                 continue
             if key == "this" and isinstance(argument, str) and isinstance(node, exp.Func):
-                continue  # an anonymous function's name, which `_name` returns
+                continue  # an anonymous function's name, which `_operation_name` returns
             parts.append(key)
             for element in argument if isinstance(argument, list) else [argument]:
-                parts += self._argument(element, node)
+                parts += self._translate_argument(element, node)
             parts.append("end")
         return tuple(parts)
 
-    def _argument(self, argument: object, of: exp.Expr) -> list[Part]:
+    def _translate_argument(self, argument: object, of: exp.Expr) -> list[Part]:
         if not isinstance(argument, exp.Expr):
             return [f"{type(argument).__name__} {argument}"]
         if isinstance(argument, exp.Identifier):
             name = argument.name.lower()
-            return [self._variable(name)] if name in self.variables else [name]
+            return [self._variable_term(name)] if name in self.variables else [name]
         if isinstance(argument, (exp.DataType, exp.Var)):
             return [argument.sql("spark").upper()]
         if isinstance(argument, exp.Star) or (isinstance(argument, exp.Column) and isinstance(argument.this, exp.Star)):
-            return self._star(argument, of)
+            return self._translate_star(argument, of)
         return [self.value(argument)]
 
-    def _star(self, star: exp.Expr, of: exp.Expr) -> list[Part]:
+    def _translate_star(self, star: exp.Expr, of: exp.Expr) -> list[Part]:
         """Return every column with its name, for `*` or `a.*` inside a function.
 
         A struct's fields keep the case in which the query writes the names, so the query must contain no capital
@@ -310,29 +313,29 @@ class _Expression:
             raise Opaque("a star inside a function")
         return [part for columns in tables for name, value in columns.items() for part in (name, value)]
 
-    def _column(self, node: exp.Column) -> Value:
+    def _translate_column(self, node: exp.Column) -> Value:
         name, table = node.name.lower(), node.table.lower()
         if not table and name in self.variables:
-            return self._variable(name)
+            return self._variable_term(name)
         if table in self.variables:
-            return Term("field", (self._variable(table), name))
+            return Term("field", (self._variable_term(table), name))
         if node.args.get("db") or not table or isinstance(node.this, exp.Star):
             raise Opaque("a name whose table is not certain")
         value = self.scope.column(table, name)
         # next to a decimal, a literal 3 is DECIMAL(1, 0), but 3 from a column is INT
         return rules.as_constant(value)
 
-    def _variable(self, name: str) -> Value:
+    def _variable_term(self, name: str) -> Value:
         # By depth, not by name: the name of a lambda's variable does not matter.
         depth = len(self.variables) - 1 - self.variables[::-1].index(name)
         return Term("variable", (str(depth),))
 
-    def _lambda(self, node: exp.Lambda) -> Value:
+    def _translate_lambda(self, node: exp.Lambda) -> Value:
         names = tuple(variable.name.lower() for variable in node.expressions)
         inside = replace(self, variables=(*self.variables, *names))
         return Term("lambda", (str(len(names)), inside.value(node.this)))
 
-    def _window(self, node: exp.Window) -> Value:
+    def _translate_window(self, node: exp.Window) -> Value:
         if name := node.args.get("alias"):
             named = self.windows.get(name.name.lower())
             if named is None or any(node.args.get(key) for key in ("partition_by", "order", "spec")):
@@ -357,22 +360,22 @@ class _Expression:
         if isinstance(node, exp.Count) and _counts_rows(node):
             return Term("window function", ("Count", "rows"))
         node = _canonical_function(node)
-        parts = self._parts(node)
+        parts = self._argument_parts(node)
         doubtful = is_volatile(node) or self._picks_one_of_equals(node, Term("window function", parts))
-        rests = self._non_determinism(node) if doubtful else self._rounding(node, parts)
-        return Term("window function", (_name(node), *parts, *rests), own_volatile=doubtful)
+        rests = self._non_determinism(node) if doubtful else self._rounding_parts(node, parts)
+        return Term("window function", (_operation_name(node), *parts, *rests), own_volatile=doubtful)
 
-    def _subquery(self, node: exp.Expr) -> Value:
+    def _translate_subquery(self, node: exp.Expr) -> Value:
         if isinstance(node, exp.Subquery):
             return Term("scalar", (self._subquery_relation(node),))
         if isinstance(node, exp.Exists):
-            return rules.exists(self._subquery_relation(node.this).block)
+            return rules.build_exists(self._subquery_relation(node.this).block)
         this = self.value(node.this)
         if query := node.args.get("query"):
             return Term("in query", (this, self._subquery_relation(query)))
         if not node.expressions or node.args.get("unnest") or node.args.get("field"):
             raise Opaque("this form of IN")
-        return rules.membership(this, [self.value(element) for element in node.expressions])
+        return rules.build_membership(this, [self.value(element) for element in node.expressions])
 
     def _subquery_relation(self, node: exp.Expr) -> Relation:
         # Its names could be the lambda's variables, which no scope knows.
@@ -389,7 +392,6 @@ def encode_case(field: str) -> str:
 
 
 def place_windows(value: Part, block: Block) -> Part:
-    """Return the value with this block as the rows of its windows."""
     if not isinstance(value, Term):
         return value
     if value.op == "window" and value.parts[-1] == ROWS:
@@ -407,7 +409,6 @@ def has_op(value: Part, *ops: str) -> bool:
 
 
 def _canonical_function(node: exp.Expr) -> exp.Expr:
-    """Return the function under the first of its several names."""
     if isinstance(node, exp.StddevSamp):
         return exp.Stddev(this=node.this.copy())
     if isinstance(node, exp.Any) and not isinstance(node.this, exp.Query):
@@ -450,16 +451,16 @@ def _is_text(node: exp.Expr) -> bool:
     return isinstance(node, exp.Literal) and bool(node.is_string)
 
 
-def _literal(node: exp.Literal) -> Term:
-    return Term("text", (node.name,)) if node.is_string else _number(node.name)
+def _translate_literal(node: exp.Literal) -> Term:
+    return Term("text", (node.name,)) if node.is_string else _number_term(node.name)
 
 
-def _number(text: str) -> Term:
+def _number_term(text: str) -> Term:
     plain = text.removeprefix("-").isdigit() and int(text) in _INT
-    return rules.number(int(text)) if plain else Term("number", (text.lower(),))
+    return rules.int_term(int(text)) if plain else Term("number", (text.lower(),))
 
 
-def _name(node: exp.Expr) -> str:
+def _operation_name(node: exp.Expr) -> str:
     if isinstance(node, exp.Anonymous):
         return f"call {node.name.lower()}"
     if is_unknown(node):
@@ -468,14 +469,12 @@ def _name(node: exp.Expr) -> str:
 
 
 def _counts_rows(node: exp.Count) -> bool:
-    """Return True for COUNT(*) and COUNT(1), which count every row."""
     if node.expressions:
         return False
     return isinstance(node.this, exp.Literal) or (isinstance(node.this, exp.Star) and is_star_of_count(node.this))
 
 
 def _resolve_window(node: exp.Window, named: exp.Expr) -> exp.Window:
-    """Return the window of `OVER name`, around the same function."""
     if named.args.get("alias"):
         raise Opaque("a window that is based on another one")
     window = exp.Window()
@@ -491,7 +490,7 @@ def _is_default(spec: exp.Expr) -> bool:
     return bounds == ("RANGE", "UNBOUNDED", "PRECEDING", "CURRENT ROW") and not spec.args.get("exclude")
 
 
-def _quote(node: exp.Expr) -> str:
+def _quote_expression(node: exp.Expr) -> str:
     """Return the start of an expression's text for a message that puts it between backticks; never fail."""
     try:
         text = node.sql("spark", unsupported_level=ErrorLevel.IGNORE, comments=False)

@@ -35,9 +35,9 @@ def bare_as_columns(tokens: Sequence[Token]) -> list[Token]:
     """
     return [
         Token(TokenType.VAR, token.text, token.line, token.col, token.start, token.end, token.comments)
-        if token.token_type in _TOKENS and (after is None or after.token_type is not TokenType.L_PAREN)
+        if token.token_type in _TOKENS and (next_token is None or next_token.token_type is not TokenType.L_PAREN)
         else token
-        for token, after in pairwise([*tokens, None])
+        for token, next_token in pairwise([*tokens, None])
         if token is not None
     ]
 
@@ -79,16 +79,16 @@ class _ColumnNames:
         if not isinstance(select, exp.Select):
             return None
         clause = _clause_of(node, select)
-        known = self._has_column(_items(select, clause), name)
+        is_column = self._has_column(_list_tables(select, clause), name)
         if isinstance(clause, _BEHIND_OUTPUTS):
             outputs = [
                 output for output in select.expressions if output.alias_or_name.lower() == name or output.is_star
             ]
             keeps = bool(outputs) and all(is_keyword(output.unalias()) for output in outputs)
-            return known if keeps or (known is False and not outputs) else None
+            return is_column if keeps or (is_column is False and not outputs) else None
         if isinstance(clause, (exp.From, exp.Join)) and node.find_ancestor(exp.Pivot, exp.Select) is not select:
             return None
-        return known
+        return is_column
 
     def _has_column(self, items: Sequence[exp.Expr], name: str) -> bool | None:
         columns = [self._item_columns(item) for item in items]
@@ -97,7 +97,6 @@ class _ColumnNames:
         return None if None in columns else False
 
     def _item_columns(self, item: exp.Expr) -> set[str] | None:
-        """Return the columns of a table, CTE, subquery or lateral, or None if they are unknown."""
         alias = item.args.get("alias")
         if item.args.get("pivots"):
             return None
@@ -138,7 +137,7 @@ class _ColumnNames:
         return names
 
     def _star_columns(self, select: exp.Select) -> set[str] | None:
-        columns = [self._item_columns(item) for item in _items(select, None)]
+        columns = [self._item_columns(item) for item in _list_tables(select, None)]
         narrowed = any(star.args.get(key) for star in select.find_all(exp.Star) for key in ("except_", "rename"))
         return None if narrowed or None in columns else {name for names in columns for name in names or ()}
 
@@ -149,7 +148,7 @@ def _clause_of(node: exp.Expr, select: exp.Select) -> exp.Expr:
     return node
 
 
-def _items(select: exp.Select, clause: exp.Expr | None) -> list[exp.Expr]:
+def _list_tables(select: exp.Select, clause: exp.Expr | None) -> list[exp.Expr]:
     """Return the tables that names of a clause may refer to: in ON, only those up to its join."""
     first = select.args.get("from_")
     items = [first.this] if first and clause is not first else []

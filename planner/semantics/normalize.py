@@ -49,10 +49,14 @@ def normalize_query(tree: exp.Expr) -> exp.Expr:
 
 def join_catalogs(tree: exp.Expr) -> None:
     """Merge catalog and schema into one name, `lake.shop`, so that all tables are resolved alike."""
-    known = {table.catalog.lower() for table in tree.find_all(exp.Table)}
-    for node in tree.find_all(exp.Table, exp.Column) if known - {""} else ():
+    catalogs = {table.catalog.lower() for table in tree.find_all(exp.Table)}
+    for node in tree.find_all(exp.Table, exp.Column) if catalogs - {""} else ():
         catalog, schema = node.args.get("catalog"), node.args.get("db")
-        if isinstance(catalog, exp.Identifier) and isinstance(schema, exp.Identifier) and catalog.name.lower() in known:
+        if (
+            isinstance(catalog, exp.Identifier)
+            and isinstance(schema, exp.Identifier)
+            and catalog.name.lower() in catalogs
+        ):
             node.set("db", exp.to_identifier(f"{catalog.name}.{schema.name}", quoted=True))
             node.set("catalog", None)
 
@@ -78,7 +82,9 @@ def _mark_fields(tree: exp.Expr) -> None:
                 "this", exp.to_identifier(encode_case(named.this.name))
             )  # a copy: the node may be shared with a column
     columns = [
-        column for column in tree.find_all(exp.Column) if column.table and column.table.lower() not in _around(column)
+        column
+        for column in tree.find_all(exp.Column)
+        if column.table and column.table.lower() not in _tables_in_scope(column)
     ]
     dots = [dot for dot in tree.find_all(exp.Dot) if isinstance(dot.expression, exp.Identifier)]
     for field in (*columns, *dots):
@@ -93,8 +99,7 @@ def _mark_fields(tree: exp.Expr) -> None:
         name.set("this", encode_case(name.name))
 
 
-def _around(column: exp.Expr) -> set[str]:
-    """Return the names of the tables in FROM of the queries around a column."""
+def _tables_in_scope(column: exp.Expr) -> set[str]:
     names: set[str] = set()
     select = column.find_ancestor(exp.Select)
     while select is not None:
@@ -106,7 +111,7 @@ def _around(column: exp.Expr) -> set[str]:
     return names
 
 
-def misread(tree: exp.Expr) -> bool:
+def has_misread_names(tree: exp.Expr) -> bool:
     """Return True if sqlglot is known to resolve names of the query differently than Spark.
 
     After a RIGHT or FULL JOIN, a further USING joins by the merged column. And in a correlated subquery, an unqualified
@@ -177,9 +182,9 @@ def _qualify_names(value: exp.Expr, source: str) -> exp.Expr:
 def _without_semi_joins(select: exp.Select) -> None:
     joins = select.args.get("joins") or []
     semi = [join for join in joins if (join.kind or "").upper() in ("SEMI", "ANTI")]
-    others = [join for join in joins if (join.kind or "").upper() not in ("SEMI", "ANTI")]
+    other_joins = [join for join in joins if (join.kind or "").upper() not in ("SEMI", "ANTI")]
     clause = select.args.get("from_")
-    if not semi or not clause or any((join.side or "").upper() in ("RIGHT", "FULL") for join in others):
+    if not semi or not clause or any((join.side or "").upper() in ("RIGHT", "FULL") for join in other_joins):
         return  # these joins add rows, which a filter in WHERE would remove again
     conditions = [_semi_condition(join, clause.this if len(joins) == 1 else None) for join in semi]
     if any(condition is None for condition in conditions):
@@ -187,11 +192,10 @@ def _without_semi_joins(select: exp.Select) -> None:
     for join, condition in zip(semi, conditions, strict=True):
         exists = exp.Exists(this=exp.select("1").from_(join.this.copy()).where(condition))
         select.where(exp.Not(this=exists) if (join.kind or "").upper() == "ANTI" else exists, copy=False)
-    select.set("joins", others)
+    select.set("joins", other_joins)
 
 
 def _semi_condition(join: exp.Join, left: exp.Expr | None) -> exp.Expr | None:
-    """Return the condition of ON, or of USING if there is one table on the left; None if it is ambiguous."""
     if join.args.get("on"):
         on: exp.Expr = join.args["on"]
         return on.copy() if all(column.table for column in on.find_all(exp.Column)) else None
@@ -202,7 +206,7 @@ def _semi_condition(join: exp.Join, left: exp.Expr | None) -> exp.Expr | None:
     return exp.and_(*pairs)
 
 
-def captures(tree: exp.Expr, schemas: Mapping[str, tuple[str, ...] | None]) -> bool:
+def has_captured_alias(tree: exp.Expr, schemas: Mapping[str, tuple[str, ...] | None]) -> bool:
     """Return True if an alias is also a column's name, and HAVING or QUALIFY uses it unqualified.
 
     Spark and sqlglot resolve such a name differently, so the query is not analysed.

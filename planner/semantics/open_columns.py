@@ -33,11 +33,11 @@ def add_open_columns(tree: exp.Expr, parents: Mapping[str, Parent]) -> dict[str,
     named = _find_undeclared_names(tree, parents, opened)
     if named is None:
         return None
-    more = {
+    open_parents = {
         name: replace(parent, columns=(*(parent.columns or ()), *sorted(named.get(name, ())), MORE))
         for name, parent in opened.items()
     }
-    return {**parents, **more}
+    return {**parents, **open_parents}
 
 
 def _takes_by_place(tree: exp.Expr) -> bool:

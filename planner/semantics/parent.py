@@ -29,7 +29,7 @@ class Parent:
     is_open: bool = False  # the table may have other columns besides
 
 
-def narrow(sql: str, parents: Mapping[str, Parent]) -> dict[str, Parent]:
+def narrow_parents(sql: str, parents: Mapping[str, Parent]) -> dict[str, Parent]:
     """Return the parents with only those columns that a query without stars can mean, or one column if none.
 
     A name counts as soon as its letters are anywhere in the text, so that no parsing can miss it.

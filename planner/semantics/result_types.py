@@ -44,7 +44,6 @@ def is_of_alike(type_: str | None) -> bool:
 
 
 def is_null(value: Part) -> bool:
-    """Return True for the literal NULL, which is of any type."""
     return isinstance(value, Term) and value.op == "NULL"
 
 
@@ -70,11 +69,10 @@ def _common_number(types: set[str | None]) -> str | None:
 
 
 def result_type(term: Term, type_of: TypeOf) -> str | None:
-    """Return the type of an operation's result, by the types of its operands."""
     if term.op == "case":
-        return _common([*term.parts[1:-1:2], term.parts[-1]], type_of)
+        return _merge_value_types([*term.parts[1:-1:2], term.parts[-1]], type_of)
     if term.op in ("aggregate", "window function") and term.parts:
-        return _function_type(str(term.parts[0]), arguments(term.parts[1:]), type_of)
+        return _function_type(str(term.parts[0]), named_arguments(term.parts[1:]), type_of)
     if term.op in ("window", "filter", "IgnoreNulls", "RespectNulls"):
         return type_of(next(part for part in term.parts if not isinstance(part, str)))
     if term.op == "scalar":
@@ -91,7 +89,7 @@ def result_type(term: Term, type_of: TypeOf) -> str | None:
 def _operation_type(term: Term, values: list[Part], type_of: TypeOf) -> str | None:
     types = [type_of(value) for value in values]
     if term.op in _OF_ALL:
-        return _common(values, type_of)
+        return _merge_value_types(values, type_of)
     if term.op == "Div":
         return _quotient_type(types)
     if term.op in _ARITHMETIC:
@@ -101,7 +99,7 @@ def _operation_type(term: Term, values: list[Part], type_of: TypeOf) -> str | No
     if term.op in _ROUNDS or term.op in _UP_OR_DOWN:
         return _round_type(term, type_of)
     if term.op == "TimestampAdd":
-        moved = type_of((arguments(term.parts).get("this") or [""])[0])
+        moved = type_of((named_arguments(term.parts).get("this") or [""])[0])
         return moved if moved in _MOMENTS else None
     if term.op in _OF_STRINGS:
         return "string" if _is_of_string(term, type_of) else None
@@ -132,7 +130,7 @@ def _shift_type(operator: str, values: list[Part], types: list[str | None]) -> s
     if operator not in ("Add", "Sub"):
         return None
     (type_, by), amount = types, values[1]
-    unit = arguments(amount.parts).get("unit") if isinstance(amount, Term) and amount.op == "Interval" else None
+    unit = named_arguments(amount.parts).get("unit") if isinstance(amount, Term) and amount.op == "Interval" else None
     if unit and isinstance(unit[0], str):
         return type_ if type_ in _MOMENTS or (type_ == "date" and unit[0] in _DAYS) else None
     return "date" if type_ == "date" and by in ("tinyint", "smallint", "int") else None
@@ -140,7 +138,7 @@ def _shift_type(operator: str, values: list[Part], types: list[str | None]) -> s
 
 def _round_type(term: Term, type_of: TypeOf) -> str | None:
     """Return the type of ROUND, and of CEIL and FLOOR to a whole number; for a decimal it depends on its digits."""
-    named = arguments(term.parts)
+    named = named_arguments(term.parts)
     numbers = named.get("this") or named.get("expressions") or [""]
     type_ = type_of(numbers[0])
     if type_ not in _NUMBERS:
@@ -148,8 +146,7 @@ def _round_type(term: Term, type_of: TypeOf) -> str | None:
     return type_ if term.op in _ROUNDS else "bigint" if "decimals" not in named else None
 
 
-def arguments(parts: Iterable[Part]) -> Mapping[str, list[Part]]:
-    """Return the arguments of a function by name, from the parts of its term."""
+def named_arguments(parts: Iterable[Part]) -> Mapping[str, list[Part]]:
     named: dict[str, list[Part]] = {}
     name = ""
     for part in parts:
@@ -186,7 +183,7 @@ def _average_type(type_: str | None) -> str | None:
     return "double" if type_ in _NUMBERS else average_of_decimals(type_)
 
 
-def _common(values: Iterable[Part], type_of: TypeOf) -> str | None:
+def _merge_value_types(values: Iterable[Part], type_of: TypeOf) -> str | None:
     return common_type({type_of(value) for value in values if not is_null(value)})
 
 
@@ -195,6 +192,6 @@ def _is_of_string(term: Term, type_of: TypeOf) -> bool:
 
     For other types it would return another type.
     """
-    this = arguments(term.parts).get("this") or [""]
+    this = named_arguments(term.parts).get("this") or [""]
     types = [type_of(part) for part in term.parts if not isinstance(part, str)]
     return type_of(this[0]) == "string" and all(type_ in _FLOATS or is_of_alike(type_) for type_ in types)

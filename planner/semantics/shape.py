@@ -64,24 +64,23 @@ class Shape:
         return self.source.analyse() if self.own and self.source else None
 
     def compute_digest(self, parents: Mapping[str, TableDigest]) -> TableDigest:
-        """Return the digests of the query over parents with these digests."""
         source = self.source if self.own else None
-        known = source.recall_digest(parents) if source else None
-        if known is None:
-            known = self._relation_digest(parents)
-            if known is None:
+        table_digest = source.recall_digest(parents) if source else None
+        if table_digest is None:
+            table_digest = self._relation_digest(parents)
+            if table_digest is None:
                 return self._text_digest(parents)
             if source:
-                source.remember_digest(parents, known)
-        return known
+                source.remember_digest(parents, table_digest)
+        return table_digest
 
     def _relation_digest(self, parents: Mapping[str, TableDigest]) -> TableDigest | None:
         """Return the digests by its algebra, or None without one or if the stack is too deep to follow it again."""
         with suppress(RecursionError):
             digests, relation = Digests(parents), self.relation
             if relation is not None:
-                held = close_over_itself(digests.relation(relation), self.itself)
-                return replace(held, order=self._order(parents, digests))
+                closed_digest = close_over_itself(digests.relation(relation), self.itself)
+                return replace(closed_digest, order=self._order_text(parents, digests))
         return None
 
     def _text_digest(self, parents: Mapping[str, TableDigest]) -> TableDigest:
@@ -100,9 +99,9 @@ class Shape:
     @property
     def order(self) -> str:
         """The written form that decides the order of its rows, whatever it reads."""
-        return self._order({}, Digests())
+        return self._order_text({}, Digests())
 
-    def _order(self, parents: Mapping[str, TableDigest], digests: Digests) -> str:
+    def _order_text(self, parents: Mapping[str, TableDigest], digests: Digests) -> str:
         if not self.way:
             return ""
         above = [parents[name].order for name in self.way if name in parents]
@@ -154,15 +153,12 @@ class Source:
     analyse: Callable[[], Relation | None] = field(compare=False, repr=False)
 
     def recall_digest(self, parents: Mapping[str, TableDigest]) -> TableDigest | None:
-        """Return the digests over parents with these digests, if they are remembered."""
         return self.memory.recall(TableDigest, self.digest_key(parents))
 
     def remember_digest(self, parents: Mapping[str, TableDigest], known: TableDigest) -> None:
-        """Store the digests over parents with these digests."""
         self.memory.remember(self.digest_key(parents), known)
 
     def digest_key(self, parents: Mapping[str, TableDigest]) -> str:
-        """Return the key of all inputs of the digests over parents with these digests."""
         text = self.sql.lower()
 
         def named(name: str) -> frozenset[str] | None:
@@ -174,5 +170,7 @@ class Source:
     @property
     def key_parts(self) -> tuple[str, ...]:
         # the columns of a set in one order: it differs from process to process
-        seen = ((name, replace(parent, volatile=frozenset()), sorted(parent.volatile)) for name, parent in self.parents)
-        return self.sql, self.time_column, repr(tuple(seen))
+        parent_facts = (
+            (name, replace(parent, volatile=frozenset()), sorted(parent.volatile)) for name, parent in self.parents
+        )
+        return self.sql, self.time_column, repr(tuple(parent_facts))

@@ -31,7 +31,6 @@ class NoTexts:
     """A store that keeps nothing beyond this process."""
 
     def get(self, key: str) -> str | None:
-        """Return None."""
         return None
 
     def put(self, key: str, text: str) -> None:
@@ -54,7 +53,6 @@ class ShapeMemory:
         return None
 
     def remember(self, key: str, value: object) -> None:
-        """Store a value for a key."""
         data: Json = encode_json(value)
         self.texts.put(key, json.dumps(data, separators=(",", ":")))
 

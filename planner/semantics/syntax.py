@@ -12,15 +12,13 @@ def alias_columns(node: exp.Expr) -> list[exp.Expr]:
 
 
 def clause_keys(node: exp.Expr) -> list[str]:
-    """Return the keys of the clauses that a node has."""
     return [key for key, value in node.args.items() if value]
 
 
-def has(node: exp.Expr, *keys: str) -> bool:
-    """Return True if the node has one of these clauses."""
+def has_clause(node: exp.Expr, *keys: str) -> bool:
     return any(node.args.get(key) for key in keys)
 
 
 def is_star_of_count(star: exp.Star) -> bool:
     """Return True for the `*` of COUNT(*), which reads no column; `COUNT(* EXCEPT (a))` counts rows without a NULL."""
-    return isinstance(star.parent, exp.Count) and not has(star, "except_")
+    return isinstance(star.parent, exp.Count) and not has_clause(star, "except_")

@@ -26,13 +26,12 @@ class Traits:
 
 
 def traits_of(sql: str, memory: ShapeMemory) -> Traits:
-    """Return the traits of a Spark query."""
     key = memory.key("traits", sql)
-    known = memory.recall(Traits, key)
-    if known is None:
-        known = _read_traits(sql)
-        memory.remember(key, known)
-    return known
+    traits = memory.recall(Traits, key)
+    if traits is None:
+        traits = _read_traits(sql)
+        memory.remember(key, traits)
+    return traits
 
 
 @lru_cache(maxsize=8192)
@@ -62,7 +61,6 @@ def may_mean_unnamed(tree: exp.Expr) -> bool:
 
 
 def means_unnamed(node: exp.Expr, tables: set[str]) -> bool:
-    """Return True for a part of a query, over these tables, that may mean columns which it does not name."""
     if isinstance(node, exp.Star):
         return not is_star_of_count(node)
     if isinstance(node, exp.Join):

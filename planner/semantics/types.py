@@ -18,8 +18,8 @@ _SPELLED = {"integer": "int", "long": "bigint", "text": "string"}
 def type_of(value: Part) -> str | None:
     """Return the type as Spark writes it, in lower case, or None if it is unknown."""
     if isinstance(value, Ref):
-        known = None if value.inner is ROW else value.source.column_type(value.inner)
-        return None if known == COLLATED else known
+        column_type = None if value.inner is ROW else value.source.column_type(value.inner)
+        return None if column_type == COLLATED else column_type
     if not isinstance(value, Term):
         return None
     if value.op in ("cast", "try cast"):
@@ -64,7 +64,6 @@ def explicit_type(value: Part) -> str | None:
 
 
 def are_of_one_type(values: Iterable[Part]) -> bool:
-    """Return True if all are known to be of the same type."""
     types = {type_of(value) for value in values}
     return len(types) == 1 and None not in types
 
@@ -96,16 +95,16 @@ def is_collated(value: Part) -> bool:
     if value.op in ("cast", "try cast"):
         return is_collation(str(value.parts[1]))
     if value.op == "Collate":
-        return not any(isinstance(text, str) and text.lower() == "utf8_binary" for text in _texts(value))
+        return not any(isinstance(text, str) and text.lower() == "utf8_binary" for text in _flatten_texts(value))
     # a known type has no collation; comparisons and written forms return no string of their operands
     if type_of(value) is not None or value.op in ("exists", "way"):
         return False
     return any(map(is_collated, value.parts[:1] if value.op == "window" else value.parts))
 
 
-def _texts(value: Term) -> Iterator[Part]:
+def _flatten_texts(value: Term) -> Iterator[Part]:
     for part in value.parts:
-        yield from _texts(part) if isinstance(part, Term) and part.op == "text" else [part]
+        yield from _flatten_texts(part) if isinstance(part, Term) and part.op == "text" else [part]
 
 
 def is_exact(type_: str | None) -> bool:
@@ -114,6 +113,5 @@ def is_exact(type_: str | None) -> bool:
 
 
 def normalize_type(type_: str) -> str:
-    """Return the one spelling of a type's name."""
     lower = type_.strip().lower()
     return _SPELLED.get(lower, lower)

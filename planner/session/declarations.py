@@ -8,7 +8,7 @@ from dataclasses import replace
 from mergeplan.planner.model.graph import graph_of
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.plan.build import Plan
-from mergeplan.planner.plan.category.reasons import names
+from mergeplan.planner.plan.category.reasons import format_names
 from mergeplan.planner.plan.change import Blocker
 from mergeplan.planner.semantics.traits import traits_of
 from mergeplan.planner.session.workspace import Workspace
@@ -30,15 +30,16 @@ def _find_stale_declarations(work: Workspace) -> Iterator[Blocker]:
             continue
         readers = (models[reader] for reader in graph.children.get(name, ()) if reader in models)
         if any(reader.sql and traits_of(reader.sql, work.shapes).unnamed for reader in readers):
-            yield from _compare(model, {column.name for column in work.find_columns(name)})
+            yield from _compare_columns(model, {column.name for column in work.find_columns(name)})
 
 
-def _compare(model: Model, columns: set[str]) -> Iterator[Blocker]:
+def _compare_columns(model: Model, columns: set[str]) -> Iterator[Blocker]:
     declared = {column.name for column in model.columns}
     if columns and (undeclared_columns := sorted(columns - declared)):
         hint = "A `*` over it means the declared columns: declare them, or set `partial_columns: true`."
         yield Blocker(
-            f"`{model.name}` has {names(undeclared_columns)}, which {model.path} does not declare. {hint}", model.place
+            f"`{model.name}` has {format_names(undeclared_columns)}, which {model.path} does not declare. {hint}",
+            model.place,
         )
     if columns and (gone := sorted(declared - columns)):
-        yield Blocker(f"{model.path} declares {names(gone)}, which `{model.name}` does not have.", model.place)
+        yield Blocker(f"{model.path} declares {format_names(gone)}, which `{model.name}` does not have.", model.place)

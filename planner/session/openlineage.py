@@ -27,7 +27,6 @@ class Reported:
         self.defect = ""
 
     def event(self, event: ApplyEvent) -> None:
-        """Hand it on."""
         try:
             self._emit(event)  # it may end the run here
         finally:
@@ -44,13 +43,13 @@ class Reported:
 
 
 @contextmanager
-def openlineage(work: Workspace, plan: Plan) -> Iterator[Reported]:
+def report_openlineage(work: Workspace, plan: Plan) -> Iterator[Reported]:
     """Tell OpenLineage of a plan that is applied within, if config.yaml says where to."""
     lineage_config = work.project.config.openlineage
     if lineage_config is None:
         yield Reported(work.on_event)
         return
-    sender = _sender(work, lineage_config)
+    sender = _create_sender(work, lineage_config)
     scene = Scene(plan, lineage_config.namespace or work.project.config.project or "mergeplan")
     listener = Listener(scene, sender.send, lambda: datetime.now(UTC), lambda: str(uuid.uuid4()))
     reported = Reported(work.on_event, listener)
@@ -75,7 +74,7 @@ def openlineage(work: Workspace, plan: Plan) -> Iterator[Reported]:
             work.on_event(Warned(f"OpenLineage: {events} did not reach {where}: {lost.reason}."))
 
 
-def _sender(work: Workspace, config: OpenLineageConfig) -> Sender:
+def _create_sender(work: Workspace, config: OpenLineageConfig) -> Sender:
     if config.file is not None:
         return Sender(file_transport(work.settings.root / config.file))
     key = work.settings.openlineage_key or (config.api_key.get_secret_value() if config.api_key else "")

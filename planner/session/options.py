@@ -129,7 +129,7 @@ class TestOptions:
     patterns: tuple[str, ...] = ()  # what names contain or match; () for all
 
 
-def details(texts: Iterable[str]) -> tuple[tuple[str, Detail], ...]:
+def parse_details(texts: Iterable[str]) -> tuple[tuple[str, Detail], ...]:
     """Parse `counts` or SELECTOR=counts as rules in order; raise RequestError for an unknown detail."""
     details_by_selector: list[tuple[str, Detail]] = []
     for text in texts:

@@ -14,14 +14,14 @@ from mergeplan.planner.intervals import Interval
 from mergeplan.planner.model.graph import graph_of
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.model.selection import select
-from mergeplan.planner.parsing.definitions.formatting import pretty
+from mergeplan.planner.parsing.definitions.formatting import format_tree
 from mergeplan.planner.parsing.macros.expand import spark_tree
-from mergeplan.planner.parsing.render import render
-from mergeplan.planner.parsing.sql.misreading import differ
+from mergeplan.planner.parsing.render import render_model
+from mergeplan.planner.parsing.sql.misreading import tokens_differ
 from mergeplan.planner.parsing.sql.names import without_default
 from mergeplan.planner.parsing.sql.tokens import SourceText, did_you_mean, parse_dialect, tokenize
 from mergeplan.planner.semantics.spark.spark_sql import SPARK
-from mergeplan.planner.session.moments import moment
+from mergeplan.planner.session.moments import parse_moment
 from mergeplan.planner.session.use_cases.git_changes import git_change_finder
 from mergeplan.planner.session.workspace import Workspace
 
@@ -54,7 +54,7 @@ def find_rendering(work: Workspace, name: str, filling: RenderFilling) -> Render
     if model is None:
         work.project.refused.check_model(called)
         raise RequestError(f"There is no model `{name}`.", hint=did_you_mean(name, models))
-    since, until = moment(filling.start, work.now), moment(filling.end, work.now, end=True) or work.now
+    since, until = parse_moment(filling.start, work.now), parse_moment(filling.end, work.now, end=True) or work.now
     if since and since >= until:
         raise RequestError("The end does not come after the start.")
     chosen = select(graph_of(models), filling.expand, git_change_finder(work.project)) - {model.name}
@@ -66,7 +66,7 @@ def render_query(work: Workspace, rendering: Rendering) -> str:
     """Return the query as Spark would run it; raise RequestError for a model without one."""
     if not rendering.model.sql:
         raise RequestError(f"`{rendering.model.name}` has no query: its kind is {rendering.model.kind}.")
-    return render(rendering.model, {}, rendering.expanded, rendering.interval, work.now)
+    return render_model(rendering.model, {}, rendering.expanded, rendering.interval, work.now)
 
 
 def render_audits(work: Workspace, rendering: Rendering) -> Iterator[str]:
@@ -80,7 +80,6 @@ def render_audits(work: Workspace, rendering: Rendering) -> Iterator[str]:
 
 
 def write_sql(sql: str, dialect: str, *, in_one_line: bool = False) -> str:
-    """Format the query, in another dialect if requested."""
     if dialect in SPARK:
         return _join_lines(sql) if in_one_line else _format_query(sql, dialect)
     return sqlglot.parse_one(sql, dialect="spark").sql(dialect=dialect, pretty=not in_one_line)
@@ -101,6 +100,6 @@ def _join_lines(sql: str) -> str:
 
 def _format_query(sql: str, dialect: str) -> str:
     """Format the query, or return it unchanged if formatting would alter its tokens."""
-    text = pretty(spark_tree(sql), dialect)
+    text = format_tree(spark_tree(sql), dialect)
     old_tokens, new_tokens = (tokenize(SourceText("", version, dialect)) for version in (sql, text))
-    return sql.strip() if differ(old_tokens, new_tokens) else text
+    return sql.strip() if tokens_differ(old_tokens, new_tokens) else text

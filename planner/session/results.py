@@ -12,11 +12,11 @@ from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.plan.change import Blocker, Change
 from mergeplan.planner.plan.costs import Estimate
 from mergeplan.planner.project.lineage import Edge, Lineage, Node
-from mergeplan.planner.session.events import Emit, silent
+from mergeplan.planner.session.events import Emit, ignore_event
 from mergeplan.planner.session.notebook.lineage_page import lineage_fragment
 from mergeplan.planner.session.notebook.plan_page import difference_fragment, plan_fragment
 from mergeplan.planner.session.options import PlanOptions
-from mergeplan.planner.session.wording import headline
+from mergeplan.planner.session.wording import plan_headline
 
 
 class Apply(Protocol):
@@ -59,12 +59,12 @@ class SessionPlan:
         """True when there is nothing to do."""
         return self.decision.is_empty
 
-    def apply(self, *, note: str = "", check: bool = True, on_event: Emit = silent) -> Outcome:
+    def apply(self, *, note: str = "", check: bool = True, on_event: Emit = ignore_event) -> Outcome:
         """Apply this plan, as `Session.apply` does."""
         return self._apply(self, note=note, check=check, on_event=on_event)
 
     def __repr__(self) -> str:
-        return f"<plan {self.id}: {headline(self.decision)}>"
+        return f"<plan {self.id}: {plan_headline(self.decision)}>"
 
     def _repr_html_(self) -> str:
         return plan_fragment(self.decision, self.estimates)

@@ -16,8 +16,8 @@ from mergeplan.planner.apply.promotion.rollback import RollbackPlan
 from mergeplan.planner.catalog.catalog import Catalog
 from mergeplan.planner.errors import Cancelled, Refused, RequestError
 from mergeplan.planner.session.declarations import add_declaration_warnings
-from mergeplan.planner.session.events import Emit, silent
-from mergeplan.planner.session.moments import moment
+from mergeplan.planner.session.events import Emit, ignore_event
+from mergeplan.planner.session.moments import parse_moment
 from mergeplan.planner.session.notebook.check_results import AuditResults, DataDiffs, PhysicalDiffs
 from mergeplan.planner.session.notebook.listed_results import (
     Environments,
@@ -40,27 +40,33 @@ from mergeplan.planner.session.unopened import lint_refusals
 from mergeplan.planner.session.use_cases.apply import apply_plan, check_catalogs, check_queries
 from mergeplan.planner.session.use_cases.applying import Record
 from mergeplan.planner.session.use_cases.audits import audit_history, stream_audits
-from mergeplan.planner.session.use_cases.cancelling import interruptible
+from mergeplan.planner.session.use_cases.cancelling import cancel_on_signals
 from mergeplan.planner.session.use_cases.catalog import make_catalog
 from mergeplan.planner.session.use_cases.data_diff import data_diffs, pairs_of_environment
-from mergeplan.planner.session.use_cases.diff import difference
+from mergeplan.planner.session.use_cases.diff import plan_difference
 from mergeplan.planner.session.use_cases.drift import add_drift_warnings
 from mergeplan.planner.session.use_cases.environments import (
     Invalidated,
     RolledBack,
     Swept,
     check_droppable,
-    invalidate,
-    janitor,
+    invalidate_environment,
     plan_rollback,
-    rollback,
+    roll_back_environment,
+    run_janitor,
 )
 from mergeplan.planner.session.use_cases.lineage import find_lineage
 from mergeplan.planner.session.use_cases.lint import LintReport, lint_project
 from mergeplan.planner.session.use_cases.physical_plan import physical_diffs_of_environment
-from mergeplan.planner.session.use_cases.plan import check_options, keep_categories, prepare_plan, rebuild_plan, renew
-from mergeplan.planner.session.use_cases.planning import estimates, save
-from mergeplan.planner.session.use_cases.run import RunResult, run
+from mergeplan.planner.session.use_cases.plan import (
+    check_options,
+    keep_categories,
+    prepare_plan,
+    rebuild_plan,
+    renew_expiry,
+)
+from mergeplan.planner.session.use_cases.planning import estimate_costs, save_plan
+from mergeplan.planner.session.use_cases.run import RunResult, compute_due_models
 from mergeplan.planner.session.use_cases.table_diff import table_diffs
 from mergeplan.planner.session.use_cases.unit_tests import TestReport, run_tests
 from mergeplan.planner.session.workspace import Workspace
@@ -85,7 +91,6 @@ class Opened:
         self.close()
 
     def close(self) -> None:
-        """Let go of Spark and of the state database."""
         with self._take_turn():
             self._work.close()
             self._work = Workspace(self._work.settings, self._work.profile)
@@ -101,18 +106,18 @@ class Opened:
 
     def fetch(self, sql: str, limit: int | None = None) -> FetchedRows:
         """Return the rows of a query, run on the project's Spark."""
-        with self._doing(silent, only_looks=True) as work:
+        with self._begin_call(ignore_event, only_looks=True) as work:
             rows = work.engine.fetch(sql, limit)
             return FetchedRows(rows.columns, rows.rows)
 
     def catalog(self, environment: str = PROD) -> Catalog:
         """Return the models of the project's files with columns and lineage, beside those that an environment shows."""
-        with self._doing(silent, only_looks=True) as work:
+        with self._begin_call(ignore_event, only_looks=True) as work:
             return make_catalog(work, parse_environment_name(environment))
 
     def data_diff(self, environment: str, options: DataDiffOptions | None = None) -> DataDiffs:
         """Compare the rows of an environment's changed tables with prod's, over the time that both hold."""
-        with self._doing(silent, only_looks=True) as work:
+        with self._begin_call(ignore_event, only_looks=True) as work:
             pairs = pairs_of_environment(work, environment)
             return DataDiffs(data_diffs(work, pairs, (PROD, environment), options or DataDiffOptions()))
 
@@ -121,7 +126,7 @@ class Opened:
 
         Both queries are explained over the same tables.
         """
-        with self._doing(silent, only_looks=True) as work:
+        with self._begin_call(ignore_event, only_looks=True) as work:
             return PhysicalDiffs(physical_diffs_of_environment(work, environment))
 
     def audit_history(
@@ -131,21 +136,20 @@ class Opened:
 
         `models` are selectors; () means all models and standalone audits.
         """
-        with self._doing(silent, only_looks=True) as work:
+        with self._begin_call(ignore_event, only_looks=True) as work:
             shown = work.environment(parse_environment_name(environment))
             return RecordedAudits(audit_history(work, shown, models, limit))
 
     def plan_rollback(self, environment: str, revision: int | None = None) -> RollbackPlan:
         """Return what `rollback` would do, without any change; `refusal` is the reason if it is impossible, or None."""
-        with self._doing(silent, only_looks=True) as work:
+        with self._begin_call(ignore_event, only_looks=True) as work:
             return plan_rollback(work, parse_environment_name(environment), revision)
 
     @contextmanager
-    def _doing(self, on_event: Emit, *, only_looks: bool = False, at: str | None = None) -> Iterator[Workspace]:
-        """Yield the workspace for a call."""
-        with self._take_turn(), interruptible(self.cancel):
+    def _begin_call(self, on_event: Emit, *, only_looks: bool = False, at: str | None = None) -> Iterator[Workspace]:
+        with self._take_turn(), cancel_on_signals(self.cancel):
             call_time = datetime.now(UTC)
-            call_time = moment(at or self._execution_time, call_time) or call_time
+            call_time = parse_moment(at or self._execution_time, call_time) or call_time
             emit = self._work.cancellation.checking(on_event)
             self._work.begin(call_time, emit, only_looks=only_looks)
             self._busy = True
@@ -175,7 +179,7 @@ class Session(Opened):
     """
 
     def plan(
-        self, environment: str | None = None, options: PlanOptions | None = None, *, on_event: Emit = silent
+        self, environment: str | None = None, options: PlanOptions | None = None, *, on_event: Emit = ignore_event
     ) -> SessionPlan:
         """Plan what an environment would become (None: the default that the project names, or prod); change nothing.
 
@@ -185,7 +189,7 @@ class Session(Opened):
         if environment is not None:
             plan_options = replace(plan_options, environment=parse_environment_name(environment))
         plan_options = replace(plan_options, execution_time=plan_options.execution_time or self._execution_time)
-        with self._doing(on_event, at=plan_options.execution_time) as work:
+        with self._begin_call(on_event, at=plan_options.execution_time) as work:
             plan_options = check_options(work, plan_options)
             planned = prepare_plan(work, plan_options)
             if plan_options.refresh or work.has_engine or work.is_warm:
@@ -194,18 +198,22 @@ class Session(Opened):
             if not planned.blockers and work.has_engine:
                 check_queries(work, planned)
             if not (planned.is_empty or planned.blockers):
-                save(work, planned, plan_options)
-            return SessionPlan(planned, plan_options, estimates(work, planned), self.apply)
+                save_plan(work, planned, plan_options)
+            return SessionPlan(planned, plan_options, estimate_costs(work, planned), self.apply)
 
-    def apply(self, plan: SessionPlan | str, *, note: str = "", check: bool = True, on_event: Emit = silent) -> Outcome:
+    def apply(
+        self, plan: SessionPlan | str, *, note: str = "", check: bool = True, on_event: Emit = ignore_event
+    ) -> Outcome:
         """Apply the plan, or the stored plan of this id: create tables, fill and audit them, and only then promote.
 
         The plan is made again first. Raise PlanMoved, with what moved, if the result differs, and Refused if it is
         blocked. A model that fails prevents the promotion. Its error is raised when all others are done, or with
         `check=False` is listed in the outcome's `failures`.
         """
-        with self._doing(on_event) as work:
-            outcome = _nothing(work, plan) or _apply_saved_plan(work, plan if isinstance(plan, str) else plan.id, note)
+        with self._begin_call(on_event) as work:
+            outcome = _conclude_empty_plan(work, plan) or _apply_saved_plan(
+                work, plan if isinstance(plan, str) else plan.id, note
+            )
         if check:
             outcome.raise_failure()
         return outcome
@@ -217,7 +225,7 @@ class Session(Opened):
         start: str | None = None,
         end: str | None = None,
         *,
-        on_event: Emit = silent,
+        on_event: Emit = ignore_event,
     ) -> SessionPlan:
         """Plan to compute these models (selectors) again where they are, with everything downstream."""
         return self.plan(environment, PlanOptions(restate=tuple(models), start=start, end=end), on_event=on_event)
@@ -228,48 +236,53 @@ class Session(Opened):
         options: RunOptions | None = None,
         *,
         check: bool = True,
-        on_event: Emit = silent,
+        on_event: Emit = ignore_event,
     ) -> RunResult:
         """Compute what has come due in an environment since its tables were last filled; leave its views as they are.
 
         A model's error is raised when all others are done, or with `check=False` is listed in the outcome's `failures`.
         """
         run_options = replace(options or RunOptions(), environment=parse_environment_name(environment))
-        with self._doing(on_event) as work:
-            result = run(work, run_options)
+        with self._begin_call(on_event) as work:
+            result = compute_due_models(work, run_options)
         if check and result.outcome is not None:
             result.outcome.raise_failure()
         return result
 
     def diff(self, environment: str = PROD, other: str | None = None) -> Difference:
         """Compare the project's files, or another environment, with an environment."""
-        with self._doing(silent, only_looks=True) as work:
-            return Difference(difference(work, environment, other), other or "")
+        with self._begin_call(ignore_event, only_looks=True) as work:
+            return Difference(plan_difference(work, environment, other), other or "")
 
     def rollback(
-        self, environment: str, revision: int | None = None, *, who: str = "", note: str = "", on_event: Emit = silent
+        self,
+        environment: str,
+        revision: int | None = None,
+        *,
+        who: str = "",
+        note: str = "",
+        on_event: Emit = ignore_event,
     ) -> RolledBack:
         """Point the environment again at what it showed at a revision (None: the last that was different)."""
         name = parse_environment_name(environment)
-        with self._doing(on_event) as work:
-            return rollback(work, name, revision, Record(who, note))
+        with self._begin_call(on_event) as work:
+            return roll_back_environment(work, name, revision, Record(who, note))
 
     def environments(self) -> Environments:
-        """Return every environment in its present state."""
-        with self._doing(silent, only_looks=True) as work:
+        with self._begin_call(ignore_event, only_looks=True) as work:
             return Environments(work.store.environments.all())
 
     def history(self, environment: str = PROD) -> History:
         """Return the revisions of an environment, newest first."""
-        with self._doing(silent, only_looks=True) as work:
+        with self._begin_call(ignore_event, only_looks=True) as work:
             return History(work.store.environments.history(work.environment(parse_environment_name(environment)).name))
 
-    def invalidate(self, environment: str, *, who: str = "", on_event: Emit = silent) -> Invalidated:
+    def invalidate(self, environment: str, *, who: str = "", on_event: Emit = ignore_event) -> Invalidated:
         """Drop the environment at once: its views, and the tables that only it used. Raise RequestError for prod."""
         name = parse_environment_name(environment)
         check_droppable(name)
-        with self._doing(on_event) as work:
-            return invalidate(work, name, who)
+        with self._begin_call(on_event) as work:
+            return invalidate_environment(work, name, who)
 
     def janitor(
         self,
@@ -277,19 +290,19 @@ class Session(Opened):
         *,
         keep: Collection[str] = (),
         dry_run: bool = False,
-        on_event: Emit = silent,
+        on_event: Emit = ignore_event,
     ) -> Swept:
         """Drop expired environments except those to `keep`, and the tables that nothing refers to any more.
 
         Remove old versions of the other tables if the project limits how long they are stored. With `dry_run`, only
         name them.
         """
-        with self._doing(on_event, only_looks=dry_run) as work:
-            return janitor(work, retention, keep)
+        with self._begin_call(on_event, only_looks=dry_run) as work:
+            return run_janitor(work, retention, keep)
 
     def lineage(self, model: str, column: str | None = None, *, downstream: bool = False) -> LineageView:
         """Return what a model or a column is made from, or with `downstream` what is made from it."""
-        with self._doing(silent, only_looks=True) as work:
+        with self._begin_call(ignore_event, only_looks=True) as work:
             target = model if column is None else f"{model}.{column}"
             return LineageView(find_lineage(work, target, downstream=downstream), work.project.models)
 
@@ -297,30 +310,30 @@ class Session(Opened):
         self, first: str, second: str, model: str | None = None, options: TableDiffOptions | None = None
     ) -> TableDiffs:
         """Compare two tables, a model in two environments, or all models that differ there."""
-        with self._doing(silent, only_looks=True) as work:
+        with self._begin_call(ignore_event, only_looks=True) as work:
             return TableDiffs(table_diffs(work, first, second, model, options or TableDiffOptions()))
 
     def test(self, options: TestOptions | None = None) -> TestReport:
         """Run the project's unit tests on Spark; a failed one is in the report and raises nothing."""
-        with self._doing(silent, only_looks=True) as work:
+        with self._begin_call(ignore_event, only_looks=True) as work:
             return run_tests(work, options or TestOptions())
 
     def audit(
-        self, environment: str = PROD, options: AuditOptions | None = None, *, on_event: Emit = silent
+        self, environment: str = PROD, options: AuditOptions | None = None, *, on_event: Emit = ignore_event
     ) -> AuditResults:
         """Run the audits of an environment's models on the rows of its tables; a failed one raises nothing."""
-        with self._doing(on_event, only_looks=True) as work:
+        with self._begin_call(on_event, only_looks=True) as work:
             return AuditResults(
                 stream_audits(work, work.environment(parse_environment_name(environment)), options or AuditOptions())
             )
 
     def lint(self, models: Collection[str] = ()) -> LintReport:
         """Check the models (selectors; () for all) against the rules of `linter` in config.yaml."""
-        with self._doing(silent, only_looks=True) as work:
+        with self._begin_call(ignore_event, only_looks=True) as work:
             return lint_project(work, tuple(models), lint_refusals(work.project))
 
 
-def _nothing(work: Workspace, plan: SessionPlan | str) -> Outcome | None:
+def _conclude_empty_plan(work: Workspace, plan: SessionPlan | str) -> Outcome | None:
     """Return the outcome of a plan with nothing to do, or None; raise Refused for a blocked one."""
     if isinstance(plan, str):
         return None
@@ -329,12 +342,11 @@ def _nothing(work: Workspace, plan: SessionPlan | str) -> Outcome | None:
     if not plan.is_empty:
         return None
     keep_categories(work, plan.decision, plan.options)  # a category alone moves no table
-    renew(work, plan.decision)
+    renew_expiry(work, plan.decision)
     return Outcome((), Filled(), None, plan=plan.decision)
 
 
 def _apply_saved_plan(work: Workspace, plan_id: str, note: str) -> Outcome:
-    """Make a stored plan again and apply it."""
     planned, options = rebuild_plan(work, plan_id)
     if planned.blockers:
         raise Refused(planned.blockers[0].message, place=planned.blockers[0].place)

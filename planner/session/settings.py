@@ -70,7 +70,6 @@ def state_url_of(settings: SessionSettings, config: Config, gateway: str) -> str
 
 
 def url_of(state: StateConfig, root: Path) -> str:
-    """Return the address of a state database that config.yaml describes."""
     if state.url:
         return state.url
     if state.type == "sqlite":

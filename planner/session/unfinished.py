@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 
 from mergeplan.planner.apply.adoption import pending_adoptions, undo_interrupted
 from mergeplan.planner.apply.events import PromotionPending, PromotionRecovered
-from mergeplan.planner.apply.promotion.recovery import RECOVERY, check_not_stuck, recover
+from mergeplan.planner.apply.promotion.recovery import RECOVERY, check_not_stuck, recover_promotions
 from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.session.events import Emit, Warned
 from mergeplan.planner.session.settings import LEASE_WAIT
@@ -17,7 +17,7 @@ from mergeplan.planner.state.store import StateStore
 UNDONE = "An adoption that was interrupted is settled: what had not come to prod is back at its name. Adopt it again."
 
 
-def finish(
+def finish_promotions(
     store: StateStore,
     engine: Callable[[], Engine],
     on_event: Emit,
@@ -32,23 +32,22 @@ def finish(
     begun = pending_adoptions(store)
     if not store.promotions.pending() and not begun:
         return ()
-    recovery = recover(store, engine(), on_event, lease, await_=environments, wait=LEASE_WAIT)
+    recovery = recover_promotions(store, engine(), on_event, lease, await_=environments, wait=LEASE_WAIT)
     check_not_stuck(recovery, environments)
-    if begun and (lease or _is_left(store)):
+    if begun and (lease or _is_adoption_left(store)):
         undo_interrupted(store, engine(), RECOVERY, lease)
         if pending_adoptions(store) != begun:
             on_event(Warned(UNDONE))
     return recovery
 
 
-def _is_left(store: StateStore) -> bool:
-    """Return True if no living process is adopting tables."""
+def _is_adoption_left(store: StateStore) -> bool:
     return store.leases.holder(PROD) is None
 
 
-def report(store: StateStore, on_event: Emit) -> None:
+def report_unfinished(store: StateStore, on_event: Emit) -> None:
     """Report every unfinished promotion, and who is at it; and an adoption that was cut off."""
-    if pending_adoptions(store) and _is_left(store):
+    if pending_adoptions(store) and _is_adoption_left(store):
         on_event(Warned("An adoption was interrupted. The next command that changes an environment undoes it."))
     for promotion in store.promotions.pending():
         holder = store.leases.holder(promotion.environment)

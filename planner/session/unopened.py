@@ -43,7 +43,9 @@ def merge_deployed(
     }
     added_names = reused_names | {name for name in outer if deployed_models[name].kind.is_external}
     absent = {name: deployed_models[name] for name in gone}
-    files = tuple(file for refusal in refused_models.refusals for file in _files(refusal, absent, refused_models))
+    files = tuple(
+        file for refusal in refused_models.refusals for file in _list_refused_files(refusal, absent, refused_models)
+    )
     planned_models = {**opened, **{name: deployed_models[name] for name in added_names}}
     return dict(sorted(planned_models.items())), Unopened(files, dict(sorted(out.items())), frozenset(reused_names))
 
@@ -57,7 +59,7 @@ def add_unopened(plan: Plan, unopened_files: Unopened) -> Plan:
     return replace(plan, unopened=unopened_files, blockers=(*plan.blockers, *blockers))
 
 
-def refusals(work: Workspace, must_open: Collection[str] = ()) -> tuple[Violation, ...]:
+def plan_refusals(work: Workspace, must_open: Collection[str] = ()) -> tuple[Violation, ...]:
     """Return each refused model as a violation, for a plan.
 
     It stops the plan when prod shows the model, for then it opened before, and in a file that `must_open`.
@@ -69,7 +71,7 @@ def refusals(work: Workspace, must_open: Collection[str] = ()) -> tuple[Violatio
     violations: list[Violation] = []
     for refusal in refused.refusals:
         edited = refusal.path in must_open or "*" in must_open
-        violations += _violations(refusal, edited or _blocks(work.project, refusal, deployed))
+        violations += _list_violations(refusal, edited or _is_blocking(work.project, refusal, deployed))
     return tuple(violations)
 
 
@@ -82,14 +84,14 @@ def lint_refusals(project: Project) -> tuple[Violation, ...]:
     violations: list[Violation] = []
     for refusal in project.refused.refusals:
         is_test = all(isinstance(error, UnknownModel) for error in refusal.errors)
-        violations += _violations(refusal, not is_test if blocks is None else blocks)
+        violations += _list_violations(refusal, not is_test if blocks is None else blocks)
     return tuple(violations)
 
 
-def _violations(refusal: Refusal, blocking: bool) -> list[Violation]:
+def _list_violations(refusal: Refusal, blocking: bool) -> list[Violation]:
     names = " ".join(refusal.models)
     return [
-        Violation(REFUSED, names, _sentence(error), error.place or Place(refusal.path), blocking, error)
+        Violation(REFUSED, names, _format_error(error), error.place or Place(refusal.path), blocking, error)
         for error in refusal.errors
     ]
 
@@ -100,7 +102,6 @@ def _rule_blocks(project: Project) -> bool | None:
 
 
 def _prod_models(work: Workspace) -> Mapping[str, Model] | None:
-    """Return the models of prod; None if the state cannot be read."""
     try:
         environment = work.store.environments.get(PROD)
     except RequestError:
@@ -108,16 +109,16 @@ def _prod_models(work: Workspace) -> Mapping[str, Model] | None:
     return {name: snapshot.model for name, snapshot in environment.snapshots.items()}
 
 
-def _blocks(project: Project, refusal: Refusal, deployed_models: Mapping[str, Model] | None) -> bool:
+def _is_blocking(project: Project, refusal: Refusal, deployed_models: Mapping[str, Model] | None) -> bool:
     if (blocks := _rule_blocks(project)) is not None:
         return blocks
     if deployed_models is None:
         return True
     gone = {name: model for name, model in deployed_models.items() if name not in project.models}
-    return _stands(refusal, gone, project.refused)
+    return _is_deployed(refusal, gone, project.refused)
 
 
-def _stands(refusal: Refusal, gone_models: Mapping[str, Model], refused_models: RefusedModels) -> bool:
+def _is_deployed(refusal: Refusal, gone_models: Mapping[str, Model], refused_models: RefusedModels) -> bool:
     """Return True if prod shows a model of the file, or may show one.
 
     A deployed model that no file defines any more may be a model of an unclear file.
@@ -133,15 +134,16 @@ def _may_be(model: Model, refused_models: RefusedModels) -> bool:
     return model.path in refused_models.paths or not refused_models.clear
 
 
-def _files(refusal: Refusal, gone_models: Mapping[str, Model], refused_models: RefusedModels) -> list[RefusedFile]:
-    """Return every error of the file, in the order of its lines."""
-    is_deployed = _stands(refusal, gone_models, refused_models)
+def _list_refused_files(
+    refusal: Refusal, gone_models: Mapping[str, Model], refused_models: RefusedModels
+) -> list[RefusedFile]:
+    is_deployed = _is_deployed(refusal, gone_models, refused_models)
     return [
         RefusedFile(error.place or Place(refusal.path), error.message, error.hint, refusal.models, is_deployed)
         for error in refusal.errors
     ]
 
 
-def _sentence(error: ProjectError) -> str:
+def _format_error(error: ProjectError) -> str:
     prefix = "the test is not run: " if isinstance(error, UnknownModel) else ""
     return f"{prefix}{error.message}" + (f" {error.hint}" if error.hint else "")

@@ -22,8 +22,7 @@ TITLES = {
 }
 
 
-def headline(plan: Plan) -> str:
-    """Return what the plan would do to its environment, in one line."""
+def plan_headline(plan: Plan) -> str:
     if plan.is_empty:
         return f"No changes to plan: the project matches the `{plan.environment}` environment."
     if plan.environment == PROD and not plan.old.exists:
@@ -36,7 +35,6 @@ def headline(plan: Plan) -> str:
 
 
 def differences_text(plan: Plan) -> str:
-    """Return whether models differ from those of the environment that the plan is compared with, as a sentence."""
     if plan.changes:
         return f"Differences from the `{plan.base}` environment:"
     return f"No differences from the `{plan.base}` environment."
@@ -48,18 +46,17 @@ def display_name(plan: Plan, name: str) -> str:
 
 def cost_text(estimates: Sequence[Estimate]) -> str:
     """Return `~1.2 GiB read, ~3 s`; unknown parts are left out, and an incomplete sum says `at least`."""
-    read = _sum([estimate.bytes for estimate in estimates], size_text)
-    time = _sum([estimate.seconds for estimate in estimates], duration_text)
+    read = _format_sum([estimate.bytes for estimate in estimates], size_text)
+    time = _format_sum([estimate.seconds for estimate in estimates], duration_text)
     return ", ".join(text for text in (f"{read} read" if read else "", time) if text)
 
 
-def _sum(values: Sequence[float | None], text: Callable[[float], str]) -> str:
+def _format_sum(values: Sequence[float | None], text: Callable[[float], str]) -> str:
     numbers = [value for value in values if value is not None]
     return f"{'~' if len(numbers) == len(values) else 'at least '}{text(sum(numbers))}" if sum(numbers) else ""
 
 
 def days_text(change: Change) -> str:
-    """Return the time that is computed."""
     if change.kind.is_incremental:
         return f"[{', '.join(str(interval) for interval in change.missing)}]"
     return "[full refresh]"

@@ -29,7 +29,7 @@ from mergeplan.planner.parsing.files.gateways import gateways_apart
 from mergeplan.planner.parsing.files.schema import Config, ConnectionConfig
 from mergeplan.planner.project.loader import LoadOptions, Project, load_project
 from mergeplan.planner.semantics.shape_memory import ShapeMemory
-from mergeplan.planner.session.events import Emit, SparkStarted, SparkStarting, StateUnknown, silent
+from mergeplan.planner.session.events import Emit, SparkStarted, SparkStarting, StateUnknown, ignore_event
 from mergeplan.planner.session.settings import LEASE_WAIT, SessionSettings, state_url_of
 from mergeplan.planner.session.use_cases.cancelling import Cancellation
 from mergeplan.planner.snapshot.environment import Environment
@@ -48,7 +48,7 @@ class Workspace:
     settings: SessionSettings
     profile: str = "metadata"  # what Spark is started for, see mergeplan.planner.engine.spark.engine
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
-    on_event: Emit = silent
+    on_event: Emit = ignore_event
     only_looks: bool = False  # it reports what a crash left half promoted, and leaves it so
     about: frozenset[str] = frozenset()  # the environments on which what is done rests
     recovered: tuple[PromotionRecovered, ...] = ()  # what a crash had left half promoted, and is finished now
@@ -62,7 +62,6 @@ class Workspace:
     _settled: bool = False
 
     def close(self) -> None:
-        """Let go of Spark, of the database and of the cache."""
         with ExitStack() as opened:  # the last first, and all of them even where one cannot be closed
             for part in (self._store, self._engine, self.__dict__.get("lookups")):
                 if part is not None:
@@ -93,20 +92,17 @@ class Workspace:
         self.cancellation.forget()
 
     def _let_go_of_lost_spark(self) -> None:
-        """Close a Spark that ended or stopped answering, so that the next use opens another."""
         if self._engine is not None and self._engine.is_lost:
             engine, self._engine = self._engine, None
             engine.close()
 
     def turn_to(self, now: datetime) -> None:
-        """Let it be another moment."""
         self.now = now
         self.__dict__.pop("project", None)
         self.__dict__.pop("models", None)
         self.__dict__.pop("incomplete_tables", None)
 
     def reuse(self, project: Project) -> None:
-        """Take a project that was read a moment ago, in place of reading the files again."""
         self.project = project
 
     @cached_property
@@ -151,11 +147,11 @@ class Workspace:
             from mergeplan.planner.state.store import StateStore
 
             name = self.settings.state_project or self.project.config.project
-            self._store = StateStore(self._url(), name)
+            self._store = StateStore(self._state_url(), name)
         if not self._settled:
             self._settled = True  # whoever finishes a promotion asks for the store, too
             try:
-                self._settle(self._store)
+                self._settle_promotions(self._store)
             except BaseException:
                 self._settled = False
                 raise
@@ -168,13 +164,15 @@ class Workspace:
 
     def settle(self, lease: Lease) -> None:
         """Finish again what is half promoted now that the lease is held, because its previous holder may have died."""
-        from mergeplan.planner.session.unfinished import finish
+        from mergeplan.planner.session.unfinished import finish_promotions
 
-        self.recovered += finish(self.store, lambda: self.engine, self.on_event, self.about | {lease.name}, lease)
+        self.recovered += finish_promotions(
+            self.store, lambda: self.engine, self.on_event, self.about | {lease.name}, lease
+        )
 
     def look(self) -> None:
         """Report half promoted environments; for who reads views, and needs nothing else of the state."""
-        file = self._url().partition("?")[0].removeprefix("sqlite:///")
+        file = self._state_url().partition("?")[0].removeprefix("sqlite:///")
         if file.startswith("postgres") or Path(file).exists():
             try:
                 _ = self.store
@@ -223,7 +221,7 @@ class Workspace:
     @property
     def connection(self) -> Connection:
         """The gateway's connection as the engine takes it."""
-        return self._connection(self.project.gateway)
+        return self._gateway_connection(self.project.gateway)
 
     @property
     def external_tables(self) -> frozenset[str]:
@@ -268,20 +266,20 @@ class Workspace:
             raise RequestError(f"There is no environment `{name}`.", hint="`mergeplan environments` lists them.")
         return environment
 
-    def _settle(self, store: StateStore) -> None:
-        from mergeplan.planner.session.unfinished import finish, report
+    def _settle_promotions(self, store: StateStore) -> None:
+        from mergeplan.planner.session.unfinished import finish_promotions, report_unfinished
 
         if self.only_looks:
-            report(store, self.on_event)
+            report_unfinished(store, self.on_event)
         else:
-            self.recovered += finish(store, lambda: self.engine, self.on_event, self.about)
+            self.recovered += finish_promotions(store, lambda: self.engine, self.on_event, self.about)
 
-    def _connection(self, gateway: str) -> Connection:
+    def _gateway_connection(self, gateway: str) -> Connection:
         config = self.project.config.gateways[gateway].connection
         connection = create_connection(
             config,
             # Databricks brings Delta with it, and does not say so in its settings.
-            formats=self._formats(self.project.models.values()) if config.type == "spark" else (),
+            formats=self._list_formats(self.project.models.values()) if config.type == "spark" else (),
             apart=self._formats_apart(),
             serves=any(model.python or model.signals for model in self.project.models.values()),
         )
@@ -289,10 +287,9 @@ class Workspace:
             return connection  # which remembers the formats of its tables itself
         # A table that is shown now may have a format that no file names any more, and Spark would misread it.
         shown = (snapshot.model for one in self.store.environments.all() for snapshot in one.snapshots.values())
-        return replace(connection, formats=self._formats((*self.project.models.values(), *shown)))
+        return replace(connection, formats=self._list_formats((*self.project.models.values(), *shown)))
 
-    def _formats(self, models: Iterable[Model]) -> tuple[str, ...]:
-        """Return the table formats that a Spark needs to read and compute these models."""
+    def _list_formats(self, models: Iterable[Model]) -> tuple[str, ...]:
         inside = self.project.catalogs.is_session
         named: set[str | None] = {model.table_format for model in models if model.kind.is_stored and inside(model.name)}
         gateways = self.project.config.gateways.values()
@@ -300,7 +297,6 @@ class Workspace:
         return tuple(table_format for table_format in TABLE_FORMATS if table_format in named)
 
     def _formats_apart(self) -> tuple[str, ...]:
-        """Return the formats of the tables in other catalogs than Spark's own that models have or read."""
         catalogs, models = self.project.catalogs, self.project.models.values()
         named = {model.table_format for model in models if model.kind.is_stored and not catalogs.is_session(model.name)}
         read = (catalogs.catalog_of(name) for model in models for name in model.depends_on)
@@ -316,11 +312,10 @@ class Workspace:
         return Gateways(
             engine,
             {name for name, gateway in gateways.items() if gateway.connection == project_connection},
-            self._other,
+            self._open_other_gateway,
         )
 
     def _open_early(self, config: Config, gateway: str, formats: frozenset[str]) -> Engine:
-        """Return the Spark of a gateway while the project is being read, for the queries of its templates."""
         if self._engine is None:
             connection = config.gateways[gateway].connection
             used_formats = [name for name in TABLE_FORMATS if name in formats] if connection.type == "spark" else []
@@ -329,14 +324,13 @@ class Workspace:
         return self._engine
 
     def _let_go_of_early_spark(self) -> None:
-        """Close the Spark that answered while the project was read, unless it is the one of its models."""
         early, self._early = self._early, None
         if early is not None and (len(self.project.config.gateways) > 1 or self.connection != early):
             engine, self._engine = self._engine, None
             if engine is not None:
                 engine.close()
 
-    def _other(self, gateway: str) -> Engine:
+    def _open_other_gateway(self, gateway: str) -> Engine:
         """Return the Spark of a gateway that a model names.
 
         Raise RequestError if the gateway is gone or cannot be used beside this one.
@@ -345,7 +339,7 @@ class Workspace:
         problem = "it is not in config.yaml" if gateway not in config.gateways else ""
         if problem := problem or gateways_apart(config, self.project.gateway).get(gateway, ""):
             raise RequestError(f"A model of an environment is computed on the gateway `{gateway}`: {problem}.")
-        return self._start_engine(self._connection(gateway))
+        return self._start_engine(self._gateway_connection(gateway))
 
     def _start_engine(self, connection: Connection) -> Engine:
         """Open a Spark; report one that takes seconds to start, unless the settings supply the engine."""
@@ -374,14 +368,13 @@ class Workspace:
         except QueryError:
             return ()  # not there yet: the query that reads it will say so when it is tried
 
-    def _url(self) -> str:
+    def _state_url(self) -> str:
         if self.settings.state_url:
             return self.settings.state_url  # no file of the project is read for it
         return state_url_of(self.settings, self.project.config, self.project.gateway)
 
 
 def complete_columns(model: Model, columns: tuple[Column, ...]) -> Model:
-    """Return an external model with the columns of its table, those that are declared as they are declared."""
     declared = {column.name: column for column in model.columns}
     return replace(model, columns=tuple(declared.get(c.name, c) for c in columns), open_columns=False)
 
@@ -389,7 +382,6 @@ def complete_columns(model: Model, columns: tuple[Column, ...]) -> Model:
 def create_connection(
     config: ConnectionConfig, *, formats: tuple[str, ...], apart: tuple[str, ...] = (), serves: bool = False
 ) -> Connection:
-    """Return a gateway's connection for the engine, with the table formats that it needs."""
     return Connection(
         conf=tuple(conf_of(config).items()),
         master=config.master,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mergeplan.planner.wording import printable
+from mergeplan.planner.wording import printable_text
 
 
 @dataclass(frozen=True)
@@ -17,17 +17,17 @@ class DiffLine:
 
 def diff_lines(diff: str, most: int) -> tuple[tuple[DiffLine, ...], int]:
     """Return a diff's lines within so many characters, and how many are left out."""
-    lines = printable(diff).rstrip("\n").split("\n")
+    lines = printable_text(diff).rstrip("\n").split("\n")
     shown: list[DiffLine] = []
     for line in lines:
         most -= len(line) + 1
         if most < 0:
             break
-        shown.append(DiffLine(_sort(line), line))
+        shown.append(DiffLine(_line_kind(line), line))
     return tuple(shown), len(lines) - len(shown)
 
 
-def _sort(line: str) -> str:
+def _line_kind(line: str) -> str:
     if line.startswith(("+++", "---")):
         return "file"
     return {"+": "add", "-": "del", "@": "at"}.get(line[:1], "")

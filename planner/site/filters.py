@@ -12,26 +12,24 @@ from markupsafe import Markup, escape
 from mergeplan.planner.catalog.catalog import UnusedColumn
 from mergeplan.planner.project.lineage import ALL, ROWS, Node
 from mergeplan.planner.site.names import page_name
-from mergeplan.planner.wording import count_noun, printable
+from mergeplan.planner.wording import count_noun, printable_text
 
 COLUMN_WORDS = {ROWS: "its rows", ALL: "every column"}
 
 
 def _group_by_model(nodes: Iterable[Node]) -> list[tuple[str, list[str]]]:
-    """Group the ends of edges by model, each with its columns."""
     groups: dict[str, list[str]] = {}
     for node in nodes:
         groups.setdefault(node.model, []).append(COLUMN_WORDS.get(node.column, node.column))
     return list(groups.items())
 
 
-def _namers(columns: Iterable[UnusedColumn]) -> list[str]:
+def _list_namers(columns: Iterable[UnusedColumn]) -> list[str]:
     return sorted({name for column in columns for name in column.named_by})
 
 
-def _breakable(name: str) -> Markup:
-    """Return a name that may be broken after a dot or an underscore."""
-    return Markup("<wbr>").join(escape(printable(part)) for part in re.split(r"(?<=[._])(?![._])", name))
+def _breakable_name(name: str) -> Markup:
+    return Markup("<wbr>").join(escape(printable_text(part)) for part in re.split(r"(?<=[._])(?![._])", name))
 
 
 def _first_line(text: str) -> str:
@@ -40,19 +38,17 @@ def _first_line(text: str) -> str:
 
 
 def _kind_words(kind: str) -> str:
-    """`INCREMENTAL_BY_TIME_RANGE` in words that a page has room for."""
     return kind.lower().replace("_", " ").replace("scd type 2", "SCD type 2")
 
 
 def page_filters() -> Mapping[str, Callable[..., Any]]:
-    """Return the filters of every template that shows a catalog."""
-    return dict(_filters())
+    return dict(_list_filters())
 
 
-def _filters() -> Iterator[tuple[str, Callable[..., Any]]]:
+def _list_filters() -> Iterator[tuple[str, Callable[..., Any]]]:
     yield "by_model", _group_by_model
-    yield "namers", _namers
-    yield "breakable", _breakable
+    yield "namers", _list_namers
+    yield "breakable", _breakable_name
     yield "first_line", _first_line
     yield "kind_words", _kind_words
     yield "counted", count_noun

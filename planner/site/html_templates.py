@@ -8,7 +8,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from mergeplan.planner.wording import printable
+from mergeplan.planner.wording import printable_text
 
 
 def open_templates(folders: Sequence[Path], filters: Mapping[str, Callable[..., Any]]) -> Environment:
@@ -27,4 +27,4 @@ def open_templates(folders: Sequence[Path], filters: Mapping[str, Callable[..., 
 
 def printable_value(value: object) -> object:
     """Return a template's output with text directions isolated."""
-    return printable(value) if type(value) is str else value
+    return printable_text(value) if type(value) is str else value

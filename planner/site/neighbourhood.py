@@ -36,28 +36,28 @@ class _Side:
 
 
 def draw_neighbourhood(models: Mapping[str, CatalogModel], focus: str) -> Drawing[Box]:
-    """Draw the graph around a model."""
-
     def parents(name: str) -> Sequence[str]:
         return models[name].parents if name in models else ()
 
     def readers(name: str) -> Sequence[str]:
         return models[name].readers if name in models else ()
 
-    up, down = _side(focus, parents), _side(focus, readers)
+    up, down = _choose_side(focus, parents), _choose_side(focus, readers)
     levels = {focus: 0}
-    levels |= {name: -level for name, level in _levels(focus, up.names, parents).items()}
-    levels |= {name: level for name, level in _levels(focus, down.names, readers).items() if name not in levels}
+    levels |= {name: -level for name, level in _longest_distances(focus, up.names, parents).items()}
+    levels |= {
+        name: level for name, level in _longest_distances(focus, down.names, readers).items() if name not in levels
+    }
     columns: dict[int, list[str]] = {}
     for name, level in levels.items():
         columns.setdefault(level, []).append(name)
     hidden_counts = {sign * step: side.left_out[step - 1] for sign, side in ((-1, up), (1, down)) for step in (1, 2)}
     for level in (level for level, count in hidden_counts.items() if count):
         columns.setdefault(level, []).append(f"\0{level}")
-    places = _places(columns, parents)
+    places = _place_boxes(columns, parents)
     edges = [(parent, name) for name in levels for parent in dict.fromkeys(parents(name)) if parent in levels]
     return Drawing(
-        tuple(_box(models, name, hidden_counts, *place) for name, place in places.items()),
+        tuple(_make_box(models, name, hidden_counts, *place) for name, place in places.items()),
         tuple(GRID.curve(places[parent], places[name]) for parent, name in edges if parent != name),
         max(x for x, _ in places.values()) + WIDTH + EDGE,
         max(y for _, y in places.values()) + HEIGHT + EDGE,
@@ -66,7 +66,7 @@ def draw_neighbourhood(models: Mapping[str, CatalogModel], focus: str) -> Drawin
     )
 
 
-def _side(focus: str, step: Steps) -> _Side:
+def _choose_side(focus: str, step: Steps) -> _Side:
     """Return the nearest models of one direction, as many as can be read."""
     near = [name for name in dict.fromkeys(step(focus)) if name != focus]
     shown = near[:NEAR_MOST]
@@ -75,7 +75,7 @@ def _side(focus: str, step: Steps) -> _Side:
     return _Side((*shown, *far[:FAR_MOST]), (len(near) - len(shown), len(far[FAR_MOST:])))
 
 
-def _levels(focus: str, names: Iterable[str], step: Steps) -> dict[str, int]:
+def _longest_distances(focus: str, names: Iterable[str], step: Steps) -> dict[str, int]:
     """How many steps away each model stands on the longest way, so that every line leads from left to right."""
     chosen_names, levels = set(names), dict.fromkeys(names, 1)
     for _ in range(len(levels)):
@@ -89,7 +89,7 @@ def _levels(focus: str, names: Iterable[str], step: Steps) -> dict[str, int]:
     return levels
 
 
-def _places(columns: Mapping[int, list[str]], parents: Steps) -> dict[str, tuple[int, int]]:
+def _place_boxes(columns: Mapping[int, list[str]], parents: Steps) -> dict[str, tuple[int, int]]:
     """Where each box is: columns outwards from the middle, each sorted by the boxes that it is joined to."""
     tallest, first = max(map(len, columns.values())), min(columns)
     places: dict[str, tuple[int, int]] = {}
@@ -107,7 +107,7 @@ def _places(columns: Mapping[int, list[str]], parents: Steps) -> dict[str, tuple
     return places
 
 
-def _box(models: Mapping[str, CatalogModel], name: str, more: Mapping[int, int], x: int, y: int) -> Box:
+def _make_box(models: Mapping[str, CatalogModel], name: str, more: Mapping[int, int], x: int, y: int) -> Box:
     if name.startswith("\0"):
         return Box("", x, y, f"and {count_noun(more[int(name[1:])], 'more', 'more')}", "")
     return Box(name, x, y, shorten_name(name, LABEL_MOST), models[name].kind if name in models else "no model")

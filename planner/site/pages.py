@@ -43,27 +43,33 @@ class Site:
     def index(self) -> str:
         """Render the list of all models with the search; of a single file, all of it."""
         if not self.single:
-            return self._render("index.html", **self._list_values(""), link=lambda name: f"models/{_address(name)}")
-        pages = [Page(page_name(name), self._article(name)) for name in self.catalog.models]
+            return self._render_html(
+                "index.html", **self._list_values(""), link=lambda name: f"models/{_page_address(name)}"
+            )
+        pages = [Page(page_name(name), self._render_article(name)) for name in self.catalog.models]
         if self.catalog.unused_columns:
-            pages.append(Page("unused-columns", Markup(self._render("unused_list.html", **self._inside))))  # noqa: S704
-        values = {**self._list_values(""), **self._inside, "pages": pages}
-        return self._render("single.html", **values)
+            pages.append(Page("unused-columns", Markup(self._render_html("unused_list.html", **self._anchor_links))))  # noqa: S704
+        values = {**self._list_values(""), **self._anchor_links, "pages": pages}
+        return self._render_html("single.html", **values)
 
     def model(self, name: str) -> str:
         """Render the page of a model, in the folder `models`."""
-        return self._render("model.html", **self._model_values(name), **self._beside)
+        return self._render_html("model.html", **self._model_values(name), **self._page_links)
 
     def unused(self) -> str:
         """Render the page of columns that nothing needs, beside the index."""
-        link = {"link": lambda name: f"models/{_address(name)}", "home": "index.html", "search_link": _search("")}
-        return self._render("unused.html", **link, unused_by_model=self._unused_by_model)
+        link = {
+            "link": lambda name: f"models/{_page_address(name)}",
+            "home": "index.html",
+            "search_link": _search_link(""),
+        }
+        return self._render_html("unused.html", **link, unused_by_model=self._unused_by_model)
 
-    def _article(self, name: str) -> Markup:
-        return Markup(self._render("one_model.html", **self._model_values(name), **self._inside))  # noqa: S704
+    def _render_article(self, name: str) -> Markup:
+        return Markup(self._render_html("one_model.html", **self._model_values(name), **self._anchor_links))  # noqa: S704
 
-    def _render(self, template: str, **values: object) -> str:
-        return _templates().get_template(template).render(catalog=self.catalog, **values)
+    def _render_html(self, template: str, **values: object) -> str:
+        return _page_templates().get_template(template).render(catalog=self.catalog, **values)
 
     def _list_values(self, folder: str) -> Mapping[str, Any]:
         models = sorted(self.catalog.models.values(), key=lambda model: model.name)
@@ -83,14 +89,14 @@ class Site:
         }
 
     @property
-    def _beside(self) -> Mapping[str, Any]:
+    def _page_links(self) -> Mapping[str, Any]:
         """How a model's page leads to others."""
-        return {"link": _address, "home": "../index.html", "search_link": _search("../index.html")}
+        return {"link": _page_address, "home": "../index.html", "search_link": _search_link("../index.html")}
 
     @property
-    def _inside(self) -> Mapping[str, Any]:
+    def _anchor_links(self) -> Mapping[str, Any]:
         """How an article of a single file leads to others."""
-        link = {"link": lambda name: f"#{quote(page_name(name))}", "home": "#index", "search_link": _search("")}
+        link = {"link": lambda name: f"#{quote(page_name(name))}", "home": "#index", "search_link": _search_link("")}
         return {**link, "unused_link": "#unused-columns", "unused_by_model": self._unused_by_model}
 
     @cached_property
@@ -105,30 +111,33 @@ class Site:
         return sorted(groups.items())
 
 
-def _address(name: str) -> str:
+def _page_address(name: str) -> str:
     return quote(f"{page_name(name)}.html")
 
 
-def _search(index: str) -> Any:
+def _search_link(index: str) -> Any:
     return lambda words: f"{index}#q={quote(words)}"
 
 
 @cache
-def policy() -> str:
+def security_policy() -> str:
     """Forbid a browser everything but our own style and script, by their hashes."""
-    hashes = (b64encode(hashlib.sha256(_text(name).encode()).digest()).decode() for name in ("style.css", "search.js"))
+    hashes = (
+        b64encode(hashlib.sha256(_read_template(name).encode()).digest()).decode()
+        for name in ("style.css", "search.js")
+    )
     style, script = (f"'sha256-{digest}'" for digest in hashes)
     return f"default-src 'none'; style-src {style}; script-src {script}; base-uri 'none'; form-action 'none'"
 
 
 @cache
-def _text(name: str) -> str:
+def _read_template(name: str) -> str:
     return (TEMPLATES / name).read_text(encoding="utf-8")
 
 
 @cache
-def _templates() -> Environment:
+def _page_templates() -> Environment:
     environment = open_templates([TEMPLATES], page_filters())
-    texts = {"style": Markup(_text("style.css")), "script": Markup(_text("search.js"))}  # noqa: S704 - files of ours
-    environment.globals.update({**texts, "policy": policy()})
+    texts = {"style": Markup(_read_template("style.css")), "script": Markup(_read_template("search.js"))}  # noqa: S704 - files of ours
+    environment.globals.update({**texts, "policy": security_policy()})
     return environment

@@ -71,7 +71,7 @@ class RunProgress:
     def batches(self) -> tuple[int, int]:
         """Batches that are done, and of how many: at least, while some models have not begun."""
         return sum(model.done for model in self.models), sum(
-            max(1, model.of) for model in self.models if _counts(model)
+            max(1, model.of) for model in self.models if _is_counted(model)
         )
 
 
@@ -135,5 +135,5 @@ def _is_computed(model: ModelChange) -> bool:
     return bool(model.intervals) and not model.skipped
 
 
-def _counts(model: ModelProgress) -> bool:
+def _is_counted(model: ModelProgress) -> bool:
     return model.step is not Step.UNCHANGED

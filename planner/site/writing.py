@@ -58,7 +58,6 @@ def _check_folder(folder: Path) -> None:
 
 
 def _our_pages(folder: Path) -> Iterator[Path]:
-    """Yield the pages of an older site."""
     for path in folder.iterdir():
         if path.is_file() and not path.is_symlink() and _PAGE.fullmatch(path.name):
             with path.open(encoding="utf-8", errors="replace") as file:

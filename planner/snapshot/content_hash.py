@@ -25,18 +25,18 @@ class Content:
     hash: str
 
 
-def content(columns: Sequence[tuple[str, str]], rows: int, sums: tuple[int, int]) -> Content:
+def build_content(columns: Sequence[tuple[str, str]], rows: int, sums: tuple[int, int]) -> Content:
     """Return the content of rows with these columns (names and types), from two sums over 64-bit hashes of each row.
 
     Sums and not XOR, which two equal rows would leave unchanged. No rows have one content for each choice of columns
     and types: an empty table of numbers differs from an empty table of texts.
     """
-    said = (part for pair in columns for part in pair)
-    return Content(rows, digest(FORM, str(rows), *map(str, sums), *said)[:32])
+    column_texts = (part for pair in columns for part in pair)
+    return Content(rows, digest(FORM, str(rows), *map(str, sums), *column_texts)[:32])
 
 
-def empty(columns: Sequence[tuple[str, str]]) -> Content:
-    return content(columns, 0, (0, 0))
+def empty_content(columns: Sequence[tuple[str, str]]) -> Content:
+    return build_content(columns, 0, (0, 0))
 
 
 def columns_key(columns: Iterable[str]) -> str:
@@ -49,7 +49,7 @@ class Contents:
     """The known contents of one table: the key of a column set -> period -> what the table holds there.
 
     A period is the value of a partition (`2026-01-01`, `2026-01-01 10:00:00`) or `WHOLE`. A period without rows has
-    `empty` content; a missing period was not computed.
+    `empty_content`; a missing period was not computed.
     """
 
     known: Mapping[str, Mapping[str, Content]] = field(default_factory=dict)
@@ -59,10 +59,10 @@ class Contents:
 
     def plus(self, findings: Found) -> Contents:
         """Return these contents with later findings, which replace what was known of the same periods."""
-        known = dict(self.known)
+        contents = dict(self.known)
         for columns, periods in findings.items():
-            known[columns_key(columns)] = {**self.period_contents(columns), **periods}
-        return Contents(known)
+            contents[columns_key(columns)] = {**self.period_contents(columns), **periods}
+        return Contents(contents)
 
 
 def equal_periods(one: Contents, other: Contents, columns: ColumnSet, periods: Iterable[str]) -> frozenset[str]:
@@ -71,5 +71,7 @@ def equal_periods(one: Contents, other: Contents, columns: ColumnSet, periods: I
     A period that is not known on both sides is not among them. The caller says which periods matter: tables that are to
     be equal as a whole must be so in every period that either of them holds.
     """
-    mine, theirs = one.period_contents(columns), other.period_contents(columns)
-    return frozenset(period for period in periods if period in mine and mine[period] == theirs.get(period))
+    contents_one, contents_other = one.period_contents(columns), other.period_contents(columns)
+    return frozenset(
+        period for period in periods if period in contents_one and contents_one[period] == contents_other.get(period)
+    )

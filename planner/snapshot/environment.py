@@ -43,7 +43,7 @@ class Environment:
     def views_by_name(self) -> Mapping[str, View]:
         """View name -> view, for each model that has one in this environment."""
         shown = (
-            _view(snapshot, self.naming.view(name, self.name))
+            _build_view(snapshot, self.naming.view(name, self.name))
             for name, snapshot in self.snapshots.items()
             if name in self.views and snapshot.kind.has_view
         )
@@ -91,7 +91,6 @@ def parse_environment_name(name: str) -> str:
 
 
 def _without_common(old: Environment, new: Environment) -> tuple[Environment, Environment]:
-    """Return both environments without the models of which both show the same snapshot, if they name views alike."""
     if old.name != new.name or replace(old.naming, default="") != replace(new.naming, default=""):
         return old, new
     common = {
@@ -100,11 +99,11 @@ def _without_common(old: Environment, new: Environment) -> tuple[Environment, En
         if old.snapshots.get(name) is snapshot and (name in old.views) == (name in new.views)
     }
     shown = ({name: s for name, s in env.snapshots.items() if name not in common} for env in (old, new))
-    before, after = shown
-    return replace(old, snapshots=before), replace(new, snapshots=after)
+    old_snapshots, new_snapshots = shown
+    return replace(old, snapshots=old_snapshots), replace(new, snapshots=new_snapshots)
 
 
-def _view(snapshot: Snapshot, name: str) -> View:
+def _build_view(snapshot: Snapshot, name: str) -> View:
     model = snapshot.model
     stored, columns = snapshot.kind.is_stored, model.column_descriptions
     return View(
@@ -123,12 +122,16 @@ def view_changes(old: Environment, new: Environment) -> ViewChanges:
     """Return the changes from the views of `old` to those of `new`; a view with the same table stays untouched."""
     # An environment older than catalogs in names has no default one: then it is the same.
     default = new.naming.default or old.naming.default
-    before, after = (
+    old_views, new_views = (
         replace(shown, naming=replace(shown.naming, default=default)).views_by_name
         for shown in _without_common(old, new)
     )
     return ViewChanges(
-        added=tuple(after[name] for name in sorted(after.keys() - before.keys())),
-        swapped=tuple(after[name] for name in sorted(after.keys() & before.keys()) if after[name] != before[name]),
-        dropped=tuple(before[name] for name in sorted(before.keys() - after.keys())),
+        added=tuple(new_views[name] for name in sorted(new_views.keys() - old_views.keys())),
+        swapped=tuple(
+            new_views[name]
+            for name in sorted(new_views.keys() & old_views.keys())
+            if new_views[name] != old_views[name]
+        ),
+        dropped=tuple(old_views[name] for name in sorted(old_views.keys() - new_views.keys())),
     )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.model.model import Model
-from mergeplan.planner.semantics.parent import can_mean, narrow
+from mergeplan.planner.semantics.parent import can_mean, narrow_parents
 from mergeplan.planner.semantics.shape import Reads, Shape, Source
 from mergeplan.planner.semantics.shape_memory import ShapeMemory
 from mergeplan.planner.semantics.traits import traits_of
@@ -34,7 +34,7 @@ class KnownMeaning:
     named: frozenset[str] = frozenset()
 
     def is_of(self, snapshot: Snapshot) -> bool:
-        return snapshot.meaning is not None and self.came_out == _digest(snapshot.meaning, snapshot.columns)
+        return snapshot.meaning is not None and self.came_out == _meaning_digest(snapshot.meaning, snapshot.columns)
 
 
 def remember_meaning(snapshot: Snapshot, shape: Shape | None, parents: Parents, began: str) -> None:
@@ -48,15 +48,15 @@ def remember_meaning(snapshot: Snapshot, shape: Shape | None, parents: Parents, 
     rows = source.digest_key({name: parent.visible_digest for name, parent in parents.items()})
     if source.memory.texts.get(rows) is not None:  # else the query was nested too deeply
         order = "" if snapshot.kind.is_stored else shape.order
-        came_out = _digest(snapshot.meaning, snapshot.columns)
-        known = KnownMeaning(shape.text, order, came_out, shape.reads, shape.named)
-        source.memory.remember(_key(snapshot.model, began, parents, source.memory), known)
+        came_out = _meaning_digest(snapshot.meaning, snapshot.columns)
+        known_meaning = KnownMeaning(shape.text, order, came_out, shape.reads, shape.named)
+        source.memory.remember(_meaning_key(snapshot.model, began, parents, source.memory), known_meaning)
 
 
 def _is_read_from(source: Source, parents: Parents) -> bool:
     """Return True if the query was analysed over these parents, and not over those by which it was once judged."""
     above = {name: parent.as_parent for name, parent in parents.items()}
-    return dict(source.parents) == (narrow(source.sql, above) if source.narrowed else above)
+    return dict(source.parents) == (narrow_parents(source.sql, above) if source.narrowed else above)
 
 
 def recall_meaning(
@@ -65,43 +65,44 @@ def recall_meaning(
     """Return the meaning of a model if it is remembered over the parents `before`, and is the same over these."""
     if not model.sql or model.python or before.keys() != parents.keys():
         return None
-    known = memory.recall(KnownMeaning, _key(model, began, before, memory))
-    others = [name for name in parents if not is_alike(before[name], parents[name])]
-    if known is None or not others:
-        return known
+    meaning = memory.recall(KnownMeaning, _meaning_key(model, began, before, memory))
+    changed_names = [name for name in parents if not is_alike(before[name], parents[name])]
+    if meaning is None or not changed_names:
+        return meaning
     if traits_of(model.sql, memory).unnamed or not all(
-        _means_the_same(model.sql, before[name], parents[name]) for name in others
+        _means_the_same(model.sql, before[name], parents[name]) for name in changed_names
     ):
         return None
-    memory.remember(_key(model, began, parents, memory), known)  # plans over these need it once they are promoted
-    return known
+    memory.remember(
+        _meaning_key(model, began, parents, memory), meaning
+    )  # plans over these need it once they are promoted
+    return meaning
 
 
 def is_alike(old: Snapshot, new: Snapshot) -> bool:
     """Return True if no query can tell one parent from the other."""
-    return old is new or (old.as_parent == new.as_parent and _pairs(old) == _pairs(new))
+    return old is new or (old.as_parent == new.as_parent and _visible_parts(old) == _visible_parts(new))
 
 
 def _means_the_same(sql: str, old: Snapshot, new: Snapshot) -> bool:
     """Return True if a query that names all its columns cannot tell them: they differ only in what it does not name."""
-    one, two = narrow(sql, {"old": old.as_parent, "new": new.as_parent}).values()
+    one, two = narrow_parents(sql, {"old": old.as_parent, "new": new.as_parent}).values()
     text = sql.lower()
-    return one == two and _pairs(old, text) == _pairs(new, text)
+    return one == two and _visible_parts(old, text) == _visible_parts(new, text)
 
 
-def _pairs(parent: Snapshot, text: str | None = None) -> tuple[object, ...]:
-    """Return the digests of a parent, in order, with only those columns that the text can mean."""
-    held = parent.visible_digest
-    columns = [(name, column) for name, column in held.columns.items() if text is None or can_mean(text, name)]
-    return held.rows, held.order, columns
+def _visible_parts(parent: Snapshot, text: str | None = None) -> tuple[object, ...]:
+    visible = parent.visible_digest
+    columns = [(name, column) for name, column in visible.columns.items() if text is None or can_mean(text, name)]
+    return visible.rows, visible.order, columns
 
 
-def _key(model: Model, began: str, parents: Parents, memory: ShapeMemory) -> str:
+def _meaning_key(model: Model, began: str, parents: Parents, memory: ShapeMemory) -> str:
     read = (part for name in sorted(parents) for part in (name, parents[name].seen))
     return memory.key("meaning", repr(model), began, *read)
 
 
-def _digest(meaning: Meaning, columns: tuple[str, ...] | None) -> str:
+def _meaning_digest(meaning: Meaning, columns: tuple[str, ...] | None) -> str:
     # the columns of a set in one order: it differs from process to process
     plain = replace(meaning, volatile=frozenset()) if meaning.volatile else meaning
     return digest(repr(plain), repr(sorted(meaning.volatile)), repr(columns))

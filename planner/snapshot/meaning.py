@@ -18,7 +18,7 @@ from mergeplan.planner.semantics.types import normalize_type
 from mergeplan.planner.snapshot.schedule_rows import batch_decides
 from mergeplan.planner.snapshot.snapshot import Meaning
 
-MERGING = ("null_safe_key", "delete_insert")  # what they do to rows is in `_merging`
+MERGING = ("null_safe_key", "delete_insert")  # what they do to rows is in `_merge_settings`
 NOTHING_STATED: Mapping[str, str] = {}
 
 
@@ -29,14 +29,16 @@ def meaning_of(model: Model, shape: Shape | None, parents: Mapping[str, TableDig
     query reads the end of its time, it says how that end is determined.
     """
     if model.kind.is_external:
-        return _external(model)
+        return _external_meaning(model)
     if model.kind.is_seed:
-        return _apply_properties(model, _apply_declared_types(model, _seed(model)))
+        return _apply_properties(model, _apply_declared_types(model, _seed_meaning(model)))
     assert shape is not None
-    seen = shape.compute_digest(parents)
-    meaning = Meaning(seen.rows, tuple(seen.columns.items()), shape.volatile, shape.volatile_rows, shape.types)
-    meaning = replace(meaning, keys=_keys(model, shape), relies=shape.relies)
-    meaning = meaning if model.kind.is_stored else replace(meaning, order=seen.order)
+    table_digest = shape.compute_digest(parents)
+    meaning = Meaning(
+        table_digest.rows, tuple(table_digest.columns.items()), shape.volatile, shape.volatile_rows, shape.types
+    )
+    meaning = replace(meaning, keys=_table_keys(model, shape), relies=shape.relies)
+    meaning = meaning if model.kind.is_stored else replace(meaning, order=table_digest.order)
     meaning = _keep_spelling(model, meaning) if model.kind.is_embedded else meaning
     meaning = _apply_declared_types(model, _apply_kind(model, meaning, began, shape), dict(shape.stated))
     return _apply_properties(model, _add_history_columns(model, meaning))
@@ -44,7 +46,7 @@ def meaning_of(model: Model, shape: Shape | None, parents: Mapping[str, TableDig
 
 def _apply_properties(model: Model, meaning: Meaning) -> Meaning:
     texts = [text for key, text in model.encode_properties(Facet.ROWS).items() if key not in MERGING]
-    rows = _mark(meaning.rows, "properties", *texts)  # of which no more is known: neither keys nor types
+    rows = _digest_parts(meaning.rows, "properties", *texts)  # of which no more is known: neither keys nor types
     return replace(meaning, rows=rows, keys=(), types=()) if texts else meaning
 
 
@@ -56,12 +58,13 @@ def _keep_spelling(model: Model, meaning: Meaning) -> Meaning:
     """
     names = names_with_capitals(model.sql)
     columns = (
-        (name, _mark("spelled", value, names[name]) if name in names else value) for name, value in meaning.columns
+        (name, _digest_parts("spelled", value, names[name]) if name in names else value)
+        for name, value in meaning.columns
     )
     return replace(meaning, columns=tuple(columns))
 
 
-def _keys(model: Model, shape: Shape) -> Keys:
+def _table_keys(model: Model, shape: Shape) -> Keys:
     """Return the keys of the query that its table has too.
 
     That needs a table that is written whole. Columns that it is partitioned by are excluded, because Spark makes NULL
@@ -73,16 +76,16 @@ def _keys(model: Model, shape: Shape) -> Keys:
     return tuple(key for key in shape.keys if not any(name in text for name in key for text in texts))
 
 
-def _external(model: Model) -> Meaning:
+def _external_meaning(model: Model) -> Meaning:
     """Return what is known of an external table; another stamp says that it holds other rows."""
     stamp = ["stamp", model.stamp] if model.stamp else []
     columns = tuple(
-        (column.name, _mark("external column", column.name, column.type, *stamp)) for column in model.columns
+        (column.name, _digest_parts("external column", column.name, column.type, *stamp)) for column in model.columns
     )
-    return Meaning(_mark("external", model.name, *stamp), columns, types=_column_types(model))
+    return Meaning(_digest_parts("external", model.name, *stamp), columns, types=_column_types(model))
 
 
-def _seed(model: Model) -> Meaning:
+def _seed_meaning(model: Model) -> Meaning:
     """Return the meaning of a seed: its number of rows, and by column its cells.
 
     `Seed.cells` hashes them row by row in an order of its own.
@@ -91,27 +94,29 @@ def _seed(model: Model) -> Meaning:
     cells = dict(model.seed.cells)
     names = [column.name for column in model.columns] or list(model.seed.header)
     return Meaning(
-        _mark("seed", str(model.seed.rows), *(["stamp", model.stamp] if model.stamp else []), *_spark_settings(model)),
-        tuple((name, _mark("cells", cells.get(name, model.seed.digest))) for name in names),
+        _digest_parts(
+            "seed", str(model.seed.rows), *(["stamp", model.stamp] if model.stamp else []), *_spark_settings(model)
+        ),
+        tuple((name, _digest_parts("cells", cells.get(name, model.seed.digest))) for name in names),
     )
 
 
 def _apply_kind(model: Model, meaning: Meaning, began: str, shape: Shape) -> Meaning:
     """Return the effect of the kind on the query's rows: a table filled by time holds only those of its days."""
-    said = [str(model.end or ""), model.stamp, *_spark_settings(model)]
-    said += [began] if began and not model.kind.is_incremental else []
-    said += ["batches of", str(model.batch_size)] if model.batch_size and batch_decides(model, shape) else []
+    parts = [str(model.end or ""), model.stamp, *_spark_settings(model)]
+    parts += [began] if began and not model.kind.is_incremental else []
+    parts += ["batches of", str(model.batch_size)] if model.batch_size and batch_decides(model, shape) else []
     volatile = meaning.volatile_rows
     if model.kind.is_by_time:
         time = dict(meaning.columns).get(model.time_column, "")
-        said += ["by time", time, model.time_format, str(model.cron.unit), began]
+        parts += ["by time", time, model.time_format, str(model.cron.unit), began]
         volatile = volatile or model.time_column in meaning.volatile
     if model.is_order_dependent:
         # The table's rows depend on when its batches ran and in which order: another table holds other rows.
-        said += ["in order", str(model.kind), str(model.cron.unit), began, *_merging(model)]
-        said += ["reads itself", str(model.batch_size)] if model.reads_itself else []
+        parts += ["in order", str(model.kind), str(model.cron.unit), began, *_merge_settings(model)]
+        parts += ["reads itself", str(model.batch_size)] if model.reads_itself else []
         volatile = True
-    rows = _mark(meaning.rows, *said) if any(said) else meaning.rows
+    rows = _digest_parts(meaning.rows, *parts) if any(parts) else meaning.rows
     return replace(meaning, rows=rows, volatile_rows=volatile)
 
 
@@ -121,17 +126,22 @@ def _spark_settings(model: Model) -> tuple[str, ...]:
 
 
 def _add_history_columns(model: Model, meaning: Meaning) -> Meaning:
-    """Return the meaning with the columns that the kind adds; they say when the table was filled."""
-    kept = tuple((column.name, _mark("kept", column.name, column.type)) for column in model.history_columns)
+    history_columns = tuple(
+        (column.name, _digest_parts("kept", column.name, column.type)) for column in model.history_columns
+    )
     types = tuple((column.name, normalize_type(column.type)) for column in model.history_columns)
-    return replace(meaning, columns=(*meaning.columns, *kept), types=(*meaning.types, *types)) if kept else meaning
+    return (
+        replace(meaning, columns=(*meaning.columns, *history_columns), types=(*meaning.types, *types))
+        if history_columns
+        else meaning
+    )
 
 
-def _merging(model: Model) -> tuple[str, ...]:
+def _merge_settings(model: Model) -> tuple[str, ...]:
     partitions = map(partition_text, model.partitioned_by) if model.replaces_partitions else ()
-    said = (*model.unique_key, "matched", model.when_matched, model.merge_filter, encode_text(model.history or ""))
-    said += ("delete and insert",) if model.delete_insert else ("null-safe",) if model.null_safe_key else ()
-    return (*said, "partitions", *partitions, str(model.insert_overwrite))
+    parts = (*model.unique_key, "matched", model.when_matched, model.merge_filter, encode_text(model.history or ""))
+    parts += ("delete and insert",) if model.delete_insert else ("null-safe",) if model.null_safe_key else ()
+    return (*parts, "partitions", *partitions, str(model.insert_overwrite))
 
 
 def _apply_declared_types(model: Model, meaning: Meaning, stated_types: Mapping[str, str] = NOTHING_STATED) -> Meaning:
@@ -146,7 +156,7 @@ def _apply_declared_types(model: Model, meaning: Meaning, stated_types: Mapping[
     had = {name: type_ for name, type_ in stated_types.items() if type_ in PLAIN}
     news = {name for name, type_ in types.items() if had.get(name) != normalize_type(type_)}
     columns = {
-        name: _mark(column_digest, types[name]) if name in news else column_digest
+        name: _digest_parts(column_digest, types[name]) if name in news else column_digest
         for name, column_digest in meaning.columns
     }
     keys = tuple(key for key in meaning.keys if not news & {*key})  # a cast may make two values one
@@ -155,7 +165,6 @@ def _apply_declared_types(model: Model, meaning: Meaning, stated_types: Mapping[
 
 
 def sort_columns(model: Model, columns: Iterable[str]) -> tuple[str, ...]:
-    """Return the columns that a query returns in the order of the model's table."""
     declared = [column.name for column in model.columns] if model.kind.is_stored else []
     return tuple(sorted(columns, key=lambda name: declared.index(name) if name in declared else len(declared)))
 
@@ -164,5 +173,5 @@ def _column_types(model: Model) -> tuple[tuple[str, str], ...]:
     return tuple((column.name, normalize_type(column.type)) for column in model.columns)
 
 
-def _mark(*parts: str) -> str:
+def _digest_parts(*parts: str) -> str:
     return digest(*parts)[:24]

@@ -82,11 +82,10 @@ def reads_end(graph: Graph, model: Model) -> bool:
 
 
 def embeds_dates(graph: Graph, model: Model) -> bool:
-    """Return True if an embedded model that the query reads has dates of the interval."""
-    return any(_names_date(graph, parent, ("@start_", "@end_")) for parent in _embedded(graph, model))
+    return any(_names_date(graph, parent, ("@start_", "@end_")) for parent in _find_embedded_parents(graph, model))
 
 
-def _embedded(graph: Graph, model: Model) -> list[Model]:
+def _find_embedded_parents(graph: Graph, model: Model) -> list[Model]:
     parents = (graph.models[name] for name in model.depends_on if name in graph.models)
     return [parent for parent in parents if parent.kind.is_embedded]
 
@@ -94,4 +93,4 @@ def _embedded(graph: Graph, model: Model) -> list[Model]:
 def _names_date(graph: Graph, model: Model, dates: tuple[str, ...]) -> bool:
     texts = [model.sql, *(part for statement in model.shaping for part in (statement.head, statement.query))]
     named = any(date in text.lower() for text in texts for date in dates)
-    return named or any(_names_date(graph, parent, dates) for parent in _embedded(graph, model))
+    return named or any(_names_date(graph, parent, dates) for parent in _find_embedded_parents(graph, model))

@@ -123,17 +123,17 @@ class Snapshot:
         return self._place_columns(table_digest_at(self.meaning, self.version))
 
     def _place_columns(self, held: TableDigest) -> TableDigest:
-        placed = order_columns(self.model, held.columns, self._types)
+        placed = order_columns(self.model, held.columns, self._column_types)
         return held if placed == held.names else replace(held, placed=placed)
 
     @property
-    def _types(self) -> Mapping[str, str]:
+    def _column_types(self) -> Mapping[str, str]:
         return certain_types(self.meaning.types if self.meaning else ())
 
     @cached_property
     def table_columns(self) -> tuple[str, ...] | None:
         """Its columns in the order of its table, in which a reader's `*` has them; None if they are unknown."""
-        return None if self.columns is None else order_columns(self.model, self.columns, self._types)
+        return None if self.columns is None else order_columns(self.model, self.columns, self._column_types)
 
     @cached_property
     def raw(self) -> TableDigest:
@@ -145,8 +145,8 @@ class Snapshot:
         """The facts that a query which reads it needs."""
         if self.meaning is None:
             return Parent(self.table_columns)
-        kept = self.is_mixed or self.forced  # its table holds rows that are not those of its query
-        keys, audited = ((), ()) if kept else (self.meaning.keys, keys_from_audits(self.model))
+        keeps_rows = self.is_mixed or self.forced  # its table holds rows that are not those of its query
+        keys, audited = ((), ()) if keeps_rows else (self.meaning.keys, keys_from_audits(self.model))
         if self.kind.is_stored or self.kind.is_external:
             return Parent(
                 self.table_columns,
@@ -161,15 +161,16 @@ class Snapshot:
     @cached_property
     def seen(self) -> str:
         """A digest of all that a query which reads it can tell of it."""
-        parent, held = self.as_parent, self.visible_digest
+        parent, visible = self.as_parent, self.visible_digest
         # the columns of a set in one order: it differs from process to process
         plain = replace(parent, volatile=frozenset()) if parent.volatile else parent
-        told = repr(plain), repr(sorted(parent.volatile))
-        return digest(*told, held.rows, held.order, *(part for pair in held.columns.items() for part in pair))
+        parent_texts = repr(plain), repr(sorted(parent.volatile))
+        return digest(
+            *parent_texts, visible.rows, visible.order, *(part for pair in visible.columns.items() for part in pair)
+        )
 
 
 def table_digest_at(meaning: Meaning, version: str) -> TableDigest:
-    """Return what readers see of a table of this version."""
     rows = digest(meaning.rows, version)[:24] if meaning.volatile_rows else meaning.rows
     columns = {
         name: digest(column_digest, version)[:24] if name in meaning.volatile else column_digest
@@ -180,8 +181,8 @@ def table_digest_at(meaning: Meaning, version: str) -> TableDigest:
 
 def assign_version(snapshot: Snapshot, version: str, naming: Naming = DEFAULT) -> Snapshot:
     table = naming.table(snapshot.name, version)
-    own = snapshot.kind.has_view and table != DEFAULT.table(snapshot.name, version)
-    return replace(snapshot, version=version, stored=table if own else "")
+    has_own_name = snapshot.kind.has_view and table != DEFAULT.table(snapshot.name, version)
+    return replace(snapshot, version=version, stored=table if has_own_name else "")
 
 
 def version_of(model: Model, meaning: Meaning, parents: dict[str, str]) -> str:

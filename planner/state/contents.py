@@ -18,7 +18,7 @@ from mergeplan.planner.intervals import Interval
 from mergeplan.planner.snapshot.content_hash import WHOLE, Content, Contents, Found, columns_key
 from mergeplan.planner.state import tables as t
 from mergeplan.planner.state.leases import Lease, check_lease
-from mergeplan.planner.state.transaction import Database, Transaction, chunks
+from mergeplan.planner.state.transaction import Database, Transaction, split_chunks
 
 # In place of the key of a column set:
 _MARK = "mark"  # a random word for what the table holds now: a write takes it away, and the next one is another
@@ -37,7 +37,7 @@ class KnownContents:
         """Table -> what is known of it, for the given tables; nothing for one that was not looked at."""
         contents_by_table: dict[str, dict[str, dict[str, Content]]] = {name: {} for name in tables}
         with self._database.reading() as tx:
-            for chunk in chunks(sorted(contents_by_table)):
+            for chunk in split_chunks(sorted(contents_by_table)):
                 statement = tx.select(t.contents).where(t.contents.c.table_name.in_(chunk))
                 for row in tx.execute(statement.where(*is_lasting())):
                     periods = contents_by_table[row.table_name].setdefault(row.columns, {})
@@ -57,7 +57,7 @@ class KnownContents:
                 "table_name": table,
                 "columns": columns_key(columns),
                 "period": period,
-                "start_at": _start(period),
+                "start_at": _period_start(period),
                 **asdict(content),
             }
             for columns, periods in findings.items()
@@ -95,7 +95,6 @@ class KnownContents:
             return {row.name: digest(marks[row.name], repr(row.columns))[:32] for row in table_rows}
 
     def load_inputs(self, table: str) -> str:
-        """Return the digest of the inputs of a table, '' when unknown."""
         with self._database.reading() as tx:
             condition = t.contents.c.table_name == table, t.contents.c.columns == _INPUTS
             row = tx.execute(tx.select(t.contents).where(*condition)).one_or_none()
@@ -108,7 +107,6 @@ class KnownContents:
             tx.put(t.contents, [_whole_row(table, _INPUTS, inputs)])
 
     def load_pass(self, table: str, asked: str) -> str:
-        """Return the digest that a pass of this audit rested on, '' when it is not known to have passed."""
         with self._database.reading() as tx:
             condition = t.contents.c.table_name == table, t.contents.c.columns == _pass_key(asked)
             row = tx.execute(tx.select(t.contents).where(*condition)).one_or_none()
@@ -153,5 +151,5 @@ def _whole_row(table: str, columns: str, value: str) -> dict[str, object]:
     return {"table_name": table, "columns": columns, "period": WHOLE, "start_at": None, "rows": 0, "hash": value}
 
 
-def _start(period: str) -> datetime | None:
+def _period_start(period: str) -> datetime | None:
     return datetime.fromisoformat(period).replace(tzinfo=UTC) if period else None

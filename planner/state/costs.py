@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from mergeplan.planner.plan.costs import Cost
 from mergeplan.planner.state import tables as t
-from mergeplan.planner.state.transaction import Database, chunks
+from mergeplan.planner.state.transaction import Database, split_chunks
 
 
 class Costs:
@@ -32,7 +32,7 @@ class Costs:
         sums = [sa.func.sum(t.costs.c[name]).label(f"all_{name}") for name in ("units", "rows", "seconds")]
         with self._database.reading() as tx:
             query = sa.select(t.costs.c.table_name, *sums).where(tx.own(t.costs)).group_by(t.costs.c.table_name)
-            for chunk in chunks(sorted(tables)):
+            for chunk in split_chunks(sorted(tables)):
                 for row in tx.execute(query.where(t.costs.c.table_name.in_(chunk))):
                     costs[row.table_name] = Cost(int(row.all_units), int(row.all_rows), float(row.all_seconds))
         return costs

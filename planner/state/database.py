@@ -63,7 +63,7 @@ def open_database(url: str) -> sa.Engine:
             f"`{backend}` cannot keep the state.", hint=f"Use SQLite or PostgreSQL, for example {EXAMPLE}."
         )
     try:
-        with transaction(database, read=True) as connection:
+        with open_transaction(database, read=True) as connection:
             connection.execute(sa.text("SELECT 1"))
     except BaseException:
         database.dispose()
@@ -75,7 +75,7 @@ def open_upgraded(url: str, package: str) -> sa.Engine:
     """Open a database with the tables of one package up to date; RequestError when there is none."""
     database = open_database(url)
     try:
-        upgrade(database, package)
+        upgrade_tables(database, package)
     except BaseException:
         database.dispose()
         raise
@@ -91,7 +91,7 @@ def _open_sqlite(url: sa.URL) -> sa.Engine:
     try:
         Path(url.database).expanduser().parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise _unreachable(url, error) from error
+        raise _unreachable_error(url, error) from error
     file = Path(url.database).expanduser()
     url = url.set(database=str(file))
     if _was_emptied(file):
@@ -138,23 +138,23 @@ def _open_postgresql(url: sa.URL) -> sa.Engine:
 
 
 @contextmanager
-def transaction(database: sa.Engine, *, read: bool = False) -> Iterator[sa.Connection]:
+def open_transaction(database: sa.Engine, *, read: bool = False) -> Iterator[sa.Connection]:
     """One transaction, committed unless something is raised; RequestError when the database does not answer."""
     try:
         with database.connect().execution_options(**{_READ: read}) as connection, connection.begin():
             yield connection
     except sa.exc.TimeoutError as error:
-        raise _unreachable(database.url, error) from error
+        raise _unreachable_error(database.url, error) from error
     except sa.exc.DBAPIError as error:
         if _is_ours(error):
             raise
-        raise _unreachable(database.url, error.orig or error) from error
+        raise _unreachable_error(database.url, error.orig or error) from error
     except UnicodeDecodeError as error:
         raise _damage_error(database.url, str(error)) from error
 
 
 @contextmanager
-def decoding(database: sa.Engine) -> Iterator[None]:
+def guard_decoding(database: sa.Engine) -> Iterator[None]:
     """Around rows that become what they stand for: RequestError for one that a whole database could not hold."""
     try:
         yield
@@ -170,10 +170,10 @@ def _is_ours(error: sa.exc.DBAPIError) -> bool:
     return isinstance(error, (sa.exc.IntegrityError, sa.exc.DataError, sa.exc.NotSupportedError))
 
 
-def _unreachable(url: sa.URL, error: BaseException) -> RequestError:
+def _unreachable_error(url: sa.URL, error: BaseException) -> RequestError:
     lines = str(error).strip().splitlines()
     reason = lines[0].rstrip(".") if lines else type(error).__name__
-    for secret in _secrets(url):
+    for secret in _list_secrets(url):
         reason = reason.replace(secret, "***")
     # SQLite tells what kind of error it is by a name, whose first two words are the class: SQLITE_IOERR_WRITE.
     kind = "_".join(getattr(error, "sqlite_errorname", "").split("_")[:2])
@@ -193,7 +193,7 @@ def _redact_url(url: sa.URL) -> str:
     return url.update_query_dict(hidden).render_as_string(hide_password=True)
 
 
-def _secrets(url: sa.URL) -> list[str]:
+def _list_secrets(url: sa.URL) -> list[str]:
     candidates = [url.password, *(value for name, value in url.query.items() if "password" in name)]
     return [str(secret) for secret in candidates if secret]
 
@@ -210,7 +210,7 @@ def _was_emptied(file: Path) -> bool:
     return True
 
 
-def clock(connection: sa.Connection) -> datetime:
+def database_time(connection: sa.Connection) -> datetime:
     """Now, by the database's own clock: processes on several machines that share it must agree about a lease's end."""
     if connection.dialect.name == "postgresql":
         server_time: datetime = connection.execute(sa.text("SELECT clock_timestamp()")).scalar_one()
@@ -218,7 +218,7 @@ def clock(connection: sa.Connection) -> datetime:
     return datetime.now(UTC)
 
 
-def _insert(dialect: str, table: sa.Table) -> sqlite.Insert | postgresql.Insert:
+def _insert_statement(dialect: str, table: sa.Table) -> sqlite.Insert | postgresql.Insert:
     if dialect == "postgresql":
         from sqlalchemy.dialects import postgresql  # not for those whose state is a file
 
@@ -226,7 +226,9 @@ def _insert(dialect: str, table: sa.Table) -> sqlite.Insert | postgresql.Insert:
     return sqlite.insert(table)
 
 
-def put(connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]], *, update: bool = True) -> None:
+def put_rows(
+    connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]], *, update: bool = True
+) -> None:
     """Insert rows; where the primary key is taken the row is updated, or left as it is when `update` is false."""
     if rows:
         statement = _put_statement(connection.dialect.name, table, tuple(rows[0]) if update else ())
@@ -235,24 +237,23 @@ def put(connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, 
 
 @lru_cache(maxsize=STATEMENTS)
 def _put_statement(dialect: str, table: sa.Table, names: tuple[str, ...]) -> sa.Insert:
-    """Return an insert that updates these columns where the key is taken."""
-    statement = _insert(dialect, table)
+    statement = _insert_statement(dialect, table)
     keys = [column.name for column in table.primary_key]
     if changed := {name: statement.excluded[name] for name in names if name not in keys}:
         return statement.on_conflict_do_update(index_elements=keys, set_=changed)
     return statement.on_conflict_do_nothing(index_elements=keys)
 
 
-def upgrade(database: sa.Engine, package: str) -> None:
+def upgrade_tables(database: sa.Engine, package: str) -> None:
     """Bring a package's tables (`mergeplan.planner.state`, `mergeplan.bot.inbox`) up to date; one query if they are.
 
     The package's migrations are `<package>/migrations/versions/r0001_<what>.py`, in one line, with revisions `r0001`,
     `r0002` and so on. Two processes may start at once. RequestError when the database is newer than the code.
     """
-    package_revisions = revisions(package)
-    if _revision(database, package) == package_revisions[-1]:
+    package_revisions = list_revisions(package)
+    if _read_revision(database, package) == package_revisions[-1]:
         return
-    with transaction(database) as connection:
+    with open_transaction(database) as connection:
         if connection.dialect.name == "postgresql":
             lock = zlib.crc32(f"mergeplan:{package.split('.')[1]}".encode())
             connection.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": lock})
@@ -267,17 +268,16 @@ def upgrade(database: sa.Engine, package: str) -> None:
                 hint="Install the newer mergeplan.",
             )
         if revision != package_revisions[-1]:
-            _migrate(connection, package)
+            _run_migrations(connection, package)
 
 
-def revisions(package: str) -> list[str]:
+def list_revisions(package: str) -> list[str]:
     """Return a package's revisions, oldest first, by its files' names."""
     folder = resources.files(package) / "migrations" / "versions"
     return sorted(name.split("_")[0] for name in (entry.name for entry in folder.iterdir()) if _is_revision(name))
 
 
 def version_table(package: str) -> str:
-    """Return the table that stores how far the migrations of one package have come."""
     return f"alembic_version_{package.split('.')[1]}"
 
 
@@ -289,7 +289,7 @@ def _version_query(package: str) -> sa.Select[Any]:
     return sa.select(sa.column("version_num", sa.String)).select_from(sa.table(version_table(package)))
 
 
-def _revision(database: sa.Engine, package: str) -> str | None:
+def _read_revision(database: sa.Engine, package: str) -> str | None:
     try:
         with database.connect().execution_options(**{_READ: True}) as connection:
             revision: str | None = connection.execute(_version_query(package)).scalar()
@@ -298,7 +298,7 @@ def _revision(database: sa.Engine, package: str) -> str | None:
         return None  # no such table yet; a database that does not answer is told by the next transaction
 
 
-def _migrate(connection: sa.Connection, package: str) -> None:
+def _run_migrations(connection: sa.Connection, package: str) -> None:
     # Alembic takes a tenth of a second to import; nobody pays for it once the tables are there.
     from alembic import command
     from alembic.config import Config

@@ -65,13 +65,12 @@ class Environments:
     def get(self, name: str) -> Environment:
         """Return the environment; of revision 0 when there is none of that name."""
         with self._database.reading() as tx:
-            return self._read(tx, name)
+            return self._read_environment(tx, name)
 
     def all(self) -> tuple[Environment, ...]:
-        """Every environment that exists, by name."""
         with self._database.reading() as tx:
             names = tx.execute(tx.select(t.environments).order_by(t.environments.c.name)).all()
-            return tuple(self._read(tx, row.name) for row in names)
+            return tuple(self._read_environment(tx, row.name) for row in names)
 
     def history(self, name: str | None = None) -> tuple[Revision, ...]:
         """Return the revisions of one environment, or of all, newest first."""
@@ -80,7 +79,7 @@ class Environments:
             query = tx.select(history).order_by(history.c.environment, history.c.revision)
             rows = tx.execute(query if name is None else query.where(history.c.environment == name)).all()
             by_name = ([*group] for _, group in groupby(rows, lambda row: row.environment))
-            return tuple(revision for group in by_name for revision in reversed([*_revisions(group)]))
+            return tuple(revision for group in by_name for revision in reversed([*_build_revisions(group)]))
 
     def get_revision(self, name: str, revision: int) -> Environment:
         """Return the environment at a revision (0: before it existed); RequestError when there is none."""
@@ -93,31 +92,29 @@ class Environments:
             tx.execute(tx.update(t.environments).where(t.environments.c.name == name).values(expires_at=at))
 
     def generation(self) -> int:
-        """Return a number that grows with every change of any environment."""
         with self._database.reading() as tx:
-            return generation(tx)
+            return read_generation(tx)
 
     def read_at(self, tx: Transaction, name: str, revision: int) -> Environment:
-        """Return the environment at a revision, in the caller's transaction."""
         if revision == 0:
             return Environment(name)
         rows = _rows_for(tx, name, revision)
         if not rows or rows[-1].revision != revision:
             hint = f"See `mergeplan environments {name}` for those it has."
             raise RequestError(f"`{name}` has no revision {revision}.", hint=hint)
-        row, (*_, shown) = rows[-1], maps.read((record.snapshots, record.views) for record in rows)
+        row, (*_, shown) = rows[-1], maps.read_maps((record.snapshots, record.views) for record in rows)
         snapshots_by_id = self._snapshots.read(tx, shown.snapshots.values())
         snapshots = {model: snapshots_by_id[id] for model, id in shown.snapshots.items()}
         naming = decode_json(Naming, row.naming or {})
         return Environment(name, snapshots, shown.views, revision, row.plan_id, row.at, naming)
 
-    def _read(self, tx: Transaction, name: str) -> Environment:
+    def _read_environment(self, tx: Transaction, name: str) -> Environment:
         row = tx.execute(tx.select(t.environments).where(t.environments.c.name == name)).one_or_none()
         environment = self.read_at(tx, name, row.revision if row else 0)
         return replace(environment, expires_at=row.expires_at if row else None)
 
 
-def generation(tx: Transaction) -> int:
+def read_generation(tx: Transaction) -> int:
     """Return a number that grows with every change of any environment."""
     history = t.environment_history
     last = sa.select(sa.func.max(history.c.revision).label("last")).where(tx.own(history))
@@ -126,11 +123,10 @@ def generation(tx: Transaction) -> int:
 
 
 def map_at(tx: Transaction, name: str, revision: int) -> maps.EnvironmentMap | None:
-    """Return the map of a revision, as ids; None when there is none."""
     rows = _rows_for(tx, name, revision)
     if not rows or rows[-1].revision != revision:
         return None
-    *_, environment_map = maps.read((row.snapshots, row.views) for row in rows)
+    *_, environment_map = maps.read_maps((row.snapshots, row.views) for row in rows)
     return environment_map
 
 
@@ -143,12 +139,12 @@ def _rows_for(tx: Transaction, name: str, revision: int) -> list[sa.Row[Any]]:
     return list(rows[next(whole, 0) :])
 
 
-def _revisions(rows: Sequence[sa.Row[Any]]) -> Iterator[Revision]:
-    environment_maps = maps.read((row.snapshots, row.views) for row in rows)
-    return (_revision(row, shown) for row, shown in zip(rows, environment_maps, strict=True))
+def _build_revisions(rows: Sequence[sa.Row[Any]]) -> Iterator[Revision]:
+    environment_maps = maps.read_maps((row.snapshots, row.views) for row in rows)
+    return (_build_revision(row, shown) for row, shown in zip(rows, environment_maps, strict=True))
 
 
-def _revision(row: sa.Row[Any], environment_map: maps.EnvironmentMap) -> Revision:
+def _build_revision(row: sa.Row[Any], environment_map: maps.EnvironmentMap) -> Revision:
     return Revision(
         row.environment,
         row.revision,

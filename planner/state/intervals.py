@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 
 from mergeplan.planner.fingerprint import digest
-from mergeplan.planner.intervals import Interval, Timeline, merge, subtract
+from mergeplan.planner.intervals import Interval, Timeline, merge_intervals, subtract_intervals
 from mergeplan.planner.state import tables as t
 from mergeplan.planner.state.contents import drop_contents
 from mergeplan.planner.state.leases import Lease, check_lease
 from mergeplan.planner.state.physical_tables import lock_table
-from mergeplan.planner.state.transaction import Database, Transaction, chunks
+from mergeplan.planner.state.transaction import Database, Transaction, split_chunks
 
 Change = Callable[[Timeline], Timeline]
 
@@ -25,32 +25,31 @@ class Intervals:
         """Table -> the time it holds, for the given tables; () for one that holds none or is unknown."""
         intervals_by_table: dict[str, list[Interval]] = {name: [] for name in tables}
         with self._database.reading() as tx:
-            for chunk in chunks(sorted(intervals_by_table)):
+            for chunk in split_chunks(sorted(intervals_by_table)):
                 for row in tx.execute(tx.select(t.intervals).where(t.intervals.c.table_name.in_(chunk))):
                     intervals_by_table[row.table_name].append(Interval(row.start_at, row.end_at))
-        return {name: merge(intervals) for name, intervals in intervals_by_table.items()}
+        return {name: merge_intervals(intervals) for name, intervals in intervals_by_table.items()}
 
     def digest(self) -> str:
-        """Return a digest of the time that every table holds."""
         with self._database.reading() as tx:
             rows = tx.execute(tx.select(t.intervals)).all()
         return digest(*sorted(f"{row.table_name} {row.start_at} {row.end_at}" for row in rows))
 
     def record(self, table: str, interval: Interval, *, lease: Lease | None = None) -> None:
         """Keep that the table holds the interval: merged with what it held, safely when two processes do it at once."""
-        self._change(table, interval, lease, lambda timeline: merge((*timeline, interval)))
+        self._change_interval(table, interval, lease, lambda timeline: merge_intervals((*timeline, interval)))
 
     def extend(self, table: str, interval: Interval, *, lease: Lease) -> None:
         """Keep that the table holds the interval, as it is: it was not written."""
         with self._database.writing() as tx:
             check_lease(tx, lease)
-            change_timeline(tx, table, lambda timeline: merge((*timeline, interval)))
+            change_timeline(tx, table, lambda timeline: merge_intervals((*timeline, interval)))
 
     def forget(self, table: str, interval: Interval, *, lease: Lease | None = None) -> None:
         """Keep that the table does not hold the interval, so that it is computed again."""
-        self._change(table, interval, lease, lambda timeline: subtract(timeline, (interval,)))
+        self._change_interval(table, interval, lease, lambda timeline: subtract_intervals(timeline, (interval,)))
 
-    def _change(self, table: str, interval: Interval, lease: Lease | None, change: Change) -> None:
+    def _change_interval(self, table: str, interval: Interval, lease: Lease | None, change: Change) -> None:
         with self._database.writing() as tx:
             if lease:
                 check_lease(tx, lease)
@@ -62,7 +61,7 @@ def change_timeline(tx: Transaction, table: str, change: Change) -> None:
     """Put what `change` makes of the time that a table holds in its place; no other process does so meanwhile."""
     lock_table(tx, table)
     statement = tx.select(t.intervals).where(t.intervals.c.table_name == table)
-    old_timeline = merge(Interval(row.start_at, row.end_at) for row in tx.execute(statement))
+    old_timeline = merge_intervals(Interval(row.start_at, row.end_at) for row in tx.execute(statement))
     new_timeline = change(old_timeline)
     gone, new = set(old_timeline) - set(new_timeline), set(new_timeline) - set(old_timeline)
     for interval in gone:

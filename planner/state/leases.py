@@ -17,7 +17,7 @@ import sqlalchemy as sa
 
 from mergeplan.planner.errors import LeaseHeld, RequestError
 from mergeplan.planner.state import tables as t
-from mergeplan.planner.state.transaction import Database, Transaction, chunks
+from mergeplan.planner.state.transaction import Database, Transaction, split_chunks
 
 POLL_SECONDS = 0.2
 
@@ -54,14 +54,16 @@ class Leases:
         """
         lease = self._wait_for(name, holder, ttl, wait)
         ended = threading.Event()
-        renewal = threading.Thread(target=self._renew, args=(lease, ttl, ended), name=f"lease {name}", daemon=True)
+        renewal = threading.Thread(
+            target=self._renew_lease, args=(lease, ttl, ended), name=f"lease {name}", daemon=True
+        )
         renewal.start()
         try:
             yield lease
         finally:
             ended.set()
             renewal.join()
-            self._release(lease)
+            self._release_lease(lease)
 
     def holder(self, name: str) -> Holder | None:
         """Who holds the lease now; None when it is free or expired, or the process has ended."""
@@ -77,20 +79,19 @@ class Leases:
         """Name -> the token that was given last; 0 for a lease that nobody has held yet."""
         tokens = dict.fromkeys(names, 0)
         with self._database.reading() as tx:
-            for chunk in chunks(sorted(tokens)):
+            for chunk in split_chunks(sorted(tokens)):
                 for row in tx.execute(tx.select(t.leases).where(t.leases.c.name.in_(chunk))):
                     tokens[row.name] = row.token
         return tokens
 
     def check(self, lease: Lease) -> None:
-        """LeaseHeld unless the lease is still the one that was given last."""
         with self._database.reading() as tx:
             check_lease(tx, lease)
 
     def _wait_for(self, name: str, holder: str, ttl: float, wait: float) -> Lease:
         deadline = time.monotonic() + wait
         while True:
-            taken = self._take(name, holder, ttl)
+            taken = self._take_lease(name, holder, ttl)
             if isinstance(taken, Lease):
                 return taken
             remaining_seconds = deadline - time.monotonic()
@@ -101,7 +102,7 @@ class Leases:
                 )
             time.sleep(min(POLL_SECONDS, remaining_seconds))
 
-    def _take(self, name: str, holder: str, ttl: float) -> Lease | Holder:
+    def _take_lease(self, name: str, holder: str, ttl: float) -> Lease | Holder:
         with self._database.writing() as tx:
             current_time = tx.now()
             free = {
@@ -116,24 +117,29 @@ class Leases:
             row = tx.execute(_select_for_update(tx, name)).one()
             if row.holder and row.expires_at > current_time and not has_ended(row.machine, row.pid):
                 return Holder(name, row.holder, row.since, row.expires_at)
-            values = {"token": row.token + 1, "holder": holder or "somebody", "machine": here(), "pid": os.getpid()}
+            values = {
+                "token": row.token + 1,
+                "holder": holder or "somebody",
+                "machine": process_identity(),
+                "pid": os.getpid(),
+            }
             until = current_time + timedelta(seconds=ttl)
-            tx.execute(_update(tx, name).values(**values, since=current_time, expires_at=until))
+            tx.execute(_update_lease(tx, name).values(**values, since=current_time, expires_at=until))
             return Lease(name, row.token + 1)
 
-    def _renew(self, lease: Lease, ttl: float, end_event: threading.Event) -> None:
+    def _renew_lease(self, lease: Lease, ttl: float, end_event: threading.Event) -> None:
         while not end_event.wait(ttl / 3):
             # A database that is away for a moment does not end the lease; one that is away for long lets it expire,
             # and every later write under it is refused.
             with suppress(RequestError), self._database.writing() as tx:
                 until = tx.now() + timedelta(seconds=ttl)
-                statement = _update(tx, lease.name).where(t.leases.c.token == lease.token)
+                statement = _update_lease(tx, lease.name).where(t.leases.c.token == lease.token)
                 tx.execute(statement.values(expires_at=until))
 
-    def _release(self, lease: Lease) -> None:
+    def _release_lease(self, lease: Lease) -> None:
         # A database that does not answer now has been reported already, or lets the lease expire.
         with suppress(RequestError), self._database.writing() as tx:
-            tx.execute(_update(tx, lease.name).where(t.leases.c.token == lease.token).values(holder=""))
+            tx.execute(_update_lease(tx, lease.name).where(t.leases.c.token == lease.token).values(holder=""))
 
 
 def check_lease(tx: Transaction, lease: Lease) -> None:
@@ -148,11 +154,11 @@ def _select_for_update(tx: Transaction, name: str) -> sa.Select[Any]:
     return tx.select(t.leases).where(t.leases.c.name == name).with_for_update()
 
 
-def _update(tx: Transaction, name: str) -> sa.Update:
+def _update_lease(tx: Transaction, name: str) -> sa.Update:
     return tx.update(t.leases).where(t.leases.c.name == name)
 
 
-def _machine() -> str:
+def _machine_id() -> str:
     """Return what distinguishes one set of process numbers from another; '' leaves leases to time."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
@@ -161,10 +167,10 @@ def _machine() -> str:
         return ""
 
 
-MACHINE = _machine()
+MACHINE = _machine_id()
 
 
-def here() -> str:
+def process_identity() -> str:
     """Return this machine and the start of this process, distinct from a later one of the same number."""
     return f"{MACHINE} since {_began(os.getpid()) or ''}" if MACHINE else ""
 

@@ -38,7 +38,7 @@ def encode_map(new: EnvironmentMap, before: EnvironmentMap | None, revision: int
     return {"since": revision - 1, "changed": changed, "gone": gone}, view_changes
 
 
-def read(rows: Iterable[tuple[Json, Json]]) -> Iterable[EnvironmentMap]:
+def read_maps(rows: Iterable[tuple[Json, Json]]) -> Iterable[EnvironmentMap]:
     """Yield the maps of successive revisions, oldest first; the first is a whole one."""
     snapshots: dict[str, str] = {}
     views: frozenset[str] = frozenset()
@@ -54,11 +54,9 @@ def read(rows: Iterable[tuple[Json, Json]]) -> Iterable[EnvironmentMap]:
 
 
 def is_whole(snapshots: Json) -> bool:
-    """Return True for a map that is stored whole."""
     return "since" not in snapshots
 
 
 def ids_in(snapshots: Json) -> Iterable[str]:
-    """Return the snapshots that a stored map names."""
     ids: Iterable[str] = (snapshots if is_whole(snapshots) else snapshots["changed"]).values()
     return ids

@@ -49,6 +49,5 @@ class RunningWrites:
             )
 
     def end(self, operation: Operation) -> None:
-        """Keep that it has ended, or that nobody waits for it."""
         with self._database.writing() as tx:
             tx.execute(tx.delete(t.operations).where(t.operations.c.id == operation.id))

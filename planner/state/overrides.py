@@ -14,7 +14,6 @@ class Overrides:
         self._database = database
 
     def list_for(self, environment: str) -> tuple[Override, ...]:
-        """Return the overrides of changes in this environment, by model."""
         overrides = t.overrides
         with self._database.reading() as tx:
             statement = tx.select(overrides).where(overrides.c.environment == environment)
@@ -29,7 +28,6 @@ class Overrides:
             tx.put(t.overrides, [{**row, "at": override.at or tx.now()}])
 
     def forget(self, environment: str, model: str | None = None) -> None:
-        """Drop the overrides in this environment, of one model or of all."""
         with self._database.writing() as tx:
             statement = tx.delete(t.overrides).where(t.overrides.c.environment == environment)
             tx.execute(statement if model is None else statement.where(t.overrides.c.model == model))

@@ -14,9 +14,9 @@ from mergeplan.planner.model.model import Column
 from mergeplan.planner.serial import Json, decode_json, encode_json
 from mergeplan.planner.state import tables as t
 from mergeplan.planner.state.contents import drop_contents
-from mergeplan.planner.state.environments import generation
+from mergeplan.planner.state.environments import read_generation
 from mergeplan.planner.state.leases import Lease, check_lease
-from mergeplan.planner.state.transaction import Database, Transaction, chunks
+from mergeplan.planner.state.transaction import Database, Transaction, split_chunks
 from mergeplan.planner.wording import first_names
 
 
@@ -38,21 +38,20 @@ class PhysicalTables:
         self._database = database
 
     def all(self) -> Mapping[str, PhysicalTable]:
-        """Every table that we know, by name."""
         with self._database.reading() as tx:
-            return _read(tx, tx.select(t.physical_tables))
+            return _read_tables(tx, tx.select(t.physical_tables))
 
     def get(self, name: str) -> PhysicalTable | None:
-        """Return one table; None when it is unknown."""
         with self._database.reading() as tx:
-            return _read(tx, tx.select(t.physical_tables).where(t.physical_tables.c.name == name)).get(name)
+            return _read_tables(tx, tx.select(t.physical_tables).where(t.physical_tables.c.name == name)).get(name)
 
     def columns(self, names: Collection[str]) -> Mapping[str, tuple[Column, ...]]:
-        """Table -> its visible columns, for those of the given tables that we know."""
         columns: dict[str, tuple[Column, ...]] = {}
         with self._database.reading() as tx:
-            for chunk in chunks(sorted(set(names))):
-                recorded_tables = _read(tx, tx.select(t.physical_tables).where(t.physical_tables.c.name.in_(chunk)))
+            for chunk in split_chunks(sorted(set(names))):
+                recorded_tables = _read_tables(
+                    tx, tx.select(t.physical_tables).where(t.physical_tables.c.name.in_(chunk))
+                )
                 columns |= {name: table.columns for name, table in recorded_tables.items()}
         return columns
 
@@ -81,7 +80,7 @@ class PhysicalTables:
         """Note that a plan means to use these tables: for a day the janitor leaves them."""
         with self._database.writing() as tx:
             current_time = tx.now()
-            for chunk in chunks(sorted(names)):
+            for chunk in split_chunks(sorted(names)):
                 statement = tx.update(t.physical_tables).where(t.physical_tables.c.name.in_(chunk))
                 tx.execute(statement.values(touched_at=current_time))
 
@@ -93,7 +92,7 @@ class PhysicalTables:
         with self._database.writing() as tx:
             check_lease(tx, lease)
             lock_table(tx, table)
-            if generation(tx) != seen_generation:
+            if read_generation(tx) != seen_generation:
                 return False
             tx.execute(tx.update(t.physical_tables).where(t.physical_tables.c.name == table).values(garbage=True))
             tx.execute(tx.delete(t.intervals).where(t.intervals.c.table_name == table))
@@ -101,9 +100,8 @@ class PhysicalTables:
             return True
 
     def forget(self, tables: Collection[str]) -> None:
-        """Know nothing of these tables any more."""
         with self._database.writing() as tx:
-            for chunk in chunks(sorted(tables)):
+            for chunk in split_chunks(sorted(tables)):
                 for table, column in (
                     (t.physical_tables, t.physical_tables.c.name),  # first: whoever writes the others locks its row
                     (t.intervals, t.intervals.c.table_name),
@@ -137,7 +135,7 @@ def lock_table(tx: Transaction, table: str) -> None:
 def check_present(tx: Transaction, tables: Collection[str]) -> None:
     """Refused when one of the tables is gone; the janitor can mark none of them before the transaction ends."""
     present_names, physical = set(), t.physical_tables
-    for chunk in chunks(sorted(tables)):
+    for chunk in split_chunks(sorted(tables)):
         statement = tx.select(physical).where(physical.c.name.in_(chunk), physical.c.garbage.is_(False))
         rows = tx.execute(statement.order_by(physical.c.name).with_for_update())
         present_names |= {row.name for row in rows}
@@ -146,13 +144,13 @@ def check_present(tx: Transaction, tables: Collection[str]) -> None:
         raise Refused(f"The table {tables} is gone.", hint="Plan again: it will be built again.")
 
 
-def _read(tx: Transaction, query: sa.Select[Any]) -> Mapping[str, PhysicalTable]:
+def _read_tables(tx: Transaction, query: sa.Select[Any]) -> Mapping[str, PhysicalTable]:
     rows = tx.execute(query.order_by(t.physical_tables.c.name)).all()
     return {
-        row.name: PhysicalTable(row.name, _columns(row.columns), tuple(row.reads), row.garbage, row.touched_at)
+        row.name: PhysicalTable(row.name, _decode_columns(row.columns), tuple(row.reads), row.garbage, row.touched_at)
         for row in rows
     }
 
 
-def _columns(data: Json) -> tuple[Column, ...]:
+def _decode_columns(data: Json) -> tuple[Column, ...]:
     return tuple(decode_json(Column, column) for column in data)

@@ -82,13 +82,11 @@ class Plans:
             return _build_saved_plan(row)
 
     def list_by_status(self, status: str) -> tuple[SavedPlan, ...]:
-        """Return the plans of a status, oldest first."""
         with self._database.reading() as tx:
             statement = tx.select(t.plans).where(t.plans.c.status == status).order_by(t.plans.c.created_at)
             return tuple(_build_saved_plan(row) for row in tx.execute(statement))
 
     def since(self, since: datetime) -> tuple[SavedPlan, ...]:
-        """Return the plans made at or after a time, oldest first."""
         with self._database.reading() as tx:
             statement = tx.select(t.plans).where(t.plans.c.created_at >= since).order_by(t.plans.c.created_at)
             return tuple(_build_saved_plan(row) for row in tx.execute(statement))

@@ -118,15 +118,14 @@ class Promotions:
     def finish(self, lease: Lease, promotion: Promotion) -> None:
         """Close the entry as done; an environment that was dropped is no more."""
         with self._database.writing() as tx:
-            _close(tx, lease, promotion, Status.DONE)
+            _close_entry(tx, lease, promotion, Status.DONE)
             if promotion.action is HistoryAction.DROPPED:
                 _forget_environment(tx, promotion.environment)
 
     def roll_back(self, lease: Lease, promotion: Promotion) -> None:
-        """Put the old map back in force and close the entry as rolled back."""
         history = t.environment_history
         with self._database.writing() as tx:
-            _close(tx, lease, promotion, Status.ROLLED_BACK)
+            _close_entry(tx, lease, promotion, Status.ROLLED_BACK)
             failed = (history.c.environment == promotion.environment, history.c.revision == promotion.new.revision)
             tx.execute(tx.update(history).where(*failed).values(action=HistoryAction.UNDONE.value))
             if not promotion.old.exists:
@@ -136,7 +135,6 @@ class Promotions:
             tx.put(t.environments, [{"name": promotion.environment, "revision": promotion.old.revision}])
 
     def pending(self) -> tuple[Promotion, ...]:
-        """Return the promotions that are neither done nor rolled back, oldest first."""
         journal, steps, promotions = t.promotions, t.promotion_steps, []
         with self._database.reading() as tx:
             pending = tx.select(journal).where(journal.c.status == Status.PENDING.value).order_by(journal.c.began_at)
@@ -145,7 +143,7 @@ class Promotions:
                 old = self._environments.read_at(tx, row.environment, row.old_revision)
                 new = self._environments.read_at(tx, row.environment, row.new_revision)
                 views = frozenset(step.view for step in done)
-                action = _action(tx, new)
+                action = _read_action(tx, new)
                 swap = SwapOptions(row.wait_seconds, bool(row.replaces))
                 promotions.append(Promotion(row.id, row.environment, action, old, new, views, swap))
         return tuple(promotions)
@@ -164,7 +162,6 @@ def _check_base(tx: Transaction, old: Environment) -> None:
 
 
 def _add_revision(tx: Transaction, old: Environment, new: Environment, cause: Cause, now: datetime) -> int:
-    """Write the new map into the history and put it in force; its revision. `old` is the map that is in force."""
     history = t.environment_history
     statement = sa.select(sa.func.max(history.c.revision)).where(tx.own(history), history.c.environment == new.name)
     revision: int = (tx.execute(statement).scalar() or 0) + 1
@@ -192,13 +189,13 @@ def _ids_that_stay(before: EnvironmentMap | None, old: Environment, new: Environ
     }
 
 
-def _action(tx: Transaction, environment: Environment) -> HistoryAction:
+def _read_action(tx: Transaction, environment: Environment) -> HistoryAction:
     history = t.environment_history
     statement = tx.select(history).where(history.c.environment == environment.name)
     return HistoryAction(tx.execute(statement.where(history.c.revision == environment.revision)).one().action)
 
 
-def _close(tx: Transaction, lease: Lease, promotion: Promotion, status: Status) -> None:
+def _close_entry(tx: Transaction, lease: Lease, promotion: Promotion, status: Status) -> None:
     check_lease(tx, lease)
     statement = tx.update(t.promotions).where(t.promotions.c.id == promotion.id)
     tx.execute(statement.values(status=status.value, ended_at=tx.now()))

@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from mergeplan.planner.intervals import Timeline, subtract
+from mergeplan.planner.intervals import Timeline, subtract_intervals
 from mergeplan.planner.plan.restatement import Past
 from mergeplan.planner.snapshot.environment import Environment
 from mergeplan.planner.snapshot.snapshot import Snapshot
@@ -77,7 +77,7 @@ class Restatements:
                 check_lease(tx, lease)
             tx.put(t.plans, [{**row, "created_at": tx.now()}], update=False)
             for table, timeline in sorted(forgets.items()):
-                change_timeline(tx, table, partial(_without, timeline))
+                change_timeline(tx, table, partial(_subtract_lost, timeline))
                 drop_contents(tx, table)
                 drop_passed_audits(tx, table)
 
@@ -102,8 +102,8 @@ class Restatements:
         return self._snapshots.get_by_id({id for row in rows for id in row.snapshots.values()})
 
 
-def _without(lost_time: Timeline, held_time: Timeline) -> Timeline:
-    return subtract(held_time, lost_time)
+def _subtract_lost(lost_time: Timeline, held_time: Timeline) -> Timeline:
+    return subtract_intervals(held_time, lost_time)
 
 
 def _is_now(environment: Environment | None, revision: int) -> bool:

@@ -16,7 +16,7 @@ from mergeplan.planner.state import tables as t
 from mergeplan.planner.state.environments import HistoryAction
 from mergeplan.planner.state.promotions import Status
 from mergeplan.planner.state.restatements import AUTOMATIC
-from mergeplan.planner.state.transaction import Database, Transaction, chunks
+from mergeplan.planner.state.transaction import Database, Transaction, split_chunks
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Retention:
 def _forget_revisions(tx: Transaction, before: datetime) -> int:
     history = t.environment_history
     in_force = {row.name: row.revision for row in tx.execute(tx.select(t.environments))}
-    pending = {row.environment: row.old_revision for row in tx.execute(_journal(tx, has_ended=False))}
+    pending = {row.environment: row.old_revision for row in tx.execute(_select_journal(tx, has_ended=False))}
     rows = tx.execute(tx.select(history).order_by(history.c.environment, history.c.revision)).all()
     gone = 0
     for name, group in groupby(rows, lambda row: row.environment):
@@ -77,7 +77,7 @@ def _forget_revisions(tx: Transaction, before: datetime) -> int:
 def _make_whole(tx: Transaction, rows: Sequence[sa.Row[Any]], revision: int) -> None:
     """Keep the map of a revision as it is, and no longer as what differs from those that go."""
     history = t.environment_history
-    environment_maps = maps.read((row.snapshots, row.views) for row in rows)
+    environment_maps = maps.read_maps((row.snapshots, row.views) for row in rows)
     shown = next(
         environment_map for row, environment_map in zip(rows, environment_maps, strict=True) if row.revision == revision
     )
@@ -87,7 +87,7 @@ def _make_whole(tx: Transaction, rows: Sequence[sa.Row[Any]], revision: int) -> 
     tx.execute(row.values(snapshots=snapshots, views=views))
 
 
-def _journal(tx: Transaction, *, has_ended: bool) -> sa.Select[Any]:
+def _select_journal(tx: Transaction, *, has_ended: bool) -> sa.Select[Any]:
     status = t.promotions.c.status
     return tx.select(t.promotions).where(
         (status != Status.PENDING.value) if has_ended else status == Status.PENDING.value
@@ -95,8 +95,8 @@ def _journal(tx: Transaction, *, has_ended: bool) -> sa.Select[Any]:
 
 
 def _forget_journal(tx: Transaction, before: datetime) -> int:
-    old = [row.id for row in tx.execute(_journal(tx, has_ended=True).where(t.promotions.c.ended_at < before))]
-    for ids in chunks(old):
+    old = [row.id for row in tx.execute(_select_journal(tx, has_ended=True).where(t.promotions.c.ended_at < before))]
+    for ids in split_chunks(old):
         tx.execute(tx.delete(t.promotion_steps).where(t.promotion_steps.c.promotion_id.in_(ids)))
         tx.execute(tx.delete(t.promotions).where(t.promotions.c.id.in_(ids)))
     return len(old)
@@ -111,7 +111,7 @@ def _forget_plans(tx: Transaction, before: datetime) -> int:
     old = [
         row.id for row in tx.execute(tx.select(plans).where(plans.c.created_at < before)) if row.id not in latest_ids
     ]
-    _delete(tx, plans, old)
+    _delete_rows(tx, plans, old)
     return len(old)
 
 
@@ -127,10 +127,10 @@ def _forget_snapshots(tx: Transaction) -> int:
         for row in rows
         if row.id not in named and (row.stored or DEFAULT.table(row.name, row.version)) not in tables
     ]
-    _delete(tx, t.snapshots, old)
+    _delete_rows(tx, t.snapshots, old)
     return len(old)
 
 
-def _delete(tx: Transaction, table: sa.Table, ids: Collection[str]) -> None:
-    for part in chunks(sorted(ids)):
+def _delete_rows(tx: Transaction, table: sa.Table, ids: Collection[str]) -> None:
+    for part in split_chunks(sorted(ids)):
         tx.execute(tx.delete(table).where(table.c.id.in_(part)))

@@ -13,10 +13,10 @@ import sqlalchemy as sa
 from mergeplan.planner.fingerprint import Fingerprint, digest
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.naming import DEFAULT, SESSION_CATALOG
-from mergeplan.planner.serial import canonical, decode_json, encode_json
+from mergeplan.planner.serial import canonical_json, decode_json, encode_json
 from mergeplan.planner.snapshot.snapshot import Meaning, ReadMeaning, Snapshot
 from mergeplan.planner.state import tables as t
-from mergeplan.planner.state.transaction import Database, Transaction, chunks
+from mergeplan.planner.state.transaction import Database, Transaction, split_chunks
 
 
 class Snapshots:
@@ -27,12 +27,10 @@ class Snapshots:
         self._read_before: dict[str, Snapshot] = {}  # id -> snapshot: what an id stands for never changes
 
     def get_by_id(self, ids: Collection[str]) -> Mapping[str, Snapshot]:
-        """Id -> snapshot, for ids that a history names."""
         with self._database.reading() as tx:
             return self.read(tx, ids)
 
     def all(self) -> tuple[Snapshot, ...]:
-        """Every snapshot that is kept."""
         with self._database.reading() as tx:
             ids = [row.id for row in tx.execute(sa.select(t.snapshots.c.id).where(tx.own(t.snapshots)))]
             return tuple(self.read(tx, ids).values())
@@ -49,21 +47,20 @@ class Snapshots:
             return frozenset(row.stored or DEFAULT.table(row.name, row.version) for row in forced)
 
     def read(self, tx: Transaction, ids: Collection[str]) -> dict[str, Snapshot]:
-        """Id -> snapshot, in the caller's transaction."""
-        for chunk in chunks(sorted(set(ids) - self._read_before.keys())):
-            for row in tx.execute(_select(tx.project).where(t.snapshots.c.id.in_(chunk))):
-                self._read_before[row.id] = _snapshot(row, self._database.decode)
+        for chunk in split_chunks(sorted(set(ids) - self._read_before.keys())):
+            for row in tx.execute(_select_snapshots(tx.project).where(t.snapshots.c.id.in_(chunk))):
+                self._read_before[row.id] = _build_snapshot(row, self._database.decode)
         return {id: self._read_before[id] for id in ids}
 
 
 def keep_snapshots(tx: Transaction, snapshots: Mapping[str, Snapshot]) -> dict[str, str]:
     """Write the snapshots that are not there yet; model -> id."""
-    rows = {name: _row(snapshot) for name, snapshot in snapshots.items()}
+    rows = {name: _build_row(snapshot) for name, snapshot in snapshots.items()}
     tx.put(t.snapshots, list(rows.values()), update=False)
     return {name: str(row["id"]) for name, row in rows.items()}
 
 
-def _row(snapshot: Snapshot) -> dict[str, object]:
+def _build_row(snapshot: Snapshot) -> dict[str, object]:
     row: dict[str, object] = {
         "name": snapshot.name,
         "fingerprint": snapshot.fingerprint.text,
@@ -75,27 +72,27 @@ def _row(snapshot: Snapshot) -> dict[str, object]:
         "meaning": encode_json(snapshot.meaning),
     }
     stored = {"stored": snapshot.stored} if snapshot.stored else {}  # without it an id stays what it always was
-    return {"id": digest(canonical({**row, **stored}))[:32], "stored": snapshot.stored or None, **row}
+    return {"id": digest(canonical_json({**row, **stored}))[:32], "stored": snapshot.stored or None, **row}
 
 
 @lru_cache(maxsize=8)
-def _select(project: str) -> sa.Select[Any]:
+def _select_snapshots(project: str) -> sa.Select[Any]:
     """Return the project's snapshots, with their meanings as texts."""
     plain = [column for column in t.snapshots.c if column is not t.snapshots.c.meaning]
     meaning = sa.cast(t.snapshots.c.meaning, sa.Text).label("meaning")
     return sa.select(*plain, meaning).where(t.snapshots.c.project == project)
 
 
-def _snapshot(row: sa.Row[Any], decode: Callable[[ReadMeaning], Meaning | None]) -> Snapshot:
+def _build_snapshot(row: sa.Row[Any], decode: Callable[[ReadMeaning], Meaning | None]) -> Snapshot:
     columns = None if row.columns is None else tuple(row.columns)
     fingerprint = decode_json(Fingerprint, row.parts)
     model = _as_named(decode_json(Model, row.model))
     # A plan asks for the meanings of few: of what changed, and of what that reads.
-    meaning = cast("Meaning | None", partial(decode, partial(_meaning, row.meaning)) if row.meaning else None)
+    meaning = cast("Meaning | None", partial(decode, partial(_decode_meaning, row.meaning)) if row.meaning else None)
     return Snapshot(model, fingerprint, row.version, columns, row.forced, meaning, row.stored or "")
 
 
-def _meaning(text: str) -> Meaning | None:
+def _decode_meaning(text: str) -> Meaning | None:
     data = json.loads(text)
     return None if data is None else decode_json(Meaning, data)
 

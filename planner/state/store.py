@@ -56,5 +56,4 @@ class StateStore:
         return f"{self.environments.generation()} {self.intervals.digest()}"
 
     def close(self) -> None:
-        """Let go of the connections."""
         self.database.close()

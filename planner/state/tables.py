@@ -24,14 +24,13 @@ class Utc(sa.TypeDecorator[datetime]):
         return value.astimezone(UTC).replace(tzinfo=None)
 
     def process_result_value(self, value: datetime | None, dialect: sa.Dialect) -> datetime | None:
-        """Back to aware UTC."""
         return None if value is None else value.replace(tzinfo=UTC)
 
 
 metadata = sa.MetaData()
 
 
-def _project() -> sa.Column[str]:
+def _project_column() -> sa.Column[str]:
     return sa.Column("project", NAME, primary_key=True)
 
 
@@ -39,7 +38,7 @@ def _project() -> sa.Column[str]:
 snapshots = sa.Table(
     "snapshots",
     metadata,
-    _project(),
+    _project_column(),
     sa.Column("id", HASH, primary_key=True),
     sa.Column("name", NAME, nullable=False),
     sa.Column("fingerprint", HASH, nullable=False),
@@ -56,7 +55,7 @@ snapshots = sa.Table(
 physical_tables = sa.Table(
     "physical_tables",
     metadata,
-    _project(),
+    _project_column(),
     sa.Column("name", NAME, primary_key=True),
     sa.Column("columns", sa.JSON, nullable=False),  # names and types as Spark has them, hidden ones left out
     sa.Column("reads", sa.JSON, nullable=False),  # a physical view's tables: they live as long as it does
@@ -67,7 +66,7 @@ physical_tables = sa.Table(
 intervals = sa.Table(
     "intervals",
     metadata,
-    _project(),
+    _project_column(),
     sa.Column("table_name", NAME, primary_key=True),
     sa.Column("start_at", Utc, primary_key=True),
     sa.Column("end_at", Utc, nullable=False),
@@ -77,7 +76,7 @@ intervals = sa.Table(
 costs = sa.Table(
     "costs",
     metadata,
-    _project(),
+    _project_column(),
     sa.Column("table_name", NAME, primary_key=True),
     sa.Column("start_at", Utc, primary_key=True),
     sa.Column("units", sa.Integer, nullable=False),  # of time; 1 for a full refresh
@@ -91,7 +90,7 @@ costs = sa.Table(
 passed_audits = sa.Table(
     "passed_audits",
     metadata,
-    _project(),
+    _project_column(),
     sa.Column("table_name", NAME, primary_key=True),
     sa.Column("audit", sa.String(64), primary_key=True),
 )
@@ -100,7 +99,7 @@ passed_audits = sa.Table(
 audit_results = sa.Table(
     "audit_results",
     metadata,
-    _project(),
+    _project_column(),
     sa.Column("id", sa.String(32), primary_key=True),
     sa.Column("at", Utc, nullable=False),
     sa.Column("environment", NAME, nullable=False),
@@ -120,7 +119,7 @@ audit_results = sa.Table(
 passed_tests = sa.Table(
     "passed_tests",
     metadata,
-    _project(),
+    _project_column(),
     sa.Column("digest", sa.String(64), primary_key=True),
     sa.Column("at", Utc, nullable=False),  # when it was last asked about
 )
@@ -129,7 +128,7 @@ passed_tests = sa.Table(
 refuted_claims = sa.Table(
     "refuted_claims",
     metadata,
-    _project(),
+    _project_column(),
     sa.Column("claim", sa.String(64), primary_key=True),
     sa.Column("model", NAME, nullable=False),
     sa.Column("reason", sa.Text, nullable=False),
@@ -140,7 +139,7 @@ refuted_claims = sa.Table(
 contents = sa.Table(
     "contents",
     metadata,
-    _project(),
+    _project_column(),
     sa.Column("table_name", NAME, primary_key=True),
     sa.Column("columns", sa.String(32), primary_key=True),  # the key of a column set
     sa.Column("period", sa.String(32), primary_key=True),  # the value of a partition, '' for all that the table holds
@@ -152,7 +151,7 @@ contents = sa.Table(
 environments = sa.Table(
     "environments",
     metadata,
-    _project(),
+    _project_column(),
     sa.Column("name", NAME, primary_key=True),
     sa.Column("revision", sa.Integer, nullable=False),  # the row of its history that is in force
     sa.Column("expires_at", Utc),  # None: never
@@ -161,7 +160,7 @@ environments = sa.Table(
 environment_history = sa.Table(
     "environment_history",
     metadata,
-    _project(),
+    _project_column(),
     sa.Column("environment", NAME, primary_key=True),
     sa.Column("revision", sa.Integer, primary_key=True),
     sa.Column("action", sa.String(20), nullable=False),
@@ -177,7 +176,7 @@ environment_history = sa.Table(
 promotions = sa.Table(
     "promotions",
     metadata,
-    _project(),
+    _project_column(),
     sa.Column("id", sa.String(32), primary_key=True),
     sa.Column("environment", NAME, nullable=False),
     sa.Column("old_revision", sa.Integer, nullable=False),
@@ -194,7 +193,7 @@ promotions = sa.Table(
 promotion_steps = sa.Table(
     "promotion_steps",
     metadata,
-    _project(),
+    _project_column(),
     sa.Column("promotion_id", sa.String(32), primary_key=True),
     sa.Column("view", NAME, primary_key=True),
     sa.Column("at", Utc, nullable=False),
@@ -204,7 +203,7 @@ promotion_steps = sa.Table(
 leases = sa.Table(
     "leases",
     metadata,
-    _project(),
+    _project_column(),
     sa.Column("name", NAME, primary_key=True),
     sa.Column("token", sa.Integer, nullable=False),
     sa.Column("holder", NAME, nullable=False),  # '' when nobody holds it
@@ -218,7 +217,7 @@ leases = sa.Table(
 operations = sa.Table(
     "operations",
     metadata,
-    _project(),
+    _project_column(),
     sa.Column("id", sa.String(36), primary_key=True),
     sa.Column("table_name", NAME, nullable=False),
     sa.Column("start_at", Utc, nullable=False),  # of the batch
@@ -233,7 +232,7 @@ operations = sa.Table(
 plans = sa.Table(
     "plans",
     metadata,
-    _project(),
+    _project_column(),
     sa.Column("id", NAME, primary_key=True),
     sa.Column("environment", NAME, nullable=False),
     sa.Column("status", sa.String(20), nullable=False),
@@ -247,7 +246,7 @@ plans = sa.Table(
 overrides = sa.Table(
     "category_overrides",
     metadata,
-    _project(),
+    _project_column(),
     sa.Column("environment", NAME, primary_key=True),
     sa.Column("model", NAME, primary_key=True),
     sa.Column("old", HASH, primary_key=True),
@@ -261,7 +260,7 @@ overrides = sa.Table(
 runs = sa.Table(
     "runs",
     metadata,
-    _project(),
+    _project_column(),
     sa.Column("id", NAME, primary_key=True),
     sa.Column("environment", NAME, nullable=False),
     sa.Column("revision", sa.Integer, nullable=False),  # of the environment
@@ -275,7 +274,7 @@ runs = sa.Table(
 run_models = sa.Table(
     "run_models",
     metadata,
-    _project(),
+    _project_column(),
     sa.Column("run", NAME, primary_key=True),
     sa.Column("model", NAME, primary_key=True),
     sa.Column("environment", NAME, nullable=False),

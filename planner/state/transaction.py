@@ -25,51 +25,45 @@ class Transaction:
         self.project = project
 
     def execute(self, statement: sa.Executable) -> sa.CursorResult[Any]:
-        """Return the result of a statement."""
         return self.connection.execute(statement)
 
     def own(self, table: sa.Table) -> sa.ColumnElement[bool]:
-        """Return the condition that a row is the project's own."""
         return table.c.project == self.project
 
     def select(self, table: sa.Table) -> sa.Select[Any]:
         """Return the project's rows of a table, to be narrowed."""
-        return _select(table, self.project)
+        return _select_rows(table, self.project)
 
     def update(self, table: sa.Table) -> sa.Update:
-        """Return a change of the project's rows of a table, to be narrowed."""
-        return _update(table, self.project)
+        return _update_rows(table, self.project)
 
     def delete(self, table: sa.Table) -> sa.Delete:
-        """Return a deletion of the project's rows of a table, to be narrowed."""
-        return _delete(table, self.project)
+        return _delete_rows(table, self.project)
 
     def insert(self, table: sa.Table, row: Mapping[str, Any]) -> None:
         """Add a row; an error of the database when its key is taken."""
         self.execute(sa.insert(table).values({**row, "project": self.project}))
 
     def put(self, table: sa.Table, rows: Sequence[Mapping[str, Any]], *, update: bool = True) -> None:
-        """Insert rows; one whose key is taken is updated, or left as it is when `update` is false."""
-        db.put(self.connection, table, [{**row, "project": self.project} for row in rows], update=update)
+        db.put_rows(self.connection, table, [{**row, "project": self.project} for row in rows], update=update)
 
     def now(self) -> datetime:
-        """Now, by the database's own clock."""
-        return db.clock(self.connection)
+        return db.database_time(self.connection)
 
 
 # Statements that are never changed, only narrowed: to make one takes longer than SQLite needs to run it.
 @lru_cache(maxsize=STATEMENTS)
-def _select(table: sa.Table, project: str) -> sa.Select[Any]:
+def _select_rows(table: sa.Table, project: str) -> sa.Select[Any]:
     return sa.select(table).where(table.c.project == project)
 
 
 @lru_cache(maxsize=STATEMENTS)
-def _update(table: sa.Table, project: str) -> sa.Update:
+def _update_rows(table: sa.Table, project: str) -> sa.Update:
     return sa.update(table).where(table.c.project == project)
 
 
 @lru_cache(maxsize=STATEMENTS)
-def _delete(table: sa.Table, project: str) -> sa.Delete:
+def _delete_rows(table: sa.Table, project: str) -> sa.Delete:
     return sa.delete(table).where(table.c.project == project)
 
 
@@ -81,28 +75,26 @@ class Database:
         self.engine = db.open_upgraded(url, "mergeplan.planner.state")
 
     def close(self) -> None:
-        """Let go of the connections."""
         self.engine.dispose()
 
     @contextmanager
     def reading(self) -> Iterator[Transaction]:
         """Open a transaction that only reads; RequestError for a row that no whole database holds."""
-        with db.transaction(self.engine, read=True) as connection, db.decoding(self.engine):
+        with db.open_transaction(self.engine, read=True) as connection, db.guard_decoding(self.engine):
             yield Transaction(connection, self.project)
 
     def decode(self, read: Callable[[], T]) -> T:
         """Decode a row after its transaction; RequestError as there."""
-        with db.decoding(self.engine):
+        with db.guard_decoding(self.engine):
             return read()
 
     @contextmanager
     def writing(self) -> Iterator[Transaction]:
-        """Open a transaction that writes, committed unless something is raised."""
-        with db.transaction(self.engine) as connection:
+        with db.open_transaction(self.engine) as connection:
             yield Transaction(connection, self.project)
 
 
-def chunks(values: Sequence[str]) -> Iterator[Sequence[str]]:
+def split_chunks(values: Sequence[str]) -> Iterator[Sequence[str]]:
     """Yield the values a few hundred at a time."""
     for start in range(0, len(values), CHUNK):
         yield values[start : start + CHUNK]

@@ -12,7 +12,7 @@ from mergeplan.planner.naming import DEFAULT
 from mergeplan.planner.serial import Json
 from mergeplan.planner.state import tables as t
 from mergeplan.planner.state.contents import is_lasting
-from mergeplan.planner.state.database import revisions
+from mergeplan.planner.state.database import list_revisions
 from mergeplan.planner.state.maps import ids_in
 from mergeplan.planner.state.transaction import Database, Transaction
 
@@ -45,14 +45,14 @@ class Transfers:
         with self._database.reading() as tx:
             if tx.connection.dialect.name == "postgresql":  # all of it as of one moment, as SQLite reads anyway
                 tx.execute(sa.text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"))
-            rows = {table.name: _rows(tx, table) for table in CARRIED}
+            rows = {table.name: _read_rows(tx, table) for table in CARRIED}
             environment_names = sorted(row["name"] for row in rows["environments"])
             if missing := sorted(set(environments) - set(environment_names)):
                 raise RequestError(f"There is no environment `{missing[0]}`.", hint="See `mergeplan environments`.")
             names = tuple(sorted(environments)) or tuple(environment_names)
             return {
                 "mergeplan_state": FORMAT,
-                "schema": revisions("mergeplan.planner.state")[-1],
+                "schema": list_revisions("mergeplan.planner.state")[-1],
                 "project": tx.project,
                 "exported_at": tx.now().isoformat(),
                 "environments": list(names),
@@ -66,10 +66,10 @@ class Transfers:
         here too; with `replace` all that this project had goes first. LeaseHeld while somebody changes anything. Of a
         table that is known here already, what is known here stays.
         """
-        document = _validate(data)
+        document = _validate_document(data)
         tables_by_name = {table.name: table for table in CARRIED}
         read = {
-            name: [_row(tables_by_name[name], row, n) for n, row in enumerate(rows, 1)]
+            name: [_parse_row(tables_by_name[name], row, n) for n, row in enumerate(rows, 1)]
             for name, rows in document.items()
         }
         with self._database.writing() as tx:
@@ -78,7 +78,7 @@ class Transfers:
                 for table in CARRIED:
                     tx.execute(tx.delete(table))
             _check_new(tx, read.get("environments", []))
-            present_tables = {row["name"] for row in _rows(tx, t.physical_tables)}
+            present_tables = {row["name"] for row in _read_rows(tx, t.physical_tables)}
             for table in CARRIED:
                 rows = [row for row in read.get(table.name, []) if row.get("table_name") not in present_tables]
                 for start in range(0, len(rows), 200):
@@ -86,12 +86,12 @@ class Transfers:
         return tuple(sorted(str(row["name"]) for row in read.get("environments", [])))
 
 
-def _rows(tx: Transaction, table: sa.Table) -> list[dict[str, Any]]:
+def _read_rows(tx: Transaction, table: sa.Table) -> list[dict[str, Any]]:
     statement = tx.select(table)
     if table is t.contents:  # whoever reads the document later cannot know what was written since
         statement = statement.where(*is_lasting())
     rows = (row._mapping for row in tx.execute(statement.order_by(*table.primary_key.columns)))
-    return [{key: _plain(value) for key, value in row.items() if key != "project"} for row in rows]
+    return [{key: _plain_value(value) for key, value in row.items() if key != "project"} for row in rows]
 
 
 def _check_nobody_works(tx: Transaction) -> None:
@@ -110,14 +110,13 @@ def _check_new(tx: Transaction, rows: Iterable[Mapping[str, Any]]) -> None:
         raise Refused(f"The state knows `{common_names[0]}` already.", hint=hint)
 
 
-def _plain(value: object) -> object:
+def _plain_value(value: object) -> object:
     return value.isoformat() if isinstance(value, datetime) else value
 
 
 def _select_environment_rows(
     rows: Mapping[str, list[dict[str, Any]]], names: frozenset[str]
 ) -> dict[str, list[dict[str, Any]]]:
-    """Return the rows of some environments: their history, its snapshots, the tables of these."""
     selected_rows = dict(rows)
     for name, table_rows in rows.items():
         if table_rows and "environment" in table_rows[0]:
@@ -134,7 +133,6 @@ def _select_environment_rows(
 def _select_table_rows(
     rows: Mapping[str, list[dict[str, Any]]], table_names: Collection[str]
 ) -> dict[str, list[dict[str, Any]]]:
-    """Return the rows about these physical tables, and about those that their views read."""
     reads = {row["name"]: row["reads"] for row in rows["physical_tables"]}
     tables: set[str] = set()
     frontier = [name for name in reads if name in table_names]
@@ -150,7 +148,7 @@ def _select_table_rows(
     return selected_rows
 
 
-def _validate(data: Json) -> dict[str, list[dict[str, Any]]]:
+def _validate_document(data: Json) -> dict[str, list[dict[str, Any]]]:
     """Return the document's rows by table; RequestError when it cannot be read here."""
     version = data.get("mergeplan_state") if isinstance(data, dict) else None
     if isinstance(version, int) and version > FORMAT:
@@ -162,7 +160,7 @@ def _validate(data: Json) -> dict[str, list[dict[str, Any]]]:
         where = ".".join(str(part) for part in first["loc"]) or "it"
         hint = "`mergeplan state export` writes such a document."
         raise RequestError(f"This is no state that was exported: `{where}`: {first['msg']}.", hint=hint) from None
-    if document.revision not in revisions("mergeplan.planner.state"):
+    if document.revision not in list_revisions("mergeplan.planner.state"):
         message = f"The document is of a newer version ({document.revision}) than this mergeplan."
         raise RequestError(message, hint="Install the newer mergeplan.")
     names = {table.name for table in CARRIED}
@@ -171,7 +169,7 @@ def _validate(data: Json) -> dict[str, list[dict[str, Any]]]:
     return document.tables
 
 
-def _row(table: sa.Table, row: Mapping[str, Any], number: int) -> dict[str, Any]:
+def _parse_row(table: sa.Table, row: Mapping[str, Any], number: int) -> dict[str, Any]:
     """Return a row as the database takes it; RequestError for an unknown, missing or wrongly typed column."""
     where = f"`{table.name}`, row {number}"
     if unknown := sorted(row.keys() - set(table.columns.keys())):
@@ -184,13 +182,13 @@ def _row(table: sa.Table, row: Mapping[str, Any], number: int) -> dict[str, Any]
         if value is None and not column.nullable:
             raise RequestError(f"{where}: `{column.name}` is missing.")
         try:
-            read[column.name] = None if value is None else _value(column, value)
+            read[column.name] = None if value is None else _parse_value(column, value)
         except (TypeError, ValueError):
             raise RequestError(f"{where}: `{column.name}` cannot be {str(value)[:40]!r}.") from None
     return read
 
 
-def _value(column: sa.Column[Any], value: Any) -> Any:
+def _parse_value(column: sa.Column[Any], value: Any) -> Any:
     if isinstance(column.type, t.Utc):
         at = datetime.fromisoformat(value)
         return at if at.tzinfo else at.replace(tzinfo=UTC)

@@ -35,7 +35,7 @@ def parts_of(model: Model, columns: tuple[Column, ...]) -> tuple[PartitionColumn
     left out. Raise ProjectError also for what cannot be a partition.
     """
     expressions = [expression for expression in model.partitioned_by if not _is_covered(model, expression)]
-    parts = [_part(model, expression, columns, number) for number, expression in enumerate(expressions)]
+    parts = [_build_part(model, expression, columns, number) for number, expression in enumerate(expressions)]
     visible_count = sum(not part.hidden for part in parts) + bool(model.time_column)
     if parts and visible_count >= len(columns):  # Spark wants a column beside those that a table is partitioned by
         parts = [_build_hidden_column(part.expression, number) for number, part in enumerate(parts)]
@@ -47,11 +47,11 @@ def check_columns(model: Model, columns: tuple[Column, ...]) -> None:
     query_names = {column.name for column in columns}
     whens = [model.when_matched] if model.when_matched else []
     named = {
-        "unique_key": {name for key in model.unique_key for name in _names(key)},
+        "unique_key": {name for key in model.unique_key for name in _column_names(key)},
         "updated_at_name": _time_names(model.history) if model.history else set(),
         "columns": set(model.history.columns) if model.history else set(),
-        "when_matched": {name for when in whens for name in _names(f"{MERGE}{when}")},
-        "merge_filter": set(_names(model.merge_filter)) if model.merge_filter else set(),
+        "when_matched": {name for when in whens for name in _column_names(f"{MERGE}{when}")},
+        "merge_filter": set(_column_names(model.merge_filter)) if model.merge_filter else set(),
         "clustered_by": set(model.clustered_by),
     }
     for key, names in named.items():
@@ -82,12 +82,11 @@ def _check_snapshot_time(model: Model, columns: tuple[Column, ...]) -> None:
 
 
 def _time_names(history: History) -> set[str]:
-    """Return the columns of the query with the time at which a row changed."""
     since = history.dbt.since if history and history.dbt else ""
     return {history.updated_at, since} - {""}
 
 
-def _names(sql: str) -> set[str]:
+def _column_names(sql: str) -> set[str]:
     if (name := ColumnName.parse(sql)) is not None:
         return {name}
     return {column.name.lower() for column in spark_tree(sql).find_all(exp.Column) if not column.name.startswith("@")}
@@ -103,21 +102,21 @@ def _is_covered(model: Model, text: str) -> bool:
     return unit >= partition and ColumnName.parse(called[2].strip()) == time
 
 
-def _part(model: Model, text: str, columns: tuple[Column, ...], number: int) -> PartitionColumn:
+def _build_part(model: Model, text: str, columns: tuple[Column, ...], number: int) -> PartitionColumn:
     types = {column.name: column.type for column in columns}
     name = partition_column(text)
     if name in types:
         if types[name] in FOLDER_TYPES and not is_too_long(name, model.table_format):
             return PartitionColumn(name, types[name], _reject_empty_text(name, types[name]), hidden=False)
         return _build_hidden_column(quote_column(name), number)
-    if unknown := sorted(_names(text) - types.keys()):
+    if unknown := sorted(_column_names(text) - types.keys()):
         hint = "Partition it by columns that its query returns."
-        raise _wrong(model, f"{model.name} is partitioned by `{unknown[0]}`, which it does not have.", hint)
+        raise _partition_error(model, f"{model.name} is partitioned by `{unknown[0]}`, which it does not have.", hint)
     called = _CALL.fullmatch(text)
-    return _build_hidden_column(_transform(model, called[1], called[2], types) if called else text, number)
+    return _build_hidden_column(_transform_sql(model, called[1], called[2], types) if called else text, number)
 
 
-def _transform(model: Model, name: str, inside: str, types: dict[str, str]) -> str:
+def _transform_sql(model: Model, name: str, inside: str, types: dict[str, str]) -> str:
     """Return Spark SQL for the text of a partition: `days(ts)`, `bucket(8, id)`, `truncate(3, name)`, or unchanged."""
     if name in _TIMES:
         return f"date_format(cast({key_sql(inside)} as timestamp), '{_TIMES[name]}')"
@@ -127,7 +126,9 @@ def _transform(model: Model, name: str, inside: str, types: dict[str, str]) -> s
     width = int(pair["width"]) if pair else 0
     column = ColumnName.parse(pair["column"]) if pair else None
     if width < 1 or column is None or column not in types:
-        raise _wrong(model, f"`{name}` takes a number and a column of {model.name}.", f"Write `{name}(8, id)`.")
+        raise _partition_error(
+            model, f"`{name}` takes a number and a column of {model.name}.", f"Write `{name}(8, id)`."
+        )
     quoted = quote_column(column)
     if name == "bucket":
         return f"pmod(hash({quoted}), {width})"
@@ -136,7 +137,9 @@ def _transform(model: Model, name: str, inside: str, types: dict[str, str]) -> s
         return f"substring({quoted}, 1, {width})"
     if type_ in FOLDER_TYPES[3:] or type_.startswith("decimal"):
         return f"{quoted} - pmod({quoted}, {width})"
-    raise _wrong(model, f"`truncate` cuts texts and numbers, and `{column}` of {model.name} is a {type_}.", "")
+    raise _partition_error(
+        model, f"`truncate` cuts texts and numbers, and `{column}` of {model.name} is a {type_}.", ""
+    )
 
 
 def _build_hidden_column(expression: str, number: int) -> PartitionColumn:
@@ -155,5 +158,5 @@ def _reject_empty_text(name: str, type_: str) -> str:
     return f"if({column} = '', raise_error({error}), {column})"
 
 
-def _wrong(model: Model, message: str, hint: str) -> ProjectError:
+def _partition_error(model: Model, message: str, hint: str) -> ProjectError:
     return ProjectError(message, place=model.locate("partitioned_by", in_block=True), hint=hint)

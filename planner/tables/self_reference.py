@@ -23,9 +23,9 @@ ROUNDS = 4  # until types that depend on each other no longer change
 HINT = "Declare them in MODEL: `columns (day DATE, total BIGINT)`."
 
 
-def nothing(columns: Iterable[Column]) -> str:
+def empty_relation(columns: Iterable[Column]) -> str:
     """Return a table of these columns without rows, as a query in brackets."""
-    cells = (f"{_null(column.type)} AS {quote_column(column.name)}" for column in columns)
+    cells = (f"{_null_cell(column.type)} AS {quote_column(column.name)}" for column in columns)
     return f"(SELECT {', '.join(cells)} WHERE FALSE)"
 
 
@@ -40,12 +40,12 @@ def previous_rows_query(model: Model, table: Table, interval: Interval, held_tim
     names = ", ".join(quote_column(column.name) for column in table.columns)
     rows = f"SELECT {names} FROM {base or table.name}"
     if not held_time:
-        return nothing(table.columns)
+        return empty_relation(table.columns)
     if not model.kind.is_by_time:
         return f"({rows} WHERE {batch_condition(model, held_time)})"
     assert table.partitioning is not None
     if interval.start <= held_time[0].start:
-        return nothing(table.columns)
+        return empty_relation(table.columns)
     by, bounds = table.partitioning, table.partitioning.bounds(Interval(held_time[0].start, interval.start))
     first, end = (f"CAST('{text}' AS {by.type})" for text in bounds)
     column = quote_column(by.column)
@@ -66,7 +66,7 @@ def own_columns(model: Model, ask: Callable[[Model, str], tuple[Column, ...]]) -
     else:
         columns = tuple(Column(name.lower(), "void") for name in tree.named_selects)
     for _ in range(ROUNDS):
-        typed = ask(model, nothing(columns))
+        typed = ask(model, empty_relation(columns))
         if typed == columns:
             break
         columns = typed
@@ -89,7 +89,9 @@ def _columns_of_first(
         first = first.this
     if first is not tree and not tree.args.get("with_"):
         with suppress(QueryError):
-            return ask(replace(model, sql=first.sql("spark"), text="", misread=""), nothing((Column("own", "int"),)))
+            return ask(
+                replace(model, sql=first.sql("spark"), text="", misread=""), empty_relation((Column("own", "int"),))
+            )
     raise _inference_error(model, "its query returns `*`")
 
 
@@ -98,5 +100,5 @@ def _inference_error(model: Model, why: str) -> ProjectError:
     return ProjectError(message, place=model.locate(model.name), hint=HINT)
 
 
-def _null(type_: str) -> str:
+def _null_cell(type_: str) -> str:
     return "NULL" if type_ == "void" else f"CAST(NULL AS {type_})"

@@ -9,12 +9,10 @@ from urllib.parse import quote, urlencode
 
 
 def model_address(name: str, base: str = "") -> str:
-    """Return the address of a model's page."""
     return f"{base}/models/{quote(name, safe='')}"
 
 
 def search_address(words: str, page: int = 1, base: str = "") -> str:
-    """Return the address of the catalog with a search."""
     values = {"q": words} | ({"page": str(page)} if page > 1 else {})
     return f"{base}/?{urlencode({name: value for name, value in values.items() if value})}"
 
@@ -26,7 +24,6 @@ def lineage_address(values: Mapping[str, object], base: str = "") -> str:
 
 
 def environment_address(name: str, base: str = "") -> str:
-    """Return the address of an environment's page."""
     return f"{base}/environments/{quote(name, safe='')}"
 
 

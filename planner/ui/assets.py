@@ -33,17 +33,15 @@ class Asset:
 
 @cache
 def load_assets() -> Mapping[str, Asset]:
-    """Return every asset by its name."""
-    return {name: _load(name, paths) for name, paths in PARTS.items()}
+    return {name: _load_asset(name, paths) for name, paths in PARTS.items()}
 
 
 @cache
 def assets_by_url() -> Mapping[str, Asset]:
-    """Return every asset by its address."""
     return {asset.url: asset for asset in load_assets().values()}
 
 
-def _load(name: str, paths: tuple[Path, ...]) -> Asset:
+def _load_asset(name: str, paths: tuple[Path, ...]) -> Asset:
     content = b"".join(path.read_bytes() for path in paths)
     stem, _, ending = name.rpartition(".")
     digest = hashlib.sha256(content).hexdigest()[:16]

@@ -29,7 +29,7 @@ from mergeplan.planner.project.lineage import ROWS, Node
 
 def catalog_of(view: rows.CatalogView) -> Catalog:
     """Return the catalog of a document; raise ValueError for an unknown kind or moment."""
-    models = {row.name: _model(row) for row in view.models}
+    models = {row.name: _read_model(row) for row in view.models}
     unused = None
     if view.unused_columns is not None:
         unused = tuple(
@@ -50,14 +50,14 @@ def catalog_of(view: rows.CatalogView) -> Catalog:
     )
 
 
-def _model(row: rows.CatalogModelRow) -> CatalogModel:
-    columns = None if row.columns is None else tuple(map(_column, row.columns))
+def _read_model(row: rows.CatalogModelRow) -> CatalogModel:
+    columns = None if row.columns is None else tuple(map(_read_column, row.columns))
     return CatalogModel(
-        declared=_declared(row),
+        declared=_read_declaration(row),
         columns=columns,
         parents=row.parents,
         readers=row.readers,
-        row_deciders=_nodes(row.row_deciders),
+        row_deciders=_read_nodes(row.row_deciders),
         unfollowed=row.unfollowed,
         rendered=row.query,
         audits=tuple(
@@ -66,11 +66,11 @@ def _model(row: rows.CatalogModelRow) -> CatalogModel:
         ),
         tests=tuple(CatalogTest(test.name, Place(test.path, test.line), test.description) for test in row.tests),
         exposures=row.exposures,
-        deployed=_deployed(row.deployed) if row.deployed else None,
+        deployed=_read_deployment(row.deployed) if row.deployed else None,
     )
 
 
-def _declared(row: rows.CatalogModelRow) -> Model:
+def _read_declaration(row: rows.CatalogModelRow) -> Model:
     return Model(
         name=row.name,
         kind=Kind(row.kind),
@@ -78,7 +78,7 @@ def _declared(row: rows.CatalogModelRow) -> Model:
         line=row.line,
         source=row.definition,
         depends_on=row.parents,
-        cron=_cron(row.schedule, row.interval_unit) if row.schedule else DAILY,
+        cron=_parse_cron(row.schedule, row.interval_unit) if row.schedule else DAILY,
         start=datetime.fromisoformat(row.start) if row.start else None,
         time_column=row.time_column,
         description=row.description,
@@ -93,7 +93,7 @@ def _declared(row: rows.CatalogModelRow) -> Model:
 
 
 @lru_cache(maxsize=256)
-def _cron(schedule: str, unit: str) -> Cron:
+def _parse_cron(schedule: str, unit: str) -> Cron:
     """Return a cron of a schedule that may end with a time zone."""
     if cron_error(schedule) is None:
         return Cron(schedule, "", unit)
@@ -101,23 +101,23 @@ def _cron(schedule: str, unit: str) -> Cron:
     return Cron(text, zone, unit)
 
 
-def _column(row: rows.CatalogColumnRow) -> CatalogColumn:
-    return CatalogColumn(row.name, row.type, row.description, _nodes(row.made_from), _nodes(row.read_by))
+def _read_column(row: rows.CatalogColumnRow) -> CatalogColumn:
+    return CatalogColumn(row.name, row.type, row.description, _read_nodes(row.made_from), _read_nodes(row.read_by))
 
 
-def _nodes(ends: Iterable[LineageEnd]) -> tuple[Node, ...]:
+def _read_nodes(ends: Iterable[LineageEnd]) -> tuple[Node, ...]:
     return tuple(Node(end.model, ROWS if end.column is None else end.column) for end in ends)
 
 
-def _deployed(row: rows.DeployedRow) -> DeployedTable:
-    loaded_time, missing = _timeline(row.intervals), _timeline(row.missing)
+def _read_deployment(row: rows.DeployedRow) -> DeployedTable:
+    loaded_time, missing = _read_timeline(row.intervals), _read_timeline(row.missing)
     return DeployedTable(row.view, row.table, row.version, loaded_time, missing, row.current)
 
 
-def _timeline(spans: Spans) -> Timeline:
-    return tuple(Interval(_moment(start), _moment(end)) for start, end in spans)
+def _read_timeline(spans: Spans) -> Timeline:
+    return tuple(Interval(_parse_moment(start), _parse_moment(end)) for start, end in spans)
 
 
-def _moment(text: str) -> datetime:
+def _parse_moment(text: str) -> datetime:
     moment = datetime.fromisoformat(text)
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -84,11 +84,10 @@ class CatalogPages:
         """Return the page of the models that a search matches, or of all models."""
         page = self.index.find(query, number, PAGE_SIZE)
         page_link: Callable[[int], str] = lambda other: search_address(query, other, frame.base)  # noqa: E731
-        values = {"query": query, "page": page, "page_link": page_link, "schemas": self._schemas}
+        values = {"query": query, "page": page, "page_link": page_link, "schemas": self._schema_counts}
         return render("catalog.html", frame, here="Catalog", catalog=self.catalog, **values)
 
     def model(self, frame: Frame, name: str, activity: ModelActivity) -> str:
-        """Return the page of a model."""
         model = self.catalog.models[name]
         values = {
             "model": model,
@@ -103,7 +102,6 @@ class CatalogPages:
         return render("model_page.html", frame, here="Catalog", catalog=self.catalog, **values)
 
     def list_unused(self, frame: Frame) -> str:
-        """Return the page of the columns that nothing needs."""
         groups: dict[str, list[UnusedColumn]] = {}
         for column in self.catalog.unused_columns or ():
             groups.setdefault(column.model, []).append(column)
@@ -111,7 +109,7 @@ class CatalogPages:
         return render("unused_page.html", frame, here="Catalog", catalog=self.catalog, **values)
 
     @cached_property
-    def _schemas(self) -> Sequence[tuple[str, int]]:
+    def _schema_counts(self) -> Sequence[tuple[str, int]]:
         return sorted(Counter(map(schema_of, self.catalog.models)).items())
 
     @cached_property

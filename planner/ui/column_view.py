@@ -36,7 +36,7 @@ class ColumnGraph:
         """
         if column.column not in self.columns.get(column.model, ()):
             raise RequestError(f"`{column.model}` has no column `{column.column}`.", hint="Its page lists its columns.")
-        steps = self._walk(column, self.made_from, up, -1) | self._walk(column, self.read_by, down, 1)
+        steps = self._walk_lineage(column, self.made_from, up, -1) | self._walk_lineage(column, self.read_by, down, 1)
         columns: dict[str, dict[str, None]] = {}
         nearest: dict[str, int] = {}
         for node, step in steps.items():
@@ -55,17 +55,20 @@ class ColumnGraph:
         view = GraphView(boxes, tuple(edges), tuple(names), len(names) - len(boxes))
         return ColumnView(view, {name: tuple(parts) for name, parts in columns.items()})
 
-    def _walk(self, start: Node, neighbours: Neighbours, most: int, sign: int) -> dict[Node, int]:
+    def _walk_lineage(self, start: Node, neighbours: Neighbours, most: int, sign: int) -> dict[Node, int]:
         steps, frontier = {start: 0}, [start]
         for step in range(1, min(most, DEPTH_MOST) + 1):
             reached = (
-                neighbour for node in frontier for near in self._meet(node) for neighbour in neighbours.get(near, ())
+                neighbour
+                for node in frontier
+                for near in self._expand_node(node)
+                for neighbour in neighbours.get(near, ())
             )
             frontier = [node for node in dict.fromkeys(reached) if node not in steps]
             steps |= dict.fromkeys(frontier, sign * step)
         return steps
 
-    def _meet(self, node: Node) -> Iterable[Node]:
+    def _expand_node(self, node: Node) -> Iterable[Node]:
         """Return the nodes that a node represents: ALL is every column and the rows."""
         if node.column != ALL:
             return (node, Node(node.model, ALL))
@@ -73,7 +76,6 @@ class ColumnGraph:
 
 
 def column_graph(catalog: Catalog) -> ColumnGraph:
-    """Return the lineage of a catalog's columns."""
     made_from: dict[Node, tuple[Node, ...]] = {}
     read_by: dict[Node, dict[Node, None]] = {}
     for name, model in catalog.models.items():

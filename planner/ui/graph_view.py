@@ -66,7 +66,7 @@ class CatalogGraph:
 
     def view(self, wish: GraphWish, only: Collection[str] | None = None) -> GraphView:
         """Return the boxes of a wish, of the models `only`; raise RequestError for an unknown focus or selector."""
-        steps = self._steps(wish)
+        steps = self._focus_distances(wish)
         names = set(steps) if wish.focus else set(self.graph.models)
         if wish.selector.strip():
             names &= select(self.graph, [wish.selector.strip()])
@@ -83,18 +83,17 @@ class CatalogGraph:
             near = sorted(keys, key=lambda key: min(abs(steps.get(name, 0)) for name in groups[key]))
             nearest = set(near[:BOXES_MOST])
             keys = [key for key in keys if key in nearest]
-        boxes = tuple(_box(key, groups[key], steps) for key in keys)
+        boxes = tuple(_make_box(key, groups[key], steps) for key in keys)
         drawn = sum(len(box.members) for box in boxes)
-        return GraphView(boxes, self._edges(boxes), models, len(models) - drawn)
+        return GraphView(boxes, self._box_edges(boxes), models, len(models) - drawn)
 
-    def _steps(self, wish: GraphWish) -> Mapping[str, int]:
-        """Return how far each model is from the focus, by the shortest path."""
+    def _focus_distances(self, wish: GraphWish) -> Mapping[str, int]:
         if not wish.focus:
             return {}
         if wish.focus not in self.rank:
             raise RequestError(f"There is no model `{wish.focus}`.", hint="Search for it in the catalog.")
-        ups = _distances(wish.focus, lambda name: self.parents.get(name, ()), wish.up)
-        downs = _distances(wish.focus, lambda name: self.children.get(name, ()), wish.down)
+        ups = _find_distances(wish.focus, lambda name: self.parents.get(name, ()), wish.up)
+        downs = _find_distances(wish.focus, lambda name: self.children.get(name, ()), wish.down)
         return {name: -distance for name, distance in ups.items()} | downs
 
     def _choose_folds(self, models: Sequence[str], wish: GraphWish) -> Collection[str]:
@@ -118,7 +117,7 @@ class CatalogGraph:
             count -= sizes[schema] - 1
         return folded
 
-    def _edges(self, boxes: Iterable[GraphBox]) -> tuple[tuple[str, str], ...]:
+    def _box_edges(self, boxes: Iterable[GraphBox]) -> tuple[tuple[str, str], ...]:
         box_of = {member: box.key for box in boxes for member in box.members}
         edges = (
             (box_of[parent], box_key)
@@ -130,7 +129,6 @@ class CatalogGraph:
 
 
 def graph_of_catalog(catalog: Catalog) -> CatalogGraph:
-    """Return the graph of a catalog's models."""
     graph = graph_of({name: model.declared for name, model in catalog.models.items()})
     outside = catalog.outside_tables
     parents = {name: tuple(p for p in dict.fromkeys(m.parents) if p != name) for name, m in catalog.models.items()}
@@ -144,12 +142,10 @@ def graph_of_catalog(catalog: Catalog) -> CatalogGraph:
 
 
 def schema_of(name: str) -> str:
-    """Return the schema of a model's name."""
     return name.rpartition(".")[0]
 
 
-def _distances(start: str, step: Callable[[str], Iterable[str]], most: int) -> dict[str, int]:
-    """Return every name within `most` steps, with its distance."""
+def _find_distances(start: str, step: Callable[[str], Iterable[str]], most: int) -> dict[str, int]:
     distances, frontier = {start: 0}, [start]
     for distance in range(1, min(most, DEPTH_MOST) + 1):
         frontier = [n for n in dict.fromkeys(o for name in frontier for o in step(name)) if n not in distances]
@@ -157,6 +153,6 @@ def _distances(start: str, step: Callable[[str], Iterable[str]], most: int) -> d
     return distances
 
 
-def _box(key: str, members: Sequence[str], steps: Mapping[str, int]) -> GraphBox:
+def _make_box(key: str, members: Sequence[str], steps: Mapping[str, int]) -> GraphBox:
     nearest = min((steps.get(name, 0) for name in members), key=abs)
     return GraphBox(key.removeprefix("\0"), tuple(members), key.startswith("\0"), nearest)

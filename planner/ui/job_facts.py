@@ -57,7 +57,7 @@ def read_facts(job_id: str, texts: Iterable[bytes]) -> JobFacts:
     errors: list[ErrorLine] = []
     warnings: list[str] = []
     for text in texts:
-        line = _parse(text)
+        line = _parse_line(text)
         if line is None:
             continue
         progress = apply_line(progress, line)
@@ -95,12 +95,11 @@ def read_facts(job_id: str, texts: Iterable[bytes]) -> JobFacts:
 
 
 def error_sentence(error: ErrorLine) -> str:
-    """Return an error as a sentence with its place."""
     place = f"`{error.path}{f':{error.line}' if error.line else ''}`: " if error.path else ""
     return f"{place}{error.message} {error.hint}".strip()
 
 
-def _parse(text: bytes) -> Line | None:
+def _parse_line(text: bytes) -> Line | None:
     if not text.startswith(b"{"):
         return None
     try:

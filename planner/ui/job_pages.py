@@ -59,13 +59,11 @@ class ShownJob:
 
 
 def job_title(record: JobRecord) -> str:
-    """Return what a job does, in words."""
     environment = f"`{record.environment}`" if record.environment else "the default environment"
     return TITLES[record.kind].format(environment=environment)
 
 
 def job_row(record: JobRecord) -> JobRow:
-    """Return a job as a row of a list."""
     at = format_when(record.created_at)
     return JobRow(record.id, job_title(record).replace("`", ""), str(record.status), at, f"/jobs/{record.id}")
 
@@ -77,14 +75,12 @@ def audit_row(record: JobRecord, audit: AuditLine) -> AuditResultRow:
 
 
 def check_row(result: CheckResult) -> AuditResultRow:
-    """Return a recorded result of an audit or a unit test as a row."""
     environment = f" in {result.environment}" if result.environment else ""
     at, job = format_when(result.at), f"/jobs/{result.job}"
     return AuditResultRow(result.name, result.model, result.ok, result.count, f"{at}{environment}", job=job)
 
 
 def job_page(catalog: Catalog, frame: Frame, job: ShownJob) -> str:
-    """Return the page of a job: its progress while it runs, and its result."""
     record, facts = job.record, job.facts
     values = {
         "what": job_title(record),
@@ -97,7 +93,7 @@ def job_page(catalog: Catalog, frame: Frame, job: ShownJob) -> str:
         "physical_plan": (facts.result.physical_plan if facts.result else None) or (),
         "done": _ending_sentence(record),
     }
-    return _render("job.html", catalog, frame, job, values)
+    return _render_page("job.html", catalog, frame, job, values)
 
 
 def plan_page(catalog: Catalog, frame: Frame, job: ShownJob, applies: Iterable[JobRecord] = ()) -> str:
@@ -109,11 +105,11 @@ def plan_page(catalog: Catalog, frame: Frame, job: ShownJob, applies: Iterable[J
     values = {
         "plan": plan,
         "environment": plan.environment if plan else record.environment or PROD,
-        "headline": _headline(plan) if plan else "",
-        "costs": _costs(plan) if plan else "",
-        "groups": _groups(plan) if plan else (),
+        "headline": _plan_headline(plan) if plan else "",
+        "costs": _plan_cost_text(plan) if plan else "",
+        "groups": _group_by_category(plan) if plan else (),
         "diffs": tuple(model for model in plan.models if model.diff) if plan else (),
-        "choosable": _choosable(plan) if plan and job.may_categorize else frozenset(),
+        "choosable": _choosable_models(plan) if plan and job.may_categorize else frozenset(),
         "may_apply": job.may_apply,
         "applies": tuple(map(job_row, applies)),
         "tests": tuple(test for test in facts.tests if not test.ok),
@@ -121,7 +117,7 @@ def plan_page(catalog: Catalog, frame: Frame, job: ShownJob, applies: Iterable[J
         "prod": PROD,
         "origin": job.origin,
     }
-    return _render("plan.html", catalog, frame, job, values)
+    return _render_page("plan.html", catalog, frame, job, values)
 
 
 def may_apply_plan(record: JobRecord, plan: PlanView | None) -> bool:
@@ -129,7 +125,7 @@ def may_apply_plan(record: JobRecord, plan: PlanView | None) -> bool:
     return record.status is JobStatus.DONE and plan is not None and not plan.empty and not plan.blockers
 
 
-def _render(template: str, catalog: Catalog, frame: Frame, job: ShownJob, values: Mapping[str, object]) -> str:
+def _render_page(template: str, catalog: Catalog, frame: Frame, job: ShownJob, values: Mapping[str, object]) -> str:
     record, facts = job.record, job.facts
     is_live = not record.status.is_final
     common: dict[str, object] = {
@@ -157,7 +153,7 @@ def _shows_progress(job: ShownJob) -> bool:
     return kind in (JobKind.APPLY, JobKind.RUN) and bool(job.facts.progress.models)
 
 
-def _headline(plan: PlanView) -> str:
+def _plan_headline(plan: PlanView) -> str:
     if plan.empty:
         return f"No changes to plan: the project matches the `{plan.environment}` environment"
     if plan.restatement is not None:
@@ -166,7 +162,7 @@ def _headline(plan: PlanView) -> str:
     return f"Plan of `{plan.environment}`: {changed} against `{plan.base}`"
 
 
-def _groups(plan: PlanView) -> tuple[tuple[str, tuple[ModelChange, ...]], ...]:
+def _group_by_category(plan: PlanView) -> tuple[tuple[str, tuple[ModelChange, ...]], ...]:
     """Return the models by category, the most severe first."""
     groups: dict[str, list[ModelChange]] = {}
     for model in plan.models:
@@ -175,12 +171,11 @@ def _groups(plan: PlanView) -> tuple[tuple[str, tuple[ModelChange, ...]], ...]:
     return tuple((name, tuple(groups[name])) for name in sorted(groups, key=lambda c: (order.get(c, len(order)), c)))
 
 
-def _choosable(plan: PlanView) -> Collection[str]:
-    """Return the models to which a person may assign a category."""
+def _choosable_models(plan: PlanView) -> Collection[str]:
     return frozenset(model.name for model in plan.models if model.change == "direct" and model.category)
 
 
-def _costs(plan: PlanView) -> str:
+def _plan_cost_text(plan: PlanView) -> str:
     read = sum(model.estimate.bytes for model in plan.models)
     seconds = sum(model.estimate.seconds for model in plan.models)
     parts = [f"about {size_text(read)} read" if read else "", f"about {duration_text(seconds)}" if seconds else ""]

@@ -52,11 +52,11 @@ def lay_out(keys: Sequence[str], edges: Iterable[Edge], size: Size) -> Layout:
     """
     edges = list(edges)
     joined = {key for edge in edges for key in edge}
-    levels = _levels([key for key in keys if key in joined], edges)
-    columns, links = _columns(levels, edges)
+    levels = _assign_levels([key for key in keys if key in joined], edges)
+    columns, links = _build_columns(levels, edges)
     for sweep in range(SWEEPS):
         _sort_columns(columns, links, forward=sweep % 2 == 0)
-    heights = _heights(columns, links, size)
+    heights = _assign_heights(columns, links, size)
     spots = {
         node.key: Spot(size.edge + level * (size.width + size.gap_x), heights[node])
         for level, column in enumerate(columns)
@@ -71,12 +71,12 @@ def lay_out(keys: Sequence[str], edges: Iterable[Edge], size: Size) -> Layout:
         spots[key] = Spot(
             size.edge + place * (size.width + size.gap_x), bottom + size.gap_y + row * (size.height + size.gap_y)
         )
-    paths = {edge: _path(edge, levels, heights, spots, size) for edge in edges}
+    paths = {edge: _edge_path(edge, levels, heights, spots, size) for edge in edges}
     width = max((spot.x for spot in spots.values()), default=0) + size.width + size.edge
     return Layout(spots, paths, width, max((spot.y for spot in spots.values()), default=0) + size.height + size.edge)
 
 
-def _levels(keys: Sequence[str], edges: Iterable[Edge]) -> dict[str, int]:
+def _assign_levels(keys: Sequence[str], edges: Iterable[Edge]) -> dict[str, int]:
     """Return the column of each box: right of all its parents, and as close to its downstream boxes as possible."""
     rank = {key: number for number, key in enumerate(keys)}
     parents: dict[str, list[str]] = {key: [] for key in keys}
@@ -94,7 +94,7 @@ def _levels(keys: Sequence[str], edges: Iterable[Edge]) -> dict[str, int]:
     return levels
 
 
-def _columns(
+def _build_columns(
     levels: Mapping[str, int], edges: Iterable[Edge]
 ) -> tuple[list[list[_Node]], dict[_Node, tuple[list[_Node], list[_Node]]]]:
     """Return the nodes of each column, and each node's neighbours on the left and on the right."""
@@ -128,13 +128,13 @@ def _sort_columns(
     side = 0 if forward else 1
     for column in columns if forward else reversed(columns):
         middles = {
-            node: _mean([place[linked_node] for linked_node in links[node][side]], place[node]) for node in column
+            node: _mean_value([place[linked_node] for linked_node in links[node][side]], place[node]) for node in column
         }
         column.sort(key=lambda node: (middles[node], place[node]))
         place |= {node: number for number, node in enumerate(column)}
 
 
-def _heights(
+def _assign_heights(
     columns: Sequence[Sequence[_Node]], links: Mapping[_Node, tuple[list[_Node], list[_Node]]], size: Size
 ) -> dict[_Node, int]:
     """Return the vertical place of each node: beside its neighbours as far as the column's order leaves room."""
@@ -148,12 +148,12 @@ def _heights(
     for sweep in range(SWEEPS):
         forward = sweep % 2 == 0
         for column in columns if forward else list(reversed(columns)):
-            _settle(column, heights, links, room, size.height, forward=forward)
+            _settle_column(column, heights, links, room, size.height, forward=forward)
     highest = min(heights.values(), default=0.0)
     return {node: round(height - highest) + size.edge for node, height in heights.items()}
 
 
-def _settle(
+def _settle_column(
     column: Sequence[_Node],
     heights: dict[_Node, float],
     links: Mapping[_Node, tuple[list[_Node], list[_Node]]],
@@ -171,7 +171,7 @@ def _settle(
     for node in column:
         linked_nodes = links[node][0 if forward else 1] or links[node][1 if forward else 0]
         middle_heights.append(
-            _mean([middle(o) for o in linked_nodes], middle(node)) - (height / 2 if node.edge is None else 0.0)
+            _mean_value([middle(o) for o in linked_nodes], middle(node)) - (height / 2 if node.edge is None else 0.0)
         )
     down: list[float] = []
     for number, want in enumerate(middle_heights):
@@ -184,10 +184,9 @@ def _settle(
         heights[node] = (low + high) / 2  # both keep the order and the room, and so does their middle
 
 
-def _path(
+def _edge_path(
     edge: Edge, levels: Mapping[str, int], heights: Mapping[_Node, int], spots: Mapping[str, Spot], size: Size
 ) -> str:
-    """Return a curve from the right side of one box to the left side of another, through the places it passes."""
     start, end, half = spots[edge[0]], spots[edge[1]], size.height // 2
     x, y, bend = start.x + size.width, start.y + half, size.gap_x // 2
     path = [f"M{x} {y}"]
@@ -201,5 +200,5 @@ def _path(
     return "".join(path)
 
 
-def _mean(values: Sequence[float], otherwise: float) -> float:
+def _mean_value(values: Sequence[float], otherwise: float) -> float:
     return sum(values) / len(values) if values else otherwise

@@ -59,7 +59,6 @@ class LineageWish:
     base: str = ""  # of the addresses
 
     def address(self, graph: GraphWish, column: str = "") -> str:
-        """Return the address of the same page with other options."""
         default = GraphWish()
         values: dict[str, object] = {
             "focus": graph.focus,
@@ -107,27 +106,27 @@ def lineage_page(pages: CatalogPages, frame: Frame, wish: LineageWish) -> str:
     """Return the page of the lineage, or of the error in the options."""
     wish = replace(wish, base=frame.base)
     try:
-        view, columns = _find(pages, wish)
+        view, columns = _find_view(pages, wish)
     except RequestError as error:
         near = [hit.model.name for hit in pages.index.find(wish.graph.focus, 1, NEAR_MOST).hits]
         values = {"error": f"{error.message} {error.hint}".strip(), "near": near if wish.graph.focus else ()}
-        return _render(pages, frame, wish, view=None, opened=(), **values)
-    drawn = _draw(pages, wish, view, columns)
-    rows = tuple(_row(pages, wish, view, columns, name) for name in view.models[:ROWS_MOST])
+        return _render_page(pages, frame, wish, view=None, opened=(), **values)
+    drawn = _draw_graph(pages, wish, view, columns)
+    rows = tuple(_make_row(pages, wish, view, columns, name) for name in view.models[:ROWS_MOST])
     opened = [
         (schema, wish.address(replace(wish.graph, opened=tuple(s for s in wish.graph.opened if s != schema))))
         for schema in wish.graph.opened
     ]
-    return _render(pages, frame, wish, view=view, drawn=drawn, rows=rows, opened=opened, error="")
+    return _render_page(pages, frame, wish, view=view, drawn=drawn, rows=rows, opened=opened, error="")
 
 
-def _render(pages: CatalogPages, frame: Frame, wish: LineageWish, **values: object) -> str:
+def _render_page(pages: CatalogPages, frame: Frame, wish: LineageWish, **values: object) -> str:
     options = {"wish": wish.graph, "column": wish.column, "plan": wish.plan, "focus_link": wish.focus_address}
     values = options | values | {"catalog": pages.catalog}
     return render("lineage.html", frame, here="Lineage", **values)
 
 
-def _find(pages: CatalogPages, wish: LineageWish) -> tuple[GraphView, Mapping[str, tuple[str, ...]]]:
+def _find_view(pages: CatalogPages, wish: LineageWish) -> tuple[GraphView, Mapping[str, tuple[str, ...]]]:
     """Return the boxes, and with a column the columns of each model."""
     graph = wish.graph
     if wish.column:
@@ -138,16 +137,16 @@ def _find(pages: CatalogPages, wish: LineageWish) -> tuple[GraphView, Mapping[st
     return pages.graph.view(graph, wish.categories if wish.plan else None), {}
 
 
-def _draw(
+def _draw_graph(
     pages: CatalogPages, wish: LineageWish, view: GraphView, columns: Mapping[str, tuple[str, ...]]
 ) -> Drawing[BoxLink]:
     layout = lay_out([box.key for box in view.boxes], view.edges, SIZE)
-    boxes = tuple(_box(pages, wish, box, columns, *layout.spots[box.key]) for box in view.boxes)
+    boxes = tuple(_make_box(pages, wish, box, columns, *layout.spots[box.key]) for box in view.boxes)
     curves = tuple(layout.paths[edge] for edge in view.edges)
     return Drawing(boxes, curves, layout.width, layout.height, SIZE.width, SIZE.height)
 
 
-def _box(
+def _make_box(
     pages: CatalogPages, wish: LineageWish, box: GraphBox, columns: Mapping[str, tuple[str, ...]], x: int, y: int
 ) -> BoxLink:
     label = shorten_name(box.name, LABEL_MOST)
@@ -155,7 +154,7 @@ def _box(
         about = count_noun(len(box.members), "model")
         address = wish.address(replace(wish.graph, opened=(*wish.graph.opened, box.name)))
         return BoxLink(box.name, x, y, label, about, f"Schema {box.name}, {about}: open", "folded", address)
-    kind = _kind(pages, box.name)
+    kind = _model_kind(pages, box.name)
     about = _columns_text(columns[box.name]) if box.name in columns else kind.lower().replace("_", " ")
     style = kind.replace(" ", "-")
     if category := wish.categories.get(box.name):
@@ -165,12 +164,12 @@ def _box(
     return BoxLink(box.name, x, y, label, about, f"{box.name}, {about}", style, wish.focus_address(box.name))
 
 
-def _row(
+def _make_row(
     pages: CatalogPages, wish: LineageWish, view: GraphView, columns: Mapping[str, tuple[str, ...]], name: str
 ) -> ListRow:
     steps = next((box.steps for box in view.boxes if name in box.members), 0)
     names = tuple(COLUMN_WORDS.get(c, c) for c in columns.get(name, ())) if wish.column else pages.graph.parents[name]
-    return ListRow(name, _kind(pages, name), _steps_text(steps), names, wish.categories.get(name, ""))
+    return ListRow(name, _model_kind(pages, name), _steps_text(steps), names, wish.categories.get(name, ""))
 
 
 def _steps_text(steps: int) -> str:
@@ -182,6 +181,6 @@ def _columns_text(columns: tuple[str, ...]) -> str:
     return text if len(text) <= 30 else f"{text[:29]}…"
 
 
-def _kind(pages: CatalogPages, name: str) -> str:
+def _model_kind(pages: CatalogPages, name: str) -> str:
     model = pages.catalog.models.get(name)
     return model.kind if model else "no model"

@@ -22,7 +22,7 @@ from mergeplan.planner.site.html_templates import open_templates
 from mergeplan.planner.site.pages import TEMPLATES as SITE
 from mergeplan.planner.ui.addresses import environment_address, page_links
 from mergeplan.planner.ui.assets import load_assets
-from mergeplan.planner.wording import duration_text, printable
+from mergeplan.planner.wording import duration_text, printable_text
 
 TEMPLATES = Path(__file__).parent / "templates"
 DIFF_MOST = 200_000  # characters of one diff
@@ -80,9 +80,10 @@ class Frame:
 
 
 def render(template: str, frame: Frame, **values: object) -> str:
-    """Render a page from its template."""
     defaults: dict[str, object] = {"here": "", "refresh": 0, "environment_link": frame.environment_link}
-    return _templates().get_template(template).render(defaults | page_links(frame.base) | {"frame": frame, **values})
+    return (
+        _page_templates().get_template(template).render(defaults | page_links(frame.base) | {"frame": frame, **values})
+    )
 
 
 def format_prose(text: str) -> Markup:
@@ -91,7 +92,7 @@ def format_prose(text: str) -> Markup:
     >>> format_prose("`a<b` is wrong")
     Markup('<code>a&lt;b</code> is wrong')
     """
-    parts = re.split(r"`([^`\n]+)`", printable(text))
+    parts = re.split(r"`([^`\n]+)`", printable_text(text))
     return Markup("").join(
         Markup("<code>{}</code>").format(part) if number % 2 else escape(part) for number, part in enumerate(parts)
     )
@@ -100,10 +101,10 @@ def format_prose(text: str) -> Markup:
 def format_spans(spans: Spans) -> str:
     """Return the first few intervals; for whole days the last day is named, not the day after it."""
     remainder = f" and {len(spans) - SPANS_MOST} more" if len(spans) > SPANS_MOST else ""
-    return ", ".join(_span(*span) for span in spans[:SPANS_MOST]) + remainder
+    return ", ".join(_format_span(*span) for span in spans[:SPANS_MOST]) + remainder
 
 
-def _span(start: str, end: str) -> str:
+def _format_span(start: str, end: str) -> str:
     if "T" in start or "T" in end:
         return f"{start} to {end}"
     last = date.fromisoformat(end) - timedelta(days=1)
@@ -119,11 +120,10 @@ def format_when(at: str | float | None) -> str:
 
 
 def name_category(category: str) -> str:
-    """Return a category as a heading."""
     return CATEGORY_NAMES.get(category, category.replace("_", " ").capitalize())
 
 
-def _computation(model: ModelChange) -> str:
+def _computation_text(model: ModelChange) -> str:
     """Return the time of a model that is computed; the end of a half-open interval is not part of it."""
     return format_spans(model.intervals) if model.kind.startswith("INCREMENTAL") else "full refresh"
 
@@ -133,20 +133,20 @@ def _lines_of(diff: str) -> Iterable[DiffLine]:
     return (*lines, DiffLine("at", f"and {remaining_count} more lines")) if remaining_count else lines
 
 
-def _filters() -> Iterator[tuple[str, Callable[..., Any]]]:
+def _list_filters() -> Iterator[tuple[str, Callable[..., Any]]]:
     yield from page_filters().items()
     yield "prose", format_prose
     yield "spans", format_spans
     yield "when", format_when
     yield "category_name", name_category
-    yield "computed", _computation
+    yield "computed", _computation_text
     yield "physical", lambda change: physical_sentence(change, lambda name: f"`{name}`")
     yield "diff_lines", _lines_of
     yield "duration", duration_text
 
 
 @cache
-def _templates() -> Environment:
-    environment = open_templates([TEMPLATES, SITE], dict(_filters()))
+def _page_templates() -> Environment:
+    environment = open_templates([TEMPLATES, SITE], dict(_list_filters()))
     environment.globals["asset"] = lambda name: load_assets()[name]
     return environment

@@ -67,22 +67,22 @@ class SearchIndex:
     catalog: Catalog
 
     @cached_property
-    def _entries(self) -> tuple[_Entry, ...]:
-        return tuple(_entry(model) for model in sorted(self.catalog.models.values(), key=lambda model: model.name))
+    def _search_entries(self) -> tuple[_Entry, ...]:
+        return tuple(_make_entry(model) for model in sorted(self.catalog.models.values(), key=lambda model: model.name))
 
     def find(self, query: str, number: int, size: int) -> HitPage:
         """Return the models that the whole query fits, the best first; a page past the end is the last one."""
-        hits = self._all(query)
+        hits = self._rank_hits(query)
         number = max(1, min(number, -(-len(hits) // size)))
         return HitPage(tuple(hits[(number - 1) * size : number * size]), len(hits), number, size)
 
-    def _all(self, query: str) -> Sequence[Hit]:
+    def _rank_hits(self, query: str) -> Sequence[Hit]:
         words = query.lower().split()
         if not words:
-            return [Hit(entry.model) for entry in self._entries]
+            return [Hit(entry.model) for entry in self._search_entries]
         ranked: list[tuple[int, str, Hit]] = []
-        tests = [_test(word) for word in words]
-        for entry in self._entries:
+        tests = [_make_test(word) for word in words]
+        for entry in self._search_entries:
             ranks = [test(entry) for test in tests]
             fits = [rank for rank in ranks if rank is not None]
             if len(fits) == len(ranks):
@@ -90,7 +90,7 @@ class SearchIndex:
         return [hit for _, _, hit in sorted(ranked, key=lambda row: row[:2])]
 
 
-def _entry(model: CatalogModel) -> _Entry:
+def _make_entry(model: CatalogModel) -> _Entry:
     declared = model.declared
     fields = {
         "owner": declared.owner.lower(),
@@ -102,17 +102,17 @@ def _entry(model: CatalogModel) -> _Entry:
     return _Entry(model, model.name.lower(), fields, columns)
 
 
-def _test(word: str) -> Callable[[_Entry], int | None]:
+def _make_test(word: str) -> Callable[[_Entry], int | None]:
     """Return a function that ranks how well a word fits a model; it returns None if it does not."""
     field, colon, value = word.partition(":")
     if colon and value and field in FIELDS:
         if field == "column":
             return lambda entry: COLUMN if any(value in low for _, low, _ in entry.columns) else None
         return lambda entry: TEXT if value in entry.fields[field] else None
-    return lambda entry: _rank(entry, word)
+    return lambda entry: _rank_entry(entry, word)
 
 
-def _rank(entry: _Entry, word: str) -> int | None:
+def _rank_entry(entry: _Entry, word: str) -> int | None:
     if word in entry.name:
         last = entry.name.rpartition(".")[2]
         return NAME if word in (entry.name, last) else START if last.startswith(word) else PART

@@ -60,7 +60,6 @@ class UiState:
 
 
 def catalog_of(snapshot: CatalogSnapshot) -> Catalog:
-    """Return the catalog that a snapshot was made from."""
     view, built = snapshot.view, snapshot.built
     unused = None
     if view.unused_columns is not None:

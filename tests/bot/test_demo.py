@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mergeplan.bot.demo import SECRET, _environment, run_demo
+from mergeplan.bot.demo import SECRET, _service_environment, run_demo
 from mergeplan.bot.sandbox.server import Sandbox
 from mergeplan.planner.errors import RequestError
 
@@ -22,7 +22,7 @@ def test_a_spark_that_cannot_start_is_told_before_the_story_begins(tmp_path: Pat
 
 def test_the_checks_of_the_demo_lead_to_the_pages_of_its_service(tmp_path: Path) -> None:
     with Sandbox(tmp_path / "github", webhook_url="http://127.0.0.1:1/webhook", secret=SECRET) as github:
-        environment = _environment(github, tmp_path, tmp_path / "key", 4321)
+        environment = _service_environment(github, tmp_path, tmp_path / "key", 4321)
 
     assert environment["MERGEPLAN_PUBLIC_URL"] == "http://127.0.0.1:4321"
 

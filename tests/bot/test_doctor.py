@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from mergeplan.bot.doctor import github
+from mergeplan.bot.doctor import check_github
 
 
 def test_a_key_that_is_none_is_told_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MERGEPLAN_GITHUB_APP_ID", "7")
     monkeypatch.setenv("MERGEPLAN_GITHUB_PRIVATE_KEY", "sesame sesame")
 
-    found = next(github())
+    found = next(check_github())
 
     assert (found.what, found.ok) == ("github", False)
     assert "sesame" not in found.text and "PEM" in found.text
@@ -21,4 +21,4 @@ def test_without_a_login_github_is_not_asked(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.delenv("MERGEPLAN_GITHUB_APP_ID", raising=False)
     monkeypatch.delenv("MERGEPLAN_GITHUB_TOKEN", raising=False)
 
-    assert next(github()).ok is None
+    assert next(check_github()).ok is None

@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
-from mergeplan.bot.github.events import read_delivery, signature
+from mergeplan.bot.github.events import read_delivery, sign_body
 from mergeplan.bot.sandbox.server import Sandbox
 from mergeplan.bot.service.connections import Limits
 from tests.bot.conftest import SECRET, SHOP
@@ -105,7 +105,7 @@ def test_odd_payloads_are_answered_and_leave_no_trace(
             fields = {
                 "X-GitHub-Event": event,
                 "X-GitHub-Delivery": guid,
-                "X-Hub-Signature-256": signature(SECRET, body),
+                "X-Hub-Signature-256": sign_body(SECRET, body),
             }
             answers.append(client.post("/webhook", content=body, headers=fields).status_code)
 
@@ -129,5 +129,5 @@ def test_each_odd_value_in_each_field_is_answered_in_a_text_that_can_be_sent(git
             text = json.dumps(changed).encode()
             for raw in RAW:
                 body = text.replace(b'"hole"', raw)
-                answer = read_delivery(fields | {"X-Hub-Signature-256": signature(SECRET, body)}, body, SECRET)
+                answer = read_delivery(fields | {"X-Hub-Signature-256": sign_body(SECRET, body)}, body, SECRET)
                 json.dumps(asdict(answer), ensure_ascii=False).encode()

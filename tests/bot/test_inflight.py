@@ -6,7 +6,16 @@ from collections.abc import Callable
 
 import pytest
 
-from mergeplan.bot.inflight import EVERYTHING, Meeting, Move, Undoing, is_concerned, meeting, move, undoing
+from mergeplan.bot.inflight import (
+    EVERYTHING,
+    Meeting,
+    Move,
+    Undoing,
+    build_move,
+    find_meeting,
+    find_undoing,
+    is_concerned,
+)
 from mergeplan.planner.contract.plan import ColumnChanges, ModelChange, PlanView
 from tests.bot.conftest import COLUMN, FILTER, PROJECT, SHOP, Bench
 
@@ -28,8 +37,8 @@ def test_two_plans_meet_in_models_and_columns() -> None:
         plan(edit_change("a", columns=("y",)), edit_change("b")),
     )
 
-    assert meeting(7, mine, other) == Meeting(7, ("a",), ("b",), ("a.y",))
-    assert meeting(7, mine, plan(edit_change("c"))) is None
+    assert find_meeting(7, mine, other) == Meeting(7, ("a",), ("b",), ("a.y",))
+    assert find_meeting(7, mine, plan(edit_change("c"))) is None
 
 
 def test_a_plan_that_takes_a_merge_back_is_known_by_its_lines() -> None:
@@ -37,11 +46,11 @@ def test_a_plan_that_takes_a_merge_back_is_known_by_its_lines() -> None:
     there, back = "--- a\n+++ b\n-1\n+2\n", "--- a\n+++ b\n-2\n+1\n"
     merged = plan(edit_change("a", there), ModelChange(name="n", change="added"))
 
-    assert undoing(41, plan(edit_change("a", back), ModelChange(name="n", change="removed")), merged) == Undoing(
+    assert find_undoing(41, plan(edit_change("a", back), ModelChange(name="n", change="removed")), merged) == Undoing(
         41, ("a", "n"), True
     )
-    assert undoing(41, plan(edit_change("a", back)), merged) == Undoing(41, ("a",), False)
-    assert undoing(41, plan(edit_change("a", there)), merged) is None
+    assert find_undoing(41, plan(edit_change("a", back)), merged) == Undoing(41, ("a",), False)
+    assert find_undoing(41, plan(edit_change("a", there)), merged) is None
 
 
 @pytest.mark.parametrize(
@@ -58,7 +67,7 @@ def test_a_plan_that_takes_a_merge_back_is_known_by_its_lines() -> None:
 def test_prods_moves_concern_a_plan_or_pass_it_by(moves: tuple[Move, ...], concerned: bool) -> None:
     """Behaviour 22: in doubt it is made again."""
     assert is_concerned(plan(edit_change("a", parents=("up",))), moves, 1, 2) is concerned
-    assert move(3, None).models == (EVERYTHING,)
+    assert build_move(3, None).models == (EVERYTHING,)
 
 
 def test_pull_requests_on_one_model_know_of_each_other(copy_bench: Callable[..., Bench]) -> None:

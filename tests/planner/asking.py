@@ -11,9 +11,9 @@ from pyspark.sql.connect import proto
 from pyspark.sql.connect.client import ChannelBuilder
 from pyspark.sql.connect.session import SparkSession
 
-from mergeplan.planner.engine.spark.connect.admission import Blocks, ReadScope, admit
+from mergeplan.planner.engine.spark.connect.admission import Blocks, ReadScope, admit_request
 from mergeplan.planner.engine.spark.engine import SparkEngine
-from mergeplan.planner.python.running import running
+from mergeplan.planner.python.running import open_runner
 from tests.planner.python.test_models import DAY, project_with
 from tests.planner.shop import NOW
 
@@ -72,9 +72,9 @@ class Judge:
 
     def _one(self, request: Any, **_: Any) -> Any:
         if isinstance(request, proto.ArtifactStatusesRequest):
-            admit(request, self.scope)
+            admit_request(request, self.scope)
             return proto.ArtifactStatusesResponse(session_id=SESSION)
-        admit(request, self.scope)
+        admit_request(request, self.scope)
         if isinstance(request, proto.AnalyzePlanRequest) and request.HasField("ddl_parse"):
             return _parse_type(request.ddl_parse.ddl_string)
         raise Asked
@@ -82,12 +82,12 @@ class Judge:
     def _many(self, requests: Any, **_: Any) -> Any:
         blocks = Blocks()
         for request in requests:
-            admit(request, self.scope)
+            admit_request(request, self.scope)
             blocks.admit(request)
         raise Asked
 
     def _config(self, request: Any, **_: Any) -> Any:
-        admit(request, self.scope)
+        admit_request(request, self.scope)
         asked = request.operation
         keys = [*asked.get.keys, *asked.get_option.keys, *(pair.key for pair in asked.get_with_default.pairs)]
         answer = proto.ConfigResponse(session_id=SESSION)
@@ -163,7 +163,7 @@ def run_codes(engine: SparkEngine, root: Path, code: dict[str, str]) -> dict[str
     """What a model says of each piece of code that it ran."""
     project = project_with(root, {"models/tried.py": EACH.format(code=json.dumps(code))})
     with (
-        running(project.code, engine) as python,
+        open_runner(project.code, engine) as python,
         python.rows(project.models["shop.tried"], DAY, {"shop.items": "phys.items"}, NOW) as sql,
     ):
         return {str(name): str(text) for name, text in engine.fetch(sql).rows}

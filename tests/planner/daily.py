@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 
-from mergeplan.planner.apply.events import Emit, silent
+from mergeplan.planner.apply.events import Emit, ignore_event
 from mergeplan.planner.apply.executor import ApplyOptions, apply
 from mergeplan.planner.apply.outcome import Outcome
 from mergeplan.planner.engine.protocol import Engine
@@ -47,7 +47,7 @@ class Daily:
         values = ", ".join(f"({row})" for row in rows)
         self.engine.tables.replace(table, f"SELECT {casts} FROM VALUES {values} AS t({names})")
 
-    def run(self, on: str, *models: str, emit: Emit = silent, engine: Engine | None = None) -> Outcome:
+    def run(self, on: str, *models: str, emit: Emit = ignore_event, engine: Engine | None = None) -> Outcome:
         """Apply a plan for these models (files' texts), or if there is nothing to plan run what is due, at five o'clock
         of a day."""
         now = datetime.fromisoformat(on).replace(tzinfo=UTC, hour=5)

@@ -28,7 +28,7 @@ from mergeplan.planner.model.model import (
     Statement,
 )
 from mergeplan.planner.naming import Convention, Naming, Suffix
-from mergeplan.planner.plan.build import Request, identity
+from mergeplan.planner.plan.build import Request, compute_plan_id
 from mergeplan.planner.plan.category.categorize import fingerprint_of
 from mergeplan.planner.plan.forward_only import ForwardOnly
 from mergeplan.planner.plan.schedule import Window
@@ -179,7 +179,7 @@ def plan_ids() -> list[str]:
     ]
     every = {name: value for option in options for name, value in option.items()}
     window = Window(NOW, day("2026-01-02"))
-    return [identity("swaps", "dev", "prod", (), Request(window, **option)) for option in ({}, *options, every)]
+    return [compute_plan_id("swaps", "dev", "prod", (), Request(window, **option)) for option in ({}, *options, every)]
 
 
 @cache

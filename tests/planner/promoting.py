@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
-from mergeplan.planner.apply.events import silent
-from mergeplan.planner.apply.promotion.promotion import Wanted, promote
+from mergeplan.planner.apply.events import ignore_event
+from mergeplan.planner.apply.promotion.promotion import Wanted, promote_views
 from mergeplan.planner.engine.protocol import Stands, ViewText
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.engine.table import Table
@@ -45,7 +45,9 @@ def time_promotion(store: StateStore, engine: SparkEngine, new: Environment, wai
     """Promote, and say how many seconds that took."""
     began = time.monotonic()
     with store.leases.hold("prod", "test") as lease:
-        promote(store, engine, lease, Wanted(store.environments.get("prod"), new, swap=SwapOptions(wait)), emit=silent)
+        promote_views(
+            store, engine, lease, Wanted(store.environments.get("prod"), new, swap=SwapOptions(wait)), emit=ignore_event
+        )
     return time.monotonic() - began
 
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from mergeplan.planner.apply.events import Event, silent
+from mergeplan.planner.apply.events import Event, ignore_event
 from mergeplan.planner.apply.executor import ApplyOptions, apply
 from mergeplan.planner.apply.outcome import Outcome
 from mergeplan.planner.engine.protocol import Engine
@@ -75,7 +75,7 @@ def plan_and_apply(
     engine: Engine,
     store: StateStore,
     environment: str = "prod",
-    emit: Callable[[Event], None] = silent,
+    emit: Callable[[Event], None] = ignore_event,
     plan: Plan | None = None,
 ) -> Outcome:
     """Plan and apply."""

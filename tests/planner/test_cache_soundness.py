@@ -31,7 +31,7 @@ from mergeplan.planner.plan.category.override import CHOICES
 from mergeplan.planner.plan.change import ChangeKind
 from mergeplan.planner.plan.schedule import Loaded
 from mergeplan.planner.project.loader import LoadOptions, load_project
-from mergeplan.planner.semantics.columns import _analyse
+from mergeplan.planner.semantics.columns import _analyze_query
 from mergeplan.planner.semantics.shape_memory import NO_MEMORY, ShapeMemory
 from mergeplan.planner.snapshot.environment import Environment
 from tests.planner.building import make_plan
@@ -165,7 +165,7 @@ def test_a_plan_is_the_same_whatever_is_remembered(seed: int, monkeypatch: pytes
 
     assert decisions(case, NO_MEMORY, seed) == cold, f"seed {seed}: nothing is remembered"
     assert decisions(case, ShapeMemory(texts), seed) == cold, f"seed {seed}: first"
-    _analyse.cache_clear()
+    _analyze_query.cache_clear()
     assert decisions(case, ShapeMemory(texts), seed) == cold, f"seed {seed}: warm"
     assert decisions(case, ShapeMemory(texts, "other"), seed) == cold, f"seed {seed}: another version"
 
@@ -179,7 +179,7 @@ def show(root: Path, cache: str | Path, *arguments: str) -> tuple[int, str]:
     """What a verb writes in a folder, and its exit code."""
     out, before = io.StringIO(), os.environ.get("MERGEPLAN_CACHE", "")
     os.environ["MERGEPLAN_CACHE"] = str(cache)
-    _analyse.cache_clear()
+    _analyze_query.cache_clear()
     try:
         with chdir(root), redirect_stdout(out), redirect_stderr(out):
             return run(VERBS, arguments), out.getvalue()
@@ -236,7 +236,7 @@ def test_two_processes_that_share_a_cache_read_the_code_that_each_reads_alone(tm
 
 def show_lines(root: Path, cache: str | Path) -> list[tuple[int, str]]:
     """What the linter, the lineage of each model, and the formatter write."""
-    _analyse.cache_clear()
+    _analyze_query.cache_clear()
     models = sorted(load_project(root, NOW).models)
     verbs = [("lint",), ("format", "--check", "--diff"), *(("lineage", name, "--downstream") for name in models)]
     return [show(root, cache, *verb) for verb in verbs]

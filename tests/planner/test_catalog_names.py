@@ -14,7 +14,7 @@ from mergeplan.planner.model.model import Model
 from mergeplan.planner.model.selection import strip_default_catalog
 from mergeplan.planner.naming import Naming, Suffix
 from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
-from mergeplan.planner.parsing.render import render
+from mergeplan.planner.parsing.render import render_model
 from mergeplan.planner.project.lineage import lineage_of
 from mergeplan.planner.project.loader import LoadOptions, Project, load_project
 from mergeplan.planner.session.use_cases.planning import _check_default as check_default
@@ -87,7 +87,7 @@ def test_a_column_of_a_struct_is_not_taken_for_a_table_in_the_default_catalog() 
 
 @pytest.mark.parametrize("sql", ["SELECT x FROM lake.shop.b", "SELECT lake.shop.b.x FROM lake.shop.b"])
 def test_the_default_catalog_makes_no_other_table_to_read(sql: str) -> None:
-    rendered = render(query(sql), {"shop.b": "p.b__1"}, {}, None, NOW)
+    rendered = render_model(query(sql), {"shop.b": "p.b__1"}, {}, None, NOW)
 
     assert " ".join(rendered.split()).endswith("x FROM p.b__1 AS b")
 
@@ -96,7 +96,7 @@ def test_models_of_two_catalogs_in_one_query_read_each_its_own_table() -> None:
     tables = {"shop.b": "p.b__1", "ice.shop.b": "ice.p.b__2", "spark_catalog.shop.b": "spark_catalog.p.b__3"}
     sql = "SELECT shop.b.x, ice.shop.b.y, spark_catalog.shop.b.z FROM lake.shop.b, ice.shop.b, spark_catalog.shop.b"
 
-    assert " ".join(render(query(sql), tables, {}, None, NOW).split()) == (
+    assert " ".join(render_model(query(sql), tables, {}, None, NOW).split()) == (
         "SELECT shop__b.x, ice__shop__b.y, spark_catalog__shop__b.z FROM p.b__1 AS shop__b, "
         "ice.p.b__2 AS ice__shop__b, spark_catalog.p.b__3 AS spark_catalog__shop__b"
     )
@@ -278,7 +278,7 @@ def test_a_model_of_an_old_state_reads_the_table_of_its_environment() -> None:
     old = Model("shop.c", read(TEXTS[0]).kind, "m.sql", 1, "", "SELECT x FROM shop.a", depends_on=("shop.a",),
                 text="SELECT x FROM spark_catalog.shop.a")  # fmt: skip
 
-    assert render(as_named(old), {"shop.a": "p.a__1"}, {}, None, NOW) == "SELECT x FROM p.a__1 AS a"
+    assert render_model(as_named(old), {"shop.a": "p.a__1"}, {}, None, NOW) == "SELECT x FROM p.a__1 AS a"
 
 
 def test_another_default_catalog_than_at_the_last_promotion_is_refused(tmp_path: Path) -> None:

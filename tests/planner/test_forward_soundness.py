@@ -17,7 +17,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mergeplan.planner.intervals import Interval, Timeline, merge, subtract
+from mergeplan.planner.intervals import Interval, Timeline, merge_intervals, subtract_intervals
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.plan.build import Plan, Request, build_plan, build_run
 from mergeplan.planner.plan.change import Category
@@ -69,7 +69,7 @@ class World:
             table, old = change.new.table, change.old.table if change.old else ""
             if table not in self.timelines and change.forward and change.keeps_rows:
                 self.fill(change.new, change.forward.rows, plan.new, source=old)
-            self.fill(change.new, subtract(change.missing, change.copies), plan.new)
+            self.fill(change.new, subtract_intervals(change.missing, change.copies), plan.new)
             self.fill(change.new, change.copies, plan.new, source=old)
         self.prod = replace(plan.new, revision=self.prod.revision + 1)
         self.past.append(self.prod)
@@ -89,7 +89,7 @@ class World:
                 values = [dict(zip(given, row, strict=True)).get(name) for name in columns]
                 marks = ", ".join("?" for _ in columns)
                 self.db.execute(f'INSERT INTO "{snapshot.table}" VALUES ({marks})', values)
-            self.timelines[snapshot.table] = merge((*self.timelines.get(snapshot.table, ()), interval))
+            self.timelines[snapshot.table] = merge_intervals((*self.timelines.get(snapshot.table, ()), interval))
 
     def rows(self, table: str, interval: Interval | None) -> tuple[list[str], list[tuple[object, ...]]]:
         found = self.db.execute(f'SELECT * FROM "{table}"')

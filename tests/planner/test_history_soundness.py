@@ -17,7 +17,7 @@ from datetime import timedelta
 import pytest
 
 from mergeplan.planner.errors import RequestError
-from mergeplan.planner.intervals import Interval, Timeline, subtract
+from mergeplan.planner.intervals import Interval, Timeline, subtract_intervals
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.plan.build import Plan, Request, build_plan, build_run
@@ -69,12 +69,12 @@ class Worlds(World):
             if not self.timelines.get(new.table) and change.keeps_rows and change.forward:
                 self.fill(new, change.forward.rows, plan.new, source=old)
             held = self.timelines.get(new.table, ())
-            if out_of_order(new.model, subtract(change.missing, held), held):
+            if out_of_order(new.model, subtract_intervals(change.missing, held), held):
                 self.timelines[new.table] = ()
             for interval in change.recorded:
                 self.emptied.add(new.table)
                 self.fill_nothing(new, interval)
-            self.fill(new, subtract(change.missing, change.copies), plan.new)
+            self.fill(new, subtract_intervals(change.missing, change.copies), plan.new)
             self.fill(new, change.copies, plan.new, source=old)
         shown = replace(plan.new, revision=plan.new.revision + 1)
         self.drifted |= {s.table for s in plan.new.snapshots.values() if s.forced}
@@ -112,7 +112,7 @@ class Worlds(World):
         plan = build_restatement(self.prod, self.state_of_world, window, selectors, self.past_maps)
         assert plan.restatement
         for table, gone in plan.restatement.forgets.items():
-            self.timelines[table] = subtract(self.timelines.get(table, ()), gone)
+            self.timelines[table] = subtract_intervals(self.timelines.get(table, ()), gone)
         self.carry_out(plan)
 
     def sweep(self) -> None:

@@ -4,7 +4,15 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mergeplan.planner.intervals import Cron, Interval, add_lookback, batches, cron_error, merge, subtract
+from mergeplan.planner.intervals import (
+    Cron,
+    Interval,
+    add_lookback,
+    batches,
+    cron_error,
+    merge_intervals,
+    subtract_intervals,
+)
 
 from .building import day
 
@@ -30,7 +38,7 @@ def hours(timeline: object) -> set[datetime]:
 
 @given(INTERVALS)
 def test_merging_keeps_the_same_time_in_intervals_that_do_not_touch(intervals: list[Interval]) -> None:
-    merged = merge(intervals)
+    merged = merge_intervals(intervals)
 
     assert hours(merged) == hours(intervals)
     assert all(left.end < right.start for left, right in pairwise(merged))
@@ -40,16 +48,16 @@ def test_merging_keeps_the_same_time_in_intervals_that_do_not_touch(intervals: l
 def test_what_is_left_after_subtracting_lies_in_the_whole_and_not_in_what_was_taken(
     whole: list[Interval], taken: list[Interval]
 ) -> None:
-    assert hours(subtract(whole, taken)) == hours(whole) - hours(taken)
+    assert hours(subtract_intervals(whole, taken)) == hours(whole) - hours(taken)
 
 
 @given(INTERVALS, st.integers(1, 5))
 def test_batches_cover_the_timeline_without_overlap(intervals: list[Interval], size: int) -> None:
-    timeline = merge(intervals)
+    timeline = merge_intervals(intervals)
 
     cut = batches(Cron("@hourly"), timeline, size)
 
-    assert merge(cut) == timeline
+    assert merge_intervals(cut) == timeline
     assert sum(len(hours([batch])) for batch in cut) == len(hours(timeline))
     assert all(len(hours([batch])) <= size for batch in cut)
 

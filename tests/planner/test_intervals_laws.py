@@ -15,10 +15,10 @@ from mergeplan.planner.intervals import (
     add_lookback,
     batches,
     build_timeline,
-    intersection,
-    merge,
+    intersect_intervals,
+    merge_intervals,
     partitions,
-    subtract,
+    subtract_intervals,
 )
 
 ZONES = [
@@ -62,27 +62,29 @@ PIECES = st.lists(
         lambda pair: Interval(FIRST + timedelta(days=pair[0]), FIRST + timedelta(days=pair[0] + pair[1]))
     ),
     max_size=6,
-).map(merge)
+).map(merge_intervals)
 
 
 @settings(deadline=None)
 @given(PIECES, PIECES, PIECES)
 def test_timelines_are_a_boolean_algebra(a: Timeline, b: Timeline, c: Timeline) -> None:
-    union = merge((*a, *b))
+    union = merge_intervals((*a, *b))
 
-    assert merge(a) == a
-    assert union == merge((*b, *a))
-    assert merge((*subtract(a, b), *intersection(a, b))) == a
-    assert subtract(union, b) == subtract(a, b)
-    assert intersection(a, b) == intersection(b, a)
-    assert intersection(a, merge((*b, *c))) == merge((*intersection(a, b), *intersection(a, c)))
-    assert subtract(subtract(a, b), c) == subtract(a, merge((*b, *c)))
+    assert merge_intervals(a) == a
+    assert union == merge_intervals((*b, *a))
+    assert merge_intervals((*subtract_intervals(a, b), *intersect_intervals(a, b))) == a
+    assert subtract_intervals(union, b) == subtract_intervals(a, b)
+    assert intersect_intervals(a, b) == intersect_intervals(b, a)
+    assert intersect_intervals(a, merge_intervals((*b, *c))) == merge_intervals(
+        (*intersect_intervals(a, b), *intersect_intervals(a, c))
+    )
+    assert subtract_intervals(subtract_intervals(a, b), c) == subtract_intervals(a, merge_intervals((*b, *c)))
 
 
 @settings(deadline=None)
 @given(PIECES, PIECES)
 def test_no_timeline_has_intervals_that_touch(a: Timeline, b: Timeline) -> None:
-    for each in (merge((*a, *b)), subtract(a, b), intersection(a, b)):
+    for each in (merge_intervals((*a, *b)), subtract_intervals(a, b), intersect_intervals(a, b)):
         assert all(left.end < right.start for left, right in pairwise(each))
 
 
@@ -171,8 +173,8 @@ def test_a_lookback_covers_what_is_missing_and_grows_with_its_length(
 
     one, other = (add_lookback(cron, build_timeline(start, end), n, earliest) for n in (shorter, shorter + more))
 
-    assert subtract(build_timeline(start, end), one) == ()
-    assert subtract(one, other) == ()
+    assert subtract_intervals(build_timeline(start, end), one) == ()
+    assert subtract_intervals(one, other) == ()
     assert other[0].start >= min(earliest, start)
     assert len(list(cron.cuts(Interval(other[0].start, start + timedelta(microseconds=1))))) <= shorter + more + 1
 

@@ -25,7 +25,7 @@ import pytest
 
 from mergeplan.planner.engine.protocol import Connection
 from mergeplan.planner.engine.spark.engine import SparkEngine, open_engine
-from mergeplan.planner.intervals import Interval, Timeline, subtract
+from mergeplan.planner.intervals import Interval, Timeline, subtract_intervals
 from mergeplan.planner.state.store import StateStore
 from tests.conftest import FORMAT
 from tests.planner.killing import Ended, Reader, Step, Zygote, warm_spark
@@ -236,7 +236,7 @@ def batches_twice(after: Ended, held: dict[str, Timeline]) -> list[str]:
     for event in after.events:
         if event["event"] == "batch":
             start, end = (datetime.fromisoformat(each).replace(tzinfo=UTC) for each in event["interval"])
-            if not subtract((Interval(start, end),), held.get(tables[event["model"]], ())):
+            if not subtract_intervals((Interval(start, end),), held.get(tables[event["model"]], ())):
                 found.append(f"{event['model']} {event['interval']}")
     return found
 

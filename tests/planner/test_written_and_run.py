@@ -15,7 +15,7 @@ import pytest
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.errors import ProjectError, QueryError
 from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
-from mergeplan.planner.parsing.render import render
+from mergeplan.planner.parsing.render import render_model
 
 pytestmark = pytest.mark.prove
 
@@ -81,7 +81,7 @@ def test_an_expression_runs_as_spark_documents_it(engine: SparkEngine) -> None:
             continue
         assert model is not None
         total += 1
-        runs = render(model, {}, {}, None, NOW)
+        runs = render_model(model, {}, {}, None, NOW)
         if not EVERY and runs.replace(" AS `_col_0`", "") == sql:
             continue
         one, other = answer(engine, sql), answer(engine, runs)

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import mergeplan
 from mergeplan import RequestError, Session
-from mergeplan.planner.apply.janitor import sweep
+from mergeplan.planner.apply.janitor import sweep_tables
 from mergeplan.planner.apply.old_versions import remove_old_versions
-from mergeplan.planner.session.events import silent
+from mergeplan.planner.session.events import ignore_event
 from tests.planner.lakehouse import NO_JARS
 
 CONFIG = """
@@ -89,7 +89,7 @@ def full_pass(folder: Path, kind: str) -> None:
 def swept(session: Session) -> None:
     """The janitor, long after: what it drops, what is left in the second catalog, and whose old versions go."""
     work, later = session._work, datetime(2036, 1, 1, tzinfo=UTC)
-    line("dropped", sorted(sweep(work.store, work.engine, later, emit=silent)))
+    line("dropped", sorted(sweep_tables(work.store, work.engine, later, emit=ignore_event)))
     left = session.fetch("SHOW TABLES IN lake.mergeplan__shop").rows
     line("left", sorted(str(row[1]) for row in left))
     for table in (f"lake.mergeplan__shop.{row[1]}" for row in left):

@@ -14,7 +14,7 @@ import pytest
 from sqlglot import exp
 
 from mergeplan.planner.apply.backfill.table_columns import add_missing_columns
-from mergeplan.planner.checks.audits import _rows
+from mergeplan.planner.checks.audits import _rows_query
 from mergeplan.planner.checks.inlining import render_rows
 from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.engine.table import time_partitioning
@@ -23,7 +23,7 @@ from mergeplan.planner.model.model import Column
 from mergeplan.planner.parsing.macros.expand import spark_tree
 from mergeplan.planner.parsing.render import no_rows
 from mergeplan.planner.project.loader import load_project
-from mergeplan.planner.tables.self_reference import nothing
+from mergeplan.planner.tables.self_reference import empty_relation
 from tests.planner.shop import NOW
 
 CONFIG = "gateways: {spark: {connection: {type: spark}}}\nmodel_defaults: {start: 2026-01-01}\n"
@@ -33,7 +33,7 @@ MAKERS: dict[str, Callable[[], str]] = {
     "rows of a unit test": lambda: render_rows({EVIL: "int"}, [{EVIL: 1}]),
     "no rows of a unit test": lambda: render_rows({EVIL: "array<int>"}, []),
     "a query without rows": lambda: no_rows(COLUMNS),
-    "a table that reads itself": lambda: nothing(COLUMNS),
+    "a table that reads itself": lambda: empty_relation(COLUMNS),
     "columns that went": lambda: add_missing_columns("SELECT 1 AS c", (Column("c", "string"),), COLUMNS),
     "columns that stay": lambda: add_missing_columns("SELECT 1 AS c", COLUMNS, COLUMNS[:1]),
     "a column of time": lambda: (
@@ -59,7 +59,7 @@ def test_a_format_of_times_calls_no_function(tmp_path: Path) -> None:
     model = replace(load_project(tmp_path, NOW).models["s.a"], time_format="'), reflect('x', 'y'), ('")
     interval = Interval(datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC))
 
-    tree = spark_tree(_rows(model, "s.t", interval))
+    tree = spark_tree(_rows_query(model, "s.t", interval))
 
     assert "reflect" not in {str(node.this).lower() for node in tree.find_all(exp.Anonymous)}
 

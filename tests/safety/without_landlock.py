@@ -8,7 +8,7 @@ import sys
 
 from mergeplan.planner.isolation import seccomp
 from mergeplan.planner.isolation.calls import SPECIAL
-from mergeplan.planner.isolation.system import LANDLOCK_CREATE, PR_SET_NO_NEW_PRIVS, call, machine, prctl
+from mergeplan.planner.isolation.system import LANDLOCK_CREATE, PR_SET_NO_NEW_PRIVS, machine_name, prctl, system_call
 
 STEPS = (
     (seccomp.LOAD, 0, 0, seccomp.NUMBER),
@@ -21,5 +21,5 @@ HELD = ctypes.create_string_buffer(CODE, len(CODE))
 FILTER = struct.pack("HxxxxxxQ", len(STEPS), ctypes.addressof(HELD))
 
 prctl(PR_SET_NO_NEW_PRIVS, 1)
-call(SPECIAL[machine()]["seccomp"], seccomp.SET_FILTER, 0, ctypes.create_string_buffer(FILTER, len(FILTER)))
+system_call(SPECIAL[machine_name()]["seccomp"], seccomp.SET_FILTER, 0, ctypes.create_string_buffer(FILTER, len(FILTER)))
 os.execv(sys.executable, [sys.executable, "-P", "-m", "mergeplan.planner.cli.main", *sys.argv[1:]])  # noqa: S606  # that it starts the planner is its purpose

@@ -14,7 +14,7 @@ ANN = Person("Ann", "ann@localhost")
 @pytest.fixture(name="repo")
 def _repo(tmp_path: Path) -> Path:
     repo = tmp_path / "shop.git"
-    repos.create(repo, "main")
+    repos.create_repository(repo, "main")
     return repo
 
 
@@ -44,7 +44,7 @@ def test_odd_names_stay_as_they_are(repo: Path, name: str) -> None:
 
     (change,) = diff_files(repo, first, second)
     assert (change.filename, change.patch) == (name, "@@ -0,0 +1 @@\n+diff --git a/x b/x")
-    assert repos.blob(repo, second, name) is not None
+    assert repos.read_blob(repo, second, name) is not None
 
 
 def test_what_is_no_text_has_no_patch(repo: Path) -> None:
@@ -65,7 +65,7 @@ def test_messages_and_names_cannot_steer_git(repo: Path) -> None:
         repo, "main", {"x": "1"}, "--flag\n\nfrom refs/heads/other", Person("A <x>\n", "a@b"), None
     )
 
-    commit = repos.commit(repo, sha)
+    commit = repos.read_commit(repo, sha)
     assert (commit.message, commit.author.name) == ("--flag\n\nfrom refs/heads/other", "A x")
-    assert repos.tip(repo, "--help") is None
+    assert repos.find_tip(repo, "--help") is None
     assert not repos.valid_branch("--upload-pack=x") and not repos.valid_branch("a..b")

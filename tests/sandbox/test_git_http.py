@@ -49,7 +49,7 @@ def test_a_push_moves_the_pull_request_and_is_told(sandbox: Sandbox, work: Path,
 
 
 def test_the_merge_ref_can_be_fetched_without_a_token(sandbox: Sandbox, tmp_path: Path, number: int) -> None:
-    repos.create(tmp_path / "mirror", "main")
+    repos.create_repository(tmp_path / "mirror", "main")
 
     git(tmp_path / "mirror", "fetch", "--quiet", sandbox.clone_url(SHOP), f"refs/pull/{number}/merge")
 
@@ -64,7 +64,7 @@ def test_branches_are_listed_without_a_process_as_git_lists_them(
     with monkeypatch.context() as patch:
         patch.setattr(git_http, "list_references", lambda repo, body: None)
         listed_by_git = git(tmp_path, *argv)
-    monkeypatch.setattr(git_http, "_ask", None)  # a process that is started now fails
+    monkeypatch.setattr(git_http, "_call_backend", None)  # a process that is started now fails
 
     assert git(tmp_path, *argv) == listed_by_git != ""
 
@@ -75,11 +75,11 @@ def test_a_tag_is_listed_with_the_commit_that_it_names(sandbox: Sandbox, tmp_pat
 
     listing = git(tmp_path, "ls-remote", sandbox.clone_url(SHOP), "refs/tags/v1*")
 
-    assert listing.splitlines()[1] == f"{repos.tip(sandbox.state.git(SHOP), 'main')}\trefs/tags/v1^{{}}"
+    assert listing.splitlines()[1] == f"{repos.find_tip(sandbox.state.git(SHOP), 'main')}\trefs/tags/v1^{{}}"
 
 
 def test_a_commit_can_be_fetched_by_its_sha(sandbox: Sandbox, tmp_path: Path) -> None:
-    repos.create(tmp_path / "mirror", "main")
+    repos.create_repository(tmp_path / "mirror", "main")
 
     git(tmp_path / "mirror", "fetch", "--quiet", "--depth=1", sandbox.clone_url(SHOP), sandbox.head(SHOP, "more"))
 
@@ -121,7 +121,7 @@ def test_a_large_push_arrives_whole(sandbox: Sandbox, work: Path) -> None:
 def test_the_test_s_git_reads_no_settings_of_this_machine() -> None:
     done = subprocess.run(
         ["git", "config", "--list", "--show-scope"],
-        env=repos.environment(),
+        env=repos.git_environment(),
         capture_output=True,
         text=True,
         cwd="/",
@@ -138,5 +138,5 @@ def test_references_are_those_that_git_lists_packed_or_not(sandbox: Sandbox, num
     sandbox.commit(SHOP, "more", {"models/orders.sql": "SELECT 3 AS id\n"}, "After it was packed", author="wim")
     listed = git(folder, "for-each-ref", "--format=%(refname) %(objectname)").splitlines()
 
-    assert [f"{name} {sha}" for name, sha in repos.refs(folder, "refs/").items()] == listed
+    assert [f"{name} {sha}" for name, sha in repos.list_refs(folder, "refs/").items()] == listed
     assert f"refs/pull/{number}/head {sandbox.head(SHOP, 'more')}" in listed

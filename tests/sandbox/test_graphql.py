@@ -18,7 +18,7 @@ from graphql import (
 )
 
 from mergeplan.bot.github.reverts import DOCUMENT
-from mergeplan.bot.github.together import CheckId, CheckRequest, CommentEdit, mutation
+from mergeplan.bot.github.together import CheckId, CheckRequest, CommentEdit, build_mutation
 from mergeplan.bot.report.checks.check import CheckView
 from mergeplan.bot.sandbox.api.api_graphql import SCHEMA
 from mergeplan.bot.sandbox.server import Sandbox
@@ -66,7 +66,7 @@ def test_what_the_sandbox_answers_is_a_part_of_what_github_publishes(github_sche
 def test_what_the_bot_sends_is_valid_by_githubs_schema(github_schema: GraphQLSchema) -> None:
     view = CheckView("plan", "Title", "Summary")
     new, known = (CheckRequest("a" * 40, view, "key", each) for each in (CheckId(), CheckId(1, "CR_1", "http://x")))
-    document, variables = mutation(CommentEdit("IC_1", "Text"), [new, known], [{}, {}], "R_1")
+    document, variables = build_mutation(CommentEdit("IC_1", "Text"), [new, known], [{}, {}], "R_1")
 
     assert set(variables) == {"comment", "c0", "c1"}
     assert validate(github_schema, parse(document)) == []

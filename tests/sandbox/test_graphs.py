@@ -2,9 +2,9 @@
 
 import pytest
 
-from mergeplan.bot.report.markdown import graph
+from mergeplan.bot.report.markdown import mermaid_graph
 from mergeplan.bot.sandbox.api.graphs import draw_graph
-from mergeplan.bot.sandbox.markdown import render
+from mergeplan.bot.sandbox.markdown import render_markdown
 from mergeplan.planner.contract.plan import ModelChange
 
 
@@ -14,7 +14,7 @@ def test_the_plan_comments_graph_is_drawn() -> None:
         ModelChange(name="shop.orders", change="direct", category="breaking", recomputed=True),
         ModelChange(name="shop.totals", change="indirect", category="indirect_breaking", parents=("shop.orders",)),
     ]
-    page = render(graph(models))
+    page = render_markdown(mermaid_graph(models))
 
     assert page.count("<rect") == 2
     assert page.count("marker-end") == 1
@@ -31,7 +31,7 @@ def test_another_graph_stays_text(text: str) -> None:
 
 
 def test_nothing_in_a_graph_runs() -> None:
-    page = render('```mermaid\ngraph LR\n  a["<script>alert(1)</script><b onload=x>&lt;img src=x&gt;"]\n```')
+    page = render_markdown('```mermaid\ngraph LR\n  a["<script>alert(1)</script><b onload=x>&lt;img src=x&gt;"]\n```')
 
     assert "<script" not in page
     assert "<img" not in page

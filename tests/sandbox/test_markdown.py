@@ -2,7 +2,7 @@
 
 import pytest
 
-from mergeplan.bot.sandbox.markdown import render, toggle_box
+from mergeplan.bot.sandbox.markdown import render_markdown, toggle_box
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ from mergeplan.bot.sandbox.markdown import render, toggle_box
     ],
 )
 def test_markdown_becomes_what_github_shows(text: str, html: str) -> None:
-    assert html in render(text)
+    assert html in render_markdown(text)
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_markdown_becomes_what_github_shows(text: str, html: str) -> None:
     ],
 )
 def test_nothing_in_a_comment_runs_or_leaves_its_place(text: str) -> None:
-    html = str(render(text, tick_form="tick-1")).lower()
+    html = str(render_markdown(text, tick_form="tick-1")).lower()
 
     for word in (
         "<script",
@@ -58,12 +58,12 @@ def test_nothing_in_a_comment_runs_or_leaves_its_place(text: str) -> None:
 
 
 def test_hidden_markers_stay_hidden() -> None:
-    assert "mergeplan" not in render("<!-- mergeplan:plan -->\nPlan")
+    assert "mergeplan" not in render_markdown("<!-- mergeplan:plan -->\nPlan")
 
 
 def test_a_box_is_ticked_and_unticked_in_the_text() -> None:
     text = "```\n- [ ] code\n```\n\n- [ ] one\n- [x] two\n"
-    html = render(text, tick_form="tick-1")
+    html = render_markdown(text, tick_form="tick-1")
     assert 'form="tick-1" name="line" value="4"' in html and html.count("<button") == 2
 
     assert toggle_box(text, 4) == text.replace("- [ ] one", "- [x] one")

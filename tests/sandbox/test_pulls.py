@@ -26,7 +26,7 @@ def test_a_push_moves_the_head_and_its_ref(sandbox: Sandbox, number: int) -> Non
     sha = sandbox.commit(SHOP, "more", {MODEL: "SELECT 3 AS id\n"}, "Three", author="wim")
 
     assert sandbox.pull_request(SHOP, number).head_sha == sha
-    assert repos.refs(sandbox.state.git(SHOP), "refs/pull/")[f"refs/pull/{number}/head"] == sha
+    assert repos.list_refs(sandbox.state.git(SHOP), "refs/pull/")[f"refs/pull/{number}/head"] == sha
 
 
 def test_the_merge_ref_holds_both_sides(sandbox: Sandbox, number: int) -> None:
@@ -77,7 +77,7 @@ def test_each_way_to_merge_brings_the_change(sandbox: Sandbox, bot: Github, meth
     merged = bot.get_repo(SHOP).get_pull(number).merge(merge_method=method)
 
     assert merged.sha == sandbox.head(SHOP)
-    assert len(repos.commit(sandbox.state.git(SHOP), merged.sha).parents) == parents
+    assert len(repos.read_commit(sandbox.state.git(SHOP), merged.sha).parents) == parents
     assert sandbox.read(SHOP, MODEL) == "SELECT 2 AS id\n" and sandbox.read(SHOP, "new.sql") == "SELECT 9\n"
     assert bot.get_repo(SHOP).get_pull(number).is_merged()
 

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.schema import CreateIndex, CreateTable
 
-from mergeplan.planner.state.database import open_database, transaction
+from mergeplan.planner.state.database import open_database, open_transaction
 
 DIALECTS: dict[str, sa.Dialect] = {"sqlite": sqlite.dialect(), "postgresql": postgresql.dialect()}
 
@@ -34,7 +34,7 @@ def rows_of(url: str) -> str:
     """The rows of a database: a line each, as `table {column: value}`."""
     database = open_database(url)
     metadata = _reflect(database)
-    with transaction(database, read=True) as connection:
+    with open_transaction(database, read=True) as connection:
         lines = [
             f"{table.name} {json.dumps(_plain(row._mapping), sort_keys=True)}\n"
             for table in metadata.sorted_tables
@@ -50,11 +50,11 @@ def load(url: str, folder: Path, replaced: dict[str, str] | None = None) -> None
     for old, new in (replaced or {}).items():
         text = text.replace(old, new)
     database = open_database(url)
-    with transaction(database) as connection:
+    with open_transaction(database) as connection:
         for statement in (folder / f"schema.{database.dialect.name}.sql").read_text().splitlines():
             connection.execute(sa.text(statement))
     metadata = _reflect(database)
-    with transaction(database) as connection:
+    with open_transaction(database) as connection:
         for line in text.splitlines():
             name, _, row = line.partition(" ")
             table = metadata.tables[name]

@@ -11,7 +11,13 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from mergeplan.planner.state.database import open_database, open_upgraded, revisions, transaction, version_table
+from mergeplan.planner.state.database import (
+    list_revisions,
+    open_database,
+    open_transaction,
+    open_upgraded,
+    version_table,
+)
 from tests.planner.shop import write_shop
 from tests.upgrade.dump import rows_of, schema_of
 from tests.upgrade.make_fixture import PACKAGES
@@ -21,13 +27,13 @@ SENTENCE = "The state database is of a newer version ({}) than this mergeplan ({
 
 
 def sentence(part: str) -> str:
-    return SENTENCE.format(NEWER, revisions(PACKAGES[part])[-1])
+    return SENTENCE.format(NEWER, list_revisions(PACKAGES[part])[-1])
 
 
 def newer(url: str, package: str) -> None:
     """The database of a package as some later version leaves it: migrated further, with a table of its own."""
     database = open_upgraded(url, package)
-    with transaction(database) as connection:
+    with open_transaction(database) as connection:
         connection.execute(sa.text(f"UPDATE {version_table(package)} SET version_num = '{NEWER}'"))
         connection.execute(sa.text("CREATE TABLE of_tomorrow (a int)"))
     database.dispose()
@@ -89,6 +95,6 @@ def test_the_tables_of_the_two_packages_have_versions_of_their_own(database_url:
     open_upgraded(database_url, PACKAGES["bot"]).dispose()
 
     database = open_database(database_url)
-    with transaction(database, read=True) as connection:
+    with open_transaction(database, read=True) as connection:
         assert sa.inspect(connection).has_table("bot_pulls")
     database.dispose()

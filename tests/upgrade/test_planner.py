@@ -12,7 +12,7 @@ from alembic import command
 from alembic.config import Config
 
 from mergeplan.planner.engine.spark.engine import SparkEngine
-from mergeplan.planner.state.database import open_database, transaction, version_table
+from mergeplan.planner.state.database import open_database, open_transaction, version_table
 from mergeplan.planner.state.store import StateStore
 from mergeplan.planner.state.tables import plans
 from tests.planner.cli.conftest import CommandLine, Ran
@@ -120,7 +120,7 @@ def migrate(url: str, package: str, revision: str) -> None:
     config.set_main_option("version_locations", f"{package}:migrations/versions")
     config.set_main_option("path_separator", "newline")
     database = open_database(url)
-    with transaction(database) as connection:
+    with open_transaction(database) as connection:
         config.attributes.update(connection=connection, version_table=version_table(package))
         command.upgrade(config, revision)
     database.dispose()

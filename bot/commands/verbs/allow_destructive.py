@@ -11,7 +11,7 @@ from mergeplan.bot.report.markdown import code
 from mergeplan.bot.transitions.requests import allow_destructive
 
 
-def _start(request: Request) -> Start:
+def _start_command(request: Request) -> Start:
     record, plan = request.record, request.record.outcome.plan if request.record.outcome else None
     model = resolve_model(request.command, [change.name for change in plan.models] if plan else [])
     if isinstance(model, Mistake):
@@ -30,5 +30,5 @@ ALLOW_DESTRUCTIVE = Form(
     rejected=OTHER_PLAN,
     parse=parse_model,
     rule=require_shown_plan,
-    start=_start,
+    start=_start_command,
 )

@@ -14,20 +14,20 @@ from mergeplan.bot.transitions.requests import approve_cost
 ROOM = 1.1  # of an approved estimate: a plan that is made again may lack a batch more, never twice as much
 
 
-def _refuse(command: Command, facts: Facts) -> str:
+def _refusal_reason(command: Command, facts: Facts) -> str:
     if not facts.waits_for_cost:
         return "No plan waits for an approval of its cost."
     return require_shown_plan(command, facts)
 
 
-def _start(request: Request) -> Start:
+def _start_command(request: Request) -> Start:
     record = request.record
     size, seconds = cost_shown(record.outcome.plan if record.outcome else None)
     approve = partial(approve_cost, cost=(int(size * ROOM), seconds * ROOM), head=record.head)
     return Start("The estimated cost is approved for this head.", transition=approve, waits_for="plan")
 
 
-def _offers(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:
+def _list_choices(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:
     outcome = record.outcome
     if record.state is not PullState.PLANNED or not (outcome and outcome.is_too_costly):
         return ()
@@ -41,7 +41,7 @@ APPROVE_COST = Form(
     example="/approve-cost",
     needs="maintain",
     rejected=f"nothing waits for it; {OTHER_PLAN}",
-    rule=_refuse,
-    start=_start,
-    offers=_offers,
+    rule=_refusal_reason,
+    start=_start_command,
+    offers=_list_choices,
 )

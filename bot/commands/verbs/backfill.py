@@ -9,15 +9,15 @@ from mergeplan.bot.commands.facts import require_open
 from mergeplan.bot.commands.form import Choice, Face, Form, Request, Start
 from mergeplan.bot.commands.verbs.plan import plan_again
 from mergeplan.bot.records import ProdRecord, PullRecord, PullState
-from mergeplan.bot.results import touches
+from mergeplan.bot.results import has_effect
 from mergeplan.bot.transitions.planning import Transition
 
 
-def _skip(request: Request) -> Start:
+def _skip_backfill(request: Request) -> Start:
     return _plan_with(request, "skip")
 
 
-def _fill(request: Request) -> Start:
+def _fill_tables(request: Request) -> Start:
     return _plan_with(request, "full")
 
 
@@ -45,7 +45,7 @@ def _fill_offers(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:
     outcome = record.outcome
     if record.state is not PullState.PLANNED or outcome is None or outcome.is_too_costly:
         return ()
-    if not outcome.ok or not touches(outcome.plan) or outcome.applied:
+    if not outcome.ok or not has_effect(outcome.plan) or outcome.applied:
         return ()
     face = Face("Backfill", "Computes the rows now")
     return (Choice("/backfill", "computes the rows before the merge", face),)
@@ -58,7 +58,7 @@ SKIP_BACKFILL = Form(
     needs="write",
     rejected="the pull request is closed",
     rule=require_open,
-    start=_skip,
+    start=_skip_backfill,
     offers=_skip_offers,
 )
 BACKFILL = Form(
@@ -68,6 +68,6 @@ BACKFILL = Form(
     needs="write",
     rejected="the pull request is closed",
     rule=require_open,
-    start=_fill,
+    start=_fill_tables,
     offers=_fill_offers,
 )

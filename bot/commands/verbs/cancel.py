@@ -11,16 +11,16 @@ from mergeplan.bot.records import ProdRecord, PullRecord
 from mergeplan.bot.transitions.planning import cancel_planning
 
 
-def _refuse(command: Command, facts: Facts) -> str:
+def _refusal_reason(command: Command, facts: Facts) -> str:
     return "" if facts.is_running else "Nothing is running."
 
 
-def _start(request: Request) -> Start:
+def _start_command(request: Request) -> Start:
     cancel = partial(cancel_planning, reason=f"{request.who} stopped it.")
     return Start("The running plan was stopped.", transition=cancel)
 
 
-def _offers(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:
+def _list_choices(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:
     return (Choice("/cancel", "stops this plan"),) if record.state in UNFINISHED else ()
 
 
@@ -30,7 +30,7 @@ CANCEL = Form(
     example="/cancel",
     needs="write",
     rejected="nothing is running",
-    rule=_refuse,
-    start=_start,
-    offers=_offers,
+    rule=_refusal_reason,
+    start=_start_command,
+    offers=_list_choices,
 )

@@ -12,8 +12,8 @@ from mergeplan.bot.commands.facts import require_shown_plan
 from mergeplan.bot.commands.form import OTHER_PLAN, Choice, Face, Form, Request, Start, report_plan
 from mergeplan.bot.pull_parts import PendingOverride
 from mergeplan.bot.records import Answer, ProdRecord, PullRecord, PullState
-from mergeplan.bot.report.markdown import NAMES, category_of, code, inert, name_list
-from mergeplan.bot.results import direct
+from mergeplan.bot.report.markdown import NAMES, category_of, code, inert_text, name_list
+from mergeplan.bot.results import direct_changes
 from mergeplan.bot.transitions.requests import add_override, set_overrides
 from mergeplan.planner.contract.plan import ModelChange
 
@@ -32,7 +32,7 @@ EVERY = "--all"
 OFFERED_MOST = 6  # models whose categories are offered
 
 
-def _parse(line: Line) -> Command | Mistake:
+def _parse_line(line: Line) -> Command | Mistake:
     words = line.words
     if not 1 <= len(words) <= 2:
         return line.mistake("It takes a category, and the model's name before it when several models changed.")
@@ -50,30 +50,30 @@ def _parse(line: Line) -> Command | Mistake:
     return replace(line.command, model=model.lower(), category=category)
 
 
-def _start(request: Request) -> Start:
+def _start_command(request: Request) -> Start:
     command, record = request.command, request.record
-    names = [model.name for model in direct(record.outcome.plan if record.outcome else None)]
+    names = [model.name for model in direct_changes(record.outcome.plan if record.outcome else None)]
     if command.every:
         overrides = tuple(PendingOverride(name, command.category, request.who, record.head) for name in names)
         if not overrides:
             return Start("No model is changed directly. Nothing was changed.", ok=False)
         override_all = partial(set_overrides, overrides=overrides)
-        return Start(_acknowledge("Every model", command), transition=override_all, waits_for="plan")
+        return Start(_acknowledge_category("Every model", command), transition=override_all, waits_for="plan")
     model = resolve_model(command, names)
     if isinstance(model, Mistake):
         return Start(model.sentence, ok=False)
     override = partial(add_override, override=PendingOverride(model, command.category, request.who, record.head))
-    sentence = _acknowledge(code(model), command)
+    sentence = _acknowledge_category(code(model), command)
     return Start(sentence, transition=override, waits_for="plan", model=model, category=command.category)
 
 
-def _acknowledge(subject: str, command: Command) -> str:
+def _acknowledge_category(subject: str, command: Command) -> str:
     if command.category == RESET:
         return f"{subject} is categorized by its rule again."
     return f"{subject} is taken as {NAMES[command.category]}."
 
 
-def _finish(answer: Answer, record: PullRecord) -> Answer:
+def _finish_answer(answer: Answer, record: PullRecord) -> Answer:
     """Complete an answer for one model: whether the category is in force in the next plan, and its effect."""
     if not answer.model or record.state not in (PullState.PLANNED, PullState.FAILED):
         return report_plan(answer, record)
@@ -87,9 +87,12 @@ def _category_reply(record: PullRecord, model: str, category: str) -> tuple[bool
     if plan is None or change is None:
         return False, "The plan could not be made again, see the plan comment."
     if category == RESET:
-        return True, f"{code(model)} is {NAMES.get(category_of(change), '')} again, by its rule: {inert(change.reason)}"
+        return (
+            True,
+            f"{code(model)} is {NAMES.get(category_of(change), '')} again, by its rule: {inert_text(change.reason)}",
+        )
     if (stays := category_of(change)) != category:
-        return False, f"{code(model)} stays {NAMES.get(stays, stays)}: {inert(change.reason)}"
+        return False, f"{code(model)} stays {NAMES.get(stays, stays)}: {inert_text(change.reason)}"
     indirect = [entry for entry in plan.models if entry.change == "indirect"]
     below = [entry.name for entry in indirect if entry.recomputed]
     skipped_models = [entry.name for entry in indirect if entry.skipped]
@@ -105,10 +108,10 @@ def _category_reply(record: PullRecord, model: str, category: str) -> tuple[bool
     return True, f"{code(model)} is now {NAMES[category]}.{effect}"
 
 
-def _offers(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:
+def _list_choices(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:
     if record.state is not PullState.PLANNED:
         return ()
-    edited = direct(record.outcome.plan if record.outcome else None)
+    edited = direct_changes(record.outcome.plan if record.outcome else None)
     models = [model for model in edited if MODEL.fullmatch(model.name)][:OFFERED_MOST]
     return tuple(_other_category(model, alone=len(edited) == 1) for model in models)
 
@@ -133,9 +136,9 @@ CATEGORIZE = Form(
     example="/categorize shop.orders non-breaking",
     needs="write",
     rejected=OTHER_PLAN,
-    parse=_parse,
+    parse=_parse_line,
     rule=require_shown_plan,
-    start=_start,
-    finish=_finish,
-    offers=_offers,
+    start=_start_command,
+    finish=_finish_answer,
+    offers=_list_choices,
 )

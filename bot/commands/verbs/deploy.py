@@ -12,7 +12,7 @@ from mergeplan.bot.commands.form import OTHER_PLAN, Choice, Face, Form, Request,
 from mergeplan.bot.policy.roles import Role
 from mergeplan.bot.records import AFTER_MERGE, Answer, ProdRecord, PullRecord, PullState
 from mergeplan.bot.report.approval import approval_problems
-from mergeplan.bot.results import touches
+from mergeplan.bot.results import has_effect
 from mergeplan.bot.transitions.requests import request_deploy
 
 DEPLOY_OFF = (
@@ -21,16 +21,16 @@ DEPLOY_OFF = (
 )
 
 
-def _role(command: Command, needs: Mapping[str, Role], is_held: bool) -> Role:
+def _choose_role(command: Command, needs: Mapping[str, Role], is_held: bool) -> Role:
     """Return the needed role, which is `admin` to promote against the rules."""
     return "admin" if is_held else own_role(command, needs, is_held)
 
 
-def _off(facts: Facts) -> str:
+def _explain_off(facts: Facts) -> str:
     return "" if facts.is_held_merge or facts.deploys else DEPLOY_OFF
 
 
-def _refuse(command: Command, facts: Facts) -> str:
+def _refusal_reason(command: Command, facts: Facts) -> str:
     if facts.is_held_merge:
         return ""
     if facts.promoted or not facts.is_open:
@@ -48,23 +48,23 @@ def _refuse(command: Command, facts: Facts) -> str:
     return f"It is not ready for prod: {facts.not_ready} Nothing was changed." if facts.not_ready else ""
 
 
-def _start(request: Request) -> Start:
+def _start_command(request: Request) -> Start:
     head = request.record.deploy.head if request.record.rules.held else request.record.head
     deploy = partial(request_deploy, who=request.who, head=head)
     return Start("Prod's turn was asked for.", transition=deploy, wakes_prod=True, waits_for="deploy")
 
 
-def _waits(record: PullRecord) -> bool:
+def _is_waiting(record: PullRecord) -> bool:
     over = record.state in AFTER_MERGE and record.state is not PullState.MERGED
     return bool(record.deploy.by) and not over
 
 
-def _finish(answer: Answer, record: PullRecord) -> Answer:
+def _finish_answer(answer: Answer, record: PullRecord) -> Answer:
     ok = record.state is PullState.PROMOTED
     return replace(answer, ok=ok, sentence="It is in prod." if ok else record.deploy.result or "Prod was not changed.")
 
 
-def _offers(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:
+def _list_choices(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:
     if record.state is PullState.MERGED and record.rules.held:
         face = Face("Deploy", "Promotes despite rules")
         return (Choice("/deploy", "promotes it against the rules; needs `admin`", face, moves_prod=True),)
@@ -72,7 +72,7 @@ def _offers(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:
     plan = outcome.plan if outcome else None
     if record.state is not PullState.PLANNED or outcome is None or plan is None or outcome.is_too_costly:
         return ()
-    stopped = not outcome.ok or not touches(plan) or plan.blockers or approval_problems(record.rules.decision)
+    stopped = not outcome.ok or not has_effect(plan) or plan.blockers or approval_problems(record.rules.decision)
     if stopped or plan.not_selected or not prod.deploys:
         return ()
     face = Face("Deploy", "Promotes, then merges")
@@ -87,12 +87,12 @@ DEPLOY = Form(
     example="/deploy",
     needs="maintain",
     rejected=f"it is off; something blocks the promotion; {OTHER_PLAN}",
-    role=_role,
+    role=_choose_role,
     alone=True,
-    off=_off,
-    rule=_refuse,
-    start=_start,
-    waits=_waits,
-    finish=_finish,
-    offers=_offers,
+    off=_explain_off,
+    rule=_refusal_reason,
+    start=_start_command,
+    waits=_is_waiting,
+    finish=_finish_answer,
+    offers=_list_choices,
 )

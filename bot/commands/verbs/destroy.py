@@ -11,22 +11,22 @@ from mergeplan.bot.records import Answer, PullRecord
 from mergeplan.bot.transitions.requests import request_destroy
 
 
-def _refuse(command: Command, facts: Facts) -> str:
+def _refusal_reason(command: Command, facts: Facts) -> str:
     if facts.is_promoting:
         return "Its promotion is running. Wait for it, then say it again."
     return "" if facts.has_environment else "There is no environment to drop."
 
 
-def _start(request: Request) -> Start:
+def _start_command(request: Request) -> Start:
     destroy = partial(request_destroy, who=request.who)
     return Start("The environment is dropped.", transition=destroy, waits_for="destroy")
 
 
-def _waits(record: PullRecord) -> bool:
+def _is_waiting(record: PullRecord) -> bool:
     return bool(record.environment.destroy_by)
 
 
-def _finish(answer: Answer, record: PullRecord) -> Answer:
+def _finish_answer(answer: Answer, record: PullRecord) -> Answer:
     return answer
 
 
@@ -36,8 +36,8 @@ DESTROY = Form(
     example="/destroy",
     needs="write",
     rejected="there is no environment, or a promotion runs",
-    rule=_refuse,
-    start=_start,
-    waits=_waits,
-    finish=_finish,
+    rule=_refusal_reason,
+    start=_start_command,
+    waits=_is_waiting,
+    finish=_finish_answer,
 )

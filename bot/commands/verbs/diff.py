@@ -13,7 +13,7 @@ from mergeplan.bot.results import PlannerOutcome
 from mergeplan.planner.contract.result import ResultLine
 
 
-def _parse(line: Line) -> Command | Mistake:
+def _parse_line(line: Line) -> Command | Mistake:
     """Read the text after `--where` as the condition, unchanged."""
     model_text, separator, where = line.rest.partition("--where")
     words = model_text.replace("`", " ").split()
@@ -25,7 +25,7 @@ def _parse(line: Line) -> Command | Mistake:
     return replace(line.command, model=words[0].lower() if words else "", where=where)
 
 
-def _start(request: Request) -> Start:
+def _start_command(request: Request) -> Start:
     """Compare rows even if the plan shows none, but show no samples for a fork, whose author wrote the query."""
     command, record, rules = request.command, request.record, request.diff
     if request.pull.is_fork_of(record.repository):
@@ -37,7 +37,7 @@ def _start(request: Request) -> Start:
     return ask_planner("data_diff", *diff_arguments(rules), *where, record.environment.name, *models)
 
 
-def _reply(outcome: PlannerOutcome, result: ResultLine) -> str:
+def _format_reply(outcome: PlannerOutcome, result: ResultLine) -> str:
     blocks = [*rows_blocks(outcome), *schema_block(outcome)]
     return (
         "\n\n".join([f"**{rows_title(outcome)}**", *blocks]) if blocks else "No model has another table than in prod."
@@ -51,9 +51,9 @@ DIFF = Form(
     example="/diff shop.orders --where amount > 100",
     needs="write",
     rejected="no environment is built",
-    parse=_parse,
+    parse=_parse_line,
     rule=require_environment,
-    start=_start,
+    start=_start_command,
     tree="before",
-    reply=_reply,
+    reply=_format_reply,
 )

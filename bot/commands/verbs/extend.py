@@ -14,20 +14,20 @@ from mergeplan.planner.wording import count_noun
 DAYS, DAYS_MOST = 7, 90  # by default, and at most
 
 
-def _parse(line: Line) -> Command | Mistake:
+def _parse_line(line: Line) -> Command | Mistake:
     words = line.words
     if not words or (len(words) == 1 and NUMBER.fullmatch(words[0])):
         return replace(line.command, number=int(words[0]) if words else 0)
     return line.mistake("It takes one whole number, or nothing.")
 
 
-def _refuse(command: Command, facts: Facts) -> str:
+def _refusal_reason(command: Command, facts: Facts) -> str:
     if not facts.has_environment:
         return "There is no environment to keep."
     return f"An environment is kept for {DAYS_MOST} days at most." if command.number > DAYS_MOST else ""
 
 
-def _start(request: Request) -> Start:
+def _start_command(request: Request) -> Start:
     days = request.command.number or DAYS
     keep = partial(keep_environment, until=request.now + days * 86_400)
     return Start(f"The environment is kept for {count_noun(days, 'day')}.", transition=keep)
@@ -39,7 +39,7 @@ EXTEND = Form(
     example="/extend 14",
     needs="write",
     rejected="there is no environment; more than 90 days",
-    parse=_parse,
-    rule=_refuse,
-    start=_start,
+    parse=_parse_line,
+    rule=_refusal_reason,
+    start=_start_command,
 )

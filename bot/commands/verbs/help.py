@@ -12,12 +12,12 @@ from mergeplan.bot.policy.roles import Role
 LINKS = re.compile(r"\[([^\[\]]+)\]\([^)]*\)")
 
 
-def _parse(line: Line) -> Command:
+def _parse_line(line: Line) -> Command:
     """Return the command; ignore any words after it."""
     return line.command
 
 
-def _start(request: Request) -> Start:
+def _start_command(request: Request) -> Start:
     return Start(help_text(request.forms, request.needs, request.record.place.project))
 
 
@@ -49,7 +49,7 @@ HELP = Form(
     does="lists the commands with permissions and examples",
     example="/help",
     needs="read",
-    parse=_parse,
+    parse=_parse_line,
     anybody=True,
-    start=_start,
+    start=_start_command,
 )

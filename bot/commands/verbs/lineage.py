@@ -5,18 +5,17 @@ from __future__ import annotations
 from mergeplan.bot.commands.command import parse_model
 from mergeplan.bot.commands.facts import require_plan
 from mergeplan.bot.commands.form import Form, Request, Start, ask_planner
-from mergeplan.bot.report.markdown import LIST_LIMIT, code, fitting
+from mergeplan.bot.report.markdown import LIST_LIMIT, code, fit_lines
 from mergeplan.bot.results import PlannerOutcome
 from mergeplan.planner.contract.result import ResultLine
 from mergeplan.planner.wording import count_noun
 
 
-def _start(request: Request) -> Start:
+def _start_command(request: Request) -> Start:
     return ask_planner("lineage", request.command.model, "--downstream")
 
 
-def _reply(outcome: PlannerOutcome, result: ResultLine) -> str:
-    """List the models, each with the columns that the lineage reaches in it."""
+def _format_reply(outcome: PlannerOutcome, result: ResultLine) -> str:
     start_name = code(".".join(filter(None, (result.model, result.column))))
     columns: dict[str, list[str]] = {}
     for node in result.nodes or ():
@@ -30,7 +29,7 @@ def _reply(outcome: PlannerOutcome, result: ResultLine) -> str:
     head = (
         f"From {start_name} {count_noun(len(columns), 'model')} downstream {'is' if len(columns) == 1 else 'are'} made:"
     )
-    return "\n".join([head, "", *fitting(lines, LIST_LIMIT)])
+    return "\n".join([head, "", *fit_lines(lines, LIST_LIMIT)])
 
 
 LINEAGE = Form(
@@ -41,7 +40,7 @@ LINEAGE = Form(
     rejected="no plan is shown",
     parse=parse_model,
     rule=require_plan,
-    start=_start,
+    start=_start_command,
     tree="merged",
-    reply=_reply,
+    reply=_format_reply,
 )

@@ -14,14 +14,14 @@ from mergeplan.bot.report.markdown import code
 from mergeplan.bot.transitions.requests import allow_head
 
 
-def _parse(line: Line) -> Command | Mistake:
+def _parse_line(line: Line) -> Command | Mistake:
     words = line.words
     if len(words) == 1 and re.fullmatch(r"[0-9a-fA-F]{7,64}", words[0]):
         return replace(line.command, sha=words[0].lower())
     return line.mistake("It needs the whole name of the commit that may be planned.", f"Type `{line.usage}`.")
 
 
-def _refuse(command: Command, facts: Facts) -> str:
+def _refusal_reason(command: Command, facts: Facts) -> str:
     if not facts.is_fork:
         return "This pull request does not come from a fork: no approval is needed."
     if not facts.is_open:
@@ -36,12 +36,12 @@ def _refuse(command: Command, facts: Facts) -> str:
     return ""
 
 
-def _start(request: Request) -> Start:
+def _start_command(request: Request) -> Start:
     sha = request.command.sha
     return Start(f"Commit {code(sha)} may be planned.", transition=partial(allow_head, head=sha), waits_for="plan")
 
 
-def _offers(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:
+def _list_choices(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:
     if record.state is not PullState.HELD:
         return ()
     face = Face("Allow this commit", "Plans this fork's head")
@@ -54,8 +54,8 @@ OK_TO_PLAN = Form(
     example="/ok-to-plan 4f2a9c10b7d3e8a65f1c2b4d9e0a7c3f8b6d5e21",
     needs="maintain",
     rejected="the SHA is abbreviated, is not the head, or was shown only after the comment was written",
-    parse=_parse,
-    rule=_refuse,
-    start=_start,
-    offers=_offers,
+    parse=_parse_line,
+    rule=_refusal_reason,
+    start=_start_command,
+    offers=_list_choices,
 )

@@ -17,7 +17,7 @@ from mergeplan.bot.transitions.requests import select_models
 SELECTORS_MOST = 20
 
 
-def _parse(line: Line) -> Command | Mistake:
+def _parse_line(line: Line) -> Command | Mistake:
     """Parse no words, or selectors after `--select`, which may be repeated before each of them."""
     words = [part for word in line.words for part in word.split("=", 1)]
     if not words:
@@ -33,14 +33,13 @@ def _parse(line: Line) -> Command | Mistake:
     return replace(line.command, select=selectors)
 
 
-def _refuse(command: Command, facts: Facts) -> str:
+def _refusal_reason(command: Command, facts: Facts) -> str:
     if command.select and not facts.is_open:
         return f"{CLOSED} A merge is planned whole."
     return CLOSED if facts.is_fork and not facts.is_open else ""
 
 
 def plan_again(request: Request) -> Start:
-    """Plan the same head again, if that is possible."""
     record = request.record
     over = record.state in (PullState.PROMOTED, PullState.CLOSED)
     if over or (not request.pull.is_open and record.state not in AFTER_MERGE):
@@ -64,7 +63,7 @@ def _build_again(prod: ProdRecord) -> Start:
     return Start(sentence, prod_transition=request_build, wakes_prod=True)
 
 
-def _offers(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:
+def _list_choices(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:
     match record.state:
         case PullState.PLANNED | PullState.FAILED | PullState.CANCELLED if record.wishes.select:
             face = Face("Plan all models", "Plans all changed models")
@@ -88,8 +87,8 @@ PLAN_AGAIN = Form(
     example="/plan --select shop.orders+",
     needs="write",
     rejected="the pull request is closed, or in prod",
-    parse=_parse,
-    rule=_refuse,
+    parse=_parse_line,
+    rule=_refusal_reason,
     start=plan_again,
-    offers=_offers,
+    offers=_list_choices,
 )

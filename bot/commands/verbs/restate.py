@@ -10,13 +10,13 @@ from mergeplan.bot.budgets import cost_limits
 from mergeplan.bot.commands.command import SELECTOR, Command, Line, Mistake
 from mergeplan.bot.commands.facts import require_environment
 from mergeplan.bot.commands.form import Form, Request, Start, ask_planner
-from mergeplan.bot.report.markdown import LIST_LIMIT, code, fitting, inert, name_list
+from mergeplan.bot.report.markdown import LIST_LIMIT, code, fit_lines, inert_text, name_list
 from mergeplan.bot.report.words import work_words
 from mergeplan.bot.results import PlannerOutcome
 from mergeplan.planner.contract.result import ResultLine
 
 
-def _parse(line: Line) -> Command | Mistake:
+def _parse_line(line: Line) -> Command | Mistake:
     """Read a selector, then `--start` and `--end` in any order."""
     parts = [part for word in line.words for part in word.split("=", 1)]
     if not parts or not SELECTOR.fullmatch(parts[0].lower()) or len(parts) % 2 == 0:
@@ -37,7 +37,7 @@ def _is_day(text: str) -> bool:
         return False
 
 
-def _start(request: Request) -> Start:
+def _start_command(request: Request) -> Start:
     command, record = request.command, request.record
     days = (f"{option}={day}" for option, day in zip(("--start", "--end"), command.days, strict=True) if day)
     models = f"--restate-model={command.model}"
@@ -45,8 +45,7 @@ def _start(request: Request) -> Start:
     return ask_planner("plan", record.environment.name, "--auto-apply", models, *days, *limits)
 
 
-def _reply(outcome: PlannerOutcome, result: ResultLine) -> str:
-    """List what was recomputed, and what was left unchanged."""
+def _format_reply(outcome: PlannerOutcome, result: ResultLine) -> str:
     plan = outcome.plan
     models = [model for model in plan.models if model.change == "restated"] if plan else []
     if plan is None or not models:
@@ -54,8 +53,8 @@ def _reply(outcome: PlannerOutcome, result: ResultLine) -> str:
     names = name_list([model.name for model in models])
     done = f"Computed again in {code(plan.environment)}: {names} ({work_words(plan)})."
     skipped_models = plan.restatement.left_out if plan.restatement else ()
-    skip_lines = [f"- {code(skip.model)} stays as it is: {inert(skip.reason)}" for skip in skipped_models]
-    return "\n".join([done, *fitting(skip_lines, LIST_LIMIT)])
+    skip_lines = [f"- {code(skip.model)} stays as it is: {inert_text(skip.reason)}" for skip in skipped_models]
+    return "\n".join([done, *fit_lines(skip_lines, LIST_LIMIT)])
 
 
 RESTATE = Form(
@@ -65,9 +64,9 @@ RESTATE = Form(
     example="/restate shop.orders --start 2026-01-01 --end 2026-01-07",
     needs="write",
     rejected="no environment is built",
-    parse=_parse,
+    parse=_parse_line,
     rule=require_environment,
-    start=_start,
+    start=_start_command,
     tree="merged",
-    reply=_reply,
+    reply=_format_reply,
 )

@@ -21,7 +21,7 @@ from mergeplan.planner.snapshot.environment import PROD
 DRY_RUN = "--dry-run"
 
 
-def _parse(line: Line) -> Command | Mistake:
+def _parse_line(line: Line) -> Command | Mistake:
     """Read a revision, or none, with `--dry-run` before or after it; any other word undoes nothing."""
     words = line.words
     dry_run, arguments = DRY_RUN in words, [word for word in words if word != DRY_RUN]
@@ -30,12 +30,12 @@ def _parse(line: Line) -> Command | Mistake:
     return replace(line.command, number=int(arguments[0]) if arguments else 0, dry_run=dry_run)
 
 
-def _role(command: Command, needs: Mapping[str, Role], is_held: bool) -> Role:
+def _choose_role(command: Command, needs: Mapping[str, Role], is_held: bool) -> Role:
     """Return the needed role; a dry run needs that of `diff`."""
     return needs.get("diff", "admin") if command.dry_run else own_role(command, needs, is_held)
 
 
-def _refuse(command: Command, facts: Facts) -> str:
+def _refusal_reason(command: Command, facts: Facts) -> str:
     if not facts.promoted:
         return "This pull request is not in prod, so there is nothing to roll back."
     if command.number:
@@ -53,7 +53,7 @@ def _refuse(command: Command, facts: Facts) -> str:
     return ""
 
 
-def _start(request: Request) -> Start:
+def _start_command(request: Request) -> Start:
     command = request.command
     if command.dry_run:
         revision = command.number or request.record.promotion.revision - 1
@@ -62,21 +62,21 @@ def _start(request: Request) -> Start:
     return Start("Prod is being rolled back.", transition=roll_back, wakes_prod=True, waits_for="rollback")
 
 
-def _waits(record: PullRecord) -> bool:
+def _is_waiting(record: PullRecord) -> bool:
     return bool(record.rollback.by) or record.rollback.reversal.to_open
 
 
-def _finish(answer: Answer, record: PullRecord) -> Answer:
+def _finish_answer(answer: Answer, record: PullRecord) -> Answer:
     ok = record.state is PullState.ROLLED_BACK
     done = f"{record.reason} {revert_words(record)}" if ok else f"Prod was not changed. {record.reason}".strip()
     return replace(answer, ok=ok, sentence=done)
 
 
-def _reply(outcome: PlannerOutcome, result: ResultLine) -> str:
+def _format_reply(outcome: PlannerOutcome, result: ResultLine) -> str:
     return rollback_words(outcome.rollback) if outcome.rollback else "It is not known what that would show."
 
 
-def _offers(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:
+def _list_choices(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:
     if record.state is not PullState.PROMOTED or record.promotion.revision < 2:
         return ()
     face = Face("Roll back", "Prod as it was before")
@@ -95,13 +95,13 @@ ROLLBACK = Form(
     needs="maintain",
     rejected="prod has changed since, and no revision is named; there is no such earlier revision; a table of it is "
     "gone",
-    parse=_parse,
-    role=_role,
-    rule=_refuse,
-    start=_start,
-    waits=_waits,
-    finish=_finish,
+    parse=_parse_line,
+    role=_choose_role,
+    rule=_refusal_reason,
+    start=_start_command,
+    waits=_is_waiting,
+    finish=_finish_answer,
     tree="prod",
-    reply=_reply,
-    offers=_offers,
+    reply=_format_reply,
+    offers=_list_choices,
 )

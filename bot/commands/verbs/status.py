@@ -5,7 +5,7 @@ from __future__ import annotations
 from mergeplan.bot.commands.form import Form, Request, Start
 
 
-def _start(request: Request) -> Start:
+def _start_command(request: Request) -> Start:
     """Start a reply; every reply ends with the state of the pull request."""
     return Start("This is how it stands.")
 
@@ -15,5 +15,5 @@ STATUS = Form(
     does="shows where the pull request stands",
     example="/status",
     needs="read",
-    start=_start,
+    start=_start_command,
 )

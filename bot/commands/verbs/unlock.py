@@ -10,11 +10,11 @@ from mergeplan.bot.commands.form import Form, Request, Start
 from mergeplan.bot.transitions.requests import stop_promotion
 
 
-def _refuse(command: Command, facts: Facts) -> str:
+def _refusal_reason(command: Command, facts: Facts) -> str:
     return "" if facts.is_promoting else "No promotion of this pull request is running."
 
 
-def _start(request: Request) -> Start:
+def _start_command(request: Request) -> Start:
     return Start("The promotion was stopped.", transition=partial(stop_promotion, who=request.who), waits_for="plan")
 
 
@@ -25,6 +25,6 @@ UNLOCK = Form(
     example="/unlock",
     needs="maintain",
     rejected="no promotion of it is running",
-    rule=_refuse,
-    start=_start,
+    rule=_refusal_reason,
+    start=_start_command,
 )

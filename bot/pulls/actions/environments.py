@@ -8,7 +8,7 @@ import structlog
 
 from mergeplan.bot.child.planner_process import new_run_id
 from mergeplan.bot.context import DEFECT_TRIES, Later, PlannerCall
-from mergeplan.bot.pulls.publish import publish
+from mergeplan.bot.pulls.publish import publish_record
 from mergeplan.bot.pulls.pull_pass import PullPass
 from mergeplan.bot.records import AFTER_MERGE, PullRecord, PullState
 from mergeplan.bot.transitions.environments import (
@@ -48,7 +48,7 @@ def drop_environment(current: PullPass, record: PullRecord) -> None:
         record = current.update(partial(leave_branch, base_ref=pull.base_ref, reason=reason))
     _drop_views(current, record)
     state = record.state if record.state in AFTER_MERGE else PullState.CLOSED
-    publish(current.inbox, current.gateway, current.update(partial(record_drop, state=state)))
+    publish_record(current.inbox, current.gateway, current.update(partial(record_drop, state=state)))
 
 
 def _drop_views(current: PullPass, record: PullRecord) -> None:

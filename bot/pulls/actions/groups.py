@@ -27,7 +27,6 @@ log = structlog.get_logger(__name__)
 
 
 def plan_group(current: PullPass) -> None:
-    """Plan the newest group, build it, and store how it ended."""
     record = current.update(partial(_set_state, state="planning"))
     finished = _refuse_group(record) or _plan_head(current, record)
     if finished is not None and finished.stopped:
@@ -39,7 +38,7 @@ def plan_group(current: PullPass) -> None:
     ok = outcome is None or outcome.ok
     if current.record.group.head == record.group.head:
         lines = pack_outcome(finished.lines, finished.exit_code) if finished else ""
-        current.update(partial(_conclude, state="planned" if ok else "failed", lines=lines))
+        current.update(partial(_conclude_group, state="planned" if ok else "failed", lines=lines))
     log.info("group_planned", key=current.job.key, ok=ok)
 
 
@@ -105,7 +104,7 @@ def _set_state(record: PullRecord, state: str) -> PullRecord:
     return replace(record, group=replace(record.group, state=state))
 
 
-def _conclude(record: PullRecord, state: str, lines: str) -> PullRecord:
+def _conclude_group(record: PullRecord, state: str, lines: str) -> PullRecord:
     return replace(reset_attempts(record), group=replace(record.group, state=state, run_lines=lines))
 
 

@@ -14,10 +14,10 @@ from mergeplan.bot.pull_parts import PlanBase, ProjectPlace, PullSource
 from mergeplan.bot.pulls.actions.run_stops import RunStops
 from mergeplan.bot.pulls.arguments import model_files, plan_arguments
 from mergeplan.bot.pulls.events import PlanEvents
-from mergeplan.bot.pulls.publish import Shower, end_checks, publish
+from mergeplan.bot.pulls.publish import Shower, end_checks, publish_record
 from mergeplan.bot.pulls.pull_pass import PullPass
 from mergeplan.bot.pulls.radar import look_around
-from mergeplan.bot.pulls.reviews import Reviewers, changes_rules, judge
+from mergeplan.bot.pulls.reviews import Reviewers, changes_rules, judge_record
 from mergeplan.bot.records import AFTER_MERGE, PullRecord, PullState
 from mergeplan.bot.results import pack_outcome
 from mergeplan.bot.transitions.environments import set_environment_exists
@@ -37,7 +37,7 @@ NOTHING = Finished((), 0)  # the end of a plan that had nothing to look at
 
 def make_plan(current: PullPass, reason: str) -> None:
     """Plan the head on the commit that prod shows; raise Superseded or Later if the job must come back."""
-    record = _begin(current, reason)
+    record = _begin_plan(current, reason)
     stops = RunStops(current, record)
     try:
         # GitHub takes a write a second: the plan is made meanwhile.
@@ -51,16 +51,16 @@ def make_plan(current: PullPass, reason: str) -> None:
     if finished.stopped or late.startswith("superseded"):
         _handle_stop(current, stops, finished.stopped or late)
         return
-    _conclude(current, stops, record, finished)
+    _conclude_plan(current, stops, record, finished)
 
 
 def judge_plan(current: PullPass) -> None:
     """Store what the rules that prod shows say of the plan: a merge that waits for an approval changes none."""
     reviewers = Reviewers(current.context, current.gateway, current.checkout, current.base_commit(current.prod))
-    judge(reviewers, current.inbox, current.record)
+    judge_record(reviewers, current.inbox, current.record)
 
 
-def _begin(current: PullPass, reason: str) -> PullRecord:
+def _begin_plan(current: PullPass, reason: str) -> PullRecord:
     pull, config = current.pull, current.config
     if current.record.state in AFTER_MERGE:
         raise Later(0.5, "it was merged this moment")
@@ -146,7 +146,7 @@ def _handle_stop(current: PullPass, stops: RunStops, reason: str) -> None:
     log.info("run_stopped", key=current.job.key, reason=reason)
     kind, _, newer = reason.partition(":")
     if kind == "cancelled":
-        publish(current.inbox, current.gateway, current.record)
+        publish_record(current.inbox, current.gateway, current.record)
     elif kind == "superseded":
         _give_way(current, newer)
         raise Superseded(f"by {newer[:12]}")
@@ -154,14 +154,14 @@ def _handle_stop(current: PullPass, stops: RunStops, reason: str) -> None:
         current.refresh()
     elif kind not in ("categorized", "destroyed", "selected"):
         stopped = failure_result(reason, "RequestError", hint="Type `/plan` to try again.")
-        _conclude(current, stops, current.record, stopped)
+        _conclude_plan(current, stops, current.record, stopped)
 
 
 def _give_way(current: PullPass, newer: str) -> None:
     end_checks(current.inbox, current.gateway, current.update(give_way), newer)
 
 
-def _conclude(current: PullPass, stops: RunStops, record: PullRecord, finished: Finished) -> None:
+def _conclude_plan(current: PullPass, stops: RunStops, record: PullRecord, finished: Finished) -> None:
     """Store the output of the run before it is shown."""
     stored, outcome, is_nothing = current.record, finished.outcome, finished is NOTHING
     if stored.run.id != record.run.id or stored.state is not PullState.PLANNING:
@@ -176,7 +176,7 @@ def _conclude(current: PullPass, stops: RunStops, record: PullRecord, finished: 
     current.update(partial(conclude_run, result=result, used=stops.used, again=needs_replan))
     judge_plan(current)
     look_around(current.inbox, current.record)
-    publish(current.inbox, current.gateway, current.record)
+    publish_record(current.inbox, current.gateway, current.record)
     log.info("plan_made", key=current.job.key, ok=ok, plan=outcome.plan.id if outcome.plan else "")
 
 
@@ -189,5 +189,5 @@ def _retry_later(current: PullPass, record: PullRecord, finished: Finished) -> N
     if outcome.may_pass_later and attempts + 1 < 10 * DEFECT_TRIES:
         reason = outcome.problems[0].message
         waiting = current.update(partial(retry_run, progress=f"Waiting: {reason}"))
-        publish(current.inbox, current.gateway, waiting)
+        publish_record(current.inbox, current.gateway, waiting)
         raise Later(min(60.0, 3.0 + 2.0 * attempts), reason)

@@ -8,7 +8,7 @@ import structlog
 
 from mergeplan.bot.github.gateway import GitHubFailed, GitHubPaused
 from mergeplan.bot.pulls.arguments import pending_overrides
-from mergeplan.bot.pulls.decide import interrupts
+from mergeplan.bot.pulls.decide import interrupt_reason
 from mergeplan.bot.pulls.pull_pass import PullPass
 from mergeplan.bot.pulls.talk import answer_all, carry_out
 from mergeplan.bot.records import AFTER_MERGE, News, PullRecord, PullState
@@ -26,7 +26,6 @@ class RunStops:
         self.used = frozenset[tuple[str, str]]()  # the overrides that the run was given
 
     def use(self, record: PullRecord) -> None:
-        """Note the overrides that the planner gets now."""
         self.used = _override_pairs(record)
 
     def is_other_selection(self, record: PullRecord) -> bool:
@@ -36,18 +35,18 @@ class RunStops:
         """Return why the run must end: a newer head, a close, a /cancel, a /categorize; '' to go on."""
         current = self._current
         news = current.inbox.deliveries.news(current.job.key, current.seen)
-        reason = interrupts(news, current.record.head)
+        reason = interrupt_reason(news, current.record.head)
         if reason.startswith("superseded"):
             reason = self._look_again(unreachable=reason)  # webhooks come out of order: its head may be an older one
         if not reason and any(event.kind in COMMANDING for event in news):
-            self._listen(news)
+            self._judge_commands(news)
         if news:
             current.seen = news[-1].id
         if not reason and time.monotonic() - current.looked_at > current.context.settings.sweep_seconds:
             reason = self._look_again()
         return reason or self._record_reason(current.record)
 
-    def _listen(self, news: tuple[News, ...]) -> None:
+    def _judge_commands(self, news: tuple[News, ...]) -> None:
         """Judge commands that come during a run at once, by the head as it is at that moment."""
         current = self._current
         try:

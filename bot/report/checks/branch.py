@@ -22,13 +22,11 @@ def branch_overtaken(environment: str, newer: str) -> CheckView:
 
 
 def branch_given_up(environment: str, why: str) -> CheckView:
-    """Show that the environment is not brought to this commit."""
     text = f"{environment} does not get this commit: {why}."
     return CheckView(NAME, text, text, conclusion="cancelled")
 
 
 def branch_check(environment: str, outcome: PlannerOutcome) -> CheckView:
-    """Show what the environment has changed to, or why it is unchanged."""
     if outcome.ok:
         work = f" Computed: {work_words(outcome.plan)}." if outcome.plan and outcome.plan.models else ""
         text = f"`{environment}` shows this commit. {promotion_summary(outcome)}{work}"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 
 from mergeplan.bot.records import PullRecord
-from mergeplan.bot.report.markdown import CHECK_LIMIT, clip_text, fitting
+from mergeplan.bot.report.markdown import CHECK_LIMIT, clip_text, fit_lines
 from mergeplan.bot.report.offers import Button, Offer
 from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.results import Problem
@@ -70,7 +70,6 @@ class Check:
 
 
 def running_view(name: str, text: str, summary: str = "", status: str = "in_progress") -> CheckView:
-    """Return a check that is not completed."""
     return CheckView(name, text[:TITLE_MOST], clip_text(summary or text), status, "")
 
 
@@ -87,4 +86,4 @@ def make_annotations(problems: Iterable[Problem], level: str = "failure") -> tup
 
 def fit_summary(text: str) -> str:
     """Return the complete lines that fit into a check."""
-    return "\n".join(fitting(text.splitlines(), CHECK_LIMIT - 600)) or "Nothing to report."
+    return "\n".join(fit_lines(text.splitlines(), CHECK_LIMIT - 600)) or "Nothing to report."

@@ -17,7 +17,7 @@ from mergeplan.bot.report.checks.check import (
 from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.report.states import PLANNING
 from mergeplan.bot.report.words import estimate_words, failure_title, problem_line, skip_summary, spark_link, work_words
-from mergeplan.bot.results import PlannerOutcome, changes_nothing, subject
+from mergeplan.bot.results import PlannerOutcome, audit_subject, changes_nothing
 from mergeplan.planner.contract.plan import PlanView
 from mergeplan.planner.wording import count_noun
 
@@ -26,7 +26,6 @@ BUTTONS = frozenset({"approve-cost", "skip-backfill", "backfill"})
 
 
 def environment_view(pull_view: Shown) -> CheckView:
-    """Show what was built, or why it was not."""
     outcome = pull_view.record.outcome
     if outcome is None or changes_nothing(outcome):
         return CheckView(NAME, "Nothing to do", "No environment is needed: no model changes.")
@@ -45,7 +44,6 @@ def environment_view(pull_view: Shown) -> CheckView:
 
 
 def progress_view(record: PullRecord) -> CheckView:
-    """Return the progress of the run, with a link to Spark's page."""
     doing = record.run.progress or PLANNING
     return running_view(NAME, doing, f"{doing} {spark_link(record)}".rstrip())
 
@@ -75,7 +73,7 @@ def _audit_annotations(outcome: PlannerOutcome, level: str) -> tuple[CheckAnnota
         CheckAnnotation(
             audit.path,
             max(audit.line, 1),
-            f"Audit {audit.name} of {subject(audit)} found {count_noun(audit.count, 'row')}.",
+            f"Audit {audit.name} of {audit_subject(audit)} found {count_noun(audit.count, 'row')}.",
             level,
         )
         for audit in failures[:ANNOTATIONS_MOST]

@@ -11,7 +11,6 @@ NAME = "mergeplan / lint"
 
 
 def lint_view(pull_view: Shown) -> CheckView:
-    """Show the broken rules and the warnings, each annotated at its line."""
     outcome = pull_view.record.outcome
     if outcome is None:
         return CheckView(NAME, "Nothing to do", NO_MODELS)

@@ -28,7 +28,6 @@ BUTTONS = frozenset({"plan", "ok-to-plan", "categorize"})
 
 
 def plan_view(pull_view: Shown) -> CheckView:
-    """Show the models of the plan; without a plan, the reason."""
     outcome = pull_view.record.outcome
     if outcome is None or changes_nothing(outcome):
         refused = refusal_words(outcome.plan if outcome else None)

@@ -7,7 +7,17 @@ from dataclasses import dataclass
 
 from mergeplan.bot.projects import repository_of
 from mergeplan.bot.report.checks.check import TITLE_MOST, CheckView, fit_summary, make_annotations, running_view
-from mergeplan.bot.report.markdown import COMMENT_LIMIT, MARKER, NAMES, code, details_block, fence, inert, table, within
+from mergeplan.bot.report.markdown import (
+    COMMENT_LIMIT,
+    MARKER,
+    NAMES,
+    code,
+    details_block,
+    fence,
+    fit_blocks,
+    format_table,
+    inert_text,
+)
 from mergeplan.bot.report.words import estimate_words, problem_line, work_words
 from mergeplan.bot.results import PlannerOutcome, Problem, problems_of
 from mergeplan.planner.contract.result import DiffRow
@@ -61,11 +71,11 @@ def preview_comment(repository: str, preview: BranchPreview) -> str:
     blocks = [
         f"{preview_marker(repository)}\n### {title}\n\nAgainst the environment {code(preview.environment)} of the "
         f"branch {code(preview.branch)} ({shown}).",
-        *_body(preview),
+        *_preview_blocks(preview),
         f"A merge promotes to {code(preview.environment)} alone: prod does not change. Nothing was computed for this "
         "plan, and this pull request has no environment of its own.",
     ]
-    return within(blocks, COMMENT_LIMIT, "The rest does not fit here.")
+    return fit_blocks(blocks, COMMENT_LIMIT, "The rest does not fit here.")
 
 
 def preview_withdrawn(repository: str, environment: str, base: str) -> str:
@@ -77,7 +87,10 @@ def preview_withdrawn(repository: str, environment: str, base: str) -> str:
 
 
 def preview_check(preview: BranchPreview) -> CheckView:
-    summary, marks = fit_summary("\n\n".join(_body(preview)) or preview.title), make_annotations(preview.problems)
+    summary, marks = (
+        fit_summary("\n\n".join(_preview_blocks(preview)) or preview.title),
+        make_annotations(preview.problems),
+    )
     conclusion = "success" if preview.is_fine else "failure"
     return CheckView(NAME, preview.title[:TITLE_MOST], summary, conclusion=conclusion, annotations=marks)
 
@@ -86,31 +99,31 @@ def preview_running(environment: str) -> CheckView:
     return running_view(NAME, f"Planning against {environment}")
 
 
-def _body(preview: BranchPreview) -> list[str]:
+def _preview_blocks(preview: BranchPreview) -> list[str]:
     blocks = []
     if preview.problems:
         blocks.append("\n".join(problem_line(problem) for problem in preview.problems[:ROWS_MOST]))
     elif not preview.outcome.ok:
         blocks.append("Internal error in mergeplan. Push again to have it planned once more.")
     if preview.changes:
-        blocks.append(table(("Model", "Change", "Why"), map(_row, preview.changes[:ROWS_MOST])))
+        blocks.append(format_table(("Model", "Change", "Why"), map(_change_row, preview.changes[:ROWS_MOST])))
     if len(preview.changes) > ROWS_MOST:
         blocks.append(f"and {len(preview.changes) - ROWS_MOST} more")
     plan = preview.outcome.plan
     if plan and preview.is_fine:
         cost = estimate_words(plan.models)
         blocks.append(f"A merge computes {work_words(plan)}{f' ({cost})' if cost else ''}.")
-    return blocks + _diffs(preview.changes)
+    return blocks + _diff_blocks(preview.changes)
 
 
-def _row(change: DiffRow) -> Sequence[str]:
+def _change_row(change: DiffRow) -> Sequence[str]:
     category = NAMES.get(change.category or "", "") or change.change
-    return code(change.name), category, inert(change.reason)
+    return code(change.name), category, inert_text(change.reason)
 
 
-def _diffs(changes: Sequence[DiffRow]) -> list[str]:
+def _diff_blocks(changes: Sequence[DiffRow]) -> list[str]:
     shown_changes = [change for change in changes if change.diff][:DIFFS_MOST]
     return [
-        details_block(f"Diff of {inert(change.name)}", fence(change.diff, "diff", DIFF_ROOM))
+        details_block(f"Diff of {inert_text(change.name)}", fence(change.diff, "diff", DIFF_ROOM))
         for change in shown_changes
     ]

@@ -11,7 +11,6 @@ from mergeplan.bot.results import PlannerOutcome
 
 
 def prod_check(title: str, summary: str, outcome: PlannerOutcome | None, running: bool) -> CheckView:
-    """Show the result of a commit of the branch, or that it is being promoted."""
     if running:
         return running_view(NAME, title)
     problems = outcome.problems if outcome else ()
@@ -21,7 +20,6 @@ def prod_check(title: str, summary: str, outcome: PlannerOutcome | None, running
 
 
 def push_hold_check(decision: Decision) -> CheckView:
-    """Show a push that the rules do not let into prod."""
     lines = [f"- {line}" for line in missing_lines(decision)]
     out = (
         "Nobody reviewed the plan of a push. Revert it, or merge a pull request whose plan holds it and is approved; "

@@ -16,14 +16,13 @@ from mergeplan.bot.report.checks.check import (
 from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.report.states import blockers
 from mergeplan.bot.report.words import cost_words, problem_line, promise_sentence, promotion_status, view_words
-from mergeplan.bot.results import is_free, touches
+from mergeplan.bot.results import has_effect, is_free
 
 NAME = "mergeplan / promotion"
 SELECTED = "Not ready: only selected models are planned"
 
 
 def promotion_view(pull_view: Shown) -> CheckView:
-    """Show what a merge would do; after it, what the promotion did."""
     record, outcome = pull_view.record, pull_view.record.outcome
     plan = outcome.plan if outcome else None
     if record.state in AFTER_MERGE:
@@ -35,7 +34,7 @@ def promotion_view(pull_view: Shown) -> CheckView:
         no_plan = record.state is PullState.FAILED and plan is None
         lines = SEE_PLAN if no_plan else "\n".join(problem_line(problem) for problem in blockers(record))
         return CheckView(NAME, "Blocked: merging would not change prod", fit_summary(lines), conclusion="failure")
-    if plan is None or not touches(plan):
+    if plan is None or not has_effect(plan):
         return CheckView(NAME, "Nothing to do", "A merge changes nothing in prod.")
     text = promise_sentence(plan, outcome)
     return CheckView(NAME, f"Ready. {text}"[:TITLE_MOST], text)

@@ -12,7 +12,7 @@ from mergeplan.bot.report.checks.lint import LINT
 from mergeplan.bot.report.checks.plan import PLAN
 from mergeplan.bot.report.checks.promotion import PROMOTION
 from mergeplan.bot.report.checks.unit_tests import UNIT_TESTS
-from mergeplan.bot.report.offers import BUTTONS_MOST, offers
+from mergeplan.bot.report.offers import BUTTONS_MOST, list_offers
 from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.report.states import state_row
 
@@ -22,10 +22,10 @@ BY_NAME = {check.name: check for check in CHECKS}
 
 def checks(pull_view: Shown) -> tuple[CheckView, ...]:
     """Return the checks due on the record's head."""
-    return tuple(_view(check, pull_view) for check in CHECKS if check.is_wanted(pull_view.record))
+    return tuple(_choose_view(check, pull_view) for check in CHECKS if check.is_wanted(pull_view.record))
 
 
-def _view(check: Check, pull_view: Shown) -> CheckView:
+def _choose_view(check: Check, pull_view: Shown) -> CheckView:
     """Return what the state shows in all checks, or else the check's own view."""
     if check.progress and pull_view.record.state in (PullState.NEW, PullState.PLANNING):
         return check.progress(pull_view.record)
@@ -42,17 +42,15 @@ def attach_buttons(view: CheckView, pull_view: Shown) -> CheckView:
     if not view.is_completed:
         return view
     check = BY_NAME[view.name]
-    buttons = (offer.button for offer in offers(pull_view.record, pull_view.prod) if check.has_button(offer))
+    buttons = (offer.button for offer in list_offers(pull_view.record, pull_view.prod) if check.has_button(offer))
     return replace(view, actions=tuple(button for button in buttons if button)[:BUTTONS_MOST])
 
 
 def writing_turn(name: str) -> int:
-    """Return the position of a check among those written together: the most awaited comes first."""
     return BY_NAME[name].turn
 
 
 def page_of(name: str) -> str:
-    """Return the page of the service that a check's Details link leads to."""
     return BY_NAME[name].page if name in BY_NAME else "plan"
 
 

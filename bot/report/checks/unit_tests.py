@@ -15,7 +15,6 @@ NAME = "mergeplan / tests"
 
 
 def tests_view(pull_view: Shown) -> CheckView:
-    """Return the number of tests that passed, or those that failed."""
     outcome = pull_view.record.outcome
     if outcome is None:
         return CheckView(NAME, "Nothing to do", NO_MODELS)
@@ -31,7 +30,6 @@ def tests_view(pull_view: Shown) -> CheckView:
 
 
 def _failure_view(failures: Sequence[TestLine], number: int) -> CheckView:
-    """Show the tests that failed, each annotated at its line."""
     marks = tuple(
         CheckAnnotation(test.path, test.line, f"{test.name}: {test.message or 'failed'}")
         for test in failures

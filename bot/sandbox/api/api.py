@@ -14,7 +14,7 @@ from mergeplan.bot.sandbox.webhooks import Site
 ROOTS = ("repos", "user", "users", "app", "app-manifests", "installation", "rate_limit", "graphql", "orgs")
 
 
-def build(site: Site) -> Gate:
+def build_api(site: Site) -> Gate:
     def refuse(request: Request, error: Exception) -> Response:
         assert isinstance(error, ApiError)
         return JSONResponse(error.body(site.state.base_url), error.status)

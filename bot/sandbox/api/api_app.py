@@ -25,7 +25,7 @@ def _app_only(call: Call) -> None:
         raise ApiError(401, "A JSON web token could not be decoded")
 
 
-def _installation(call: Call) -> Installation:
+def _find_installation(call: Call) -> Installation:
     for item in call.state.installations.values():
         if str(item.id) == call.request.path_params["installation_id"]:
             return item
@@ -40,7 +40,7 @@ def rate_limit(call: Call) -> Any:
 
 
 @route(router, "GET", "/user")
-def user(call: Call) -> Any:
+def get_user(call: Call) -> Any:
     """Return the person who owns the token; refuse an App, which has no user."""
     if call.caller.kind != "user":
         raise ApiError(403, "Resource not accessible by integration")
@@ -56,28 +56,28 @@ def other_user(call: Call) -> Any:
 
 
 @route(router, "GET", "/app")
-def app(call: Call) -> Any:
+def get_app(call: Call) -> Any:
     _app_only(call)
-    return shapes.app(call.state) | {"installations_count": len(call.state.installations)}
+    return shapes.app_shape(call.state) | {"installations_count": len(call.state.installations)}
 
 
 @route(router, "GET", "/app/installations")
-def installations(call: Call) -> Any:
+def list_installations(call: Call) -> Any:
     _app_only(call)
-    return call.page([shapes.installation(call.state, item) for item in call.state.installations.values()])
+    return call.page([shapes.installation_shape(call.state, item) for item in call.state.installations.values()])
 
 
 @route(router, "GET", "/app/installations/{installation_id}")
-def installation(call: Call) -> Any:
+def get_installation(call: Call) -> Any:
     _app_only(call)
-    return shapes.installation(call.state, _installation(call))
+    return shapes.installation_shape(call.state, _find_installation(call))
 
 
 @route(router, "POST", "/app/installations/{installation_id}/access_tokens", 201)
 def access_token(call: Call) -> Any:
     """Create a token for one hour, narrowed to the requested repositories and permissions."""
     _app_only(call)
-    item = check_installation(_installation(call), gone_status=404)
+    item = check_installation(_find_installation(call), gone_status=404)
     names = call.body.get("repositories")
     chosen = frozenset(f"{item.account}/{name}" for name in names) if names else None
     if call.body.get("repository_ids"):
@@ -94,12 +94,12 @@ def access_token(call: Call) -> Any:
         repositories=chosen,
         permissions=rights,
     )
-    shape = {"token": token.value, "expires_at": shapes.time(token.expires_at), "permissions": rights}
+    shape = {"token": token.value, "expires_at": shapes.format_time(token.expires_at), "permissions": rights}
     return shape | {"repository_selection": "selected"}
 
 
 @route(router, "GET", "/installation/repositories")
-def repositories(call: Call) -> Any:
+def list_repositories(call: Call) -> Any:
     """Return the repositories that the installation's token covers."""
     token = call.caller.token
     if token is None or token.kind == "user":
@@ -110,27 +110,25 @@ def repositories(call: Call) -> Any:
 
 @route(router, "GET", "/repos/{owner}/{name}/installation")
 def repository_installation(call: Call) -> Any:
-    """Return the installation that covers a repository, or 404."""
     _app_only(call)
     repo = call.state.repositories.get("{owner}/{name}".format(**call.request.path_params))
     item = call.state.installation_of(repo) if repo else None
     if item is None:
         raise not_found()
-    return shapes.installation(call.state, item)
+    return shapes.installation_shape(call.state, item)
 
 
 @route(router, "POST", "/app-manifests/{code}/conversions", 201, is_open=True)
-def convert(call: Call) -> Any:
+def convert_manifest(call: Call) -> Any:
     """Return the App that a manifest created, with its key and secrets.
 
     The code alone is enough, works once, and needs no token.
     """
-    return manifests.convert(call.state, call.request.path_params["code"])
+    return manifests.convert_code(call.state, call.request.path_params["code"])
 
 
 @route(router, "GET", "/orgs/{org}/teams/{team}/memberships/{login}")
-def membership(call: Call) -> Any:
-    """Return the membership of a person in a team, or 404."""
+def get_membership(call: Call) -> Any:
     path = call.request.path_params
     if call.caller.token is None or (
         call.caller.kind != "user" and not has_permission(call.caller.token, READ_MEMBERS)
@@ -142,7 +140,7 @@ def membership(call: Call) -> Any:
     return {"url": url, "role": "member", "state": "active"}
 
 
-def _delivery(call: Call) -> Delivery:
+def _find_delivery(call: Call) -> Delivery:
     for item in call.state.deliveries:
         if str(item.id) == call.request.path_params["delivery_id"]:
             return item
@@ -153,7 +151,7 @@ def _delivery_shape(item: Delivery) -> Json:
     return {
         "id": item.id,
         "guid": item.guid,
-        "delivered_at": shapes.time(item.delivered_at),
+        "delivered_at": shapes.format_time(item.delivered_at),
         "redelivery": item.redelivery,
         "duration": item.duration,
         "status": item.status,
@@ -167,7 +165,7 @@ def _delivery_shape(item: Delivery) -> Json:
 
 
 @route(router, "GET", "/app/hook/deliveries")
-def deliveries(call: Call) -> Any:
+def list_deliveries(call: Call) -> Any:
     """Return the webhook attempts, newest first."""
     _app_only(call)
     # GitHub pages these by a cursor; `page` is what the sandbox has, and PyGithub follows either.
@@ -175,32 +173,29 @@ def deliveries(call: Call) -> Any:
 
 
 @route(router, "GET", "/app/hook/deliveries/{delivery_id}")
-def delivery(call: Call) -> Any:
-    """Return one webhook attempt with its payload."""
+def get_delivery(call: Call) -> Any:
     _app_only(call)
-    item = _delivery(call)
+    item = _find_delivery(call)
     answer: Json = {"headers": {}, "payload": None}
     request = {"headers": {"X-GitHub-Event": item.event, "X-GitHub-Delivery": item.guid}, "payload": item.payload}
     return _delivery_shape(item) | {"url": call.state.hook.url or "", "request": request, "response": answer}
 
 
 @route(router, "POST", "/app/hook/deliveries/{delivery_id}/attempts", 202)
-def redeliver(call: Call) -> Any:
+def redeliver_webhook(call: Call) -> Any:
     """Send a webhook again under its old GUID."""
     _app_only(call)
-    call.site.courier.redeliver(_delivery(call))
+    call.site.courier.redeliver(_find_delivery(call))
     return {}
 
 
 @route(router, "GET", "/repos/{owner}/{name}")
-def repository(call: Call) -> Any:
-    """Return a repository with the caller's permissions in it."""
+def get_repository(call: Call) -> Any:
     return shapes.full_repository(call.state, call.repo(READ), call.caller.login)
 
 
 @route(router, "GET", "/repos/{owner}/{name}/collaborators/{login}/permission")
-def permission(call: Call) -> Any:
-    """Return the present permission of a person in a repository."""
+def get_permission(call: Call) -> Any:
     repo, login = call.repo(READ_ROLES), call.request.path_params["login"]
     if login not in call.state.users:
         raise not_found()

@@ -6,7 +6,7 @@ from typing import Any
 from mergeplan.bot.sandbox.access import PUSH, READ
 from mergeplan.bot.sandbox.api import shapes, shapes_pulls
 from mergeplan.bot.sandbox.api.calls import Call, Router, no_content, route
-from mergeplan.bot.sandbox.api.limits import ApiError, check_sha, not_found, require
+from mergeplan.bot.sandbox.api.limits import ApiError, check_sha, not_found, require_text
 from mergeplan.bot.sandbox.git import pushes, repos
 from mergeplan.bot.sandbox.state import Json, PullRequest, Repository
 
@@ -27,9 +27,9 @@ def _branch_shape(call: Call, repo: Repository, branch: str, sha: str) -> Json:
 
 
 @route(router, "GET", "/branches")
-def branches(call: Call) -> Any:
+def list_branches(call: Call) -> Any:
     repo = call.repo(READ)
-    refs = repos.refs(call.state.git(repo.full_name))
+    refs = repos.list_refs(call.state.git(repo.full_name))
     return call.page([_branch_shape(call, repo, ref.removeprefix("refs/heads/"), sha) for ref, sha in refs.items()])
 
 
@@ -37,12 +37,12 @@ def branches(call: Call) -> Any:
 def branch(call: Call) -> Any:
     repo, name = call.repo(READ), call.request.path_params["branch"]
     folder = call.state.git(repo.full_name)
-    sha = repos.refs(folder).get(f"refs/heads/{name}")
+    sha = repos.list_refs(folder).get(f"refs/heads/{name}")
     if sha is None:
         raise ApiError(404, "Branch not found")
     page = f"{shapes.html_url(call.state, repo)}/tree/{name}"
     links = {"self": f"{shapes.api_url(call.state, repo)}/branches/{name}", "html": page}
-    commit = shapes_pulls.commit(call.state, repo, repos.commit(folder, sha))
+    commit = shapes_pulls.commit_shape(call.state, repo, repos.read_commit(folder, sha))
     return _branch_shape(call, repo, name, sha) | {"commit": commit, "_links": links}
 
 
@@ -56,7 +56,7 @@ def _ref_shape(call: Call, repo: Repository, ref: str, sha: str) -> Json:
 def ref(call: Call) -> Any:
     """Return one ref, also `pull/N/head` and `pull/N/merge`."""
     repo, name = call.repo(READ), f"refs/{call.request.path_params['ref']}"
-    sha = repos.refs(call.state.git(repo.full_name), "refs/").get(name)
+    sha = repos.list_refs(call.state.git(repo.full_name), "refs/").get(name)
     if sha is None:
         raise not_found()
     return _ref_shape(call, repo, name, sha)
@@ -65,7 +65,7 @@ def ref(call: Call) -> Any:
 @route(router, "GET", "/git/matching-refs/{ref:path}")
 def matching_refs(call: Call) -> Any:
     repo, prefix = call.repo(READ), f"refs/{call.request.path_params['ref']}"
-    refs = repos.refs(call.state.git(repo.full_name), "refs/")
+    refs = repos.list_refs(call.state.git(repo.full_name), "refs/")
     return call.page([_ref_shape(call, repo, name, sha) for name, sha in refs.items() if name.startswith(prefix)])
 
 
@@ -73,17 +73,17 @@ def matching_refs(call: Call) -> Any:
 def create_ref(call: Call) -> Any:
     """Create a branch, as a push does."""
     repo = call.repo(PUSH)
-    name, sha = require("Reference", call.body, "ref"), require("Reference", call.body, "sha")
+    name, sha = require_text("Reference", call.body, "ref"), require_text("Reference", call.body, "sha")
     check_sha("Reference", "sha", sha)
     branch = name.removeprefix("refs/heads/")
     folder = call.state.git(repo.full_name)
     if branch == name or not repos.valid_branch(branch):
         raise ApiError(422, f"{name} is not a valid ref name.")
-    if name in repos.refs(folder):
+    if name in repos.list_refs(folder):
         raise ApiError(422, "Reference already exists")
-    if repos.tip(folder, sha) is None:
+    if repos.find_tip(folder, sha) is None:
         raise ApiError(422, "Object does not exist")
-    pushes.point(call.site, repo, branch, sha, call.caller.login)
+    pushes.point_branch(call.site, repo, branch, sha, call.caller.login)
     return _ref_shape(call, repo, name, sha)
 
 
@@ -91,38 +91,36 @@ def create_ref(call: Call) -> Any:
 def move_ref(call: Call) -> Any:
     """Move a branch, as a push does; refuse to move it backwards unless forced."""
     repo, name = call.repo(PUSH), call.request.path_params["branch"]
-    sha, folder = require("Reference", call.body, "sha"), call.state.git(repo.full_name)
-    old_sha = repos.refs(folder).get(f"refs/heads/{name}")
-    if old_sha is None or repos.tip(folder, sha) is None:
+    sha, folder = require_text("Reference", call.body, "sha"), call.state.git(repo.full_name)
+    old_sha = repos.list_refs(folder).get(f"refs/heads/{name}")
+    if old_sha is None or repos.find_tip(folder, sha) is None:
         raise ApiError(422, "Reference does not exist")
     if not call.body.get("force") and not repos.is_ancestor(folder, old_sha, sha):
         raise ApiError(422, "Update is not a fast forward")
-    pushes.point(call.site, repo, name, sha, call.caller.login)
+    pushes.point_branch(call.site, repo, name, sha, call.caller.login)
     return _ref_shape(call, repo, f"refs/heads/{name}", sha)
 
 
 @route(router, "DELETE", "/git/refs/heads/{branch:path}", 204)
 def delete_ref(call: Call) -> Any:
-    """Delete a branch, as a push does."""
     repo, name = call.repo(PUSH), call.request.path_params["branch"]
-    if f"refs/heads/{name}" not in repos.refs(call.state.git(repo.full_name)):
+    if f"refs/heads/{name}" not in repos.list_refs(call.state.git(repo.full_name)):
         raise ApiError(422, "Reference does not exist")
-    pushes.point(call.site, repo, name, None, call.caller.login)
+    pushes.point_branch(call.site, repo, name, None, call.caller.login)
     return no_content()
 
 
 @route(router, "GET", "/commits")
-def commits(call: Call) -> Any:
+def list_commits(call: Call) -> Any:
     """Return the history of a branch, newest first."""
     repo = call.repo(READ)
     sha = call.commit(repo, call.query("sha", repo.default_branch))
-    log = repos.log(call.state.git(repo.full_name), sha)
-    return call.page([shapes_pulls.commit(call.state, repo, item) for item in log])
+    log = repos.list_commits(call.state.git(repo.full_name), sha)
+    return call.page([shapes_pulls.commit_shape(call.state, repo, item) for item in log])
 
 
 @route(router, "GET", "/commits/{sha}/pulls")
 def commit_pulls(call: Call) -> Any:
-    """Return the pull requests that merged a commit or contain it."""
     repo = call.repo(READ)
     sha, folder = call.commit(repo, call.request.path_params["sha"]), call.state.git(repo.full_name)
 
@@ -131,14 +129,14 @@ def commit_pulls(call: Call) -> Any:
             return True
         return repos.is_ancestor(folder, sha, pull.head_sha) and not repos.is_ancestor(folder, sha, pull.base_sha)
 
-    return call.page([shapes_pulls.pull(call.state, repo, pull) for pull in repo.pulls if holds(pull)])
+    return call.page([shapes_pulls.pull_shape(call.state, repo, pull) for pull in repo.pulls if holds(pull)])
 
 
 @route(router, "GET", "/git/commits/{sha}")
 def git_commit(call: Call) -> Any:
     repo = call.repo(READ)
-    item = repos.commit(call.state.git(repo.full_name), call.commit(repo, call.request.path_params["sha"]))
-    full = shapes_pulls.commit(call.state, repo, item)
+    item = repos.read_commit(call.state.git(repo.full_name), call.commit(repo, call.request.path_params["sha"]))
+    full = shapes_pulls.commit_shape(call.state, repo, item)
     shape = shapes_pulls.git_commit(call.state, repo, item)
     return shape | {
         "sha": item.sha,
@@ -149,12 +147,12 @@ def git_commit(call: Call) -> Any:
 
 
 @route(router, "GET", "/git/trees/{sha:path}")
-def tree(call: Call) -> Any:
+def get_tree(call: Call) -> Any:
     """Return the entries of a folder; with `recursive`, all below it."""
     repo, sha = call.repo(READ), call.request.path_params["sha"]
     api, folder = shapes.api_url(call.state, repo), call.state.git(repo.full_name)
     try:
-        tree_entries = repos.tree(folder, repos.tip(folder, sha) or sha, recursive=bool(call.query("recursive")))
+        tree_entries = repos.tree(folder, repos.find_tip(folder, sha) or sha, recursive=bool(call.query("recursive")))
     except repos.GitError as error:
         raise not_found() from error
     entries = [
@@ -172,17 +170,16 @@ def tree(call: Call) -> Any:
 
 
 @route(router, "GET", "/compare/{basehead:path}")
-def compare(call: Call) -> Any:
-    """Return the changes that `base...head` adds."""
+def compare_commits(call: Call) -> Any:
     repo = call.repo(READ)
     base, dots, head = call.request.path_params["basehead"].partition("...")
-    ends = [repos.tip(call.state.git(repo.full_name), end.rpartition(":")[2]) for end in (base, head)]
+    ends = [repos.find_tip(call.state.git(repo.full_name), end.rpartition(":")[2]) for end in (base, head)]
     if not dots or ends[0] is None or ends[1] is None:
         raise not_found()
-    return shapes_pulls.comparison(call.state, repo, ends[0], ends[1])
+    return shapes_pulls.comparison_shape(call.state, repo, ends[0], ends[1])
 
 
-def _content(call: Call, repo: Repository, path: str, sha: str, size: int, kind: str) -> Json:
+def _content_shape(call: Call, repo: Repository, path: str, sha: str, size: int, kind: str) -> Json:
     ref = call.query("ref", repo.default_branch)
     api, page = shapes.api_url(call.state, repo), shapes.html_url(call.state, repo)
     links = {
@@ -196,23 +193,23 @@ def _content(call: Call, repo: Repository, path: str, sha: str, size: int, kind:
 
 
 @route(router, "GET", "/contents/{path:path}")
-def contents(call: Call) -> Any:
+def get_contents(call: Call) -> Any:
     """Return a file in base64, or a folder's entries."""
     repo, path = call.repo(READ), call.request.path_params["path"].strip("/")
     folder = call.state.git(repo.full_name)
-    sha = repos.tip(folder, call.query("ref", repo.default_branch))
+    sha = repos.find_tip(folder, call.query("ref", repo.default_branch))
     if sha is None:
         raise ApiError(404, f"No commit found for the ref {call.query('ref')}")
-    if path and (blob := repos.blob(folder, sha, path)):
+    if path and (blob := repos.read_blob(folder, sha, path)):
         text = {"encoding": "base64", "content": base64.encodebytes(blob[1]).decode()}
-        return _content(call, repo, path, blob[0], len(blob[1]), "file") | text
+        return _content_shape(call, repo, path, blob[0], len(blob[1]), "file") | text
     try:
         entries = repos.tree(folder, sha, path)
     except repos.GitError as error:
         raise not_found() from error
     prefix = f"{path}/" if path else ""
     kinds = {"blob": "file", "tree": "dir", "commit": "submodule"}
-    return [_content(call, repo, prefix + e.path, e.sha, e.size or 0, kinds[e.kind]) for e in entries]
+    return [_content_shape(call, repo, prefix + e.path, e.sha, e.size or 0, kinds[e.kind]) for e in entries]
 
 
 @route(router, "GET", "/commits/{sha:path}")

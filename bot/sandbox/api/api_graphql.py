@@ -17,7 +17,16 @@ from graphql import (
 )
 
 from mergeplan.bot.sandbox import check_runs, pulls, talk
-from mergeplan.bot.sandbox.access import COMMENT, OPEN_PULL, PUSH, READ, WRITE_CHECKS, Need, door, may_edit
+from mergeplan.bot.sandbox.access import (
+    COMMENT,
+    OPEN_PULL,
+    PUSH,
+    READ,
+    WRITE_CHECKS,
+    Need,
+    may_edit,
+    require_repository,
+)
 from mergeplan.bot.sandbox.api import shapes
 from mergeplan.bot.sandbox.api.calls import Call, Router, route
 from mergeplan.bot.sandbox.api.limits import ApiError, not_found
@@ -44,39 +53,39 @@ ENUMS = ("status", "conclusion", "annotationLevel")
 
 
 @route(router, "POST", "/graphql")
-def graphql(call: Call) -> Any:
+def execute_graphql(call: Call) -> Any:
     """Execute a document; as on GitHub, each refused part is an error beside the data of the others."""
     query, variables = call.body.get("query"), call.body.get("variables")
     if not isinstance(query, str) or not query:
         raise ApiError(400, "A query attribute must be specified and must be a string.")
-    answer = _execute(query, Root(call), variables or {})
-    errors = [_error(error) for error in answer.errors or ()]
+    answer = _execute_query(query, Root(call), variables or {})
+    errors = [_error_shape(error) for error in answer.errors or ()]
     return {"data": answer.data} | ({"errors": errors} if errors else {})
 
 
-def _execute(query: str, root: "Root", variables: Json) -> ExecutionResult:
-    document = _document(query)
+def _execute_query(query: str, root: "Root", variables: Json) -> ExecutionResult:
+    document = _parse_document(query)
     if isinstance(document, list):
         return ExecutionResult(None, document)
-    return execute_sync(_schema(), document, root, variable_values=variables)
+    return execute_sync(_load_schema(), document, root, variable_values=variables)
 
 
 @lru_cache(maxsize=100)
-def _document(query: str) -> DocumentNode | list[GraphQLError]:
+def _parse_document(query: str) -> DocumentNode | list[GraphQLError]:
     """Return a valid query, or the errors in it; clients send few texts, so each is parsed once."""
     try:
         document = parse(query)
     except GraphQLError as error:
         return [error]
-    return validate(_schema(), document) or document
+    return validate(_load_schema(), document) or document
 
 
 @cache
-def _schema() -> GraphQLSchema:
+def _load_schema() -> GraphQLSchema:
     return build_schema(SCHEMA.read_text())
 
 
-def _error(error: GraphQLError) -> Json:
+def _error_shape(error: GraphQLError) -> Json:
     """Return an error in GitHub's shape; only an error that the API refused has a type."""
     refused = error.original_error
     shape: Json = {"message": error.message, "path": error.path or []}
@@ -93,26 +102,24 @@ class Root:
         self._call = call
 
     def node(self, _: Info, id: str) -> Json:
-        return _comment(self._comment(id, READ)[1])
+        return _comment_node(self._find_comment(id, READ)[1])
 
     def updateIssueComment(self, _: Info, input: Json) -> Json:
-        repo, item = self._comment(input["id"], COMMENT)
+        repo, item = self._find_comment(input["id"], COMMENT)
         caller = self._call.caller
         if not may_edit(self._call.state, repo, caller, item.author):
             raise ApiError(403, "Must have write access to this repository.")
         talk.edit_comment(self._call.site, repo, item, caller.login, {"body": input["body"]})
-        return {"issueComment": _comment(item)}
+        return {"issueComment": _comment_node(item)}
 
     def createCheckRun(self, _: Info, input: Json) -> Json:
-        """Create a check run; only Apps may."""
-        repo = self._repository(input)
-        return self._payload(
-            repo, check_runs.create(self._call.site, repo, self._call.caller.login, _convert_to_rest(input))
+        repo = self._find_repository(input)
+        return self._run_payload(
+            repo, check_runs.create_run(self._call.site, repo, self._call.caller.login, _convert_to_rest(input))
         )
 
     def updateCheckRun(self, _: Info, input: Json) -> Json:
-        """Change a check run that the caller created."""
-        repo = self._repository(input)
+        repo = self._find_repository(input)
         run = next(
             (
                 check_run
@@ -125,18 +132,18 @@ class Root:
             raise not_found()
         if run.author != self._call.caller.login:
             raise ApiError(403, "Invalid app_id: this check run was made by another App")
-        check_runs.update(self._call.site, repo, run, self._call.caller.login, _convert_to_rest(input))
-        return self._payload(repo, run)
+        check_runs.update_run(self._call.site, repo, run, self._call.caller.login, _convert_to_rest(input))
+        return self._run_payload(repo, run)
 
     def revertPullRequest(self, _: Info, input: Json) -> Json:
         """Open a pull request that reverts a merged one; the caller must be able to push."""
-        repo, pull = self._pull(input["pullRequestId"])
+        repo, pull = self._find_pull(input["pullRequestId"])
         for need in (PUSH, OPEN_PULL):
-            door(self._call.state, self._call.caller, repo.full_name, need)
-        made = pulls.revert(self._call.site, repo, pull, self._call.caller.login, input)
+            require_repository(self._call.state, self._call.caller, repo.full_name, need)
+        made = pulls.revert_pull(self._call.site, repo, pull, self._call.caller.login, input)
         return {"pullRequest": self._pull_node(repo, pull), "revertPullRequest": self._pull_node(repo, made)}
 
-    def _pull(self, node: str) -> tuple[Repository, PullRequest]:
+    def _find_pull(self, node: str) -> tuple[Repository, PullRequest]:
         for repo in self._call.state.repositories.values():
             for pull in repo.pulls:
                 if shapes.node_id("PR", pull.id) == node:
@@ -148,36 +155,36 @@ class Root:
         shape = {"id": shapes.node_id("PR", pull.id), "number": pull.number, "title": pull.title, "url": page}
         return {"__typename": "PullRequest", **shape, "headRefName": pull.head_ref}
 
-    def _comment(self, node: str, need: Need) -> tuple[Repository, Comment]:
+    def _find_comment(self, node: str, need: Need) -> tuple[Repository, Comment]:
         state = self._call.state
         for repo in state.repositories.values():
             for item in repo.comments.values():
                 if shapes.node_id("IC", item.id) == node:
-                    return door(state, self._call.caller, repo.full_name, need), item
+                    return require_repository(state, self._call.caller, repo.full_name, need), item
         raise ApiError(404, f"Could not resolve to a node with the global id of '{node}'")
 
-    def _repository(self, arguments: Json) -> Repository:
+    def _find_repository(self, arguments: Json) -> Repository:
         state = self._call.state
         for repo in state.repositories.values():
             if shapes.node_id("R", repo.id) == arguments["repositoryId"]:
-                return door(state, self._call.caller, repo.full_name, WRITE_CHECKS)
+                return require_repository(state, self._call.caller, repo.full_name, WRITE_CHECKS)
         raise not_found()
 
-    def _payload(self, repo: Repository, run: CheckRun) -> Json:
+    def _run_payload(self, repo: Repository, run: CheckRun) -> Json:
         page = f"{shapes.html_url(self._call.state, repo)}/runs/{run.id}"
         shape = {"id": shapes.node_id("CR", run.id), "databaseId": run.id, "name": run.name, "url": page}
         return {"checkRun": {"__typename": "CheckRun", **shape}}
 
 
-def _comment(item: Comment) -> Json:
+def _comment_node(item: Comment) -> Json:
     login = item.editor.removesuffix("[bot]") if item.editor else ""
     kind = "Bot" if login != item.editor else "User"
     return {
         "__typename": "IssueComment",
         "id": shapes.node_id("IC", item.id),
         "databaseId": item.id,
-        "updatedAt": shapes.time(item.updated_at),
-        "lastEditedAt": shapes.time(item.edited_at) if item.edited_at else None,
+        "updatedAt": shapes.format_time(item.updated_at),
+        "lastEditedAt": shapes.format_time(item.edited_at) if item.edited_at else None,
         "editor": {"__typename": kind, "login": login} if login else None,
     }
 

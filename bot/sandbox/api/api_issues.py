@@ -9,14 +9,14 @@ from mergeplan.bot.sandbox import pulls, talk
 from mergeplan.bot.sandbox.access import COMMENT, LABEL, READ, may_edit
 from mergeplan.bot.sandbox.api import shapes_issues
 from mergeplan.bot.sandbox.api.calls import Call, Router, no_content, route
-from mergeplan.bot.sandbox.api.limits import LABEL_NAME, ApiError, check_length, not_found, require
+from mergeplan.bot.sandbox.api.limits import LABEL_NAME, ApiError, check_length, not_found, require_text
 from mergeplan.bot.sandbox.state import Comment, Issue, Label, Reaction, Repository
 
 router = Router("/repos/{owner}/{name}")
 
 
 @route(router, "GET", "/issues")
-def issues(call: Call) -> Any:
+def list_issues(call: Call) -> Any:
     """Return the issues and pull requests, newest first."""
     repo, state = call.repo(READ), call.query("state", "open")
     label_names = {name for name in call.query("labels").split(",") if name}
@@ -32,15 +32,14 @@ def open_issue(call: Call) -> Any:
 
 @route(router, "GET", "/issues/comments")
 def all_comments(call: Call) -> Any:
-    """Return the comments of the whole repository."""
     repo = call.repo(READ)
-    return _comments(call, repo, list(repo.comments.values()))
+    return _comment_page(call, repo, list(repo.comments.values()))
 
 
 @route(router, "GET", "/issues/comments/{comment_id}")
 def get_comment(call: Call) -> Any:
     repo = call.repo(READ)
-    return shapes_issues.comment(call.state, repo, call.comment(repo))
+    return shapes_issues.comment_shape(call.state, repo, call.comment(repo))
 
 
 def _own_comment(call: Call) -> tuple[Repository, Comment]:
@@ -55,7 +54,7 @@ def _own_comment(call: Call) -> tuple[Repository, Comment]:
 def edit_comment(call: Call) -> Any:
     repo, item = _own_comment(call)
     talk.edit_comment(call.site, repo, item, call.caller.login, call.body)
-    return shapes_issues.comment(call.state, repo, item)
+    return shapes_issues.comment_shape(call.state, repo, item)
 
 
 @route(router, "DELETE", "/issues/comments/{comment_id}", 204)
@@ -74,35 +73,34 @@ def get_issue(call: Call) -> Any:
 
 @route(router, "PATCH", "/issues/{number}")
 def edit_issue(call: Call) -> Any:
-    """Change the title, body or state."""
     repo = call.repo(COMMENT)
     item = call.issue(repo)
     if not may_edit(call.state, repo, call.caller, item.author):
         raise ApiError(403, "Must have write access to this repository.")
-    pulls.edit(call.site, repo, item, call.caller.login, call.body)
+    pulls.edit_issue(call.site, repo, item, call.caller.login, call.body)
     return shapes_issues.issue(call.state, repo, item)
 
 
 @route(router, "GET", "/issues/{number}/comments")
-def comments(call: Call) -> Any:
+def list_comments(call: Call) -> Any:
     """Return the comments, oldest first, optionally only those since a time."""
     repo = call.repo(READ)
     number = call.issue(repo).number
-    return _comments(call, repo, [item for item in repo.comments.values() if item.number == number])
+    return _comment_page(call, repo, [item for item in repo.comments.values() if item.number == number])
 
 
-def _comments(call: Call, repo: Repository, items: list[Comment]) -> Any:
+def _comment_page(call: Call, repo: Repository, items: list[Comment]) -> Any:
     if since := call.query("since"):
         items = [item for item in items if item.updated_at >= datetime.fromisoformat(since)]
-    return call.page([shapes_issues.comment(call.state, repo, item) for item in items])
+    return call.page([shapes_issues.comment_shape(call.state, repo, item) for item in items])
 
 
 @route(router, "POST", "/issues/{number}/comments", 201)
 def create_comment(call: Call) -> Any:
     repo = call.repo(COMMENT)
     number, by_app = call.issue(repo).number, call.caller.kind != "user"
-    item = talk.comment(call.site, repo, number, call.caller.login, call.body, by_app=by_app)
-    return shapes_issues.comment(call.state, repo, item)
+    item = talk.add_comment(call.site, repo, number, call.caller.login, call.body, by_app=by_app)
+    return shapes_issues.comment_shape(call.state, repo, item)
 
 
 def _reactions_of(call: Call, repo: Repository) -> list[Reaction]:
@@ -113,18 +111,18 @@ def _reactions_of(call: Call, repo: Repository) -> list[Reaction]:
 def list_reactions(call: Call) -> Any:
     content = call.query("content")
     reactions = [item for item in _reactions_of(call, call.repo(READ)) if content in ("", item.content)]
-    return call.page([shapes_issues.reaction(call.state, item) for item in reactions])
+    return call.page([shapes_issues.reaction_shape(call.state, item) for item in reactions])
 
 
 def create_reaction(call: Call) -> Any:
     """Add a reaction; answer 201 if it is new, 200 if it exists."""
-    content = require("Reaction", call.body, "content")
-    item, new = talk.react(call.state, _reactions_of(call, call.repo(COMMENT)), call.caller.login, content)
-    return JSONResponse(shapes_issues.reaction(call.state, item), 201 if new else 200)
+    content = require_text("Reaction", call.body, "content")
+    item, new = talk.add_reaction(call.state, _reactions_of(call, call.repo(COMMENT)), call.caller.login, content)
+    return JSONResponse(shapes_issues.reaction_shape(call.state, item), 201 if new else 200)
 
 
 def delete_reaction(call: Call) -> Any:
-    talk.unreact(_reactions_of(call, call.repo(COMMENT)), int(call.request.path_params["reaction_id"]))
+    talk.remove_reaction(_reactions_of(call, call.repo(COMMENT)), int(call.request.path_params["reaction_id"]))
     return no_content()
 
 
@@ -140,17 +138,17 @@ def _label_names(call: Call) -> list[str]:
 
 
 @route(router, "GET", "/issues/{number}/labels")
-def labels(call: Call) -> Any:
+def list_labels(call: Call) -> Any:
     repo = call.repo(READ)
-    return call.page(shapes_issues.labels(call.state, repo, call.issue(repo)))
+    return call.page(shapes_issues.label_shapes(call.state, repo, call.issue(repo)))
 
 
 @route(router, "POST", "/issues/{number}/labels")
 def add_labels(call: Call) -> Any:
     repo = call.repo(LABEL)
     for name in _label_names(call):
-        pulls.label(call.site, repo, call.issue(repo), name, call.caller.login)
-    return shapes_issues.labels(call.state, repo, call.issue(repo))
+        pulls.add_label(call.site, repo, call.issue(repo), name, call.caller.login)
+    return shapes_issues.label_shapes(call.state, repo, call.issue(repo))
 
 
 @route(router, "PUT", "/issues/{number}/labels")
@@ -158,24 +156,23 @@ def replace_labels(call: Call) -> Any:
     repo = call.repo(LABEL)
     item, new_labels = call.issue(repo), _label_names(call)
     for name in [name for name in item.labels if name not in new_labels]:
-        pulls.unlabel(call.site, repo, item, name, call.caller.login)
+        pulls.remove_label(call.site, repo, item, name, call.caller.login)
     for name in new_labels:
-        pulls.label(call.site, repo, item, name, call.caller.login)
-    return shapes_issues.labels(call.state, repo, item)
+        pulls.add_label(call.site, repo, item, name, call.caller.login)
+    return shapes_issues.label_shapes(call.state, repo, item)
 
 
 @route(router, "DELETE", "/issues/{number}/labels/{label:path}")
 def remove_label(call: Call) -> Any:
     repo = call.repo(LABEL)
-    pulls.unlabel(call.site, repo, call.issue(repo), call.request.path_params["label"], call.caller.login)
-    return shapes_issues.labels(call.state, repo, call.issue(repo))
+    pulls.remove_label(call.site, repo, call.issue(repo), call.request.path_params["label"], call.caller.login)
+    return shapes_issues.label_shapes(call.state, repo, call.issue(repo))
 
 
 @route(router, "GET", "/labels")
 def repository_labels(call: Call) -> Any:
-    """Return the labels that the repository defines."""
     repo = call.repo(READ)
-    return call.page([shapes_issues.label(call.state, repo, item) for item in repo.labels.values()])
+    return call.page([shapes_issues.label_shape(call.state, repo, item) for item in repo.labels.values()])
 
 
 @route(router, "GET", "/labels/{label:path}")
@@ -183,17 +180,16 @@ def repository_label(call: Call) -> Any:
     repo, name = call.repo(READ), call.request.path_params["label"]
     if name not in repo.labels:
         raise not_found()
-    return shapes_issues.label(call.state, repo, repo.labels[name])
+    return shapes_issues.label_shape(call.state, repo, repo.labels[name])
 
 
 @route(router, "POST", "/labels", 201)
 def create_label(call: Call) -> Any:
-    """Add a label to those that the repository defines."""
     repo = call.repo(LABEL)
-    name = require("Label", call.body, "name")
+    name = require_text("Label", call.body, "name")
     check_length("Label", "name", name, LABEL_NAME)
     if name in repo.labels:
         raise ApiError(422, "Validation Failed", [{"resource": "Label", "code": "already_exists", "field": "name"}])
     color = str(call.body.get("color") or "ededed")
     repo.labels[name] = Label(call.state.next_id(), name, color, call.body.get("description"))
-    return shapes_issues.label(call.state, repo, repo.labels[name])
+    return shapes_issues.label_shape(call.state, repo, repo.labels[name])

@@ -10,9 +10,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from mergeplan.bot.sandbox.access import Caller, Need, caller_of, door
+from mergeplan.bot.sandbox.access import Caller, Need, caller_of, require_repository
 from mergeplan.bot.sandbox.api.limits import PER_PAGE, PER_PAGE_MOST, ApiError, not_found
-from mergeplan.bot.sandbox.git.repos import tip
+from mergeplan.bot.sandbox.git.repos import find_tip
 from mergeplan.bot.sandbox.state import CheckRun, Comment, Deployment, Issue, Json, PullRequest, Repository, State
 from mergeplan.bot.sandbox.webhooks import Site
 
@@ -38,10 +38,9 @@ class Call:
     def repo(self, need: Need) -> Repository:
         """Return the repository of the path if the caller has the needed permission."""
         path = self.request.path_params
-        return door(self.state, self.caller, f"{path['owner']}/{path['name']}", need)
+        return require_repository(self.state, self.caller, f"{path['owner']}/{path['name']}", need)
 
     def issue(self, repo: Repository) -> Issue:
-        """Return the issue or pull request of the path."""
         return find_or_404(repo.issues, self.request.path_params["number"])
 
     def pull(self, repo: Repository) -> PullRequest:
@@ -62,7 +61,7 @@ class Call:
 
     def commit(self, repo: Repository, ref: str) -> str:
         """Return the SHA that a ref points to, or 422."""
-        sha = tip(self.state.git(repo.full_name), ref)
+        sha = find_tip(self.state.git(repo.full_name), ref)
         if sha is None:
             raise ApiError(422, f"No commit found for SHA: {ref}")
         return sha
@@ -72,8 +71,8 @@ class Call:
 
     def page(self, items: list[Any], *, key: str | None = None) -> Response:
         """Return one page of a list, with Link headers to the others; `key` wraps it as GitHub does for checks."""
-        size = min(max(_number(self.query("per_page"), PER_PAGE), 1), PER_PAGE_MOST)
-        page = max(_number(self.query("page"), 1), 1)
+        size = min(max(_parse_number(self.query("per_page"), PER_PAGE), 1), PER_PAGE_MOST)
+        page = max(_parse_number(self.query("page"), 1), 1)
         last = max((len(items) + size - 1) // size, 1)
         part = items[(page - 1) * size : page * size]
         links = {"prev": page - 1, "next": page + 1, "last": last, "first": 1}
@@ -88,14 +87,13 @@ class Call:
 
 
 def find_or_404(things: dict[int, T], number: str) -> T:
-    """Return the entry with that number, or 404."""
     item = things.get(int(number)) if number.isdecimal() else None
     if item is None:
         raise not_found()
     return item
 
 
-def _number(text: str, default: int) -> int:
+def _parse_number(text: str, default: int) -> int:
     return int(text) if text.isdecimal() else default
 
 
@@ -147,5 +145,4 @@ def route(
 
 
 def no_content() -> Response:
-    """Return 204, a success without a body."""
     return Response(status_code=204)

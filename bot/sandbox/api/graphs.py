@@ -42,7 +42,7 @@ def draw_graph(source: str) -> str | None:
             return None
     if head != "graph LR" or not 0 < len(nodes) <= MOST or any(end not in nodes for edge in edges for end in edge):
         return None
-    return _svg(_place_nodes(nodes, edges), edges, styles)
+    return _render_svg(_place_nodes(nodes, edges), edges, styles)
 
 
 def _place_nodes(nodes: dict[str, tuple[tuple[str, ...], str]], edges: list[tuple[str, str]]) -> dict[str, Box]:
@@ -64,7 +64,7 @@ def _place_nodes(nodes: dict[str, tuple[tuple[str, ...], str]], edges: list[tupl
     return boxes
 
 
-def _svg(boxes: dict[str, Box], edges: list[tuple[str, str]], styles: dict[str, tuple[str, ...]]) -> str:
+def _render_svg(boxes: dict[str, Box], edges: list[tuple[str, str]], styles: dict[str, tuple[str, ...]]) -> str:
     wide = max(box.x + box.width for box in boxes.values()) + 8
     high = max(box.y + box.height for box in boxes.values()) + 8
     parts = [

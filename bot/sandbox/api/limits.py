@@ -42,7 +42,6 @@ class ApiError(Exception):
         self.errors = errors
 
     def body(self, base_url: str) -> Json:
-        """Return the JSON that GitHub sends for this error."""
         body: Json = {
             "message": self.message,
             "documentation_url": f"{base_url}/_sandbox",
@@ -56,35 +55,31 @@ def not_found() -> ApiError:
     return ApiError(404, "Not Found")
 
 
-def invalid(resource: str, field: str, message: str, code: ErrorCode = "custom") -> ApiError:
-    """Return the error for a field that is missing, too long, or not an allowed value."""
+def field_error(resource: str, field: str, message: str, code: ErrorCode = "custom") -> ApiError:
     error = {"resource": resource, "code": code, "field": field, "message": message}
     return ApiError(422, "Validation Failed", [error])
 
 
-def require(resource: str, body: Json, field: str) -> str:
-    """Return the field's text, which must exist and not be blank."""
+def require_text(resource: str, body: Json, field: str) -> str:
     value = body.get(field)
     if not isinstance(value, str) or not value.strip():
-        raise invalid(resource, field, f"{field} can't be blank", "missing_field")
+        raise field_error(resource, field, f"{field} can't be blank", "missing_field")
     return value
 
 
 def check_length(resource: str, field: str, value: str | None, limit: int) -> None:
-    """Refuse a text of more than `limit` characters."""
     if value is not None and len(value) > limit:
-        raise invalid(resource, field, f"{field} is too long (maximum is {limit} characters)")
+        raise field_error(resource, field, f"{field} is too long (maximum is {limit} characters)")
 
 
 def one_of(resource: str, field: str, value: Any, allowed_words: tuple[str, ...]) -> None:
-    """Refuse a value that is not in the list."""
     if value not in allowed_words:
-        raise invalid(resource, field, f"{field} must be one of: {', '.join(allowed_words)}", "invalid")
+        raise field_error(resource, field, f"{field} must be one of: {', '.join(allowed_words)}", "invalid")
 
 
 def check_comment(body: Json) -> str:
     """Return the text of a comment, which must not be blank or longer than 65,536 characters."""
-    text = require("IssueComment", body, "body")
+    text = require_text("IssueComment", body, "body")
     check_length("IssueComment", "body", text, COMMENT_BODY)
     return text
 
@@ -102,19 +97,19 @@ def check_run_fields(body: Json) -> None:
     if body.get("conclusion") is not None:
         one_of("CheckRun", "conclusion", body["conclusion"], CHECK_CONCLUSIONS)
     elif body.get("status") == "completed":
-        raise invalid("CheckRun", "conclusion", "conclusion is required when status is completed", "missing_field")
+        raise field_error("CheckRun", "conclusion", "conclusion is required when status is completed", "missing_field")
     if body.get("output") is not None:
         _check_output(body["output"])
     _check_actions(body.get("actions") or [])
 
 
 def _check_output(output: Json) -> None:
-    require("CheckRun", output, "summary")
+    require_text("CheckRun", output, "summary")
     for field in ("summary", "text"):
         check_length("CheckRun", field, output.get(field), CHECK_TEXT)
     annotations = output.get("annotations") or []
     if len(annotations) > ANNOTATIONS_PER_REQUEST:
-        raise invalid(
+        raise field_error(
             "CheckRun", "annotations", f"no more than {ANNOTATIONS_PER_REQUEST} items per request are allowed"
         )
     for annotation in annotations:
@@ -123,32 +118,32 @@ def _check_output(output: Json) -> None:
 
 def _check_annotation(annotation: Json) -> None:
     where = "CheckRunAnnotation"
-    path = require(where, annotation, "path")
-    message = require(where, annotation, "message")
+    path = require_text(where, annotation, "path")
+    message = require_text(where, annotation, "message")
     one_of(where, "annotation_level", annotation.get("annotation_level"), ANNOTATION_LEVELS)
     check_length(where, "title", annotation.get("title"), ANNOTATION_TITLE)
     if path.startswith("/"):
-        raise invalid(where, "path", "path must be relative to the repository's root", "invalid")
+        raise field_error(where, "path", "path must be relative to the repository's root", "invalid")
     for field in ("message", "raw_details"):
         if len((annotation.get(field) or "").encode()) > ANNOTATION_MESSAGE_BYTES:
-            raise invalid(where, field, f"{field} is too long (maximum is 64 KB)")
+            raise field_error(where, field, f"{field} is too long (maximum is 64 KB)")
     start, end = annotation.get("start_line"), annotation.get("end_line")
     if not isinstance(start, int) or not isinstance(end, int) or not 1 <= start <= end or not message:
-        raise invalid(where, "start_line", "start_line and end_line must be lines of the file, in order", "invalid")
+        raise field_error(where, "start_line", "start_line and end_line must be lines of the file, in order", "invalid")
     columns = [annotation.get("start_column"), annotation.get("end_column")]
     if start != end and any(column is not None for column in columns):
-        raise invalid(where, "start_column", "columns are only allowed on one-line annotations", "invalid")
+        raise field_error(where, "start_column", "columns are only allowed on one-line annotations", "invalid")
 
 
 def _check_actions(actions: list[Json]) -> None:
     if len(actions) > ACTIONS:
-        raise invalid("CheckRun", "actions", f"no more than {ACTIONS} items are allowed")
+        raise field_error("CheckRun", "actions", f"no more than {ACTIONS} items are allowed")
     for action in actions:
         for field, limit in ACTION_FIELDS.items():
-            check_length("CheckRun", field, require("CheckRun", action, field), limit)
+            check_length("CheckRun", field, require_text("CheckRun", action, field), limit)
 
 
 def check_sha(resource: str, field: str, sha: str) -> None:
     """Refuse a SHA that is not 40 hex digits."""
     if not re.fullmatch(r"[0-9a-f]{40}", sha):
-        raise invalid(resource, field, f"{field} is not a commit SHA", "invalid")
+        raise field_error(resource, field, f"{field} is not a commit SHA", "invalid")

@@ -65,7 +65,7 @@ USER_LINKS = {
 }
 
 
-def time(moment: datetime | None) -> str | None:
+def format_time(moment: datetime | None) -> str | None:
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ") if moment else None
 
 
@@ -82,7 +82,7 @@ def html_url(state: State, repository: Repository) -> str:
     return f"{state.base_url}/{repository.full_name}"
 
 
-def user(state: State, login: str) -> Json:
+def user_shape(state: State, login: str) -> Json:
     """Return a user, bot or organization as other objects embed it."""
     person = state.users.get(login) or User(0, login, login, f"{login}@localhost")
     api = f"{state.base_url}/users/{login}"
@@ -101,9 +101,9 @@ def user(state: State, login: str) -> Json:
     }
 
 
-def author(state: State, login: str) -> Json | None:
+def author_shape(state: State, login: str) -> Json | None:
     """Return the author of something; None if the account was deleted since."""
-    return None if login in state.gone else user(state, login)
+    return None if login in state.gone else user_shape(state, login)
 
 
 def full_user(state: State, login: str) -> Json:
@@ -111,8 +111,10 @@ def full_user(state: State, login: str) -> Json:
     person = state.users[login]
     details = dict.fromkeys(["company", "location", "hireable", "bio", "twitter_username", "notification_email"])
     counts = dict.fromkeys(["public_repos", "public_gists", "followers", "following"], 0)
-    dates = {"created_at": time(state.app.created_at), "updated_at": time(state.app.created_at)}
-    return user(state, login) | {"name": person.name, "email": person.email, "blog": ""} | details | counts | dates
+    dates = {"created_at": format_time(state.app.created_at), "updated_at": format_time(state.app.created_at)}
+    return (
+        user_shape(state, login) | {"name": person.name, "email": person.email, "blog": ""} | details | counts | dates
+    )
 
 
 def repository(state: State, repo: Repository, login: str | None = None) -> Json:
@@ -125,7 +127,7 @@ def repository(state: State, repo: Repository, login: str | None = None) -> Json
         "node_id": node_id("R", repo.id),
         "name": repo.name,
         "full_name": repo.full_name,
-        "owner": user(state, repo.owner),
+        "owner": user_shape(state, repo.owner),
         "private": repo.private,
         "visibility": "private" if repo.private else "public",
         "html_url": page,
@@ -149,11 +151,11 @@ def repository(state: State, repo: Repository, login: str | None = None) -> Json
         **dict.fromkeys(["has_wiki", "has_pages", "has_discussions", "is_template"], False),
         **dict.fromkeys(["archived", "disabled", "web_commit_signoff_required"], False),
         "allow_forking": True,
-        "created_at": time(repo.created_at),
-        "updated_at": time(repo.pushed_at),
-        "pushed_at": time(repo.pushed_at),
+        "created_at": format_time(repo.created_at),
+        "updated_at": format_time(repo.pushed_at),
+        "pushed_at": format_time(repo.pushed_at),
     }
-    return shape | ({"permissions": permissions(state, repo, login)} if login else {})
+    return shape | ({"permissions": permission_shape(state, repo, login)} if login else {})
 
 
 def full_repository(state: State, repo: Repository, login: str | None) -> Json:
@@ -170,7 +172,7 @@ def full_repository(state: State, repo: Repository, login: str | None) -> Json:
     return shape
 
 
-def permissions(state: State, repo: Repository, login: str) -> dict[str, bool]:
+def permission_shape(state: State, repo: Repository, login: str) -> dict[str, bool]:
     """Return the login's permissions in GitHub's five words."""
     role = state.role(repo, login)
     return {
@@ -189,11 +191,11 @@ def collaborator_permission(state: State, repo: Repository, login: str) -> Json:
     """
     role = state.role(repo, login)
     legacy = {"maintain": "write", "triage": "read"}.get(role, role)
-    person = user(state, login) | {"permissions": permissions(state, repo, login), "role_name": role}
+    person = user_shape(state, login) | {"permissions": permission_shape(state, repo, login), "role_name": role}
     return {"permission": legacy, "role_name": role, "user": person}
 
 
-def app(state: State, bot_login: str | None = None) -> Json:
+def app_shape(state: State, bot_login: str | None = None) -> Json:
     """Return the App behind a bot (Actions is one too), as checks and comments embed it."""
     login = bot_login or state.app.bot_login
     slug = login.removesuffix("[bot]")
@@ -204,23 +206,23 @@ def app(state: State, bot_login: str | None = None) -> Json:
         "slug": slug,
         "node_id": node_id("A", number),
         "client_id": f"Iv1.{number}",
-        "owner": user(state, login),
+        "owner": user_shape(state, login),
         "name": slug,
         "description": "",
         "external_url": page,
         "html_url": page,
-        "created_at": time(state.app.created_at),
-        "updated_at": time(state.app.created_at),
+        "created_at": format_time(state.app.created_at),
+        "updated_at": format_time(state.app.created_at),
         "permissions": APP_PERMISSIONS,
         "events": list(APP_EVENTS),
     }
 
 
-def installation(state: State, item: Installation) -> Json:
+def installation_shape(state: State, item: Installation) -> Json:
     account = state.users[item.account]
     return {
         "id": item.id,
-        "account": user(state, item.account),
+        "account": user_shape(state, item.account),
         "repository_selection": "selected",
         "access_tokens_url": f"{state.base_url}/app/installations/{item.id}/access_tokens",
         "repositories_url": f"{state.base_url}/installation/repositories",
@@ -232,17 +234,17 @@ def installation(state: State, item: Installation) -> Json:
         "target_type": account.kind,
         "permissions": APP_PERMISSIONS,
         "events": list(APP_EVENTS),
-        "created_at": time(item.created_at),
-        "updated_at": time(item.created_at),
+        "created_at": format_time(item.created_at),
+        "updated_at": format_time(item.created_at),
         "single_file_name": None,
-        "suspended_by": user(state, item.account) if item.suspended_at else None,
-        "suspended_at": time(item.suspended_at) if item.suspended_at else None,
+        "suspended_by": user_shape(state, item.account) if item.suspended_at else None,
+        "suspended_at": format_time(item.suspended_at) if item.suspended_at else None,
         "has_multiple_single_files": False,
         "single_file_paths": [],
     }
 
 
-def association(state: State, repo: Repository, login: str) -> str:
+def author_association(state: State, repo: Repository, login: str) -> str:
     """Return OWNER, COLLABORATOR or NONE, which does not tell the permission."""
     if login == repo.owner:
         return "OWNER"

@@ -18,8 +18,7 @@ from mergeplan.bot.sandbox.state import (
 SEVERITY = ("action_required", "timed_out", "failure", "cancelled", "neutral", "skipped", "success")
 
 
-def latest(runs: list[CheckRun]) -> dict[str, CheckRun]:
-    """Return the newest run of each name."""
+def latest_runs(runs: list[CheckRun]) -> dict[str, CheckRun]:
     return {run.name: run for run in sorted(runs, key=lambda run: run.id)}
 
 
@@ -43,8 +42,8 @@ def check_run(state: State, repo: Repository, run: CheckRun) -> Json:
         "details_url": run.details_url or page,
         "status": run.status,
         "conclusion": run.conclusion,
-        "started_at": shapes.time(run.started_at),
-        "completed_at": shapes.time(run.completed_at),
+        "started_at": shapes.format_time(run.started_at),
+        "completed_at": shapes.format_time(run.completed_at),
         "output": {
             "title": run.title,
             "summary": run.summary,
@@ -53,12 +52,12 @@ def check_run(state: State, repo: Repository, run: CheckRun) -> Json:
             "annotations_url": f"{url}/annotations",
         },
         "check_suite": {"id": run.suite_id},
-        "app": shapes.app(state, run.author),
+        "app": shapes.app_shape(state, run.author),
         "pull_requests": pulls_at(state, repo, run.head_sha),
     }
 
 
-def annotation(state: State, repo: Repository, run: CheckRun, item: Annotation) -> Json:
+def annotation_shape(state: State, repo: Repository, run: CheckRun, item: Annotation) -> Json:
     fields = ("path", "start_line", "end_line", "start_column", "end_column")
     words = ("annotation_level", "title", "message", "raw_details")
     where = {name: getattr(item, name) for name in fields + words}
@@ -70,7 +69,7 @@ def suite_result(repo: Repository, suite: CheckSuite) -> tuple[str, str | None]:
 
     It is completed when the latest run of each name is; its conclusion is the worst of theirs.
     """
-    runs = list(latest([run for run in repo.checks.values() if run.suite_id == suite.id]).values())
+    runs = list(latest_runs([run for run in repo.checks.values() if run.suite_id == suite.id]).values())
     if not runs or any(run.status != "completed" for run in runs):
         return ("in_progress" if any(run.status != "queued" for run in runs) else "queued"), None
     conclusions = {run.conclusion for run in runs}
@@ -80,8 +79,8 @@ def suite_result(repo: Repository, suite: CheckSuite) -> tuple[str, str | None]:
 def webhook_suite(state: State, repo: Repository, suite: CheckSuite) -> Json:
     """Return a check suite as webhooks embed it."""
     status, conclusion = suite_result(repo, suite)
-    branches = repos.refs(state.git(repo.full_name))
-    commit = repos.commit(state.git(repo.full_name), suite.head_sha)
+    branches = repos.list_refs(state.git(repo.full_name))
+    commit = repos.read_commit(state.git(repo.full_name), suite.head_sha)
     url = f"{shapes.api_url(state, repo)}/check-suites/{suite.id}"
     git = shapes_pulls.git_commit(state, repo, commit)
     return {
@@ -97,9 +96,9 @@ def webhook_suite(state: State, repo: Repository, suite: CheckSuite) -> Json:
         "before": commit.parents[0] if commit.parents else repos.ZERO_SHA,
         "after": suite.head_sha,
         "pull_requests": pulls_at(state, repo, suite.head_sha),
-        "app": shapes.app(state, suite.author),
-        "created_at": shapes.time(suite.created_at),
-        "updated_at": shapes.time(suite.updated_at),
+        "app": shapes.app_shape(state, suite.author),
+        "created_at": shapes.format_time(suite.created_at),
+        "updated_at": shapes.format_time(suite.updated_at),
         "rerequestable": True,
         "runs_rerequestable": True,
         "latest_check_runs_count": sum(run.suite_id == suite.id for run in repo.checks.values()),
@@ -116,7 +115,6 @@ def webhook_suite(state: State, repo: Repository, suite: CheckSuite) -> Json:
 
 
 def check_suite(state: State, repo: Repository, suite: CheckSuite) -> Json:
-    """Return a check suite as the API shows it."""
     return webhook_suite(state, repo, suite) | {"repository": shapes.repository(state, repo)}
 
 
@@ -137,9 +135,9 @@ def status(state: State, repo: Repository, item: CommitStatus) -> Json:
         "description": item.description,
         "target_url": item.target_url,
         "context": item.context,
-        "created_at": shapes.time(item.created_at),
-        "updated_at": shapes.time(item.created_at),
-        "creator": shapes.user(state, item.author),
+        "created_at": shapes.format_time(item.created_at),
+        "updated_at": shapes.format_time(item.created_at),
+        "creator": shapes.user_shape(state, item.author),
     }
 
 
@@ -161,7 +159,7 @@ def status_summary(state: State, repo: Repository, sha: str) -> Json:
     }
 
 
-def deployment(state: State, repo: Repository, item: Deployment) -> Json:
+def deployment_shape(state: State, repo: Repository, item: Deployment) -> Json:
     url = f"{shapes.api_url(state, repo)}/deployments/{item.id}"
     return {
         "url": url,
@@ -174,9 +172,9 @@ def deployment(state: State, repo: Repository, item: Deployment) -> Json:
         "original_environment": item.environment,
         "environment": item.environment,
         "description": item.description,
-        "creator": shapes.user(state, item.author),
-        "created_at": shapes.time(item.created_at),
-        "updated_at": shapes.time(item.created_at),
+        "creator": shapes.user_shape(state, item.author),
+        "created_at": shapes.format_time(item.created_at),
+        "updated_at": shapes.format_time(item.created_at),
         "statuses_url": f"{url}/statuses",
         "repository_url": shapes.api_url(state, repo),
         "transient_environment": item.transient,
@@ -192,12 +190,12 @@ def deployment_status(state: State, repo: Repository, parent: Deployment, item: 
         "id": item.id,
         "node_id": shapes.node_id("DES", item.id),
         "state": item.state,
-        "creator": shapes.user(state, item.author),
+        "creator": shapes.user_shape(state, item.author),
         "description": item.description,
         "environment": item.environment,
         "target_url": item.log_url,
-        "created_at": shapes.time(item.created_at),
-        "updated_at": shapes.time(item.created_at),
+        "created_at": shapes.format_time(item.created_at),
+        "updated_at": shapes.format_time(item.created_at),
         "deployment_url": url,
         "repository_url": shapes.api_url(state, repo),
         "environment_url": item.environment_url,

@@ -5,7 +5,7 @@ from mergeplan.bot.sandbox.api.limits import REACTIONS
 from mergeplan.bot.sandbox.state import Comment, Issue, Json, Label, PullRequest, Reaction, Repository, State
 
 
-def label(state: State, repo: Repository, item: Label) -> Json:
+def label_shape(state: State, repo: Repository, item: Label) -> Json:
     return {
         "id": item.id,
         "node_id": shapes.node_id("LA", item.id),
@@ -19,27 +19,26 @@ def label(state: State, repo: Repository, item: Label) -> Json:
     }
 
 
-def labels(state: State, repo: Repository, issue: Issue) -> list[Json]:
-    """Return the labels of an issue or pull request."""
-    return [label(state, repo, repo.labels[name]) for name in issue.labels]
+def label_shapes(state: State, repo: Repository, issue: Issue) -> list[Json]:
+    return [label_shape(state, repo, repo.labels[name]) for name in issue.labels]
 
 
-def reaction(state: State, item: Reaction) -> Json:
+def reaction_shape(state: State, item: Reaction) -> Json:
     return {
         "id": item.id,
         "node_id": shapes.node_id("REA", item.id),
-        "user": shapes.author(state, item.author),
+        "user": shapes.author_shape(state, item.author),
         "content": item.content,
-        "created_at": shapes.time(item.created_at),
+        "created_at": shapes.format_time(item.created_at),
     }
 
 
-def reactions(url: str, items: list[Reaction]) -> Json:
+def reaction_counts(url: str, items: list[Reaction]) -> Json:
     counts = {content: sum(item.content == content for item in items) for content in REACTIONS}
     return {"url": f"{url}/reactions", "total_count": len(items)} | counts
 
 
-def comment(state: State, repo: Repository, item: Comment) -> Json:
+def comment_shape(state: State, repo: Repository, item: Comment) -> Json:
     """Return a comment; as on GitHub it does not name the commit at which it was written."""
     url = f"{shapes.api_url(state, repo)}/issues/comments/{item.id}"
     kind = "pull" if isinstance(repo.issues[item.number], PullRequest) else "issues"
@@ -49,13 +48,13 @@ def comment(state: State, repo: Repository, item: Comment) -> Json:
         "url": url,
         "html_url": f"{shapes.html_url(state, repo)}/{kind}/{item.number}#issuecomment-{item.id}",
         "issue_url": f"{shapes.api_url(state, repo)}/issues/{item.number}",
-        "user": shapes.author(state, item.author),
+        "user": shapes.author_shape(state, item.author),
         "body": item.body,
-        "created_at": shapes.time(item.created_at),
-        "updated_at": shapes.time(item.updated_at),
-        "author_association": shapes.association(state, repo, item.author),
-        "performed_via_github_app": shapes.app(state, item.author) if item.by_app else None,
-        "reactions": reactions(url, item.reactions),
+        "created_at": shapes.format_time(item.created_at),
+        "updated_at": shapes.format_time(item.updated_at),
+        "author_association": shapes.author_association(state, repo, item.author),
+        "performed_via_github_app": shapes.app_shape(state, item.author) if item.by_app else None,
+        "reactions": reaction_counts(url, item.reactions),
     }
 
 
@@ -78,19 +77,19 @@ def issue(state: State, repo: Repository, item: Issue) -> Json:
         "state_reason": None,
         "title": item.title,
         "body": item.body,
-        "user": shapes.author(state, item.author),
-        "labels": labels(state, repo, item),
+        "user": shapes.author_shape(state, item.author),
+        "labels": label_shapes(state, repo, item),
         "assignee": None,
         "assignees": [],
         "milestone": None,
         "locked": False,
         "active_lock_reason": None,
         "comments": sum(candidate.number == item.number for candidate in repo.comments.values()),
-        "closed_at": shapes.time(item.closed_at),
-        "created_at": shapes.time(item.created_at),
-        "updated_at": shapes.time(item.updated_at),
-        "author_association": shapes.association(state, repo, item.author),
-        "reactions": reactions(url, item.reactions),
+        "closed_at": shapes.format_time(item.closed_at),
+        "created_at": shapes.format_time(item.created_at),
+        "updated_at": shapes.format_time(item.updated_at),
+        "author_association": shapes.author_association(state, repo, item.author),
+        "reactions": reaction_counts(url, item.reactions),
     }
     return shape | (_pull_links(state, repo, item) if isinstance(item, PullRequest) else {})
 
@@ -102,6 +101,6 @@ def _pull_links(state: State, repo: Repository, pull: PullRequest) -> Json:
         "html_url": page,
         "diff_url": f"{page}.diff",
         "patch_url": f"{page}.patch",
-        "merged_at": shapes.time(pull.merged_at),
+        "merged_at": shapes.format_time(pull.merged_at),
     }
     return {"pull_request": links, "draft": pull.draft}

@@ -12,7 +12,7 @@ from mergeplan.bot.sandbox.state import Json, PullRequest, Repository, Review, S
 PASSED = ("success", "neutral", "skipped")  # conclusions of a check that let a pull request be merged
 
 
-def _links(state: State, repo: Repository, item: PullRequest) -> dict[str, str]:
+def _pull_links(state: State, repo: Repository, item: PullRequest) -> dict[str, str]:
     repo_api = shapes.api_url(state, repo)
     api, issue = f"{repo_api}/pulls/{item.number}", f"{repo_api}/issues/{item.number}"
     return {
@@ -27,9 +27,9 @@ def _links(state: State, repo: Repository, item: PullRequest) -> dict[str, str]:
     }
 
 
-def pull(state: State, repo: Repository, item: PullRequest) -> Json:
+def pull_shape(state: State, repo: Repository, item: PullRequest) -> Json:
     """Return a pull request as lists show it."""
-    links = _links(state, repo, item)
+    links = _pull_links(state, repo, item)
     page = links["html"]
     addresses = {name: links[name] for name in ("commits", "review_comments", "review_comment", "comments", "statuses")}
     return {
@@ -45,23 +45,23 @@ def pull(state: State, repo: Repository, item: PullRequest) -> Json:
         "state": item.state,
         "locked": False,
         "title": item.title,
-        "user": shapes.author(state, item.author),
+        "user": shapes.author_shape(state, item.author),
         "body": item.body,
-        "labels": shapes_issues.labels(state, repo, item),
+        "labels": shapes_issues.label_shapes(state, repo, item),
         **dict.fromkeys(["milestone", "active_lock_reason", "assignee", "auto_merge"]),
         "assignees": [],
-        "requested_reviewers": [shapes.user(state, login) for login in item.requested_reviewers],
+        "requested_reviewers": [shapes.user_shape(state, login) for login in item.requested_reviewers],
         "requested_teams": [],
-        "created_at": shapes.time(item.created_at),
-        "updated_at": shapes.time(item.updated_at),
-        "closed_at": shapes.time(item.closed_at),
-        "merged_at": shapes.time(item.merged_at),
+        "created_at": shapes.format_time(item.created_at),
+        "updated_at": shapes.format_time(item.updated_at),
+        "closed_at": shapes.format_time(item.closed_at),
+        "merged_at": shapes.format_time(item.merged_at),
         # The API of 2026-03-10 left this field out; PyGithub still asks for the version before and reads it.
         "merge_commit_sha": item.merge_commit_sha,
-        "head": _end(state, state.repositories.get(item.head_repository), item.head_ref, item.head_sha),
-        "base": _end(state, repo, item.base_ref, item.base_sha),
+        "head": _branch_end(state, state.repositories.get(item.head_repository), item.head_ref, item.head_sha),
+        "base": _branch_end(state, repo, item.base_ref, item.base_sha),
         "_links": {name: {"href": address} for name, address in links.items()},
-        "author_association": shapes.association(state, repo, item.author),
+        "author_association": shapes.author_association(state, repo, item.author),
         "draft": item.draft,
     }
 
@@ -71,16 +71,16 @@ def full_pull(state: State, repo: Repository, item: PullRequest) -> Json:
     folder = state.git(repo.full_name)
     start = repos.merge_base(folder, item.base_sha, item.head_sha) or item.base_sha
     changes = diff_files(folder, start, item.head_sha)
-    return pull(state, repo, item) | {
+    return pull_shape(state, repo, item) | {
         "merged": item.merged_at is not None,
-        "merged_by": shapes.user(state, item.merged_by) if item.merged_by else None,
+        "merged_by": shapes.user_shape(state, item.merged_by) if item.merged_by else None,
         "mergeable": item.mergeable if item.state == "open" else None,
         "rebaseable": item.mergeable if item.state == "open" else None,
         "mergeable_state": _mergeable_state(repo, item),
         "comments": sum(comment.number == item.number for comment in repo.comments.values()),
         "review_comments": 0,
         "maintainer_can_modify": False,
-        "commits": len(repos.log(folder, f"{start}..{item.head_sha}")),
+        "commits": len(repos.list_commits(folder, f"{start}..{item.head_sha}")),
         "additions": sum(change.additions for change in changes),
         "deletions": sum(change.deletions for change in changes),
         "changed_files": len(changes),
@@ -105,13 +105,13 @@ def missing_checks(repo: Repository, item: PullRequest) -> list[str]:
     return [name for name in repo.required_checks.get(item.base_ref, []) if not passed.get(name)]
 
 
-def _end(state: State, repo: Repository | None, ref: str, sha: str) -> Json:
+def _branch_end(state: State, repo: Repository | None, ref: str, sha: str) -> Json:
     owner = repo.owner if repo else "unknown"
     return {
         "label": f"{owner}:{ref}",
         "ref": ref,
         "sha": sha,
-        "user": shapes.user(state, owner),
+        "user": shapes.user_shape(state, owner),
         "repo": shapes.repository(state, repo) if repo else None,
     }
 
@@ -135,31 +135,30 @@ def minimal_pull(state: State, repo: Repository, item: PullRequest) -> Json:
     }
 
 
-def review(state: State, repo: Repository, item: Review) -> Json:
+def review_shape(state: State, repo: Repository, item: Review) -> Json:
     """Return a review, its state in capitals as in the API (webhooks use lower case)."""
     api = f"{shapes.api_url(state, repo)}/pulls/{item.number}"
     page = f"{shapes.html_url(state, repo)}/pull/{item.number}#pullrequestreview-{item.id}"
     return {
         "id": item.id,
         "node_id": shapes.node_id("PRR", item.id),
-        "user": shapes.author(state, item.author),
+        "user": shapes.author_shape(state, item.author),
         "body": item.body,
         "state": item.state,
         "html_url": page,
         "pull_request_url": api,
         "_links": {"html": {"href": page}, "pull_request": {"href": api}},
-        "submitted_at": shapes.time(item.submitted_at),
+        "submitted_at": shapes.format_time(item.submitted_at),
         "commit_id": item.commit_id,
-        "author_association": shapes.association(state, repo, item.author),
+        "author_association": shapes.author_association(state, repo, item.author),
     }
 
 
 def login_of(state: State, email: str) -> str | None:
-    """Return the user who has a commit's e-mail address."""
     return next((user.login for user in state.users.values() if user.email == email), None)
 
 
-def _signature(person: Person, date: str) -> Json:
+def _signature_shape(person: Person, date: str) -> Json:
     return {"name": person.name, "email": person.email, "date": date}
 
 
@@ -169,8 +168,8 @@ def git_commit(state: State, repo: Repository, item: Commit) -> Json:
     return {
         "url": f"{api}/git/commits/{item.sha}",
         "message": item.message,
-        "author": _signature(item.author, item.author_date.isoformat()),
-        "committer": _signature(item.committer, item.committer_date.isoformat()),
+        "author": _signature_shape(item.author, item.author_date.isoformat()),
+        "committer": _signature_shape(item.committer, item.committer_date.isoformat()),
         "tree": {"sha": item.tree, "url": f"{api}/git/trees/{item.tree}"},
         "verification": {
             "verified": False,
@@ -180,7 +179,7 @@ def git_commit(state: State, repo: Repository, item: Commit) -> Json:
     }
 
 
-def commit(state: State, repo: Repository, item: Commit) -> Json:
+def commit_shape(state: State, repo: Repository, item: Commit) -> Json:
     """Return a commit with the users behind its names."""
     api, page = shapes.api_url(state, repo), shapes.html_url(state, repo)
     people = {"author": login_of(state, item.author.email), "committer": login_of(state, item.committer.email)}
@@ -191,7 +190,7 @@ def commit(state: State, repo: Repository, item: Commit) -> Json:
         "html_url": f"{page}/commit/{item.sha}",
         "comments_url": f"{api}/commits/{item.sha}/comments",
         "commit": git_commit(state, repo, item) | {"comment_count": 0},
-        **{role: shapes.user(state, login) if login else None for role, login in people.items()},
+        **{role: shapes.user_shape(state, login) if login else None for role, login in people.items()},
         "parents": [
             {"sha": sha, "url": f"{api}/commits/{sha}", "html_url": f"{page}/commit/{sha}"} for sha in item.parents
         ],
@@ -201,12 +200,12 @@ def commit(state: State, repo: Repository, item: Commit) -> Json:
 def full_commit(state: State, repo: Repository, sha: str) -> Json:
     """Return a commit as `GET` of it alone shows it, with its files."""
     folder = state.git(repo.full_name)
-    item = repos.commit(folder, sha)
+    item = repos.read_commit(folder, sha)
     changes = diff_files(folder, item.parents[0] if item.parents else empty_tree(folder), sha)
     additions, deletions = sum(change.additions for change in changes), sum(change.deletions for change in changes)
-    return commit(state, repo, item) | {
+    return commit_shape(state, repo, item) | {
         "stats": {"total": additions + deletions, "additions": additions, "deletions": deletions},
-        "files": files(state, repo, changes, sha),
+        "files": file_shapes(state, repo, changes, sha),
     }
 
 
@@ -215,11 +214,11 @@ def empty_tree(folder: Path) -> str:
     return repos.git(folder, "hash-object", "-t", "tree", "-w", "--stdin").strip()
 
 
-def files(state: State, repo: Repository, changes: Iterable[FileChange], sha: str) -> list[Json]:
-    return [_file(state, repo, change, sha) for change in changes]
+def file_shapes(state: State, repo: Repository, changes: Iterable[FileChange], sha: str) -> list[Json]:
+    return [_file_shape(state, repo, change, sha) for change in changes]
 
 
-def _file(state: State, repo: Repository, change: FileChange, sha: str) -> Json:
+def _file_shape(state: State, repo: Repository, change: FileChange, sha: str) -> Json:
     page = shapes.html_url(state, repo)
     shape: Json = {
         "sha": change.sha,
@@ -236,12 +235,12 @@ def _file(state: State, repo: Repository, change: FileChange, sha: str) -> Json:
     return shape | ({"previous_filename": change.previous_filename} if change.previous_filename else {})
 
 
-def comparison(state: State, repo: Repository, base: str, head: str) -> Json:
+def comparison_shape(state: State, repo: Repository, base: str, head: str) -> Json:
     """Return what `base...head` adds since both diverged."""
     folder = state.git(repo.full_name)
     start = repos.merge_base(folder, base, head) or base
-    ahead = repos.log(folder, "--reverse", f"{base}..{head}")
-    behind = repos.log(folder, f"{head}..{base}")
+    ahead = repos.list_commits(folder, "--reverse", f"{base}..{head}")
+    behind = repos.list_commits(folder, f"{head}..{base}")
     status = {(True, True): "diverged", (True, False): "ahead", (False, True): "behind"}
     page = f"{shapes.html_url(state, repo)}/compare/{base}...{head}"
     return {
@@ -250,12 +249,12 @@ def comparison(state: State, repo: Repository, base: str, head: str) -> Json:
         "permalink_url": page,
         "diff_url": f"{page}.diff",
         "patch_url": f"{page}.patch",
-        "base_commit": commit(state, repo, repos.commit(folder, base)),
-        "merge_base_commit": commit(state, repo, repos.commit(folder, start)),
+        "base_commit": commit_shape(state, repo, repos.read_commit(folder, base)),
+        "merge_base_commit": commit_shape(state, repo, repos.read_commit(folder, start)),
         "status": status.get((bool(ahead), bool(behind)), "identical"),
         "ahead_by": len(ahead),
         "behind_by": len(behind),
         "total_commits": len(ahead),
-        "commits": [commit(state, repo, ahead_commit) for ahead_commit in ahead],
-        "files": files(state, repo, diff_files(folder, start, head), head),
+        "commits": [commit_shape(state, repo, ahead_commit) for ahead_commit in ahead],
+        "files": file_shapes(state, repo, diff_files(folder, start, head), head),
     }

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 
-from mergeplan.bot.sandbox.access import PUSH, READ, Caller, Need, caller_of, door
+from mergeplan.bot.sandbox.access import PUSH, READ, Caller, Need, caller_of, require_repository
 from mergeplan.bot.sandbox.api.limits import ApiError
 from mergeplan.bot.sandbox.git import pushes, repos
 from mergeplan.bot.sandbox.git.references import list_references
@@ -26,15 +26,15 @@ READ_CONTENTS = Need(("contents",), "read", "read")
 async def git(request: Request, owner: str, name: str, path: str) -> Response:
     """Serve one request of a git client; after a push, update pull requests and send webhooks."""
     body = await request.body()
-    return await run_in_threadpool(_serve, request, f"{owner}/{name}", path, body)
+    return await run_in_threadpool(_serve_request, request, f"{owner}/{name}", path, body)
 
 
-def _serve(request: Request, full_name: str, path: str, body: bytes) -> Response:
+def _serve_request(request: Request, full_name: str, path: str, body: bytes) -> Response:
     site: Site = request.app.state.site
     pushing = path == "git-receive-pack" or request.query_params.get("service") == "git-receive-pack"
     with site.state.lock:
         try:
-            repo, login = _enter(site, request, full_name, pushing)
+            repo, login = _authorize_request(site, request, full_name, pushing)
         except ApiError as error:
             challenge = {"WWW-Authenticate": 'Basic realm="GitHub"'} if error.status == 401 else {}
             return Response(error.message + "\n", error.status, challenge, "text/plain")
@@ -42,17 +42,17 @@ def _serve(request: Request, full_name: str, path: str, body: bytes) -> Response
             login = login or "anonymous"
         else:
             # A push keeps the lock: nothing else may move a branch between both looks at them.
-            old_refs = repos.refs(site.state.git(full_name))
-            answer = _backend(site, request, full_name, path, body, login)
+            old_refs = repos.list_refs(site.state.git(full_name))
+            answer = _run_backend(site, request, full_name, path, body, login)
             pushes.receive_push(site, repo, old_refs, login)
             return answer
     is_command = path == "git-upload-pack" and request.headers.get("git-protocol") == "version=2"
     if is_command and (listing := list_references(site.state.git(full_name), body)) is not None:
         return Response(listing, media_type="application/x-git-upload-pack-result")
-    return _backend(site, request, full_name, path, body, login)
+    return _run_backend(site, request, full_name, path, body, login)
 
 
-def _enter(site: Site, request: Request, full_name: str, pushing: bool) -> tuple[Repository, str]:
+def _authorize_request(site: Site, request: Request, full_name: str, pushing: bool) -> tuple[Repository, str]:
     authorization = request.headers.get("authorization")
     repo = site.state.repositories.get(full_name)
     if authorization is None and repo is not None and not repo.private and not pushing:
@@ -61,12 +61,12 @@ def _enter(site: Site, request: Request, full_name: str, pushing: bool) -> tuple
     if caller.kind == "app":
         raise ApiError(401, "Bad credentials")
     if repo and not repo.private and not pushing:
-        return door(site.state, caller, full_name, READ), caller.login
-    return door(site.state, caller, full_name, PUSH if pushing else READ_CONTENTS), caller.login
+        return require_repository(site.state, caller, full_name, READ), caller.login
+    return require_repository(site.state, caller, full_name, PUSH if pushing else READ_CONTENTS), caller.login
 
 
-def _backend(site: Site, request: Request, full_name: str, path: str, body: bytes, login: str) -> Response:
-    env = repos.environment() | {
+def _run_backend(site: Site, request: Request, full_name: str, path: str, body: bytes, login: str) -> Response:
+    env = repos.git_environment() | {
         "GIT_PROJECT_ROOT": str(site.state.folder.resolve()),
         "GIT_HTTP_EXPORT_ALL": "1",
         "PATH_INFO": f"/{full_name}.git/{unquote(path)}",
@@ -86,12 +86,12 @@ def _backend(site: Site, request: Request, full_name: str, path: str, body: byte
         if answer[1] != 200:
             _ask_once.cache_clear()
         return Response(*answer)
-    return Response(*_ask(env, body))
+    return Response(*_call_backend(env, body))
 
 
-def _ask(env: Mapping[str, str], body: bytes = b"") -> tuple[bytes, int, dict[str, str]]:
+def _call_backend(env: Mapping[str, str], body: bytes = b"") -> tuple[bytes, int, dict[str, str]]:
     done = subprocess.run(
-        [_program()], input=body, env=dict(env), capture_output=True, timeout=GIT_TIMEOUT, check=False
+        [_find_program()], input=body, env=dict(env), capture_output=True, timeout=GIT_TIMEOUT, check=False
     )
     head, _, content = done.stdout.partition(b"\r\n\r\n")
     fields = dict(line.split(": ", 1) for line in head.decode("latin-1").splitlines() if ": " in line)
@@ -102,10 +102,10 @@ def _ask(env: Mapping[str, str], body: bytes = b"") -> tuple[bytes, int, dict[st
 @lru_cache(maxsize=200)
 def _ask_once(env: tuple[tuple[str, str], ...]) -> tuple[bytes, int, dict[str, str]]:
     """Return the start of a fetch by git's version 2: the server's capabilities, which no push changes."""
-    return _ask(dict(env))
+    return _call_backend(dict(env))
 
 
 @cache
-def _program() -> str:
+def _find_program() -> str:
     run = subprocess.run(["git", "--exec-path"], capture_output=True, text=True, timeout=GIT_TIMEOUT, check=True)
     return f"{run.stdout.strip()}/git-http-backend"

@@ -13,7 +13,7 @@ from mergeplan.bot.sandbox.webhooks import Site
 Files = Mapping[str, str | bytes | None]
 
 
-def person(state: State, login: str) -> Person:
+def find_person(state: State, login: str) -> Person:
     user = state.users[login]
     return Person(user.name, user.email)
 
@@ -27,31 +27,30 @@ class Change:
     author: str
 
 
-def commit(site: Site, repo: Repository, branch: str, change: Change, *, force: bool = False) -> str:
+def push_commit(site: Site, repo: Repository, branch: str, change: Change, *, force: bool = False) -> str:
     """Push one commit onto the branch; a new or a forced branch starts from the default branch's tip."""
     folder = site.state.git(repo.full_name)
     if not repos.valid_branch(branch):
         raise ApiError(422, f"{branch!r} is not a branch name")
-    old_sha = repos.refs(folder).get(f"refs/heads/{branch}")
-    parent = repos.tip(folder, repo.default_branch) if force or old_sha is None else old_sha
-    author = person(site.state, change.author)
+    old_sha = repos.list_refs(folder).get(f"refs/heads/{branch}")
+    parent = repos.find_tip(folder, repo.default_branch) if force or old_sha is None else old_sha
+    author = find_person(site.state, change.author)
     new_sha = repos.commit_files(folder, branch, change.files, change.message, author, parent)
     notify_push(site, repo, branch, old_sha or ZERO_SHA, new_sha, change.author)
     return new_sha
 
 
-def point(site: Site, repo: Repository, branch: str, sha: str | None, pusher: str) -> None:
+def point_branch(site: Site, repo: Repository, branch: str, sha: str | None, pusher: str) -> None:
     """Create, move or delete a branch."""
     folder = site.state.git(repo.full_name)
-    old_sha = repos.refs(folder).get(f"refs/heads/{branch}")
+    old_sha = repos.list_refs(folder).get(f"refs/heads/{branch}")
     if old_sha != sha:
         repos.set_ref(folder, f"refs/heads/{branch}", sha)
         notify_push(site, repo, branch, old_sha or ZERO_SHA, sha or ZERO_SHA, pusher)
 
 
 def receive_push(site: Site, repo: Repository, before: Mapping[str, str], pusher: str) -> None:
-    """Compare the branches with their state before a push by git, and announce each difference."""
-    new_refs = repos.refs(site.state.git(repo.full_name))
+    new_refs = repos.list_refs(site.state.git(repo.full_name))
     for ref in sorted(before.keys() | new_refs.keys()):
         if before.get(ref) != new_refs.get(ref):
             branch = ref.removeprefix("refs/heads/")
@@ -61,7 +60,7 @@ def receive_push(site: Site, repo: Repository, before: Mapping[str, str], pusher
 def notify_push(site: Site, repo: Repository, branch: str, before: str, after: str, pusher: str) -> None:
     """Announce the push, then update every pull request that it changed."""
     repo.pushed_at = now()
-    webhooks.push(site, repo, f"refs/heads/{branch}", before, after, pusher)
+    webhooks.announce_push(site, repo, f"refs/heads/{branch}", before, after, pusher)
     for base in list(site.state.repositories.values()):
         for pull in base.pulls:
             if pull.state != "open":
@@ -74,47 +73,46 @@ def notify_push(site: Site, repo: Repository, branch: str, before: str, after: s
 
 def _head_moved(site: Site, repo: Repository, pull: PullRequest, after: str, pusher: str) -> None:
     if after == ZERO_SHA:
-        close(site, repo, pull, pusher)
+        close_pull(site, repo, pull, pusher)
         return
     old_head, pull.head_sha = pull.head_sha, after
     pull.updated_at = now()
-    refresh(site, repo, pull)
-    pull.base_sha = repos.tip(site.state.git(repo.full_name), pull.base_ref) or pull.base_sha
+    refresh_pull(site, repo, pull)
+    pull.base_sha = repos.find_tip(site.state.git(repo.full_name), pull.base_ref) or pull.base_sha
     webhooks.pull_request(site, repo, pull, "synchronize", pusher, {"before": old_head, "after": after})
 
 
 def _base_moved(site: Site, repo: Repository, pull: PullRequest, after: str, pusher: str) -> None:
     # GitHub leaves `base.sha` as it was at the last change of the head; only mergeability follows the base.
     if after == ZERO_SHA:
-        close(site, repo, pull, pusher)
+        close_pull(site, repo, pull, pusher)
     elif repos.is_ancestor(site.state.git(repo.full_name), pull.head_sha, after):
         pull.merged_at, pull.merged_by, pull.merge_commit_sha = now(), pusher, pull.head_sha
-        close(site, repo, pull, pusher)
+        close_pull(site, repo, pull, pusher)
     else:
-        refresh(site, repo, pull)
+        refresh_pull(site, repo, pull)
 
 
-def refresh(site: Site, repo: Repository, pull: PullRequest) -> None:
+def refresh_pull(site: Site, repo: Repository, pull: PullRequest) -> None:
     """Update `refs/pull/N/head`, `refs/pull/N/merge` and the mergeability."""
     folder = site.state.git(repo.full_name)
     prefix = f"refs/pull/{pull.number}"
     if pull.head_repository != repo.full_name:
-        repos.fetch(folder, site.state.git(pull.head_repository), pull.head_sha, f"{prefix}/head")
+        repos.fetch_commit(folder, site.state.git(pull.head_repository), pull.head_sha, f"{prefix}/head")
     else:
         repos.set_ref(folder, f"{prefix}/head", pull.head_sha)
-    base = repos.tip(folder, pull.base_ref) or pull.base_sha
+    base = repos.find_tip(folder, pull.base_ref) or pull.base_sha
     tree = repos.merge_trees(folder, base, pull.head_sha)
     pull.mergeable = tree is not None
     pull.merge_commit_sha = None
     if tree:
         message = f"Merge {pull.head_sha} into {base}"
         pull.merge_commit_sha = repos.commit_tree(
-            folder, tree, (base, pull.head_sha), message, person(site.state, pull.author)
+            folder, tree, (base, pull.head_sha), message, find_person(site.state, pull.author)
         )
         repos.set_ref(folder, f"{prefix}/merge", pull.merge_commit_sha)
 
 
-def close(site: Site, repo: Repository, pull: PullRequest, sender: str) -> None:
-    """Close the pull request, merged or not."""
+def close_pull(site: Site, repo: Repository, pull: PullRequest, sender: str) -> None:
     pull.state, pull.closed_at, pull.updated_at = "closed", now(), now()
     webhooks.pull_request(site, repo, pull, "closed", sender)

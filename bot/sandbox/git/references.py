@@ -16,7 +16,7 @@ def list_references(repo: Path, body: bytes) -> bytes | None:
     if not lines or lines[0] != "command=ls-refs":
         return None
     prefixes = tuple(line.removeprefix("ref-prefix ") for line in lines if line.startswith("ref-prefix "))
-    every = repos.refs(repo, "refs/")
+    every = repos.list_refs(repo, "refs/")
     at = (repo / "HEAD").read_text().strip().removeprefix("ref: ")
     if at in every:
         every = {"HEAD": every[at], **every}

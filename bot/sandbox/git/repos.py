@@ -63,15 +63,15 @@ class FileChange:
 
 def git(repo: Path, *argv: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None) -> str:
     """Run one git command in the repository and return its output."""
-    return run(repo, *argv, stdin=stdin, env=env).decode("utf-8", "replace")
+    return run_bytes(repo, *argv, stdin=stdin, env=env).decode("utf-8", "replace")
 
 
-def run(repo: Path, *argv: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None) -> bytes:
+def run_bytes(repo: Path, *argv: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None) -> bytes:
     """Run git as `git` does, and return output that need not be text."""
     done = subprocess.run(
         ["git", "-C", str(repo), *argv],
         input=stdin if stdin is not None else b"",
-        env=environment() | dict(env or {}),
+        env=git_environment() | dict(env or {}),
         capture_output=True,
         timeout=GIT_TIMEOUT,
         check=False,
@@ -90,7 +90,7 @@ def git_of_shas(repo: Path, *argv: str, revisions: Sequence[str]) -> str:
 _git_once = lru_cache(maxsize=500)(git)  # a refusal is not kept: the commit may come
 
 
-def environment() -> dict[str, str]:
+def git_environment() -> dict[str, str]:
     """Return an environment in which git reads no configuration of this machine and never prompts."""
     return {
         "PATH": os.environ.get("PATH", os.defpath),
@@ -102,7 +102,7 @@ def environment() -> dict[str, str]:
     }
 
 
-def create(repo: Path, default_branch: str) -> None:
+def create_repository(repo: Path, default_branch: str) -> None:
     """Create an empty bare repository that serves fetches by SHA and whose pull-request refs are GitHub's own."""
     repo.mkdir(parents=True)
     git(repo, "init", "--quiet", "--bare", "--template=", f"--initial-branch={default_branch}", ".")
@@ -110,17 +110,17 @@ def create(repo: Path, default_branch: str) -> None:
         config.write(SETTINGS)
 
 
-def clone(source: Path, target: Path, default_branch: str) -> None:
+def clone_repository(source: Path, target: Path, default_branch: str) -> None:
     """Create a fork: a repository with the branches of the source."""
-    create(target, default_branch)
+    create_repository(target, default_branch)
     git(target, "fetch", "--quiet", str(source), "+refs/heads/*:refs/heads/*")
 
 
-def tip(repo: Path, ref: str) -> str | None:
+def find_tip(repo: Path, ref: str) -> str | None:
     """Return the commit that a ref, branch name or SHA points to, or None."""
     if ref.startswith("-"):
         return None
-    if not SHAS.fullmatch(ref) and (branch := refs(repo).get(f"refs/heads/{ref}")):
+    if not SHAS.fullmatch(ref) and (branch := list_refs(repo).get(f"refs/heads/{ref}")):
         return branch
     for name in (ref, f"refs/heads/{ref}"):
         try:
@@ -132,7 +132,7 @@ def tip(repo: Path, ref: str) -> str | None:
     return None
 
 
-def refs(repo: Path, prefix: str = "refs/heads/") -> dict[str, str]:
+def list_refs(repo: Path, prefix: str = "refs/heads/") -> dict[str, str]:
     """Return the refs under a prefix and their objects.
 
     They are read from files because they are read too often to start git.
@@ -181,7 +181,7 @@ def commit_files(
     for path, content in files.items():
         stream.append(_file_line(path, content))
     git(repo, "fast-import", "--quiet", "--force", stdin=b"".join(stream))
-    return refs(repo)[f"refs/heads/{branch}"]
+    return list_refs(repo)[f"refs/heads/{branch}"]
 
 
 def _file_line(path: str, content: str | bytes | None) -> bytes:
@@ -197,7 +197,7 @@ def _format_person(person: Person) -> str:
     return f"{name} <{person.email}>"
 
 
-def _identity(person: Person) -> dict[str, str]:
+def _identity_variables(person: Person) -> dict[str, str]:
     return {
         "GIT_AUTHOR_NAME": person.name,
         "GIT_AUTHOR_EMAIL": person.email,
@@ -209,7 +209,7 @@ def _identity(person: Person) -> dict[str, str]:
 def commit_tree(repo: Path, tree: str, parents: tuple[str, ...], message: str, author: Person) -> str:
     """Create a commit of a tree without moving any ref."""
     flags = [flag for parent in parents for flag in ("-p", parent)]
-    return git(repo, "commit-tree", tree, *flags, stdin=message.encode(), env=_identity(author)).strip()
+    return git(repo, "commit-tree", tree, *flags, stdin=message.encode(), env=_identity_variables(author)).strip()
 
 
 def merge_trees(repo: Path, base: str, head: str) -> str | None:
@@ -226,19 +226,17 @@ def rebase_commits(repo: Path, base: str, head: str, committer: Person) -> str:
         work = Path(folder) / "work"
         git(repo, "worktree", "add", "--quiet", "--detach", str(work), head)
         try:
-            git(work, "rebase", "--quiet", base, env=_identity(committer))
+            git(work, "rebase", "--quiet", base, env=_identity_variables(committer))
             return git(work, "rev-parse", "HEAD").strip()
         finally:
             git(repo, "worktree", "remove", "--force", str(work))
 
 
-def fetch(repo: Path, source: Path, sha: str, ref: str) -> None:
-    """Fetch a commit of another repository into this one under a ref."""
+def fetch_commit(repo: Path, source: Path, sha: str, ref: str) -> None:
     git(repo, "fetch", "--quiet", "--no-tags", str(source), f"+{sha}:{ref}")
 
 
 def merge_base(repo: Path, one: str, other: str) -> str | None:
-    """Return the last common commit of both."""
     try:
         return git_of_shas(repo, "merge-base", one, other, revisions=[one, other]).strip()
     except GitError:
@@ -246,7 +244,6 @@ def merge_base(repo: Path, one: str, other: str) -> str | None:
 
 
 def is_ancestor(repo: Path, ancestor: str, sha: str) -> bool:
-    """Return True if one commit is in the history of another."""
     try:
         git(repo, "merge-base", "--is-ancestor", ancestor, sha)
     except GitError:
@@ -254,11 +251,11 @@ def is_ancestor(repo: Path, ancestor: str, sha: str) -> bool:
     return True
 
 
-def commit(repo: Path, sha: str) -> Commit:
-    return log(repo, "-1", sha)[0]
+def read_commit(repo: Path, sha: str) -> Commit:
+    return list_commits(repo, "-1", sha)[0]
 
 
-def log(repo: Path, *revisions: str) -> list[Commit]:
+def list_commits(repo: Path, *revisions: str) -> list[Commit]:
     """Read commits, newest first, as `git log` selects them."""
     fields = FIELD.join(["%H", "%T", "%P", "%an", "%ae", "%aI", "%cn", "%ce", "%cI", "%B"])
     shas = [revision for revision in revisions if not revision.startswith("-")]
@@ -280,13 +277,13 @@ def _parse_commit(record: str) -> Commit:
     )
 
 
-def blob(repo: Path, ref: str, path: str) -> tuple[str, bytes] | None:
+def read_blob(repo: Path, ref: str, path: str) -> tuple[str, bytes] | None:
     """Return a file's blob SHA and content at a commit, or None."""
     entry = git(repo, "ls-tree", ref, "--", path).strip()
     if not entry or " blob " not in entry:
         return None
     sha = entry.split()[2]
-    return sha, run(repo, "cat-file", "blob", sha)
+    return sha, run_bytes(repo, "cat-file", "blob", sha)
 
 
 @dataclass(frozen=True)

@@ -44,12 +44,12 @@ class Launch:
         server_names = [name for name in self.environ if name.startswith(OWN)]
         names = [name for name in (*ALLOWED, *server_names, *self.passed) if name in self.environ]
         variables = {name: self.environ[name] for name in names}
-        secrets = {name: "-" for name, value in self._secrets().items() if value}
+        secrets = {name: "-" for name, value in self._stdin_secrets().items() if value}
         return {**variables, **secrets, "PYTHONUNBUFFERED": "1", "PYTHONNOUSERSITE": "1", "PYTHONSAFEPATH": "1"}
 
     def start(self, arguments: Sequence[str], lines: Path, log: Path) -> subprocess.Popen[bytes]:
         """Start a process that writes its lines to a file; it goes on when this server ends."""
-        with _private(lines) as out, _private(log) as errors:
+        with _open_private(lines) as out, _open_private(log) as errors:
             fcntl.flock(out, fcntl.LOCK_EX)  # the child has it from then on: see `is_written`
             child = subprocess.Popen(
                 [*self.command, *arguments],
@@ -62,10 +62,10 @@ class Launch:
             )
         assert child.stdin is not None
         with suppress(BrokenPipeError), child.stdin as pipe:
-            pipe.writelines(f"{secret}\n".encode() for secret in self._secrets().values() if secret)
+            pipe.writelines(f"{secret}\n".encode() for secret in self._stdin_secrets().values() if secret)
         return child
 
-    def _secrets(self) -> dict[str, str]:
+    def _stdin_secrets(self) -> dict[str, str]:
         """Return the secrets that a job reads from standard input, in the order in which it reads."""
         return {STATE_URL: self.settings.state_url, OPENLINEAGE_KEY: self.settings.openlineage_key}
 
@@ -96,11 +96,10 @@ def ask_to_end(pid: int, began: str) -> None:
         signal_group(pid, CANCEL)
 
 
-def kill(pid: int, began: str) -> None:
-    """End the process group at once."""
+def kill_group(pid: int, began: str) -> None:
     if is_running(pid, began):
         signal_group(pid, signal.SIGKILL)
 
 
-def _private(path: Path) -> BinaryIO:
+def _open_private(path: Path) -> BinaryIO:
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab")

@@ -74,7 +74,6 @@ class Journal:
         return data[:end].splitlines(), position + end
 
     def lines(self) -> Iterator[bytes]:
-        """Yield every complete line so far."""
         position = 0
         while True:
             lines, position = self.read_from(position)
@@ -83,11 +82,10 @@ class Journal:
             yield from lines
 
     def view(self, record: JobRecord) -> JobView:
-        """Return the job with its results so far."""
         plan, result, errors, events = None, None, [], 0
         for text in self.lines():
             events += 1
-            match _parse(text):
+            match _parse_line(text):
                 case PlanLine(plan=shown):
                     plan = shown
                 case ErrorLine() as error:
@@ -104,7 +102,7 @@ class Journal:
         """Return the status of a job whose process has ended."""
         result, kinds, code = None, set(), exit_code or 0
         for text in self.lines():
-            match _parse(text):
+            match _parse_line(text):
                 case ErrorLine(kind=kind, exit_code=own):
                     kinds.add(kind)
                     code = code or own
@@ -119,7 +117,7 @@ class Journal:
         return JobStatus.REFUSED if code == REFUSED_CODE else JobStatus.FAILED
 
 
-def _parse(text: bytes) -> Line | None:
+def _parse_line(text: bytes) -> Line | None:
     """Parse a line; None for other text, because the process of a job may print beside its lines."""
     if not text.startswith(b"{"):
         return None

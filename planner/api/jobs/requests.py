@@ -147,71 +147,74 @@ class Jobs:
         self._settings, self._who = settings, who
 
     def plan(self, body: PlanBody) -> JobRequest:
-        options = _options(
+        options = _body_options(
             body, skip={"environment", "categories", "select", "backfill", "allow_destructive", "allow_additive"}
         )
         options += [f"--categorize={model}={category}" for model, category in body.categories.items()]
-        options += _repeat("select-model", body.select) + _repeat("backfill-model", body.backfill)
-        options += _repeat("allow-destructive-model", body.allow_destructive)
-        options += _repeat("allow-additive-model", body.allow_additive)
+        options += _repeat_option("select-model", body.select) + _repeat_option("backfill-model", body.backfill)
+        options += _repeat_option("allow-destructive-model", body.allow_destructive)
+        options += _repeat_option("allow-additive-model", body.allow_additive)
         named = [body.environment] if body.environment else []
-        return self._job(JobKind.PLAN, [*options, "--no-prompts", f"--who={self._who}"], named, body, body.environment)
+        return self._make_request(
+            JobKind.PLAN, [*options, "--no-prompts", f"--who={self._who}"], named, body, body.environment
+        )
 
     def restatement(self, body: RestatementBody) -> JobRequest:
-        """Return the request for a plan that computes models again."""
-        options = [*_repeat("restate-model", body.models), *_options(body, skip={"models", "environment"})]
+        options = [*_repeat_option("restate-model", body.models), *_body_options(body, skip={"models", "environment"})]
         named = [body.environment or PROD]
-        return self._job(JobKind.RESTATEMENT, [*options, "--no-prompts"], named, body, named[0])
+        return self._make_request(JobKind.RESTATEMENT, [*options, "--no-prompts"], named, body, named[0])
 
     def apply(self, plan_id: str, environment: str, body: ApplyBody) -> JobRequest:
-        """Return the request to apply a stored plan as it was shown."""
-        return self._job(JobKind.APPLY, _options(body), [plan_id], body, environment, plan_id)
+        return self._make_request(JobKind.APPLY, _body_options(body), [plan_id], body, environment, plan_id)
 
     def run(self, body: RunBody) -> JobRequest:
-        """Return the request to compute what has come due."""
         named = [body.environment or PROD]
-        options = [*_options(body, skip={"environment", "select"}), *_repeat("select-model", body.select)]
-        return self._job(JobKind.RUN, options, named, body, named[0])
+        options = [*_body_options(body, skip={"environment", "select"}), *_repeat_option("select-model", body.select)]
+        return self._make_request(JobKind.RUN, options, named, body, named[0])
 
     def rollback(self, environment: str, body: RollbackBody) -> JobRequest:
         options = [f"--to={body.revision}"] if body.revision else []
         options += [f"--who={self._who}", f"--note={body.note}"]
-        return self._job(JobKind.ROLLBACK, options, [environment], body, environment)
+        return self._make_request(JobKind.ROLLBACK, options, [environment], body, environment)
 
     def invalidate(self, environment: str) -> JobRequest:
-        return self._job(JobKind.INVALIDATE, [f"--who={self._who}"], [environment], Closed(), environment)
+        return self._make_request(JobKind.INVALIDATE, [f"--who={self._who}"], [environment], Closed(), environment)
 
     def audit(self, body: AuditBody) -> JobRequest:
         """Return the request to audit what tables hold; bad rows are masked."""
         named = [body.environment or PROD]
-        options = [*_options(body, skip={"environment", "select"}), *_repeat("model", body.select), "--samples=masked"]
-        return self._job(JobKind.AUDIT, options, named, body, named[0])
+        options = [
+            *_body_options(body, skip={"environment", "select"}),
+            *_repeat_option("model", body.select),
+            "--samples=masked",
+        ]
+        return self._make_request(JobKind.AUDIT, options, named, body, named[0])
 
     def test(self, body: TestBody) -> JobRequest:
-        return self._job(JobKind.TEST, [part for text in body.patterns for part in ("-k", text)], [*body.names], body)
+        return self._make_request(
+            JobKind.TEST, [part for text in body.patterns for part in ("-k", text)], [*body.names], body
+        )
 
     def table_diff(self, body: TableDiffBody) -> JobRequest:
         """Return the request to compare tables; rows are masked."""
-        options = [*_repeat("on", body.on), *_repeat("skip-columns", body.skip), "--masked"]
+        options = [*_repeat_option("on", body.on), *_repeat_option("skip-columns", body.skip), "--masked"]
         options += [f"--where={body.where}"] if body.where else []
         options += ["--show-sample", f"--limit={body.samples}"] if body.samples else []
         named = [f"{body.first}:{body.second}", *([body.model] if body.model else [])]
-        return self._job(JobKind.TABLE_DIFF, options, named, body)
+        return self._make_request(JobKind.TABLE_DIFF, options, named, body)
 
     def data_diff(self, body: DataDiffBody) -> JobRequest:
         """Return the request to compare an environment's rows with prod's; samples are masked."""
         options = [f"--detail={body.detail}", *([f"--where={body.where}"] if body.where else [])]
-        return self._job(JobKind.DATA_DIFF, options, [body.environment, *body.models], body, body.environment)
+        return self._make_request(JobKind.DATA_DIFF, options, [body.environment, *body.models], body, body.environment)
 
     def physical_plan(self, body: PhysicalPlanBody) -> JobRequest:
-        """Return the request to compare the physical plans of an environment's edited queries with prod's."""
-        return self._job(JobKind.PHYSICAL_PLAN, [], [body.environment], body, body.environment)
+        return self._make_request(JobKind.PHYSICAL_PLAN, [], [body.environment], body, body.environment)
 
     def evaluation(self, sql: str, body: EvaluationBody) -> JobRequest:
-        """Return the request for the first rows of a query."""
-        return self._job(JobKind.EVALUATION, [f"--limit={body.limit}"], [sql], body)
+        return self._make_request(JobKind.EVALUATION, [f"--limit={body.limit}"], [sql], body)
 
-    def _job(
+    def _make_request(
         self,
         kind: JobKind,
         options: list[str],
@@ -234,12 +237,12 @@ VERBS: Mapping[JobKind, str] = {
 }
 
 
-def _options(body: Closed, skip: frozenset[str] | set[str] = frozenset()) -> list[str]:
+def _body_options(body: Closed, skip: frozenset[str] | set[str] = frozenset()) -> list[str]:
     """Return the options with the names of a body's fields, without fields that are not set."""
-    return [text for name, value in body if name not in skip for text in _option(name.replace("_", "-"), value)]
+    return [text for name, value in body if name not in skip for text in _format_option(name.replace("_", "-"), value)]
 
 
-def _option(name: str, value: object) -> Iterator[str]:
+def _format_option(name: str, value: object) -> Iterator[str]:
     match value:
         case None | "":
             return
@@ -254,5 +257,5 @@ def _option(name: str, value: object) -> Iterator[str]:
             raise AssertionError(f"{name} is no option of one value")
 
 
-def _repeat(name: str, values: tuple[str, ...]) -> list[str]:
+def _repeat_option(name: str, values: tuple[str, ...]) -> list[str]:
     return [f"--{name}={value}" for value in values]

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from mergeplan.planner.api.jobs.child import Launch, ask_to_end, is_running, is_written, kill
+from mergeplan.planner.api.jobs.child import Launch, ask_to_end, is_running, is_written, kill_group
 from mergeplan.planner.api.jobs.job import JOB_ID, JobKind, JobRecord, JobStatus, JobView, new_job_id
 from mergeplan.planner.api.jobs.journal import Journal
 from mergeplan.planner.api.problems import ApiError, Conflict
@@ -65,7 +65,7 @@ class JobStore:
         self._closing = threading.Event()
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._server = FileLock(folder / "server.lock", thread_local=False)
-        self._thread = threading.Thread(target=self._watch, name="jobs", daemon=True)
+        self._thread = threading.Thread(target=self._watch_jobs, name="jobs", daemon=True)
 
     def open(self) -> None:
         """Take over the stored jobs; raise LeaseHeld if another server runs them."""
@@ -109,11 +109,11 @@ class JobStore:
                 environment=request.environment,
                 plan_id=request.plan_id,
                 who=request.who,
-                created_at=_now(),
+                created_at=_now_text(),
                 request=request.request,
                 arguments=request.arguments,
             )
-            self._keep(record)
+            self._save_record(record)
             return record
 
     def check_apply(self, plan_id: str) -> None:
@@ -159,72 +159,72 @@ class JobStore:
             if record is None or record.status.is_final:
                 return None
             if record.status is JobStatus.WAITING:
-                ended = {"status": JobStatus.CANCELLED, "ended_at": _now(), "cancelled": True}
-                return self._keep(record.model_copy(update=ended))
+                ended = {"status": JobStatus.CANCELLED, "ended_at": _now_text(), "cancelled": True}
+                return self._save_record(record.model_copy(update=ended))
             if not record.cancelled:
-                record = self._keep(record.model_copy(update={"cancelled": True}))
+                record = self._save_record(record.model_copy(update={"cancelled": True}))
                 self._kill_at[job_id] = time.monotonic() + GRACE
             ask_to_end(record.pid, record.birth)
             return record
 
-    def _keep(self, record: JobRecord) -> JobRecord:
+    def _save_record(self, record: JobRecord) -> JobRecord:
         self.journal(record.id).write(record)
         self._records[record.id] = record
         return record
 
-    def _watch(self) -> None:
+    def _watch_jobs(self) -> None:
         while not self._closing.wait(POLL):
             try:
-                if self._look():
+                if self._advance_jobs():
                     self._on_end()
             except Exception:  # as of a full disk: the next look may do better
                 log.exception("jobs could not be looked at")
 
-    def _look(self) -> bool:
+    def _advance_jobs(self) -> bool:
         """End what has ended and start what is next; True when a job has ended."""
         with self._lock:
             running = [record for record in self._records.values() if record.status is JobStatus.RUNNING]
             ended = [record for record in running if self._has_ended(record)]
             for record in ended:
-                self._end(record)
-            for record in self._next(len(running) - len(ended)):
-                self._start(record)
+                self._end_job(record)
+            for record in self._next_jobs(len(running) - len(ended)):
+                self._start_job(record)
         return bool(ended)
 
     def _has_ended(self, record: JobRecord) -> bool:
         if time.monotonic() > self._kill_at.get(record.id, float("inf")):
-            kill(record.pid, record.birth)
+            kill_group(record.pid, record.birth)
         if child := self._children.get(record.id):
             return child.poll() is not None
         if not record.pid:
             return not is_written(self.journal(record.id).lines_path)
         return not is_running(record.pid, record.birth)
 
-    def _end(self, record: JobRecord) -> None:
+    def _end_job(self, record: JobRecord) -> None:
         child = self._children.pop(record.id, None)
         self._kill_at.pop(record.id, None)
         code = child.returncode if child else None
         status = self.journal(record.id).outcome(code)
         if record.cancelled and status is JobStatus.INTERRUPTED:
             status = JobStatus.CANCELLED
-        self._keep(record.model_copy(update={"status": status, "exit_code": code, "ended_at": _now()}))
+        self._save_record(record.model_copy(update={"status": status, "exit_code": code, "ended_at": _now_text()}))
         self._forget_oldest()
 
-    def _next(self, running: int) -> Sequence[JobRecord]:
+    def _next_jobs(self, running: int) -> Sequence[JobRecord]:
         waiting = [record for record in self._records.values() if record.status is JobStatus.WAITING]
         return sorted(waiting, key=lambda record: (record.created_at, record.id))[: self.limits.running - running]
 
-    def _start(self, record: JobRecord) -> None:
+    def _start_job(self, record: JobRecord) -> None:
         journal = self.journal(record.id)
-        record = self._keep(record.model_copy(update={"status": JobStatus.RUNNING, "started_at": _now()}))
+        record = self._save_record(record.model_copy(update={"status": JobStatus.RUNNING, "started_at": _now_text()}))
         try:
             child = self._launch.start(record.arguments, journal.lines_path, journal.log_path)
         except OSError as error:
             journal.write_failure(f"The job could not be started: {error.strerror}.")
-            self._keep(record.model_copy(update={"status": JobStatus.FAILED, "ended_at": _now()}))
+            self._save_record(record.model_copy(update={"status": JobStatus.FAILED, "ended_at": _now_text()}))
             return
         self._children[record.id] = child
-        self._keep(record.model_copy(update={"pid": child.pid, "birth": birth(child.pid)}))
+        self._save_record(record.model_copy(update={"pid": child.pid, "birth": birth(child.pid)}))
 
     def _forget_oldest(self) -> None:
         finished = [record for record in self.list() if record.status.is_final]
@@ -234,5 +234,5 @@ class JobStore:
                 shutil.rmtree(self.journal(record.id).folder)
 
 
-def _now() -> str:
+def _now_text() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")

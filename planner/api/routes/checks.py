@@ -8,12 +8,12 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 
 from mergeplan.planner.api.access import Scope
-from mergeplan.planner.api.context import Closed, Context, NoQuery, needs
+from mergeplan.planner.api.context import Closed, Context, NoQuery, require_scope
 from mergeplan.planner.api.jobs.results import CheckResult
 from mergeplan.planner.api.names import EnvironmentName, Word
 from mergeplan.planner.contract.base import Data
 
-router = APIRouter(tags=["checks"], dependencies=[needs(Scope.READ)])
+router = APIRouter(tags=["checks"], dependencies=[require_scope(Scope.READ)])
 MOST = 1000
 
 
@@ -80,16 +80,16 @@ def list_tests(context: Context, _: Annotated[NoQuery, Query()]) -> CheckList:
 @router.get("/audits/history", summary="Show results of audits")
 def show_audit_history(context: Context, query: Annotated[HistoryQuery, Query()]) -> CheckPage:
     """List the findings of audits in the jobs that are kept, with those that passed."""
-    return _page(context.checks.list("audit"), query)
+    return _result_page(context.checks.list("audit"), query)
 
 
 @router.get("/tests/history", summary="Show results of unit tests")
 def show_test_history(context: Context, query: Annotated[HistoryQuery, Query()]) -> CheckPage:
     """How unit tests ended in the jobs that are kept."""
-    return _page(context.checks.list("test"), query)
+    return _result_page(context.checks.list("test"), query)
 
 
-def _page(results: tuple[CheckResult, ...], query: HistoryQuery) -> CheckPage:
+def _result_page(results: tuple[CheckResult, ...], query: HistoryQuery) -> CheckPage:
     matches = [
         result
         for result in results

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Query
 from pydantic import Field
 
 from mergeplan.planner.api.access import Scope
-from mergeplan.planner.api.context import Closed, Context, NoQuery, needs
+from mergeplan.planner.api.context import Closed, Context, NoQuery, require_scope
 from mergeplan.planner.api.names import EnvironmentName
 from mergeplan.planner.api.problems import NotFound, problem_responses
 from mergeplan.planner.contract.base import Data
@@ -16,11 +16,11 @@ from mergeplan.planner.contract.from_history import environment_row, revision_ro
 from mergeplan.planner.contract.from_plan import diff_row, plan_view
 from mergeplan.planner.contract.history import RevisionRow, RollbackView
 from mergeplan.planner.contract.result import DiffRow, EnvironmentRow
-from mergeplan.planner.session.use_cases.diff import difference
+from mergeplan.planner.session.use_cases.diff import plan_difference
 from mergeplan.planner.session.use_cases.environments import plan_rollback
 from mergeplan.planner.session.workspace import Workspace
 
-router = APIRouter(tags=["environments"], dependencies=[needs(Scope.READ)])
+router = APIRouter(tags=["environments"], dependencies=[require_scope(Scope.READ)])
 OneName = Annotated[EnvironmentName, Path(min_length=1, description="the environment")]
 MOST = 500
 
@@ -102,7 +102,7 @@ def show_diff(context: Context, name: OneName, query: Annotated[PageQuery, Query
     """How the project's files differ from an environment: category, rule, reason and diff of each model."""
     with context.reader.open() as work:
         check_exists(work, name)
-        rows = [diff_row(change) for change in plan_view(difference(work, name), {}).models]
+        rows = [diff_row(change) for change in plan_view(plan_difference(work, name), {}).models]
     page = tuple(rows[query.offset : query.offset + query.limit])
     return DiffPage(total=len(rows), limit=query.limit, offset=query.offset, changes=page)
 

@@ -9,12 +9,12 @@ from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
 
 from mergeplan.planner.api.access import Mode, Principal, Scope
-from mergeplan.planner.api.context import ApiContext, Closed, Context, NoQuery, needs
+from mergeplan.planner.api.context import ApiContext, Closed, Context, NoQuery, require_scope
 from mergeplan.planner.api.files import LARGEST, FileText, delete_file, list_files, read_file, write_file
 from mergeplan.planner.api.problems import ApiError, problem_responses
 from mergeplan.planner.contract.base import Data, Names
 
-router = APIRouter(tags=["files"], dependencies=[needs(Scope.READ, Mode.PLAN)])
+router = APIRouter(tags=["files"], dependencies=[require_scope(Scope.READ, Mode.PLAN)])
 FilePath = Annotated[str, Path(max_length=500, description="the file, from the project's folder")]
 Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 Nothing = Annotated[NoQuery, Query()]
@@ -57,18 +57,18 @@ def show_files(context: Context, _: Nothing) -> FileList:
 @router.get("/files/{path:path}", summary="Read a file", responses=problem_responses(404))
 def show_file(context: Context, path: FilePath, _: Nothing) -> FileView:
     """Return a file with its text."""
-    return _view(read_file(context.settings.root, path))
+    return _file_view(read_file(context.settings.root, path))
 
 
 @router.put("/files/{path:path}", summary="Write a file", responses=problem_responses(400, 404, 413))
 def put_file(
-    context: Context, path: FilePath, body: FileBody, _: Nothing, _who: Annotated[Principal, needs(Scope.APPLY)]
+    context: Context, path: FilePath, body: FileBody, _: Nothing, _who: Annotated[Principal, require_scope(Scope.APPLY)]
 ) -> FileView:
     """Write a file, if it is still as `expected` says; only where the server was started with `--edit`."""
     _check_edit(context)
     written = write_file(context.settings.root, path, body.content, body.expected)
     context.reader.expire()
-    return _view(written)
+    return _file_view(written)
 
 
 @router.delete("/files/{path:path}", summary="Delete a file", status_code=204, responses=problem_responses(404))
@@ -76,7 +76,7 @@ def remove_file(
     context: Context,
     path: FilePath,
     query: Annotated[DeleteQuery, Query()],
-    _who: Annotated[Principal, needs(Scope.APPLY)],
+    _who: Annotated[Principal, require_scope(Scope.APPLY)],
 ) -> Response:
     """Delete a file, if it is still as `expected` says; only where the server was started with `--edit`."""
     _check_edit(context)
@@ -90,5 +90,5 @@ def _check_edit(context: ApiContext) -> None:
         raise ApiError(HTTPStatus.FORBIDDEN, "This server writes no files.", hint="Start it with `--edit`.")
 
 
-def _view(file: FileText) -> FileView:
+def _file_view(file: FileText) -> FileView:
     return FileView(path=file.path, size=file.size, content=file.text, digest=file.digest)

@@ -10,13 +10,13 @@ from fastapi.responses import StreamingResponse
 from pydantic import Field
 
 from mergeplan.planner.api.access import Mode, Principal, Scope
-from mergeplan.planner.api.context import ApiContext, Closed, Context, NoQuery, needs, principal_of
+from mergeplan.planner.api.context import ApiContext, Closed, Context, NoQuery, principal_of, require_scope
 from mergeplan.planner.api.events import MEDIA_TYPE, OPEN_MOST
 from mergeplan.planner.api.jobs.job import JOB_ID, JobKind, JobPage, JobRecord, JobRow, JobView
 from mergeplan.planner.api.names import EnvironmentName
 from mergeplan.planner.api.problems import ApiError, Conflict, NotFound, problem_responses
 
-READS = needs(Scope.READ, Mode.PLAN)
+READS = require_scope(Scope.READ, Mode.PLAN)
 router = APIRouter(tags=["jobs"], dependencies=[READS])
 JobId = Annotated[str, Path(pattern=f"^{JOB_ID.pattern}$", description="the job")]
 LastEventId = Annotated[str | None, Header(description="the id of the last event that was received", max_length=20)]
@@ -51,7 +51,7 @@ def show_job(request: Request, context: Context, job_id: JobId, _: Annotated[NoQ
 @router.post("/jobs/{job_id}/cancel", summary="Cancel a job", status_code=202, responses=problem_responses(404))
 def cancel_job(request: Request, context: Context, job_id: JobId, _: Annotated[NoQuery, Query()]) -> JobRow:
     """Ask a job to end: a promotion that has begun comes to its end. Refused for one that has ended."""
-    return cancel(context, find_job(context, job_id, principal_of(request)), principal_of(request))
+    return cancel_record(context, find_job(context, job_id, principal_of(request)), principal_of(request))
 
 
 @router.get("/jobs/{job_id}/events", summary="Follow a job", responses=EVENTS | problem_responses(404))
@@ -59,11 +59,10 @@ def follow_job(
     request: Request, context: Context, job_id: JobId, _: Annotated[NoQuery, Query()], last_event_id: LastEventId = None
 ) -> Response:
     """Stream the JSON lines of a job as server-sent events: an id is a line's number, `Last-Event-ID` resumes there."""
-    return follow(context, find_job(context, job_id, principal_of(request)), last_event_id)
+    return follow_events(context, find_job(context, job_id, principal_of(request)), last_event_id)
 
 
 def page_of(records: tuple[JobRecord, ...], query: JobsQuery) -> JobPage:
-    """Return a page of jobs, without their processes."""
     page = records[query.offset : query.offset + query.limit]
     return JobPage(total=len(records), limit=query.limit, offset=query.offset, jobs=tuple(map(row_of, page)))
 
@@ -83,7 +82,7 @@ def find_job(
     return record
 
 
-def cancel(context: ApiContext, record: JobRecord, principal: Principal | None) -> JobRow:
+def cancel_record(context: ApiContext, record: JobRecord, principal: Principal | None) -> JobRow:
     """Cancel the job and return its row; raise Conflict if it has ended."""
     context.check(principal, record.kind.scope)
     ended = context.jobs.cancel(record.id)
@@ -92,7 +91,7 @@ def cancel(context: ApiContext, record: JobRecord, principal: Principal | None) 
     return row_of(ended)
 
 
-def follow(context: ApiContext, record: JobRecord, last_event_id: str | None) -> Response:
+def follow_events(context: ApiContext, record: JobRecord, last_event_id: str | None) -> Response:
     """Return the stream of a job's events after that one; 204, which stops a browser, if no more will follow."""
     last = int(last_event_id) if last_event_id and last_event_id.isascii() and last_event_id.isdecimal() else 0
     if record.status.is_final and last >= context.jobs.view(record).events:

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path, Query
 from pydantic import Field
 
 from mergeplan.planner.api.access import Scope
-from mergeplan.planner.api.context import Closed, Context, needs
+from mergeplan.planner.api.context import Closed, Context, require_scope
 from mergeplan.planner.api.names import Name
 from mergeplan.planner.api.problems import NotFound, problem_responses
 from mergeplan.planner.api.routes.models import find_model
@@ -20,7 +20,7 @@ from mergeplan.planner.contract.tables import LineageEdge, LineageNode, Unfollow
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.session.use_cases.lineage import find_lineage
 
-router = APIRouter(tags=["lineage"], dependencies=[needs(Scope.READ)])
+router = APIRouter(tags=["lineage"], dependencies=[require_scope(Scope.READ)])
 MOST = 2000
 
 
@@ -77,9 +77,11 @@ def follow_model(
     """Return the models upstream or downstream of a model."""
     snapshot = context.reader.read()
     start = find_model(snapshot, model)
-    depths = walk(snapshot.models, start.name, query.direction, query.depth)
+    depths = walk_lineage(snapshot.models, start.name, query.direction, query.depth)
     related = [_lineage_row(snapshot.models, name, depth) for name, depth in depths.items()]
-    beyond = any(near not in depths for name in depths for near in neighbours(snapshot.models, name, query.direction))
+    beyond = any(
+        near not in depths for name in depths for near in list_neighbours(snapshot.models, name, query.direction)
+    )
     return ModelLineage(
         model=start.name,
         direction=query.direction,
@@ -121,18 +123,18 @@ def follow_column(
     )
 
 
-def neighbours(models: Mapping[str, CatalogModelRow], name: str, direction: Direction) -> Names:
+def list_neighbours(models: Mapping[str, CatalogModelRow], name: str, direction: Direction) -> Names:
     """Return what a model reads, or what reads it; () for a table that no file declares."""
     if name in models:
         return models[name].parents if direction == "upstream" else models[name].readers
     return ()
 
 
-def walk(models: Mapping[str, CatalogModelRow], start: str, direction: Direction, depth: int) -> dict[str, int]:
+def walk_lineage(models: Mapping[str, CatalogModelRow], start: str, direction: Direction, depth: int) -> dict[str, int]:
     """Return each model within so many steps with its number of steps, the nearest first."""
     depths, edge = {start: 0}, [start]
     for step in range(1, depth + 1):
-        edge = sorted({near for name in edge for near in neighbours(models, name, direction)} - depths.keys())
+        edge = sorted({near for name in edge for near in list_neighbours(models, name, direction)} - depths.keys())
         depths |= dict.fromkeys(edge, step)
     return depths
 

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from mergeplan.planner.api.access import Scope
 from mergeplan.planner.api.catalog_reader import CatalogSnapshot
-from mergeplan.planner.api.context import Closed, Context, needs
+from mergeplan.planner.api.context import Closed, Context, require_scope
 from mergeplan.planner.api.etags import NOT_MODIFIED, answer_with_etag
 from mergeplan.planner.api.names import EnvironmentName, Name, Word
 from mergeplan.planner.api.problems import NotFound, problem_responses
@@ -20,7 +20,7 @@ from mergeplan.planner.parsing.sql.tokens import did_you_mean
 from mergeplan.planner.session.use_cases.git_changes import git_change_finder
 from mergeplan.planner.snapshot.environment import PROD
 
-router = APIRouter(tags=["models"], dependencies=[needs(Scope.READ)])
+router = APIRouter(tags=["models"], dependencies=[require_scope(Scope.READ)])
 ModelState = Literal["current", "edited", "missing"]
 MOST = 500  # models of a page
 
@@ -90,7 +90,7 @@ class ModelView(CatalogModelRow):
 def list_models(request: Request, context: Context, query: Annotated[ModelsQuery, Query()]) -> Response:
     """List the models of the project's files, parents first; refuse a selector that names no model."""
     snapshot = context.reader.read(query.environment)
-    return answer_with_etag(request, snapshot.etag, lambda: _page(snapshot, query))
+    return answer_with_etag(request, snapshot.etag, lambda: _model_page(snapshot, query))
 
 
 @router.get(
@@ -105,7 +105,9 @@ def show_model(
     """One model with its queries, columns, lineage, schedule, tests, audits, and the time that its table holds."""
     snapshot = context.reader.read(query.environment)
     row = find_model(snapshot, name)
-    return answer_with_etag(request, snapshot.etag, lambda: ModelView(**dict(row), versions=_versions(snapshot, row)))
+    return answer_with_etag(
+        request, snapshot.etag, lambda: ModelView(**dict(row), versions=_model_versions(snapshot, row))
+    )
 
 
 def find_model(snapshot: CatalogSnapshot, name: str) -> CatalogModelRow:
@@ -118,8 +120,7 @@ def find_model(snapshot: CatalogSnapshot, name: str) -> CatalogModelRow:
 
 
 def filter_models(snapshot: CatalogSnapshot, query: ModelsQuery) -> list[CatalogModelRow]:
-    """Return the models that pass the filters, parents first."""
-    names = _select(snapshot, query.select)
+    names = _select_models(snapshot, query.select)
     words = query.q.lower().split()
     return [
         row
@@ -132,7 +133,7 @@ def filter_models(snapshot: CatalogSnapshot, query: ModelsQuery) -> list[Catalog
     ]
 
 
-def _select(snapshot: CatalogSnapshot, selector: str) -> frozenset[str] | None:
+def _select_models(snapshot: CatalogSnapshot, selector: str) -> frozenset[str] | None:
     if not selector.strip():
         return None
     project = snapshot.project
@@ -140,19 +141,19 @@ def _select(snapshot: CatalogSnapshot, selector: str) -> frozenset[str] | None:
     return select(snapshot.graph, [named], git_change_finder(project))
 
 
-def _page(snapshot: CatalogSnapshot, query: ModelsQuery) -> ModelPage:
+def _model_page(snapshot: CatalogSnapshot, query: ModelsQuery) -> ModelPage:
     rows = filter_models(snapshot, query)
     return ModelPage(
         environment=snapshot.view.environment,
         total=len(rows),
         limit=query.limit,
         offset=query.offset,
-        models=tuple(_summary(row) for row in rows[query.offset : query.offset + query.limit]),
+        models=tuple(_summarize_model(row) for row in rows[query.offset : query.offset + query.limit]),
         unopened=tuple(dict.fromkeys(file.path for file in snapshot.view.unopened)),
     )
 
 
-def _summary(row: CatalogModelRow) -> ModelSummary:
+def _summarize_model(row: CatalogModelRow) -> ModelSummary:
     row_fields = {name: getattr(row, name) for name in ("name", "kind", "owner", "description", "tags", "path", "line")}
     state: ModelState = "missing" if row.deployed is None else "current" if row.deployed.current else "edited"
     return ModelSummary(
@@ -165,7 +166,7 @@ def _summary(row: CatalogModelRow) -> ModelSummary:
     )
 
 
-def _versions(snapshot: CatalogSnapshot, row: CatalogModelRow) -> tuple[ModelVersion, ...]:
+def _model_versions(snapshot: CatalogSnapshot, row: CatalogModelRow) -> tuple[ModelVersion, ...]:
     return tuple(
         ModelVersion(
             environment=environment.name, version=shown.version, table=shown.table if shown.kind.has_view else ""

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 
 from mergeplan.planner.api.access import Principal, Scope
-from mergeplan.planner.api.context import ApiContext, Context, NoQuery, needs, principal_of
+from mergeplan.planner.api.context import ApiContext, Context, NoQuery, principal_of, require_scope
 from mergeplan.planner.api.dates import check_dates
 from mergeplan.planner.api.jobs.job import JobKind, JobPage, JobRecord, JobRow, JobStatus, JobView
 from mergeplan.planner.api.jobs.requests import ApplyBody, Jobs, PlanBody, RestatementBody
@@ -18,9 +18,9 @@ from mergeplan.planner.api.routes.jobs import (
     JobId,
     JobsQuery,
     LastEventId,
-    cancel,
+    cancel_record,
     find_job,
-    follow,
+    follow_events,
     page_of,
     row_of,
 )
@@ -29,8 +29,8 @@ from mergeplan.planner.session.use_cases.plan import rebuild_plan
 
 router = APIRouter(tags=["plans"])
 PLANS = (JobKind.PLAN, JobKind.RESTATEMENT)
-PLANNER = needs(Scope.PLAN)
-APPLIER = needs(Scope.APPLY)
+PLANNER = require_scope(Scope.PLAN)
+APPLIER = require_scope(Scope.APPLY)
 ACCEPTED = {202: {"description": "It is begun; `Location` is where it is"}} | problem_responses(400, 413, 429)
 Nothing = Annotated[NoQuery, Query()]
 
@@ -42,7 +42,7 @@ def make_plan(
     """Plan an environment; nothing is computed but the unit tests. The plan is kept, and can be applied by its id."""
     check_dates(body.start, body.end, body.execution_time, body.effective_from)
     record = context.submit(Jobs(context.settings, principal.name).plan(body))
-    return accept(record, response, "plans")
+    return accept_job(record, response, "plans")
 
 
 @router.post("/restatements", summary="Plan a restatement", status_code=202, responses=ACCEPTED)
@@ -52,7 +52,7 @@ def make_restatement(
     """Plan to compute models again where they are: a plan like any other, which is applied by its id."""
     check_dates(body.start, body.end)
     record = context.submit(Jobs(context.settings, principal.name).restatement(body))
-    return accept(record, response, "plans")
+    return accept_job(record, response, "plans")
 
 
 @router.get("/plans", summary="List plans", dependencies=[READS])
@@ -75,7 +75,7 @@ def follow_plan(
     request: Request, context: Context, job_id: JobId, _: Nothing, last_event_id: LastEventId = None
 ) -> Response:
     """Stream the JSON lines of the planning as server-sent events."""
-    return follow(context, find_job(context, job_id, principal_of(request), PLANS), last_event_id)
+    return follow_events(context, find_job(context, job_id, principal_of(request), PLANS), last_event_id)
 
 
 @router.post(
@@ -91,7 +91,7 @@ def apply_plan(
 ) -> JobRow:
     """Apply a plan as it was shown: it is made again first, and refused (409) when it comes out otherwise."""
     record = submit_apply(context, find_job(context, job_id, principal, PLANS), body, principal)
-    return accept(record, response, "jobs")
+    return accept_job(record, response, "jobs")
 
 
 @router.post(
@@ -101,7 +101,7 @@ def apply_plan(
 def cancel_plan(request: Request, context: Context, job_id: JobId, _: Nothing) -> JobRow:
     """Ask a planning to end; refused for one that has ended. What applies a plan is a job of its own."""
     principal = principal_of(request)
-    return cancel(context, find_job(context, job_id, principal, PLANS), principal)
+    return cancel_record(context, find_job(context, job_id, principal, PLANS), principal)
 
 
 def submit_apply(context: ApiContext, planned: JobRecord, body: ApplyBody, principal: Principal) -> JobRecord:
@@ -116,7 +116,7 @@ def submit_apply(context: ApiContext, planned: JobRecord, body: ApplyBody, princ
     return context.submit(Jobs(context.settings, principal.name).apply(view.plan.id, view.plan.environment, body))
 
 
-def accept(record: JobRecord, response: Response, resource: str) -> JobRow:
+def accept_job(record: JobRecord, response: Response, resource: str) -> JobRow:
     """Return the new job and set the address of its result in the response."""
     response.headers["Location"] = f"/api/v1/{resource}/{record.id}"
     return row_of(record)

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Query, Request
 from pydantic import Field
 
 from mergeplan.planner.api.access import Mode, Scope
-from mergeplan.planner.api.context import Closed, Context, NoQuery, needs, principal_of
+from mergeplan.planner.api.context import Closed, Context, NoQuery, principal_of, require_scope
 from mergeplan.planner.api.dates import check_dates
 from mergeplan.planner.api.jobs.job import JobStatus
 from mergeplan.planner.api.names import Date, Name
@@ -21,13 +21,13 @@ from mergeplan.planner.contract.lines import LintLine
 from mergeplan.planner.contract.result import FormatResult, LeftFile
 from mergeplan.planner.parsing.sql.tokens import parse_dialect
 from mergeplan.planner.project.sql_files import open_sql_files, style_of
-from mergeplan.planner.session.moments import moment
+from mergeplan.planner.session.moments import parse_moment
 from mergeplan.planner.session.rendering import RenderFilling, check_dialect, find_rendering, render_query, write_sql
 from mergeplan.planner.session.unopened import lint_refusals
 from mergeplan.planner.session.use_cases.lint import lint_project
 from mergeplan.planner.versions import mergeplan_version
 
-router = APIRouter(tags=["project"], dependencies=[needs(Scope.READ)])
+router = APIRouter(tags=["project"], dependencies=[require_scope(Scope.READ)])
 Nothing = Annotated[NoQuery, Query()]
 
 
@@ -134,7 +134,7 @@ def render(context: Context, model: Annotated[Name, Path()], query: Annotated[Re
     dialect = check_dialect(query.dialect)
     name = find_model(context.reader.read(), model).name
     with context.reader.open() as work:
-        work.now = moment(query.execution_time, work.now) or work.now
+        work.now = parse_moment(query.execution_time, work.now) or work.now
         filling = RenderFilling(query.start, query.end, tuple(query.expand))
         sql = render_query(work, find_rendering(work, name, filling))
     return RenderAnswer(model=name, sql=write_sql(sql, dialect, in_one_line=not query.pretty))

@@ -25,7 +25,6 @@ def add_audit_parents(parents: Parents, read: Mapping[str, Collection[str]]) -> 
 
 
 def _comes_after(one: str, other: str, parents: Parents) -> bool:
-    """Return True if `one` is `other`, or must wait for it."""
     visited: set[str] = set()
     waiting = [one]
     while waiting:

@@ -12,7 +12,7 @@ from mergeplan.planner.apply.context import ApplyContext
 from mergeplan.planner.apply.events import AuditRan
 from mergeplan.planner.checks.audits import AuditContext, is_enabled, run_audit
 from mergeplan.planner.fingerprint import digest, encode_text
-from mergeplan.planner.intervals import Interval, subtract
+from mergeplan.planner.intervals import Interval, subtract_intervals
 from mergeplan.planner.model.model import AuditCall
 from mergeplan.planner.plan.build import Change, Plan
 from mergeplan.planner.semantics.audited_keys import key_audits
@@ -36,7 +36,7 @@ def ask_new_audits(plan: Plan, layout: Layout, context: ApplyContext) -> tuple[F
             if not is_enabled(call, audits) or audit_digest in store.passed_audits.names_for(snapshot.table):
                 continue
             with locate_query_errors(snapshot.model):
-                loaded_time = _whole(store, snapshot)
+                loaded_time = _whole_interval(store, snapshot)
                 result = run_audit(context.engine, snapshot.model, call, snapshot.table, loaded_time, options)
             context.emit(AuditRan(snapshot.name, result))
             if not result.ok and result.blocking:
@@ -49,7 +49,7 @@ def ask_new_audits(plan: Plan, layout: Layout, context: ApplyContext) -> tuple[F
 def remember_asked(plan: Plan, store: StateStore) -> None:
     """Record the audits on which verdicts rely as passed for tables that this plan filled whole, batch by batch."""
     for change in plan.changes:
-        if change.new is None or not change.missing or subtract(change.needed, change.missing):
+        if change.new is None or not change.missing or subtract_intervals(change.needed, change.missing):
             continue
         calls = key_audits(change.new.model)
         for call in calls if calls and _is_whole(change, store) else ():
@@ -69,10 +69,9 @@ def _newly_asked(change: Change, store: StateStore) -> tuple[AuditCall, ...]:
 
 def _is_whole(change: Change, store: StateStore) -> bool:
     assert change.new is not None
-    return not subtract(change.needed, store.intervals.load_timelines([change.new.table])[change.new.table])
+    return not subtract_intervals(change.needed, store.intervals.load_timelines([change.new.table])[change.new.table])
 
 
-def _whole(store: StateStore, snapshot: Snapshot) -> Interval | None:
-    """Return the time from the first to the last moment that the table holds; None for an empty table."""
+def _whole_interval(store: StateStore, snapshot: Snapshot) -> Interval | None:
     timeline = store.intervals.load_timelines([snapshot.table])[snapshot.table]
     return Interval(timeline[0].start, timeline[-1].end) if timeline else None

@@ -9,8 +9,6 @@ from mergeplan.planner.state.store import StateStore
 
 
 def record_results(store: StateStore, environment: str, emit: Emit) -> Emit:
-    """Return an emitter that first records the audits that ran for an environment."""
-
     def record_and_emit(event: Event) -> None:
         if isinstance(event, AuditRan) and not event.result.unchanged:
             store.audit_results.record([audit_record(environment, event.model, event.result)])

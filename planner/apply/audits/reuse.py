@@ -46,13 +46,13 @@ class AuditReuse:
         own_tables = read & set(self.ours)
         if snapshot.table not in own_tables or (marks := self.store.contents.mark_tables(own_tables)) is None:
             return ""
-        versions = {name: self._version(name) if "." in name else "" for name in sorted(read - own_tables)}
+        versions = {name: self._table_version(name) if "." in name else "" for name in sorted(read - own_tables)}
         if not all(versions.values()):
             return ""
         parts = [part for pair in (*sorted(marks.items()), *versions.items()) for part in pair]
         return digest("audit", self.spark, sql, *parts)[:32]
 
-    def _version(self, name: str) -> str:
+    def _table_version(self, name: str) -> str:
         try:
             return self.engine.tables.version(name)
         except QueryError:

@@ -13,10 +13,10 @@ from mergeplan.planner.apply.backfill.work import Failure
 from mergeplan.planner.apply.context import ApplyContext
 from mergeplan.planner.apply.events import AuditRan
 from mergeplan.planner.checks.audits import AuditContext, AuditResult
-from mergeplan.planner.checks.standalone import dates_interval, due, read_by, run_standalone
+from mergeplan.planner.checks.standalone import dates_interval, is_due, read_by, run_standalone
 from mergeplan.planner.errors import AuditFailed, ProjectError, QueryError
 from mergeplan.planner.fingerprint import digest, encode_text
-from mergeplan.planner.intervals import Timeline, merge
+from mergeplan.planner.intervals import Timeline, merge_intervals
 from mergeplan.planner.model.model import Audit
 from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.plan.change import ChangeKind
@@ -36,11 +36,11 @@ def ask_standalone(plan: Plan, first: Plan, layout: Layout, context: ApplyContex
     show = project.config.audits.show_samples
     options = AuditContext(project.audits, layout.tables, layout.models_to_embed, layout.now, show)
     for audit in project.standalone:
-        tables = _tables(audit, plan)
+        tables = _list_tables(audit, plan)
         written = _backfill_time(audit, first)
         if audit.skip or not _is_called_for(audit, plan, written, store, model_names):
             continue
-        time = written or merge(
+        time = written or merge_intervals(
             interval for timeline in store.intervals.load_timelines(tables).values() for interval in timeline
         )
         try:
@@ -52,16 +52,16 @@ def ask_standalone(plan: Plan, first: Plan, layout: Layout, context: ApplyContex
         if not result.ok and result.blocking:
             failures.append(_standalone_failure(audit, result))
         elif tables:
-            store.passed_audits.record(tables[0], _question(audit, tables))
+            store.passed_audits.record(tables[0], _audit_digest(audit, tables))
     return tuple(failures)
 
 
 def forget_standalone(plan: Plan, store: StateStore, project: Project) -> None:
     """Forget the passes of audits whose tables are about to be written, before the first write."""
     for audit in project.standalone:
-        tables = _tables(audit, plan)
+        tables = _list_tables(audit, plan)
         if tables and _backfill_time(audit, plan):
-            store.passed_audits.forget(tables[0], _question(audit, tables))
+            store.passed_audits.forget(tables[0], _audit_digest(audit, tables))
 
 
 def tables_behind(audit: Audit, snapshots: Mapping[str, Snapshot], parents: Mapping[str, tuple[str, ...]]) -> list[str]:
@@ -71,13 +71,13 @@ def tables_behind(audit: Audit, snapshots: Mapping[str, Snapshot], parents: Mapp
     return sorted(snapshots[name].table for name in read if name in snapshots and snapshots[name].kind.is_stored)
 
 
-def _tables(audit: Audit, plan: Plan) -> list[str]:
+def _list_tables(audit: Audit, plan: Plan) -> list[str]:
     return tables_behind(audit, plan.new.snapshots, plan.parents)
 
 
 def _backfill_time(audit: Audit, plan: Plan) -> Timeline:
     """Return the time that the plan writes in the audit's tables, or all that it writes if the audit reads none."""
-    tables = _tables(audit, plan)
+    tables = _list_tables(audit, plan)
     intervals = [
         interval
         for change in plan.backfills
@@ -88,19 +88,21 @@ def _backfill_time(audit: Audit, plan: Plan) -> Timeline:
     whole = (
         interval for change in plan.changes if change.new and change.new.table in tables for interval in change.needed
     )
-    return merge(intervals or (whole if seeds else ()))
+    return merge_intervals(intervals or (whole if seeds else ()))
 
 
 def _is_called_for(audit: Audit, plan: Plan, written_time: Timeline, store: StateStore, ours: Collection[str]) -> bool:
     if any(name in ours and name not in plan.new.snapshots for name in audit.depends_on):
         return False  # a run of an environment that does not have these models yet
-    tables = _tables(audit, plan)
+    tables = _list_tables(audit, plan)
     if any(change.change is ChangeKind.DUE for change in plan.changes):
-        return due(audit, written_time)
-    return bool(written_time) or not tables or _question(audit, tables) not in store.passed_audits.names_for(tables[0])
+        return is_due(audit, written_time)
+    return (
+        bool(written_time) or not tables or _audit_digest(audit, tables) not in store.passed_audits.names_for(tables[0])
+    )
 
 
-def _question(audit: Audit, tables: list[str]) -> str:
+def _audit_digest(audit: Audit, tables: list[str]) -> str:
     return digest("standalone", audit.sql + audit.misread, encode_text(audit.defaults), str(audit.blocking), *tables)
 
 

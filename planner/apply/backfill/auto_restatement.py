@@ -47,7 +47,7 @@ def restate_due(
     for name in due_to_restate(
         environment.snapshots, store.restatements.last_restated(environment.name, automatic), now
     ):
-        plan = _plan(environment, store, name, now)
+        plan = _plan_restatement(environment, store, name, now)
         if plan is not None:
             at = replace(plan, id=f"{plan.id} {now:%Y-%m-%dT%H:%M:%S}")  # the same days may be restated every week
             forget_restated(at, store, lease, emit, automatic=(name, now))
@@ -57,7 +57,7 @@ def restate_due(
     return tuple(restated)
 
 
-def _plan(environment: Environment, store: StateStore, name: str, now: datetime) -> Plan | None:
+def _plan_restatement(environment: Environment, store: StateStore, name: str, now: datetime) -> Plan | None:
     model, window = environment.snapshots[name].model, Window(now)
     if model.auto_restatement_intervals is not None:
         start = units_before(model, window.due(model), model.auto_restatement_intervals)

@@ -17,7 +17,7 @@ from mergeplan.planner.model.model import Model
 LOOK_SECONDS = 0.5  # between two checks for a cancellation
 
 
-def backfill(writer: TableWriter, work: Mapping[str, Work], pool: ThreadPoolExecutor) -> Filled:
+def run_backfill(writer: TableWriter, work: Mapping[str, Work], pool: ThreadPoolExecutor) -> Filled:
     """Do the work in the graph's order, `workers` models at once.
 
     The readers of a failed model are left out, and everything else is finished. `pool` has a thread for each worker;
@@ -35,7 +35,7 @@ def backfill(writer: TableWriter, work: Mapping[str, Work], pool: ThreadPoolExec
     except BaseException as error:
         writer.stop()
         if isinstance(error, KeyboardInterrupt | Cancelled):
-            _end(run.running, writer.engine)
+            _cancel_running(run.running, writer.engine)
         wait(run.running)
         raise
     skipped = tuple(name for name in run.blocked if name in work)
@@ -55,9 +55,8 @@ class _BackfillRun:
     blocked: dict[str, str] = field(default_factory=dict)  # model -> the failed one it reads, directly or not
 
     def start_ready(self, pool: ThreadPoolExecutor) -> None:
-        """Start models whose parents are done, as many as may run; pass over those that read a failed one."""
         for name in sorted(self.sorter.get_ready()):
-            because = self._blocker(self.writer.layout.parents.get(name, ()))
+            because = self._find_blocker(self.writer.layout.parents.get(name, ()))
             if because is None and name in self.work:
                 self.ready.append(name)
                 continue
@@ -71,21 +70,20 @@ class _BackfillRun:
             self.running[pool.submit(self.writer.fill, self.work[name])] = name
 
     def finish(self, future: Future[None]) -> None:
-        """Note how a model ended, so that its readers may begin."""
         name = self.running.pop(future)
-        if failure := _failure(self.writer.layout.snapshots[name].model, future):
+        if failure := _find_failure(self.writer.layout.snapshots[name].model, future):
             self.failures[name] = failure
             self.writer.emit(ModelFailed(name, str(failure.error)))
         self.sorter.done(name)
 
-    def _blocker(self, parents: tuple[str, ...]) -> str | None:
+    def _find_blocker(self, parents: tuple[str, ...]) -> str | None:
         for parent in parents:
             if parent in self.failures or parent in self.blocked:
                 return self.blocked.get(parent, parent)
         return None
 
 
-def _end(running: Collection[Future[None]], engine: Engine) -> None:
+def _cancel_running(running: Collection[Future[None]], engine: Engine) -> None:
     """Cancel until every model has ended, because one between two statements ends only at its next one."""
     while True:
         engine.cancel()
@@ -93,7 +91,7 @@ def _end(running: Collection[Future[None]], engine: Engine) -> None:
             return
 
 
-def _failure(model: Model, future: Future[None]) -> Failure | None:
+def _find_failure(model: Model, future: Future[None]) -> Failure | None:
     """Return the model's failure, if it failed; raise an error that the model did not cause."""
     try:
         future.result()

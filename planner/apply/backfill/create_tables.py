@@ -10,11 +10,11 @@ from mergeplan.planner.apply.backfill.layout import Layout, locate_query_errors
 from mergeplan.planner.apply.backfill.table_columns import columns_that_go_on, table_columns
 from mergeplan.planner.apply.events import Emit, TableCreated
 from mergeplan.planner.apply.physical_tables import physical_table, table_lease
-from mergeplan.planner.engine.formats.conditions import within
+from mergeplan.planner.engine.formats.conditions import interval_condition
 from mergeplan.planner.engine.protocol import Engine, ViewText
 from mergeplan.planner.engine.table import Table
 from mergeplan.planner.errors import ProjectError, Refused
-from mergeplan.planner.intervals import intersection
+from mergeplan.planner.intervals import intersect_intervals
 from mergeplan.planner.model.model import Column
 from mergeplan.planner.parsing.sql.macro_scope import CREATING
 from mergeplan.planner.plan.change import Adoption, Change
@@ -23,7 +23,7 @@ from mergeplan.planner.snapshot.snapshot import Snapshot
 from mergeplan.planner.state.store import StateStore
 from mergeplan.planner.tables.batch_ids import as_recorded
 from mergeplan.planner.tables.merge.merge import merge_query
-from mergeplan.planner.tables.self_reference import nothing
+from mergeplan.planner.tables.self_reference import empty_relation
 
 HINT = "Let its rows be copied: `copy: true` in the file of `--file`, or `--copy`."
 
@@ -59,7 +59,6 @@ class Creation:
                 del waiting[snapshot.name]
 
     def _create_all(self, wave: Sequence[Snapshot], query_columns: Sequence[tuple[Column, ...]]) -> None:
-        """Create the tables of a wave with the columns of their queries, or of the table whose rows they keep."""
         settled = [
             columns_that_go_on(self.store, snapshot, self.changes.get(snapshot.name), columns)
             for snapshot, columns in zip(wave, query_columns, strict=True)
@@ -70,13 +69,13 @@ class Creation:
     def _create_one(self, snapshot: Snapshot, columns: tuple[Column, ...]) -> None:
         change = self.changes.get(snapshot.name)
         if change and change.adopts and not change.adopts.copies:
-            self._adopt(snapshot, change.adopts, columns)
+            self._adopt_table(snapshot, change.adopts, columns)
         elif change and change.keeps_rows and change.new == snapshot:
             self._take_over(change, columns)
         else:
-            self._create(snapshot, columns)
+            self._create_table(snapshot, columns)
 
-    def _create(self, snapshot: Snapshot, columns: tuple[Column, ...]) -> None:
+    def _create_table(self, snapshot: Snapshot, columns: tuple[Column, ...]) -> None:
         name, layout, model = snapshot.table, self.layout, snapshot.model
         with self.store.leases.hold(table_lease(name), self.holder, wait=60) as lease:
             recorded_table = self.store.tables.get(name)
@@ -122,7 +121,7 @@ class Creation:
                 raise ProjectError(message, place=new.model.place, hint=hint)
             self.engine.tables.drop(new.table)  # what an earlier attempt left unfinished
             old_timeline = store.intervals.load_timelines([old.table])[old.table]
-            rows = intersection(forward.rows, old_timeline)
+            rows = intersect_intervals(forward.rows, old_timeline)
             as_recorded(self.engine, old_table, old.model, old_timeline)
             self.engine.tables.take_over(table, old.table, rows)
             with self.engine.engine_for(new.model.gateway).separate_session(
@@ -133,7 +132,7 @@ class Creation:
             for interval in rows:
                 store.intervals.record(new.table, interval, lease=lease)
 
-    def _adopt(self, new: Snapshot, adoption: Adoption, columns: tuple[Column, ...]) -> None:
+    def _adopt_table(self, new: Snapshot, adoption: Adoption, columns: tuple[Column, ...]) -> None:
         """Create the first table of a model over the files of an adopted one, and record what it holds.
 
         The adopted table is never written. Raise an error for any rows of it that the new table does not find, such as
@@ -157,14 +156,14 @@ class Creation:
         """Raise QueryError if Spark refuses the merge of a batch into the table."""
         model = snapshot.model
         if model.unique_key:
-            query = self.layout.query(model, ONCE[0], nothing(columns) if model.reads_itself else "")
+            query = self.layout.query(model, ONCE[0], empty_relation(columns) if model.reads_itself else "")
             sql = merge_query(model, query, snapshot.table, columns, ONCE[0], self.layout.now)
             self.engine.engine_for(model.gateway).schema(sql)
 
 
 def check_same_rows(engine: Engine, table: Table, adoption: Adoption) -> None:
     """Raise Refused if the new table shows more or fewer rows of the adopted time than the adopted one."""
-    where = within(table, adoption.rows)
+    where = interval_condition(table, adoption.rows)
     table_engine = engine.engine_for(table.gateway)
     count_query = f"SELECT (SELECT count(*) FROM {table.name}), (SELECT count(*) FROM {adoption.place} WHERE {where})"
     table_rows, adopted_rows = table_engine.fetch(count_query).rows[0]

@@ -9,33 +9,33 @@ from mergeplan.planner.apply.backfill.layout import Layout
 from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.plan.change import Change
-from mergeplan.planner.plan.costs import Estimate, estimate
+from mergeplan.planner.plan.costs import Estimate, estimate_cost
 from mergeplan.planner.snapshot.snapshot import Snapshot
 from mergeplan.planner.state.store import StateStore
 
 
-def forecast(plan: Plan, store: StateStore, engine: Engine | None, now: datetime) -> Mapping[str, Estimate]:
+def forecast_costs(plan: Plan, store: StateStore, engine: Engine | None, now: datetime) -> Mapping[str, Estimate]:
     """Return, by model, the cost of computing its missing time; without an engine the bytes are unknown."""
     if plan.is_virtual:
         return {}
     costs = store.costs.load(
         {snapshot.table for change in plan.backfills for snapshot in (change.old, change.new) if snapshot}
     )
-    scans = _scans(plan, engine, Layout(plan.new.snapshots, plan.parents, now)) if engine else {}
-    return {change.name: estimate(change, costs, scans) for change in plan.backfills}
+    scans = _estimate_scans(plan, engine, Layout(plan.new.snapshots, plan.parents, now)) if engine else {}
+    return {change.name: estimate_cost(change, costs, scans) for change in plan.backfills}
 
 
-def _scans(plan: Plan, engine: Engine, layout: Layout) -> dict[str, int | None]:
+def _estimate_scans(plan: Plan, engine: Engine, layout: Layout) -> dict[str, int | None]:
     """Return, by model, the bytes its queries would read, without models that read a table which this plan fills."""
     filled = frozenset(change.name for change in plan.backfills)
     return {
-        change.name: _bytes(change, change.new, engine, layout)
+        change.name: _estimate_bytes(change, change.new, engine, layout)
         for change in plan.backfills
         if change.new and not _reads_any(layout, change.name, filled)
     }
 
 
-def _bytes(change: Change, snapshot: Snapshot, engine: Engine, layout: Layout) -> int | None:
+def _estimate_bytes(change: Change, snapshot: Snapshot, engine: Engine, layout: Layout) -> int | None:
     if snapshot.kind.is_seed:
         return 0
     if snapshot.model.python:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from mergeplan.planner.apply.backfill.inputs import Versions, inputs_of
 from mergeplan.planner.apply.backfill.layout import Layout, locate_query_errors
-from mergeplan.planner.apply.backfill.running_writes import TableWrites, running
+from mergeplan.planner.apply.backfill.running_writes import TableWrites, track_operations
 from mergeplan.planner.apply.backfill.table_columns import add_missing_columns
 from mergeplan.planner.apply.backfill.work import Filled, FoundRows, Work, batches_of, not_ready
 from mergeplan.planner.apply.backfill.write_batch import Batch, take_back, write_batch
@@ -28,7 +28,7 @@ from mergeplan.planner.checks.audits import AuditResult
 from mergeplan.planner.engine.protocol import Engine, Written
 from mergeplan.planner.engine.table import Table
 from mergeplan.planner.errors import Cancelled, LeaseHeld, PlanMoved, Refused
-from mergeplan.planner.intervals import Interval, Timeline, build_timeline, subtract
+from mergeplan.planner.intervals import Interval, Timeline, build_timeline, subtract_intervals
 from mergeplan.planner.naming import quote_column
 from mergeplan.planner.parsing.sql.macro_scope import EVALUATING
 from mergeplan.planner.plan.costs import units
@@ -68,7 +68,6 @@ class TableWriter:
         self._slots = threading.BoundedSemaphore(self.workers)
 
     def stop(self) -> None:
-        """Begin no further batch, and end the code that computes one."""
         self._stop.set()
         if self.layout.python:
             self.layout.python.stop()
@@ -76,15 +75,15 @@ class TableWriter:
     def fill(self, work: Work) -> None:
         """Fill a table with what it lacks, batch by batch; raise Refused if its signals hold some of it back."""
         snapshot = work.snapshot
-        with self._writing(snapshot) as lease:
+        with self._hold_lease(snapshot) as lease:
             recorded_table = self.store.tables.get(snapshot.table)
             if recorded_table is None or recorded_table.garbage:
                 raise PlanMoved(f"The table `{snapshot.table}` is gone.", hint="Plan again: it will be built again.")
             loaded = self.store.intervals.load_timelines([snapshot.table])[snapshot.table]
-            if out_of_order(snapshot.model, subtract(work.missing, loaded), loaded):
+            if out_of_order(snapshot.model, subtract_intervals(work.missing, loaded), loaded):
                 loaded = self._reset_intervals(snapshot, loaded, lease)
             todo, late = self.layout.check_signals(snapshot.model, batches_of(work, loaded), work.copies)
-            late = subtract(late, work.late)
+            late = subtract_intervals(late, work.late)
             if not todo and not late:
                 self.emit(ModelUpToDate(snapshot.name))
                 return
@@ -103,12 +102,11 @@ class TableWriter:
                 raise not_ready(snapshot.model, late)
 
     def _keep_rows(self, work: Work, interval: Interval, lease: Lease) -> None:
-        """Audit the rows that the table already holds for the interval, as far as needed, and record the interval."""
         snapshot, started = work.snapshot, time.monotonic()
         with self._slots, locate_query_errors(snapshot.model):
             self._raise_if_cancelled()
             self._check_sources(work, is_copied=False)
-            ran, unchanged_count = self._audit(
+            ran, unchanged_count = self._check_audits(
                 self.kept_audits(snapshot, interval), snapshot, interval, lease, lambda: False
             )
             self.store.intervals.extend(snapshot.table, interval, lease=lease)
@@ -134,7 +132,6 @@ class TableWriter:
         return ()
 
     def _fill_batches(self, work: Work, table: Table, todo: tuple[Interval, ...], lease: Lease) -> None:
-        """Write one batch after another, or as many at once as the model allows; stop beginning after a failure."""
         failed, writes = (
             threading.Event(),
             TableWrites(self.store, self.engine.engine_for(table.gateway), table.name, lease),
@@ -146,7 +143,7 @@ class TableWriter:
             if failed.is_set():
                 return
             try:
-                self._batch(work, table, todo, index, writes)
+                self._run_batch(work, table, todo, index, writes)
             except BaseException:
                 failed.set()
                 raise
@@ -162,7 +159,7 @@ class TableWriter:
             done.result()
 
     @contextmanager
-    def _writing(self, snapshot: Snapshot) -> Iterator[Lease]:
+    def _hold_lease(self, snapshot: Snapshot) -> Iterator[Lease]:
         """Hold the lease for writing a table: of two plans that share the table the second waits for the first."""
         reported = False
         with ExitStack() as lease_stack:
@@ -180,9 +177,9 @@ class TableWriter:
                         reported = True
             yield lease
 
-    def _batch(self, work: Work, table: Table, todo: tuple[Interval, ...], index: int, writes: TableWrites) -> None:
+    def _run_batch(self, work: Work, table: Table, todo: tuple[Interval, ...], index: int, writes: TableWrites) -> None:
         interval, lease = todo[index], writes.lease
-        snapshot, copied = work.snapshot, not subtract((interval,), work.copies)
+        snapshot, copied = work.snapshot, not subtract_intervals((interval,), work.copies)
         loaded_time: Timeline = ()
         if snapshot.model.is_order_dependent:
             loaded_time = self.store.intervals.load_timelines([table.name])[table.name]
@@ -197,13 +194,13 @@ class TableWriter:
                 untouched=self._is_untouched(table, lease),
             )  # fmt: skip
             write = (
-                partial(self._copy, work, table, interval)
+                partial(self._copy_rows, work, table, interval)
                 if copied
-                else partial(self._evaluate, snapshot, batch, writes)
+                else partial(self._evaluate_batch, snapshot, batch, writes)
             )
             written = retry_on_conflict(write, partial(self.store.leases.check, lease))
             results = self.audits(snapshot, interval)
-            audited, _ = self._audit(results, snapshot, interval, lease, partial(take_back, batch))
+            audited, _ = self._check_audits(results, snapshot, interval, lease, partial(take_back, batch))
             for over in build_timeline(interval.start, min(interval.end, work.until or interval.end)):
                 self.store.intervals.record(table.name, over, lease=lease)
             seconds = time.monotonic() - started
@@ -225,10 +222,10 @@ class TableWriter:
         """
         read = {work.copied_from} if is_copied else self.layout.sources(work.snapshot.name)
         for table, timeline in self.store.intervals.load_timelines(read & self.relies.keys()).items():
-            if gone := subtract(self.relies[table], timeline):
+            if gone := subtract_intervals(self.relies[table], timeline):
                 raise PlanMoved(f"`{table}` lacks {gone[0]} now: it is being computed anew.", hint="Plan again.")
 
-    def _copy(self, work: Work, table: Table, interval: Interval) -> Written:
+    def _copy_rows(self, work: Work, table: Table, interval: Interval) -> Written:
         """Copy the rows of the model's old table, which are those that its query would return."""
         recorded_table = self.store.tables.get(work.copied_from)
         # These are without columns that a forward-only change adds.
@@ -256,17 +253,16 @@ class TableWriter:
             return self.engine.tables.replace(table, sql)
         return self.engine.tables.replace_interval(table, sql, interval)
 
-    def _evaluate(self, snapshot: Snapshot, batch: Batch, writes: TableWrites) -> Written:
-        """Write the batch, between the statements that run before and after it."""
+    def _evaluate_batch(self, snapshot: Snapshot, batch: Batch, writes: TableWrites) -> Written:
         interval, engine = batch.interval, writes.engine
         with engine.separate_session(*self.layout.statements_around(snapshot, EVALUATING, interval)):
             if snapshot.model.python is not None or not engine.outlasts:
                 return write_batch(batch)
             operations = writes.batch_writes(snapshot.name, interval, self.layout.sources(snapshot.name), self.emit)
-            with running(operations), engine.reattaching(operations):
+            with track_operations(operations), engine.reattaching(operations):
                 return write_batch(batch)
 
-    def _audit(
+    def _check_audits(
         self,
         results: Iterator[AuditResult],
         snapshot: Snapshot,

@@ -30,7 +30,6 @@ class Versions:
         return not self._unversioned.isdisjoint(names)
 
     def version(self, engine: Engine, name: str) -> str:
-        """Return the version that identifies a table's state; '' if Spark has none."""
         with self._first.turn(name):
             if name in self._unversioned:
                 return ""

@@ -12,11 +12,11 @@ from typing import Protocol
 from uuid import uuid4
 
 from mergeplan.planner.errors import Place, QueryError
-from mergeplan.planner.intervals import Interval, Timeline, batches, build_timeline, merge, subtract
+from mergeplan.planner.intervals import Interval, Timeline, batches, build_timeline, merge_intervals, subtract_intervals
 from mergeplan.planner.model.model import Model, SignalCall
 from mergeplan.planner.naming import quote_column
 from mergeplan.planner.parsing.macros.expand import dates
-from mergeplan.planner.parsing.render import locate_error, no_rows, render, stage_statements
+from mergeplan.planner.parsing.render import locate_error, no_rows, render_model, stage_statements
 from mergeplan.planner.python.run_inputs import NOTHING, RunInputs
 from mergeplan.planner.semantics.shape_memory import NO_MEMORY
 from mergeplan.planner.semantics.traits import traits_of
@@ -92,7 +92,7 @@ class Layout:
             return no_rows(model.columns)
         tables = self._tables_read_by(model)
         tables = {**tables, model.name: own} if own else tables
-        return render(model, tables, self.models_to_embed, interval, self.now)
+        return render_model(model, tables, self.models_to_embed, interval, self.now)
 
     def _tables_read_by(self, model: Model) -> Mapping[str, str]:
         """Return the tables as a model's texts read them.
@@ -100,10 +100,10 @@ class Layout:
         A model that may use unnamed columns sees only the columns by which it was judged, in that order, whatever
         columns the table has.
         """
-        return self._projections if reads_projections(model, self.models_to_embed) else self.tables
+        return self._table_projections if reads_projections(model, self.models_to_embed) else self.tables
 
     @cached_property
-    def _projections(self) -> Mapping[str, str]:
+    def _table_projections(self) -> Mapping[str, str]:
         """Model -> a query in brackets for its table's columns in their order; the table itself if they are unknown."""
         projections = dict(self.tables)
         for name, snapshot in self.snapshots.items():
@@ -113,7 +113,6 @@ class Layout:
         return projections
 
     def locate_error(self, model: Model, error: QueryError) -> Place | None:
-        """Return the place in the model's file of what Spark refuses in its query; None if that is unknown."""
         return locate_error(model, self._tables_read_by(model), self.models_to_embed, error.line, error.column)
 
     def statements_around(
@@ -155,19 +154,19 @@ class Layout:
 
         What is copied from another table of the model waits for no signal.
         """
-        copied = tuple(batch for batch in cut if not subtract((batch,), copies))
-        uncopied_time = merge(batch for batch in cut if batch not in copied)
+        copied = tuple(batch for batch in cut if not subtract_intervals((batch,), copies))
+        uncopied_time = merge_intervals(batch for batch in cut if batch not in copied)
         if not model.signals or not uncopied_time:
             return cut, ()
         assert self.python is not None
-        late = subtract(uncopied_time, self.python.ready(model.signals, uncopied_time, model, self.tables))
+        late = subtract_intervals(uncopied_time, self.python.ready(model.signals, uncopied_time, model, self.tables))
         if not late:
             return cut, ()
         if not model.kind.is_incremental:
             return copied, uncopied_time
         if model.is_order_dependent:  # later batches build on the late ones
-            late = subtract(uncopied_time, build_timeline(uncopied_time[0].start, late[0].start))
-        return (*copied, *batches(model.cron, subtract(uncopied_time, late), model.batch_size)), late
+            late = subtract_intervals(uncopied_time, build_timeline(uncopied_time[0].start, late[0].start))
+        return (*copied, *batches(model.cron, subtract_intervals(uncopied_time, late), model.batch_size)), late
 
     def reads(self, name: str) -> frozenset[str]:
         """Return the models whose tables a model's query reads, also through embedded models."""

@@ -48,10 +48,9 @@ class TableWrites:
         self.store.running_writes.end(write.operation)
 
     def batch_writes(self, model: str, interval: Interval, sources: Collection[str], emit: Emit) -> BatchWrites:
-        """Return the writes of one batch, which reads these tables; `emit` reports what becomes of a left one."""
-        return BatchWrites(self, model, interval, self._read(interval, sources), emit)
+        return BatchWrites(self, model, interval, self._digest_inputs(interval, sources), emit)
 
-    def _read(self, interval: Interval, sources: Collection[str]) -> str:
+    def _digest_inputs(self, interval: Interval, sources: Collection[str]) -> str:
         """Return a digest of what a batch depends on besides its query; every writer of its inputs takes a lease."""
         tokens = self.store.leases.tokens([table_lease(table) for table in sources])
         return digest(mergeplan_version(), str(interval), *(f"{name} {tokens[name]}" for name in sorted(tokens)))
@@ -93,7 +92,7 @@ class BatchWrites:
 
 
 @contextmanager
-def running(batch: BatchWrites) -> Iterator[None]:
+def track_operations(batch: BatchWrites) -> Iterator[None]:
     """Mark all operations of a batch as ended when the context ends, successful or not."""
     try:
         yield

@@ -21,7 +21,7 @@ from mergeplan.planner.semantics.types import normalize_type
 from mergeplan.planner.snapshot.snapshot import Snapshot
 from mergeplan.planner.state.store import StateStore
 from mergeplan.planner.tables.partitioning import check_columns
-from mergeplan.planner.tables.self_reference import nothing, own_columns
+from mergeplan.planner.tables.self_reference import empty_relation, own_columns
 
 TIME_HINT = "Return the `time_column` from its query."
 
@@ -36,7 +36,7 @@ def table_columns(layout: Layout, engine: Engine, snapshot: Snapshot) -> tuple[C
         pre_statements, _ = layout.statements_around(snapshot, CREATING, ONCE[0])
         model_engine = engine.engine_for(model.gateway)
         with locate_query_errors(model, layout), model_engine.separate_session(pre_statements, ()):
-            itself = nothing(_own_columns(layout, model_engine, model)) if model.reads_itself else ""
+            itself = empty_relation(_own_columns(layout, model_engine, model)) if model.reads_itself else ""
             sql = layout.query(model, ONCE[0], itself)
             columns, read = model_engine.dry_run(sql) if model.sql else (model_engine.schema(sql), frozenset())
             check_contract(model, columns)
@@ -131,18 +131,20 @@ def columns_that_go_on(
     old = store.tables.get(change.old.table)
     old_columns, model = old.columns if old else (), snapshot.model
     columns = merge_columns(old_columns, query_columns, forward.destructive, forward.additive)
-    for finding in schema_findings(_names(old_columns), _names(columns), forward.destructive, forward.additive):
+    for finding in schema_findings(
+        _column_names(old_columns), _column_names(columns), forward.destructive, forward.additive
+    ):
         if finding.policy == "error":
             blocker = blocker_of(model, finding)
             raise ProjectError(blocker.message, place=blocker.place)
     for column in columns:
         for was in store.tables.types_of(change.old.table, column.name):
             if not is_wider(was, column.type):
-                raise _unreadable(model, column.name, was, column.type)
+                raise _build_type_error(model, column.name, was, column.type)
     return columns
 
 
-def _unreadable(model: Model, column: str, was: str, now: str) -> ProjectError:
+def _build_type_error(model: Model, column: str, was: str, now: str) -> ProjectError:
     return ProjectError(
         f"{model.name}: the rows that a forward-only change keeps hold `{column}` as {was}, and Spark cannot read that "
         f"as {now}.",
@@ -151,5 +153,5 @@ def _unreadable(model: Model, column: str, was: str, now: str) -> ProjectError:
     )
 
 
-def _names(columns: tuple[Column, ...]) -> tuple[str, ...]:
+def _column_names(columns: tuple[Column, ...]) -> tuple[str, ...]:
     return tuple(column.name for column in columns)

@@ -7,7 +7,14 @@ from datetime import datetime
 
 from mergeplan.planner.checks.audits import AuditResult
 from mergeplan.planner.errors import AuditFailed, MergeplanError, Refused
-from mergeplan.planner.intervals import Interval, Timeline, add_lookback, batches, intersection, subtract
+from mergeplan.planner.intervals import (
+    Interval,
+    Timeline,
+    add_lookback,
+    batches,
+    intersect_intervals,
+    subtract_intervals,
+)
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.snapshot.snapshot import Snapshot
 
@@ -64,25 +71,25 @@ class FoundRows(Exception):
 
 def batches_of(work: Work, loaded_time: Timeline) -> tuple[Interval, ...]:
     """Return the remaining work, cut into batches; another process or an earlier run may have done some of it."""
-    model, remaining_time = work.snapshot.model, subtract(work.missing, loaded_time)
+    model, remaining_time = work.snapshot.model, subtract_intervals(work.missing, loaded_time)
     if not remaining_time:
         return ()
     if not model.kind.is_incremental:
         return (Interval(work.missing[0].start, work.missing[-1].end),)
-    reached = add_lookback(model.cron, subtract(remaining_time, work.copies), model.lookback, work.missing[0].start)
-    copied = subtract(intersection(remaining_time, work.copies), reached)
+    reached = add_lookback(
+        model.cron, subtract_intervals(remaining_time, work.copies), model.lookback, work.missing[0].start
+    )
+    copied = subtract_intervals(intersect_intervals(remaining_time, work.copies), reached)
     return (*copied, *batches(model.cron, reached, model.batch_size))
 
 
 def not_ready(model: Model, late: Timeline) -> Refused:
-    """Return the error that a model waits for its signals, at the line where it names them."""
     names = " and ".join(f"`{call.name}`" for call in model.signals)
     message = f"{model.name} waits for {names}: {late[0]} is not ready yet."
     return Refused(message, place=model.locate(model.signals[0].name, in_block=True), hint="Run again later.")
 
 
 def audit_failure(model: Model, audit: AuditResult) -> Failure:
-    """Return the failure of a model whose blocking audit found rows, at the line where the model names the audit."""
     rows = "1 row" if audit.count == 1 else f"{audit.count} rows"
     place = model.locate(audit.name, in_block=True)
     message = f"The audit `{audit.name}` of `{model.name}` found {rows}."

@@ -65,7 +65,7 @@ def write_batch(batch: Batch) -> Written:
     if fill is Fill.NOTHING:
         return Written(0)  # a view exists already; only its audits are left to do
     if fill is Fill.FILE:
-        return _load(batch)
+        return _load_seed(batch)
     # A query gets its own rows when it is written.
     previous_rows = batch.own_rows() if batch.model.python is not None else ""
     with batch.layout.rows(batch.model, batch.interval, previous_rows) as query:
@@ -80,7 +80,7 @@ def take_back(batch: Batch) -> bool:
     return True
 
 
-def _load(batch: Batch) -> Written:
+def _load_seed(batch: Batch) -> Written:
     seed = batch.model.seed
     assert seed is not None
     names = tuple(column.name for column in batch.table.columns)
@@ -93,20 +93,20 @@ def _load(batch: Batch) -> Written:
         raise
 
 
-def _whole(batch: Batch, query: str) -> Written:
+def _replace_table(batch: Batch, query: str) -> Written:
     rows = batch.query(query, batch.own_rows())
     return batch.engine.tables.replace(batch.table, rows, is_fresh=batch.untouched)
 
 
-def _interval(batch: Batch, query: str) -> Written:
+def _replace_interval(batch: Batch, query: str) -> Written:
     return batch.engine.tables.replace_interval(batch.table, batch.query(query, batch.own_rows()), batch.interval)
 
 
-def _partitions(batch: Batch, query: str) -> Written:
+def _replace_partitions(batch: Batch, query: str) -> Written:
     if batch.model.overwrites and batch.held:
         return batch.engine.tables.overwrite(batch.table, batch.query(query, batch.own_rows()), batch.id)
     if not batch.table.parts:  # without partition columns the whole table is one partition
-        return _whole(batch, query)
+        return _replace_table(batch, query)
     rows = batch.query(query, batch.own_rows())
     return batch.engine.tables.replace_partitions(batch.table, rows, others=not batch.held)
 
@@ -114,7 +114,7 @@ def _partitions(batch: Batch, query: str) -> Written:
 def _append_rows(batch: Batch, query: str) -> Written:
     """Add the rows as a partition of the batch's own, which a repeated batch replaces."""
     if not batch.model.appends:
-        return _partitions(batch, query)
+        return _replace_partitions(batch, query)
     batch_partition = replace(BATCH, expression=f"'{batch.id}'")
     table = replace(batch.table, parts=(batch_partition, *batch.table.parts[1:]))
     rows = batch.query(query, batch.own_rows())
@@ -143,9 +143,9 @@ def _has_unusual_rows(batch: Batch) -> bool:
 
 
 WRITERS: Mapping[Fill, Callable[[Batch, str], Written]] = {
-    Fill.WHOLE: _whole,
-    Fill.TIME: _interval,
-    Fill.PARTITION: _partitions,
+    Fill.WHOLE: _replace_table,
+    Fill.TIME: _replace_interval,
+    Fill.PARTITION: _replace_partitions,
     Fill.KEY: _merge_rows,
     Fill.APPEND: _append_rows,
     Fill.HISTORY: _merge_rows,

@@ -34,8 +34,7 @@ INDIRECT = [{"type": "INDIRECT"}]
 Json = dict[str, Any]
 
 
-def facet(name: str, **values: Any) -> Json:
-    """Return one facet under its name, with what the spec requires of each."""
+def build_facet(name: str, **values: Any) -> Json:
     version, schema = VERSIONS[name]
     url = f"https://openlineage.io/spec/facets/{version}/{schema}.json#/$defs/{schema}"
     return {name: {"_producer": PRODUCER, "_schemaURL": url, **values}}
@@ -69,43 +68,44 @@ class Scene:
         return tuple(datasets)
 
     def dataset(self, model: str, *, output: bool = False) -> Json:
-        """Return a model, or a table that is none, under its name in the plan's environment."""
         snapshot = self.plan.new.snapshots.get(model)
-        facets: Json = {**self._schema(model)}
+        facets: Json = {**self._schema_facet(model)}
         if snapshot is not None and not snapshot.kind.is_external:
             table = {"namespace": self.namespace, "name": snapshot.table, "type": "TABLE"}
-            facets |= facet("version", datasetVersion=snapshot.version) | facet("symlinks", identifiers=[table])
+            facets |= build_facet("version", datasetVersion=snapshot.version) | build_facet(
+                "symlinks", identifiers=[table]
+            )
         if snapshot is not None and snapshot.model.description:
-            facets |= facet("documentation", description=snapshot.model.description)
+            facets |= build_facet("documentation", description=snapshot.model.description)
         if output:
-            facets |= self._columns(model)
+            facets |= self._column_lineage_facet(model)
         return {"namespace": self.namespace, "name": self.name(model), "facets": facets}
 
     def name(self, model: str) -> str:
-        """Return the view that shows a model in the plan's environment, or its name in prod."""
         shown = model in self.plan.new.views
         return self.plan.new.naming.view(model, self.plan.environment) if shown else model
 
     def job(self, model: str) -> Json:
         about = self.models[model]
-        facets = facet("jobType", processingType="BATCH", integration="MERGEPLAN", jobType="MODEL")
-        facets |= facet("sql", query=about.sql) if about.sql else {}
-        facets |= facet("ownership", owners=[{"name": about.owner}]) if about.owner else {}
+        facets = build_facet("jobType", processingType="BATCH", integration="MERGEPLAN", jobType="MODEL")
+        facets |= build_facet("sql", query=about.sql) if about.sql else {}
+        facets |= build_facet("ownership", owners=[{"name": about.owner}]) if about.owner else {}
         return {"namespace": self.namespace, "name": self.name(model), "facets": facets}
 
     def time(self, model: str) -> Json:
-        """Return the whole interval that is computed of a model that is filled by time."""
         about = self.models[model]
         change = next((candidate for candidate in self.plan.changes if candidate.name == model), None)
         if change is None or not change.missing or not about.kind.is_by_time:
             return {}
         whole = Interval(change.missing[0].start, change.missing[-1].end)
-        return facet("nominalTime", nominalStartTime=whole.start.isoformat(), nominalEndTime=whole.end.isoformat())
+        return build_facet(
+            "nominalTime", nominalStartTime=whole.start.isoformat(), nominalEndTime=whole.end.isoformat()
+        )
 
     def _is_embedded(self, name: str) -> bool:
         return name in self.models and self.models[name].kind.is_embedded
 
-    def _schema(self, model: str) -> Json:
+    def _schema_facet(self, model: str) -> Json:
         table = self.column_lineage[model].table if model in self.column_lineage else None
         if table is None or table.columns is None:
             return {}
@@ -115,14 +115,15 @@ class Scene:
             comments = dict(self.models[model].column_descriptions)
         else:
             comments = {}
-        return facet(
+        return build_facet(
             "schema",
             fields=[
-                _field(column_name, types.get(column_name), comments.get(column_name)) for column_name in table.columns
+                _schema_field(column_name, types.get(column_name), comments.get(column_name))
+                for column_name in table.columns
             ],
         )
 
-    def _columns(self, model: str) -> Json:
+    def _column_lineage_facet(self, model: str) -> Json:
         """Return the inputs of each column, and under `dataset` those that decide the rows; {} if they are unknown."""
         edges = self.column_lineage[model].edges if model in self.column_lineage else ()
         if any(edge.how is How.EVERY_COLUMN for edge in edges):
@@ -130,27 +131,29 @@ class Scene:
         fields: dict[str, list[Json]] = {}
         for edge in edges:
             if edge.how is How.MADE_FROM:
-                fields.setdefault(edge.target.column, []).extend(self._inputs(edge.source, DIRECT))
+                fields.setdefault(edge.target.column, []).extend(self._list_inputs(edge.source, DIRECT))
         deciding = [
             input_field
             for edge in edges
             if edge.how is How.DECIDES_ROWS
-            for input_field in self._inputs(edge.source, INDIRECT)
+            for input_field in self._list_inputs(edge.source, INDIRECT)
         ]
         inputs = {
-            column: {"inputFields": _once(input_fields)} for column, input_fields in fields.items() if input_fields
+            column: {"inputFields": _drop_duplicates(input_fields)}
+            for column, input_fields in fields.items()
+            if input_fields
         }
-        dataset_inputs = {"dataset": _once(deciding)} if deciding else {}
-        return facet("columnLineage", fields=inputs, **dataset_inputs)
+        dataset_inputs = {"dataset": _drop_duplicates(deciding)} if deciding else {}
+        return build_facet("columnLineage", fields=inputs, **dataset_inputs)
 
-    def _inputs(self, source: Node, how: Sequence[Json]) -> list[Json]:
+    def _list_inputs(self, source: Node, how: Sequence[Json]) -> list[Json]:
         if self._is_embedded(source.model):
             inner: Sequence[Edge] = self.column_lineage[source.model].edges
             return [
                 input_field
                 for edge in inner
                 if edge.target.meets(source)
-                for input_field in self._inputs(edge.source, how)
+                for input_field in self._list_inputs(edge.source, how)
             ]
         if source.column in (ROWS, ALL):
             return []
@@ -158,9 +161,9 @@ class Scene:
         return [{"namespace": self.namespace, "name": name, "field": source.column, "transformations": list(how)}]
 
 
-def _field(name: str, kind: str | None, description: str | None) -> Json:
+def _schema_field(name: str, kind: str | None, description: str | None) -> Json:
     return {"name": name, **({"type": kind} if kind else {}), **({"description": description} if description else {})}
 
 
-def _once(fields: Sequence[Json]) -> list[Json]:
+def _drop_duplicates(fields: Sequence[Json]) -> list[Json]:
     return list({(input_field["name"], input_field["field"]): input_field for input_field in fields}.values())

@@ -38,19 +38,17 @@ class Sender:
         self._waiting: queue.Queue[Json | None] = queue.Queue(MOST)
         self._lost, self._reason = 0, ""
         self._sent, self._given = 0, 0
-        self._thread = threading.Thread(target=self._work, name="openlineage", daemon=True)
+        self._thread = threading.Thread(target=self._deliver_events, name="openlineage", daemon=True)
         self._thread.start()
 
     def send(self, event: Json) -> None:
-        """Queue an event and return at once."""
         self._given += 1
         try:
             self._waiting.put_nowait(event)
         except queue.Full:
-            self._lose("too many events wait to be sent")
+            self._count_lost("too many events wait to be sent")
 
     def close(self, wait: float = LAST_WORDS) -> Undelivered | None:
-        """Wait for events that are not sent yet, and return those that were lost."""
         deadline = time.monotonic() + wait
         with suppress(queue.Full):
             self._waiting.put(None, timeout=wait)
@@ -60,21 +58,19 @@ class Sender:
             self._lost, self._reason = self._lost + unsent, self._reason or f"not sent within {wait:.0f} seconds"
         return Undelivered(self._lost, self._reason) if self._lost else None
 
-    def _work(self) -> None:
+    def _deliver_events(self) -> None:
         while (event := self._waiting.get()) is not None:
             try:
                 self._deliver(event)
                 self._sent += 1
             except (OSError, HTTPException, ValueError) as error:
-                self._lose(_why(error))
+                self._count_lost(_failure_reason(error))
 
-    def _lose(self, reason: str) -> None:
+    def _count_lost(self, reason: str) -> None:
         self._lost, self._reason = self._lost + 1, self._reason or reason
 
 
 def file_transport(path: Path) -> Deliver:
-    """Return a transport that appends each event to a file as a JSON line."""
-
     def deliver(event: Json) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a", encoding="utf-8") as file:
@@ -108,7 +104,7 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         return None
 
 
-def _why(error: Exception) -> str:
+def _failure_reason(error: Exception) -> str:
     """Return the reason of an error without the address, which may hold secrets."""
     if isinstance(error, urllib.error.HTTPError):
         return f"it answered {error.code}"

@@ -29,7 +29,7 @@ class Wanted:
     swap: SwapOptions = BY_ONE
 
 
-def promote(
+def promote_views(
     store: StateStore,
     engine: Engine,
     lease: Lease,
@@ -62,6 +62,6 @@ def drop_environment(store: StateStore, engine: Engine, lease: Lease, *, emit: E
         raise RequestError("prod cannot be dropped.", hint="Only environments beside it can.")
     if not old.exists:
         raise RequestError(f"There is no environment `{lease.name}`.", hint="See `mergeplan environments`.")
-    return promote(
+    return promote_views(
         store, engine, lease, Wanted(old, Environment(lease.name), who=who, action=HistoryAction.DROPPED), emit=emit
     )

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 
 from mergeplan.planner.apply.events import Emit, EnvironmentAwaited, PromotionFound, PromotionRecovered, Recovery
-from mergeplan.planner.apply.promotion.swap_views import resume
+from mergeplan.planner.apply.promotion.swap_views import resume_promotion
 from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.errors import LeaseHeld, QueryError, Refused
 from mergeplan.planner.state.leases import Lease
@@ -15,7 +15,7 @@ from mergeplan.planner.state.store import StateStore
 RECOVERY = "recovery"  # its name as the holder of an environment's lease
 
 
-def recover(
+def recover_promotions(
     store: StateStore,
     engine: Engine,
     emit: Emit,
@@ -35,7 +35,7 @@ def recover(
             recovered += _recover_one(store, engine, lease, emit)
             continue
         try:
-            with _turn(store, name, emit, wait if name in await_ else 0.0) as taken:
+            with _hold_environment(store, name, emit, wait if name in await_ else 0.0) as taken:
                 recovered += _recover_one(store, engine, taken, emit)
         except LeaseHeld:
             if name in await_:
@@ -55,8 +55,7 @@ def check_not_stuck(recoveries: Iterable[PromotionRecovered], names: Collection[
 
 
 @contextmanager
-def _turn(store: StateStore, name: str, emit: Emit, wait: float) -> Iterator[Lease]:
-    """Hold the lease of an environment; report whose lease it waits for."""
+def _hold_environment(store: StateStore, name: str, emit: Emit, wait: float) -> Iterator[Lease]:
     with ExitStack() as lease_stack:
         try:
             lease = lease_stack.enter_context(store.leases.hold(name, RECOVERY))
@@ -77,7 +76,7 @@ def _recover_one(store: StateStore, engine: Engine, lease: Lease, emit: Emit) ->
         emit(PromotionFound(promotion.environment, promotion.new.revision))
         ended, message = Recovery.FINISHED, ""
         try:
-            resume(store, engine, lease, promotion, emit)
+            resume_promotion(store, engine, lease, promotion, emit)
         except QueryError as error:
             pending_ids = {pending_promotion.id for pending_promotion in store.promotions.pending()}
             ended, message = Recovery.STUCK if promotion.id in pending_ids else Recovery.UNDONE, error.message

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from mergeplan.planner.apply.events import Emit, Promoted
-from mergeplan.planner.apply.promotion.promotion import Wanted, promote
+from mergeplan.planner.apply.promotion.promotion import Wanted, promote_views
 from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.errors import Refused, RequestError
-from mergeplan.planner.intervals import Timeline, subtract
+from mergeplan.planner.intervals import Timeline, subtract_intervals
 from mergeplan.planner.plan.build import build_run
 from mergeplan.planner.plan.schedule import Loaded, Window
 from mergeplan.planner.snapshot.environment import PROD, Environment, view_changes
@@ -120,7 +120,7 @@ def build_rollback(store: StateStore, name: str, to_revision: int | None, now: d
     return decide_rollback(RollbackFacts(now, old, earlier, target, history, tables, timelines, prod))
 
 
-def rollback(
+def apply_rollback(
     store: StateStore, engine: Engine, lease: Lease, plan: RollbackPlan, request: AskedBy = AskedBy(), *, emit: Emit
 ) -> Promoted:
     """Make the environment show an earlier revision again: a promotion like any other.
@@ -132,7 +132,7 @@ def rollback(
     note = request.note or f"back to revision {plan.target.revision}"
     action = HistoryAction.ROLLED_BACK
     promotion_request = Wanted(plan.old, plan.new, plan.target.plan_id, request.who, note, action, request.swap)
-    return promote(store, engine, lease, promotion_request, emit=emit)
+    return promote_views(store, engine, lease, promotion_request, emit=emit)
 
 
 def decide_rollback(facts: RollbackFacts) -> RollbackPlan:
@@ -148,7 +148,7 @@ def decide_rollback(facts: RollbackFacts) -> RollbackPlan:
         until=since[-1].at,
         since=tuple(since),
         views=tuple(_view_moves(old, new)),
-        behind=tuple(_behind(facts, new)),
+        behind=tuple(_find_tables_behind(facts, new)),
         gone=tuple(sorted(needed - facts.tables)),
     )
 
@@ -178,7 +178,6 @@ def earlier_revision(history: tuple[Revision, ...], now: Environment, to_revisio
 
 
 def _view_moves(old: Environment, new: Environment) -> Iterator[MovedView]:
-    """Yield each view that comes, moves or goes, by name."""
     changes, old_tables = view_changes(old, new), {view.model: view.table for view in old.views_by_name.values()}
     moves = [MovedView(view.model, view.name, None, view.table) for view in changes.added]
     moves += [MovedView(view.model, view.name, old_tables.get(view.model), view.table) for view in changes.swapped]
@@ -186,8 +185,7 @@ def _view_moves(old: Environment, new: Environment) -> Iterator[MovedView]:
     yield from sorted(moves, key=lambda move: move.name)
 
 
-def _behind(facts: RollbackFacts, new: Environment) -> Iterator[Behind]:
-    """Yield the models that get another table which lacks time, by name."""
+def _find_tables_behind(facts: RollbackFacts, new: Environment) -> Iterator[Behind]:
     loaded = Loaded(facts.timelines)
     run = build_run(new, loaded, Window(facts.now), new if new.name == PROD else facts.prod)
     due = {change.name: change.missing for change in run.changes}
@@ -196,6 +194,6 @@ def _behind(facts: RollbackFacts, new: Environment) -> Iterator[Behind]:
         if not snapshot.kind.is_stored or (today and today.table == snapshot.table):
             continue
         timeline = loaded.timeline_of(snapshot)
-        lacks = subtract(loaded.timeline_of(today), timeline) if today else ()
+        lacks = subtract_intervals(loaded.timeline_of(today), timeline) if today else ()
         if lacks or (due.get(name) and not today):  # time that the current table lacks too does not count
             yield Behind(snapshot, timeline, lacks, due.get(name, ()))

@@ -29,7 +29,7 @@ from mergeplan.planner.apply.promotion.view_switch import (
     COLUMNS,
     find_moved_views,
     is_promoted,
-    position,
+    position_query,
     switch_of,
     through_switch,
 )
@@ -61,15 +61,15 @@ def carry_out(
     """
     swap = _ViewSwap(store, engine, lease, promotion, emit)
     swap.before, swap.pool = promotion.old.views_by_name, pool
-    return _finish(swap)
+    return _finish_promotion(swap)
 
 
-def resume(store: StateStore, engine: Engine, lease: Lease, promotion: Promotion, emit: Emit) -> Promoted:
+def resume_promotion(store: StateStore, engine: Engine, lease: Lease, promotion: Promotion, emit: Emit) -> Promoted:
     """Finish a promotion that another process began, as `carry_out` does, without knowing what its views show."""
-    return _finish(_ViewSwap(store, engine, lease, promotion, emit))
+    return _finish_promotion(_ViewSwap(store, engine, lease, promotion, emit))
 
 
-def _finish(swap: _ViewSwap) -> Promoted:
+def _finish_promotion(swap: _ViewSwap) -> Promoted:
     store, lease, promotion, emit = swap.store, swap.lease, swap.promotion, swap.emit
     changes = promotion.changes
     emit(StageStarted(Stage.PROMOTE, len(changes.names)))
@@ -80,7 +80,7 @@ def _finish(swap: _ViewSwap) -> Promoted:
     except (LeaseHeld, RequestError):
         raise  # another process swaps the views, or the journal cannot be written: the next one finishes it
     except (Exception, KeyboardInterrupt) as error:
-        _undo(swap, error)
+        _undo_promotion(swap, error)
         raise
     store.promotions.finish(lease, promotion)
     shown = len(promotion.new.views_by_name) - len(changes.added) - len(changes.swapped)
@@ -96,7 +96,7 @@ def _finish(swap: _ViewSwap) -> Promoted:
     return done
 
 
-def _undo(swap: _ViewSwap, error: BaseException) -> None:
+def _undo_promotion(swap: _ViewSwap, error: BaseException) -> None:
     """Put every view back to the old map; one that cannot be put back leaves the promotion pending.
 
     The next process finishes it.
@@ -133,7 +133,6 @@ class _ViewSwap:
         self._switch = self._switch if self._through else ""
 
     def _queries_through(self) -> Iterator[tuple[str, str]]:
-        """Yield the queries with which views read through the switch, for views whose columns allow it."""
         old, columns = self.promotion.old.views_by_name, self._columns
         for name, view in self._moved.items():
             old_table, new_table = old[name].table, view.table
@@ -153,8 +152,8 @@ class _ViewSwap:
             if self._switch:
                 self._show_at_once(pool, changes)
             else:
-                self._each(pool, self._swap, (*changes.added, *changes.swapped))
-                self._each(pool, self._drop, changes.dropped)
+                self._run_in_groups(pool, self._swap_view, (*changes.added, *changes.swapped))
+                self._run_in_groups(pool, self._drop_view, changes.dropped)
         if new.name != PROD:
             remaining_schemas = {name.rpartition(".")[0] for name in new.views_by_name}
             for schema in sorted({view.name.rpartition(".")[0] for view in changes.dropped} - remaining_schemas):
@@ -168,42 +167,44 @@ class _ViewSwap:
         switch.
         """
         views = (*changes.added, *changes.swapped)
-        self._each(pool, self._drop, changes.dropped)
+        self._run_in_groups(pool, self._drop_view, changes.dropped)
         if self.rolling_back and not self._promoted:  # through the switch they show the old tables, too
-            self._each(pool, self._swap, views)
+            self._run_in_groups(pool, self._swap_view, views)
             return
         if self._promoted is self.rolling_back:
-            self._turn(shows_new=self._promoted)
-            self._each(pool, self._read_through, [self._moved[name] for name in sorted(self._through)], record=False)
-            self._wait()
-            self._turn(shows_new=not self.rolling_back)
-        self._each(pool, self._swap, [view for view in views if view.name not in self._through])
-        self._wait()
-        self._each(pool, self._swap, [view for view in views if view.name in self._through])
+            self._turn_switch(shows_new=self._promoted)
+            self._run_in_groups(
+                pool, self._read_through, [self._moved[name] for name in sorted(self._through)], record=False
+            )
+            self._wait_for_queries()
+            self._turn_switch(shows_new=not self.rolling_back)
+        self._run_in_groups(pool, self._swap_view, [view for view in views if view.name not in self._through])
+        self._wait_for_queries()
+        self._run_in_groups(pool, self._swap_view, [view for view in views if view.name in self._through])
 
-    def _turn(self, *, shows_new: bool) -> None:
+    def _turn_switch(self, *, shows_new: bool) -> None:
         """Put the switch into a position; the janitor drops it like any unneeded table."""
         self.store.leases.check(self.lease)
         self.store.tables.register(self._switch, COLUMNS)
         self._promoted = self._promoted or shows_new  # set first: if the turn fails, its position is unknown
-        text = ViewText(self._switch, position(shows_new=shows_new))
-        self._attempt(View("", self._switch, ""), lambda: self.engine.catalog.swap_view(text), _never)
+        text = ViewText(self._switch, position_query(shows_new=shows_new))
+        self._attempt_step(View("", self._switch, ""), lambda: self.engine.catalog.swap_view(text), _never_skip)
         self._promoted = shows_new
 
-    def _wait(self) -> None:
+    def _wait_for_queries(self) -> None:
         self._pause.wait(self.promotion.swap.wait_seconds)
 
     def _read_through(self, view: View) -> None:
         self.store.leases.check(self.lease)
         try:
-            self._attempt(view, lambda: self._show(view, self._through[view.name]), _never)
+            self._attempt_step(view, lambda: self._replace_view(view, self._through[view.name]), _never_skip)
         except QueryError:
             # Without its old table the view fails until it is swapped, and a rollback must not stop here.
             if not self.rolling_back and not self._is_gone(self.promotion.old.views_by_name[view.name].table):
                 raise
             del self._through[view.name]
 
-    def _each(
+    def _run_in_groups(
         self, pool: Executor, step: Callable[[View], None], views: Sequence[View], *, record: bool = True
     ) -> None:
         for start in range(0, len(views), GROUP):
@@ -220,31 +221,33 @@ class _ViewSwap:
             if record:
                 self.store.promotions.record_steps(self.lease, self.promotion, [view.name for view in group])
 
-    def _swap(self, view: View) -> None:
+    def _swap_view(self, view: View) -> None:
         if view.table not in self._columns:
             gone = QueryError(f"The table `{view.table}`, which `{view.name}` is to show, is gone.")
             self._give_up(view, gone, self._has_no_table)
             return
         columns = ", ".join(quote_column(column.name) for column in self._columns[view.table])
         self.store.leases.check(self.lease)
-        self._attempt(
-            view, lambda: self._show(view, f"SELECT {columns} FROM {quote_name(view.table)}"), self._has_no_table
+        self._attempt_step(
+            view,
+            lambda: self._replace_view(view, f"SELECT {columns} FROM {quote_name(view.table)}"),
+            self._has_no_table,
         )
         self._run_statements(view)
         self.emit(ViewSwapped(view.name, view.table))
 
-    def _show(self, view: View, sql: str) -> None:
+    def _replace_view(self, view: View, sql: str) -> None:
         table_columns, comments = self._columns[view.table], dict(view.column_comments)
         columns = [replace(column, comment=comments.get(column.name, "")) for column in table_columns]
         if view.stored and any(column.comment for column in (*table_columns, *columns)):
             self.engine.catalog.comment_columns(view.table, columns)
-        view_state = self._stands(view)
+        view_state = self._view_state(view)
         view_comments = self._comments.get(view.name, ())
         reads = "" if view.name in self._had or self.promotion.swap.replaces else versions_of(view)
         text = ViewText(view.name, sql, view.comment, columns, view.properties, view_state, view_comments, reads)
         self.engine.catalog.swap_view(text)
 
-    def _stands(self, view: View) -> Stands:
+    def _view_state(self, view: View) -> Stands:
         if self.before is None:
             return Stands.UNKNOWN
         old = self.before.get(view.name)
@@ -259,15 +262,15 @@ class _ViewSwap:
         values = dates(None, datetime.now(UTC))
         statements = stage_statements(view.statements, EVALUATING, view.name, values, {}, {})
         if statements:
-            self._attempt(view, lambda: _run(self.engine, statements), self._was_refused)
+            self._attempt_step(view, lambda: _run_in_session(self.engine, statements), self._was_refused)
 
-    def _drop(self, view: View) -> None:
+    def _drop_view(self, view: View) -> None:
         self.store.leases.check(self.lease)
         reads = "" if view.name in self._had else versions_of(view)  # a new view, which may not exist yet
-        self._attempt(view, lambda: self.engine.catalog.drop_view(view.name, reads), _never)
+        self._attempt_step(view, lambda: self.engine.catalog.drop_view(view.name, reads), _never_skip)
         self.emit(ViewDropped(view.name))
 
-    def _attempt(self, view: View, step: Callable[[], object], skippable: Skippable) -> None:
+    def _attempt_step(self, view: View, step: Callable[[], object], skippable: Skippable) -> None:
         """Try a step several times; a rollback passes over a failed one if `skippable` says that it changes nothing."""
         for attempt in range(1, ATTEMPTS + 1):
             try:
@@ -309,10 +312,10 @@ def _tables_of(promotion: Promotion) -> set[str]:
     return {views[name].table for views in shown for name in promotion.changes.names if name in views}
 
 
-def _never(_view: View) -> bool:
+def _never_skip(_view: View) -> bool:
     return False
 
 
-def _run(engine: Engine, statements: tuple[str, ...]) -> None:
+def _run_in_session(engine: Engine, statements: tuple[str, ...]) -> None:
     with engine.separate_session(statements, ()):
         pass

@@ -42,12 +42,11 @@ def find_moved_views(promotion: Promotion) -> Mapping[str, View]:
     return {view.name: view for view in session_views if view.name in old and old[view.name].table != view.table}
 
 
-def position(*, shows_new: bool) -> str:
+def position_query(*, shows_new: bool) -> str:
     return f"SELECT {str(shows_new).lower()} AS promoted"
 
 
 def is_promoted(engine: Engine, switch: str) -> bool | None:
-    """Return the position of the switch; None if there is none."""
     try:
         return bool(engine.fetch(f"SELECT promoted FROM {quote_name(switch)}").rows[0][0])
     except QueryError as error:

@@ -34,23 +34,22 @@ class Questions:
         waiting = {claim.model: claim for claim in claims}
         needed = dict.fromkeys(self._needs_columns([*waiting, *also], also))
         while waiting or needed:
-            pairs = dict(self._pairs(waiting.values(), needed))
+            pairs = dict(self._list_pairs(waiting.values(), needed))
             for name in waiting.keys() - pairs.keys():
                 if name in self.checks:
                     del waiting[name]
             if not pairs:
                 break
-            for name, result in zip(pairs, self._answers(pairs), strict=True):
+            for name, result in zip(pairs, self._compare_pairs(pairs), strict=True):
                 self._learn_columns(name, result)
                 needed.pop(name, None)
                 if claim := waiting.pop(name, None):
-                    self.checks[name] = _judge(claim, pairs[name], result)
+                    self.checks[name] = _judge_result(claim, pairs[name], result)
         for name in waiting:
             self.checks.setdefault(name, UNKNOWN)
         return self.checks
 
     def _needs_columns(self, claims: Collection[str], also: Collection[str]) -> Iterator[str]:
-        """Return the changed ancestors whose new tables have unknown columns that the checks need."""
         above, waiting = set(also), list(claims)
         while waiting:
             for parent in self.stand_ins.plan.parents.get(waiting.pop(), ()):
@@ -68,7 +67,7 @@ class Questions:
         self.stand_ins.planned[change.name] = list_declared_columns(new)
         return False
 
-    def _pairs(self, claims: Collection[Claim], needed: Collection[str]) -> Iterator[tuple[str, QueryPair]]:
+    def _list_pairs(self, claims: Collection[Claim], needed: Collection[str]) -> Iterator[tuple[str, QueryPair]]:
         """Yield the pairs that can be checked by now: each claim, and other queries whose columns are needed."""
         named = {claim.model: claim for claim in claims}
         for change in self.stand_ins.plan.changes:
@@ -76,29 +75,29 @@ class Questions:
             if claim is None and change.name not in needed:
                 continue
             try:
-                if pair := self._pair(change, claim):
+                if pair := self._build_pair(change, claim):
                     yield change.name, pair
             except ColumnsUnknown:
                 continue
 
-    def _pair(self, change: Change, claim: Claim | None) -> QueryPair | None:
+    def _build_pair(self, change: Change, claim: Claim | None) -> QueryPair | None:
         old, new = change.old, change.new
         assert new is not None
         if claim and any(side is not None and side.model.python for side in (old, new)):
             self.checks[change.name] = Check(CheckState.UNCHECKED, CODE)
             return None
-        same = dict(change.unchanged)
-        second = self.stand_ins.query(new, 1, same)
+        unchanged_columns = dict(change.unchanged)
+        second = self.stand_ins.query(new, 1, unchanged_columns)
         if claim is None or old is None:
             return QueryPair("", second)
         ordered = not (new.kind.is_stored or change.effect.order)
-        reads_decide = not ordered and self.stand_ins.do_reads_decide(old, new, same)
-        return QueryPair(self.stand_ins.query(old, 0, same), second, claim.columns, ordered, reads_decide)
+        reads_decide = not ordered and self.stand_ins.do_reads_decide(old, new, unchanged_columns)
+        return QueryPair(self.stand_ins.query(old, 0, unchanged_columns), second, claim.columns, ordered, reads_decide)
 
-    def _answers(self, pairs: Mapping[str, QueryPair]) -> Sequence[PairResult]:
+    def _compare_pairs(self, pairs: Mapping[str, QueryPair]) -> Sequence[PairResult]:
         """Return the result of each pair; one text over the same tables is not checked."""
-        asked = [pair for name, pair in pairs.items() if not self._is_settled(name, pair)]
-        answers = iter(self.ask(self.stand_ins.analysis(asked)) if asked else ())
+        open_pairs = [pair for name, pair in pairs.items() if not self._is_settled(name, pair)]
+        answers = iter(self.ask(self.stand_ins.analysis(open_pairs)) if open_pairs else ())
         return [PairResult(same=True) if self._is_settled(n, pair) else next(answers) for n, pair in pairs.items()]
 
     def _is_settled(self, name: str, pair: QueryPair) -> bool:
@@ -119,7 +118,7 @@ class Questions:
             self.stand_ins.planned[name] = result.second
 
 
-def _judge(claim: Claim, pair: QueryPair, result: PairResult) -> Check:
+def _judge_result(claim: Claim, pair: QueryPair, result: PairResult) -> Check:
     if result.unknown:
         return Check(CheckState.UNCHECKED, result.unknown)
     if result.error:
@@ -128,30 +127,30 @@ def _judge(claim: Claim, pair: QueryPair, result: PairResult) -> Check:
         return Check(CheckState.EXPLAINED, ", ".join(result.rules))
     if result.same:
         return AGREES
-    return Check(CheckState.DISAGREES, _difference(claim, pair, result))
+    return Check(CheckState.DISAGREES, _describe_difference(claim, pair, result))
 
 
-def _difference(claim: Claim, pair: QueryPair, result: PairResult) -> str:
+def _describe_difference(claim: Claim, pair: QueryPair, result: PairResult) -> str:
     old, new = ({c.name: c.type for c in columns} for columns in (result.first, result.second))
     if pair.columns is None and list(old.items()) != list(new.items()):
         return _column_difference(old, new)
     if gone := [name for name in pair.columns or () if old.get(name) != new.get(name)]:
-        return f"The rules keep {_names(gone)}, and Spark's analyzer finds another column of that name."
+        return f"The rules keep {_format_names(gone)}, and Spark's analyzer finds another column of that name."
     read = sorted({name.removesuffix(OLD).removesuffix(NEW) for name in (*result.first_reads, *result.second_reads)})
     if read:
-        return f"By Spark's analyzer it reads {_names(read)}, which changed above it."
+        return f"By Spark's analyzer it reads {_format_names(read)}, which changed above it."
     return "Spark's analyzer does not find the old and the new text to be one query."
 
 
 def _column_difference(old: Mapping[str, str], new: Mapping[str, str]) -> str:
     if [*old] != [*new]:
-        return f"By Spark's analyzer its columns are {_names(new)} now, and were {_names(old)}."
-    other = [name for name in new if old[name] != new[name]]
-    types = f"{old[other[0]]} to {new[other[0]]}"
-    return f"By Spark's analyzer the type of {_names(other)} changes from {types}."
+        return f"By Spark's analyzer its columns are {_format_names(new)} now, and were {_format_names(old)}."
+    retyped_columns = [name for name in new if old[name] != new[name]]
+    types = f"{old[retyped_columns[0]]} to {new[retyped_columns[0]]}"
+    return f"By Spark's analyzer the type of {_format_names(retyped_columns)} changes from {types}."
 
 
-def _names(names: Collection[str]) -> str:
+def _format_names(names: Collection[str]) -> str:
     shown = [f"`{name}`" for name in names]
     if len(shown) > NAMED_MAX:
         shown = [*shown[: NAMED_MAX - 1], f"{len(shown) - NAMED_MAX + 1} more"]

@@ -16,7 +16,7 @@ from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.intervals import Interval
 from mergeplan.planner.model.model import Column, Model
 from mergeplan.planner.naming import quote_column
-from mergeplan.planner.parsing.render import render
+from mergeplan.planner.parsing.render import render_model
 from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.plan.change import Change, Columns
 from mergeplan.planner.plan.schedule import EPOCH
@@ -51,10 +51,13 @@ class StandIns:
 
     def __post_init__(self) -> None:
         self.changes: Mapping[str, Change] = {change.name: change for change in self.plan.changes}
-        before = {change.name: change.old for change in self.plan.changes if change.old}
+        old_snapshots = {change.name: change.old for change in self.plan.changes if change.old}
         added = {change.name for change in self.plan.changes if not change.old}
-        rest = {name: one for name, one in self.plan.new.snapshots.items() if name not in added}
-        self.sides: tuple[Mapping[str, Snapshot], ...] = ({**rest, **before}, self.plan.new.snapshots)
+        existing_snapshots = {name: one for name, one in self.plan.new.snapshots.items() if name not in added}
+        self.sides: tuple[Mapping[str, Snapshot], ...] = (
+            {**existing_snapshots, **old_snapshots},
+            self.plan.new.snapshots,
+        )
 
     def query(self, snapshot: Snapshot, side: int, same: Mapping[str, tuple[str, ...]]) -> str:
         """Return the query of a model over the stand-ins of one side; raise ColumnsUnknown.
@@ -68,7 +71,7 @@ class StandIns:
         tables = {name: self._view_of(name, side, same, projected) for name in names}
         if model.reads_itself:
             tables[model.name] = self._own_rows(snapshot)
-        return render(model, tables, embedded, _interval_of(model), MOMENT)
+        return render_model(model, tables, embedded, _interval_of(model), MOMENT)
 
     def do_reads_decide(self, old: Snapshot, new: Snapshot, same: Mapping[str, tuple[str, ...]]) -> bool:
         """Return True if an unedited model is the same query unless it reads a column that one side alone has.
@@ -76,11 +79,15 @@ class StandIns:
         Any name of the query that is found among shared columns is found there without the added columns too. The new
         query alone does not show a column that was removed or moved.
         """
-        before, after = ({name: one.model for name, one in side.items() if one.kind.is_embedded} for side in self.sides)
-        if old.model != new.model or before != after or new.model.reads_itself:
+        old_embedded, new_embedded = (
+            {name: one.model for name, one in side.items() if one.kind.is_embedded} for side in self.sides
+        )
+        if old.model != new.model or old_embedded != new_embedded or new.model.reads_itself:
             return False
-        projected = reads_projections(new.model, after)
-        return all(self._is_extended(name, same, projected) for name in _names_read(new.model, after, self.sides[1]))
+        projected = reads_projections(new.model, new_embedded)
+        return all(
+            self._is_extended(name, same, projected) for name in _names_read(new.model, new_embedded, self.sides[1])
+        )
 
     def _is_extended(self, name: str, same: Mapping[str, tuple[str, ...]], projected: bool) -> bool:
         """Return True if a query sees the old columns of a table in their old order, and maybe others among them."""
@@ -89,8 +96,8 @@ class StandIns:
             return True
         if change.old is None or change.new is None or (name not in same and change.effect.every):
             return False
-        old = _select_outputs(change.old, self._columns(change.old, planned=False), projected)
-        new = _select_outputs(change.new, self._columns(change.new, planned=True), projected)
+        old = _select_outputs(change.old, self._require_columns(change.old, planned=False), projected)
+        new = _select_outputs(change.new, self._require_columns(change.new, planned=True), projected)
         names = iter([column.name for column in new])
         return all(column.name in names for column in old)
 
@@ -104,15 +111,15 @@ class StandIns:
             planned = change is not None and side == 1
             if snapshot.kind.is_view and snapshot.model.sql and not self._find_columns(snapshot, planned=planned):
                 return self._add_view(self.query(snapshot, side, {}))
-            columns = self._columns(snapshot, planned=planned)
+            columns = self._require_columns(snapshot, planned=planned)
             outputs = _select_outputs(snapshot, columns, projected)
-            return self._project(
+            return self._project_table(
                 name, columns, {c.name: c for c in columns}, f"{name} {side if change else ''}", outputs
             )
-        sides = self._columns(change.old, planned=False), self._columns(change.new, planned=True)
-        return self._share(change, sides, side, same.get(name), _select_outputs(snapshot, sides[side], projected))
+        sides = self._require_columns(change.old, planned=False), self._require_columns(change.new, planned=True)
+        return self._share_table(change, sides, side, same.get(name), _select_outputs(snapshot, sides[side], projected))
 
-    def _share(
+    def _share_table(
         self,
         change: Change,
         columns: tuple[TableColumns, TableColumns],
@@ -120,7 +127,6 @@ class StandIns:
         same: tuple[str, ...] | None,
         outputs: TableColumns,
     ) -> str:
-        """Return the view of a changed table, over an empty one that holds the columns of both sides."""
         old, new = columns
         types = {column.name: normalize_type(column.type) for column in new}
         shared = {c.name for c in old if types.get(c.name) == normalize_type(c.type)} - _effect_columns(change.effect)
@@ -128,15 +134,15 @@ class StandIns:
             shared = {*same}
         elif change.effect.every:
             names = {c.name: c for c in columns[side]}
-            return self._project(change.name, columns[side], names, f"{change.name} {side} every", outputs)
-        both = [column for column in old if column.name in shared]
+            return self._project_table(change.name, columns[side], names, f"{change.name} {side} every", outputs)
+        shared_columns = [column for column in old if column.name in shared]
         one_sided = [(c, OLD) for c in old if c.name not in shared] + [(c, NEW) for c in new if c.name not in shared]
-        table_columns = (*both, *(Column(f"{column.name}{end}", column.type) for column, end in one_sided))
+        table_columns = (*shared_columns, *(Column(f"{column.name}{end}", column.type) for column, end in one_sided))
         end = (OLD, NEW)[side]
         names = {c.name: c if c.name in shared else Column(f"{c.name}{end}", c.type) for c in (old, new)[side]}
-        return self._project(change.name, table_columns, names, change.name, outputs)
+        return self._project_table(change.name, table_columns, names, change.name, outputs)
 
-    def _project(
+    def _project_table(
         self,
         name: str,
         table_columns: TableColumns,
@@ -144,7 +150,6 @@ class StandIns:
         identity: str,
         outputs: TableColumns | None = None,
     ) -> str:
-        """Return the view with these outputs over the empty table that has all table columns."""
         table = f"mergeplan_table_{digest(identity, repr([(c.name, c.type) for c in table_columns]))[:20]}"
         self.tables.setdefault(table, EmptyTable(table, table_columns))
         columns = outputs or table_columns
@@ -158,10 +163,10 @@ class StandIns:
         return f"{SCHEMA}.{name}"
 
     def _own_rows(self, snapshot: Snapshot) -> str:
-        columns = self._columns(snapshot, planned=False)
-        return self._project(snapshot.name, columns, {c.name: c for c in columns}, f"{snapshot.name} itself")
+        columns = self._require_columns(snapshot, planned=False)
+        return self._project_table(snapshot.name, columns, {c.name: c for c in columns}, f"{snapshot.name} itself")
 
-    def _columns(self, snapshot: Snapshot, *, planned: bool) -> TableColumns:
+    def _require_columns(self, snapshot: Snapshot, *, planned: bool) -> TableColumns:
         columns = self._find_columns(snapshot, planned=planned)
         if not columns:
             raise ColumnsUnknown(snapshot.name)

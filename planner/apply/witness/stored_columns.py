@@ -35,14 +35,12 @@ def find_planned_columns(snapshot: Snapshot, query_columns: tuple[Column, ...]) 
 
 
 def list_declared_columns(snapshot: Snapshot) -> tuple[Column, ...]:
-    """Return the columns of a model without a query: a seed, or code."""
     model = snapshot.model
     columns = model.columns or tuple(Column(name, "string") for name in (model.seed.header if model.seed else ()))
     return order_as_stored(snapshot, (*columns, *model.history_columns)) if columns else ()
 
 
 def external_columns(engine: Engine, snapshots: Iterable[Snapshot]) -> dict[str, tuple[Column, ...]]:
-    """Return the columns of external tables from Spark's catalog, or as declared if it has none."""
     columns: dict[str, tuple[Column, ...]] = {}
     for snapshot in snapshots:
         try:

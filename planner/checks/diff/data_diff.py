@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from mergeplan.planner.checks.diff.diff_query import DiffOptions
-from mergeplan.planner.checks.diff.masking import mask
+from mergeplan.planner.checks.diff.masking import mask_value
 from mergeplan.planner.checks.diff.row_condition import row_condition
 from mergeplan.planner.checks.diff.same_files import are_same_files
 from mergeplan.planner.checks.diff.table_diff import RowDiff, Samples, SchemaDiff, compare_tables, schema_diff
@@ -150,7 +150,7 @@ def data_diff(engine: Engine, question: Question, budget: Budget) -> ModelDiff:
     first, second = question.sides
     schema = schema_diff(first.table.columns, second.table.columns)
     diff = ModelDiff(question.model.name, schema, days=question.days, left_out=question.left_out, note=question.note)
-    common_columns = _common(first.table.columns, second.table.columns)
+    common_columns = _common_columns(first.table.columns, second.table.columns)
     if question.where:
         question = replace(question, where=row_condition(question.where, common_columns))
     if question.is_equal:
@@ -185,7 +185,6 @@ def data_diff(engine: Engine, question: Question, budget: Budget) -> ModelDiff:
 
 
 def _are_same_files(engine: Engine, question: Question, both: Collection[str]) -> bool:
-    """Return True if all rows of the compared time are in the same files; they are not read."""
     first, second = question.sides
     if not (question.by_files and both) or question.where or first.where != second.where:
         return False
@@ -217,7 +216,7 @@ def _count_rows(engine: Engine, question: Question) -> tuple[int, int]:
     return int(str(first)), int(str(second))
 
 
-def _common(first: Collection[Column], second: Collection[Column]) -> dict[str, str]:
+def _common_columns(first: Collection[Column], second: Collection[Column]) -> dict[str, str]:
     """Return the columns that both have with one type, name -> type."""
     old = {column.name: column.type for column in first}
     return {column.name: column.type for column in second if old.get(column.name) == column.type}
@@ -245,7 +244,7 @@ def mask_samples(samples: Samples, key: Collection[str], shown_columns: Collecti
 
     def mask_cells(rows: Rows, names: Sequence[str]) -> Rows:
         plain = [name.lower() in shown_columns for name in names]
-        cells = (tuple(c if ok else mask(c) for c, ok in zip(row, plain, strict=True)) for row in rows.rows)
+        cells = (tuple(c if ok else mask_value(c) for c, ok in zip(row, plain, strict=True)) for row in rows.rows)
         return Rows(rows.columns, tuple(cells))
 
     of_changed = [name if at < len(key) else name[len("s__") :] for at, name in enumerate(samples.changed.columns)]

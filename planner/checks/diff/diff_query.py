@@ -24,7 +24,7 @@ TEXTS = frozenset({"TEXT", "VARCHAR", "CHAR"})
 HASHED = EXACT | TEXTS | {"FLOAT", "DOUBLE"}  # equal values have equal hashes
 
 
-def within(buckets: Sequence[int]) -> str:
+def bucket_condition(buckets: Sequence[int]) -> str:
     """Return the condition that a row is in one of the buckets; for thousands of them it is a short bit map."""
     if len(buckets) <= LISTED:
         return f"b IN ({', '.join(map(str, buckets))})"
@@ -84,10 +84,14 @@ class DiffQuery:
         named = [(f"k{n}", column) for n, column in enumerate(self.key)] + [
             (f"v{n}", v) for n, v in enumerate(self.values)
         ]
-        cells = ", ".join(f"{self._canonical(column, side)} AS {name}" for name, column in named)
-        key_parts = [part for name, column in named if name[0] == "k" for part in _parts(name, _type(column.type))]
-        value_parts = [part for name, column in named if name[0] == "v" for part in _parts(name, _type(column.type))]
-        inner = f"SELECT {cells} FROM {self.tables[side]} AS t{self._where(side)}"
+        cells = ", ".join(f"{self._canonical_sql(column, side)} AS {name}" for name, column in named)
+        key_parts = [
+            part for name, column in named if name[0] == "k" for part in _hash_parts(name, _parse_type(column.type))
+        ]
+        value_parts = [
+            part for name, column in named if name[0] == "v" for part in _hash_parts(name, _parse_type(column.type))
+        ]
+        inner = f"SELECT {cells} FROM {self.tables[side]} AS t{self._where_clause(side)}"
         keyed = f"SELECT *, XXHASH64({', '.join(key_parts)}) AS kh FROM ({inner})"
         hashed = f"SELECT *, PMOD(kh, {BUCKETS}) AS b, XXHASH64({', '.join(['kh', *value_parts])}) AS h FROM ({keyed})"
         return f"SELECT {', '.join(shown)} FROM ({hashed})"
@@ -108,7 +112,7 @@ class DiffQuery:
         No collation or nested value may decide equality. Keys of numbers and times alone are often stored in their
         order, and are sorted faster.
         """
-        kinds = {_type(column.type).this.name for column in self.key}
+        kinds = {_parse_type(column.type).this.name for column in self.key}
         return not any(map(_has_collation, self.key)) and kinds <= HASHED and not kinds <= EXACT
 
     def join_clause(self, inside: str, numbered: bool, *, to_count: bool = False) -> str:
@@ -134,10 +138,10 @@ class DiffQuery:
             f" ON {matched}"
         )
 
-    def _canonical(self, column: ComparedColumn, side: int) -> str:
+    def _canonical_sql(self, column: ComparedColumn, side: int) -> str:
         """Return SQL for the common value of all values that count as equal."""
         name = f"t.{quote_column(column.second if side else column.first)}"
-        kind = _type(column.type)
+        kind = _parse_type(column.type)
         if kind.this in (exp.DType.FLOAT, exp.DType.DOUBLE):
             value, scale = f"CAST({name} AS DOUBLE)", f"1E{self.options.decimals}D"  # ROUND is ten times slower
             return f"IF(ABS({value}) < 1E15D, RINT({value} * {scale}) / {scale}, {value}) + 0.0D"
@@ -149,7 +153,7 @@ class DiffQuery:
             return name if kind.this.name in EXACT else f"CAST({name} AS STRING)"
         return name
 
-    def _where(self, side: int) -> str:
+    def _where_clause(self, side: int) -> str:
         """Return the WHERE of one side; the condition has the second table's names, replaced for the first side."""
         if not self.options.where:
             return ""
@@ -163,14 +167,14 @@ class DiffQuery:
 
 def _is_text(column: ComparedColumn) -> bool:
     """Return True for texts without a collation, whose equal values have equal hashes."""
-    return _type(column.type).this.name in TEXTS and not _has_collation(column)
+    return _parse_type(column.type).this.name in TEXTS and not _has_collation(column)
 
 
 def _has_collation(column: ComparedColumn) -> bool:
     return "COLLATE" in column.type.upper()
 
 
-def _type(text: str) -> exp.DataType:
+def _parse_type(text: str) -> exp.DataType:
     """Return a type as a tree; UNKNOWN, which is compared as text, if it cannot be parsed."""
     try:
         built = exp.DataType.build(quote_fields(text), dialect="spark")
@@ -179,21 +183,23 @@ def _type(text: str) -> exp.DataType:
     return built if isinstance(built, exp.DataType) else exp.DataType(this=exp.DType.UNKNOWN)
 
 
-def _parts(value: str, kind: exp.DataType, depth: int = 0) -> list[str]:
+def _hash_parts(value: str, kind: exp.DataType, depth: int = 0) -> list[str]:
     """Return the hashed parts of a canonical value: Spark's hash skips NULLs and runs array elements together."""
     null, element = f"ISNULL({value})", f"x{depth}"
     inner = [part for part in kind.expressions if isinstance(part, exp.DataType)]
     match kind.this:
         case exp.DType.ARRAY if inner:
-            parts = ", ".join(_parts(element, inner[0], depth + 1))
+            parts = ", ".join(_hash_parts(element, inner[0], depth + 1))
             return [null, f"SIZE({value})", f"TRANSFORM({value}, {element} -> STRUCT({parts}))"]
         case exp.DType.MAP if len(inner) == 2:
-            pair = _parts(f"{element}.key", inner[0], depth + 1) + _parts(f"{element}.value", inner[1], depth + 1)
+            pair = _hash_parts(f"{element}.key", inner[0], depth + 1) + _hash_parts(
+                f"{element}.value", inner[1], depth + 1
+            )
             entries = value if depth == 0 else f"ARRAY_SORT(MAP_ENTRIES({value}))"
             return [null, f"SIZE({value})", f"TRANSFORM({entries}, {element} -> STRUCT({', '.join(pair)}))"]
         case exp.DType.STRUCT:
             fields = (
-                _parts(f"{value}.{quote_column(field.name)}", field.args["kind"], depth)
+                _hash_parts(f"{value}.{quote_column(field.name)}", field.args["kind"], depth)
                 for field in kind.expressions
                 if isinstance(field, exp.ColumnDef)
             )

@@ -29,13 +29,13 @@ def mask_rows(rows: Rows, samples: Samples, figures: Collection[str] = ()) -> Ro
     if samples == "none":
         return Rows(rows.columns, ())
     masked = (
-        tuple(cell if name in figures else mask(cell) for name, cell in zip(rows.columns, row, strict=True))
+        tuple(cell if name in figures else mask_value(cell) for name, cell in zip(rows.columns, row, strict=True))
         for row in rows.rows
     )
     return Rows(rows.columns, tuple(masked))
 
 
-def mask(value: Value) -> Value:
+def mask_value(value: Value) -> Value:
     """Return a value's shape.
 
     NULL stays NULL, an empty string stays empty, and a string becomes its first letter and its length.

@@ -59,8 +59,10 @@ def compare_rows(
     columns = expected_rows.columns
     order = [actual.columns.index(name) for name in columns]
     kinds = [types.get(name, "string") for name in columns]
-    expected_keyed = [(_key(row, kinds), row) for row in expected_rows.rows]
-    actual_keyed = [(_key(row, kinds), row) for row in (tuple(row[index] for index in order) for row in actual.rows)]
+    expected_keyed = [(_row_key(row, kinds), row) for row in expected_rows.rows]
+    actual_keyed = [
+        (_row_key(row, kinds), row) for row in (tuple(row[index] for index in order) for row in actual.rows)
+    ]
     lonely = Counter(key for key, _ in expected_keyed)
     lonely.subtract(key for key, _ in actual_keyed)
     missing = _pick_rows(expected_keyed, +lonely)
@@ -71,11 +73,11 @@ def compare_rows(
 Keyed = tuple[tuple[str, ...], tuple[Value, ...]]
 
 
-def _key(row: Sequence[Value], kinds: Sequence[str]) -> tuple[str, ...]:
-    return tuple(canonical(value, kind) for value, kind in zip(row, kinds, strict=True))
+def _row_key(row: Sequence[Value], kinds: Sequence[str]) -> tuple[str, ...]:
+    return tuple(canonical_text(value, kind) for value, kind in zip(row, kinds, strict=True))
 
 
-def canonical(value: Value, kind: str) -> str:
+def canonical_text(value: Value, kind: str) -> str:
     """Return a value as text, the same text for all equal values of a Spark type."""
     if value is None:
         return "NULL"
@@ -89,7 +91,7 @@ def canonical(value: Value, kind: str) -> str:
     if base == "timestamp" or base == "timestamp_ntz":
         return _time_text(value)
     if base in ("array", "struct", "map"):
-        return json.dumps(_plain(value), sort_keys=True, default=str)
+        return json.dumps(_plain_value(value), sort_keys=True, default=str)
     return value.isoformat(sep=" ") if isinstance(value, datetime) else str(value)
 
 
@@ -122,15 +124,19 @@ def _time_text(value: Value) -> str:
     return read.replace(tzinfo=None).isoformat(sep=" ")
 
 
-def _plain(value: object) -> object:
+def _plain_value(value: object) -> object:
     """Return nested values as lists and mappings; a Spark row knows its fields' names."""
     if isinstance(value, dict):
-        return {str(key): _plain(inner) for key, inner in value.items()}
+        return {str(key): _plain_value(inner) for key, inner in value.items()}
     if isinstance(value, tuple):
         fields = getattr(value, "__fields__", None)
-        return dict(zip(fields, map(_plain, value), strict=True)) if fields else [_plain(inner) for inner in value]
+        return (
+            dict(zip(fields, map(_plain_value, value), strict=True))
+            if fields
+            else [_plain_value(inner) for inner in value]
+        )
     if isinstance(value, list):
-        return [_plain(inner) for inner in value]
+        return [_plain_value(inner) for inner in value]
     if isinstance(value, float | Decimal):
         return _float_text(value)
     if isinstance(value, int) and not isinstance(value, bool):

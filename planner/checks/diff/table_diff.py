@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from mergeplan.planner.checks.diff.diff_query import BUCKETS, ComparedColumn, DiffOptions, DiffQuery, within
+from mergeplan.planner.checks.diff.diff_query import BUCKETS, ComparedColumn, DiffOptions, DiffQuery, bucket_condition
 from mergeplan.planner.checks.diff.same_files import are_same_files
 from mergeplan.planner.engine.protocol import Engine, Rows, Value
 from mergeplan.planner.engine.table import HIDDEN_COLUMN
@@ -107,19 +107,19 @@ def compare_tables(
 
     `by_files` says that both are names of tables whose files are never overwritten: files are compared before any row.
     """
-    first, second = (_columns(engine, table) for table in tables)
-    renamed, common = _common(first, second, options)
+    first, second = (_read_columns(engine, table) for table in tables)
+    renamed, common = _common_columns(first, second, options)
     schema = schema_diff(renamed, second)
-    question = _question(tables, common, options)
+    question = _make_question(tables, common, options)
     if not question.key:
         raise RequestError(f"{names[0]} and {names[1]} have no column in common.")
     key = tuple(column.name for column in question.key) if options.on else ()
     if by_files and question.is_plain and are_same_files(engine, tables, question.names):
         return TableDiff(names, key, schema, RowDiff(), model=model, same_files=True)
-    return TableDiff(names, key, schema, *_rows(engine, question), model)
+    return TableDiff(names, key, schema, *_diff_rows(engine, question), model)
 
 
-def _rows(engine: Engine, question: DiffQuery) -> tuple[RowDiff, Samples]:
+def _diff_rows(engine: Engine, question: DiffQuery) -> tuple[RowDiff, Samples]:
     buckets = _find_buckets(engine, question)
     rows, samples, numbered = buckets.rows, Samples(), buckets.crowded
     if rows.buckets:
@@ -128,10 +128,10 @@ def _rows(engine: Engine, question: DiffQuery) -> tuple[RowDiff, Samples]:
         if numbered:
             rows = replace(
                 _compare_by_key(engine, question, buckets, numbered=True)[0],
-                duplicate_keys=_duplicates(engine, question, buckets.inside),
+                duplicate_keys=_count_duplicates(engine, question, buckets.inside),
             )
         if question.options.samples:
-            samples = _samples(engine, question, buckets.inside, numbered)
+            samples = _fetch_samples(engine, question, buckets.inside, numbered)
     return replace(rows, columns=rows.columns or tuple((column.name, 0) for column in question.values)), samples
 
 
@@ -145,11 +145,11 @@ def schema_diff(first: Sequence[Column], second: Sequence[Column]) -> SchemaDiff
     )
 
 
-def _columns(engine: Engine, table: str) -> tuple[Column, ...]:
+def _read_columns(engine: Engine, table: str) -> tuple[Column, ...]:
     return tuple(column for column in engine.schema(f"SELECT * FROM {table}") if column.name != HIDDEN_COLUMN)
 
 
-def _common(
+def _common_columns(
     first: Sequence[Column], second: Sequence[Column], options: DiffOptions
 ) -> tuple[tuple[Column, ...], tuple[ComparedColumn, ...]]:
     """Return the first table's columns under the second's names, and the comparable ones: of one type in both."""
@@ -172,7 +172,7 @@ def _common(
     return tuple(column for column, _ in named), common
 
 
-def _question(tables: tuple[str, str], common: Sequence[ComparedColumn], options: DiffOptions) -> DiffQuery:
+def _make_question(tables: tuple[str, str], common: Sequence[ComparedColumn], options: DiffOptions) -> DiffQuery:
     by_name = {column.name: column for column in common}
     for name in options.on:
         if name not in by_name:
@@ -208,7 +208,7 @@ UNCOUNTED = _Buckets(RowDiff(buckets=BUCKETS), "", None, crowded=False)  # all r
 def _find_buckets(engine: Engine, question: DiffQuery) -> _Buckets:
     """Return the buckets that differ, in the way that seems the fastest by the first rows of both tables."""
     if question.options.where:  # many rows may have to be read until a few are found
-        return _equal_tables(engine, question) or _buckets(engine, question)
+        return _equal_tables(engine, question) or _compare_buckets(engine, question)
     sides = (engine.fetch(question.rows(side, ["kh", "h"]), SAMPLE).rows for side in (0, 1))
     first, second = ({row[0]: row[1] for row in rows} for rows in sides)
     common = first.keys() & second.keys()
@@ -217,21 +217,21 @@ def _find_buckets(engine: Engine, question: DiffQuery) -> _Buckets:
         return UNCOUNTED  # hardly a bucket could be equal: comparing them only costs time
     lacking = SAMPLE // 2 < len(common) < max(len(first), len(second))  # tables in one order, and a row in only one
     equal = None if differing or lacking else _equal_tables(engine, question)
-    return equal or _buckets(engine, question)
+    return equal or _compare_buckets(engine, question)
 
 
 def _equal_tables(engine: Engine, question: DiffQuery) -> _Buckets | None:
     """Return the counts of two tables with the same rows, by hashes over all rows of each; None if they differ."""
     shown = ["h", f"IF({question.null_key()}, 1, 0) AS nk"]
     sides = (f"SELECT {at}, SUM(nk), {HASHES} FROM ({question.rows(at, shown)})" for at in (0, 1))
-    first, second = sorted(tuple(map(_whole, row)) for row in engine.fetch(" UNION ALL ".join(sides)).rows)
+    first, second = sorted(tuple(map(_whole_number, row)) for row in engine.fetch(" UNION ALL ".join(sides)).rows)
     if first[2:] != second[2:]:
         return None
     rows = RowDiff((first[2], second[2]), common=first[2], null_keys=(first[1], second[1]))
     return _Buckets(rows, "", (0, 0), crowded=False)
 
 
-def _buckets(engine: Engine, question: DiffQuery) -> _Buckets:
+def _compare_buckets(engine: Engine, question: DiffQuery) -> _Buckets:
     """Return the buckets of both tables from one pass: Spark compares them and returns one row."""
     # Each side is grouped by itself: Spark compiles reading, hashing and grouping into one loop only below a UNION.
     shown = ["b", "h", f"IF({question.null_key()}, 1, 0) AS nk"]
@@ -245,28 +245,28 @@ def _buckets(engine: Engine, question: DiffQuery) -> _Buckets:
     # A square as DOUBLE: of whole numbers it might be too large.
     sums_of = [f"SUM({expression})" for expression in sums] + [f"SUM(DOUBLE(c{side}) * c{side})" for side in (0, 1)]
     (answer,) = engine.fetch(f"SELECT {', '.join(sums_of)}, COLLECT_LIST(IF(d, b, NULL)) FROM ({compared})").rows
-    first, second, *nulls, held_first, held_second = (_whole(cell) for cell in answer[:6])
+    first, second, *nulls, held_first, held_second = (_whole_number(cell) for cell in answer[:6])
     squares, listed = (float(str(cell or 0)) for cell in answer[6:8]), answer[8]
-    differing = sorted(_whole(bucket) for bucket in listed) if isinstance(listed, Iterable) else []
+    differing = sorted(_whole_number(bucket) for bucket in listed) if isinstance(listed, Iterable) else []
     few = held_first + held_second <= MOST * (first + second)
     return _Buckets(
         RowDiff((first, second), common=first - held_first, null_keys=(nulls[0], nulls[1]), buckets=len(differing)),
-        f" WHERE {within(differing)}" if few else "",
+        f" WHERE {bucket_condition(differing)}" if few else "",
         (held_first, held_second) if few else (first, second),
-        any(_dispersion(*pair) > CROWDED for pair in zip((first, second), squares, strict=True)),
+        any(_bucket_dispersion(*pair) > CROWDED for pair in zip((first, second), squares, strict=True)),
     )
 
 
-def _dispersion(rows: int, squares: float) -> float:
+def _bucket_dispersion(rows: int, squares: float) -> float:
     """Return how unequal buckets are: about n if each key has n rows, the factor by which a join multiplies rows."""
     mean = rows / BUCKETS
     return (squares / BUCKETS - mean**2) / mean if mean else 0.0
 
 
-def _duplicates(engine: Engine, question: DiffQuery, inside: str) -> tuple[int, int]:
+def _count_duplicates(engine: Engine, question: DiffQuery, inside: str) -> tuple[int, int]:
     counted = f"SELECT side, kh, COUNT(*) AS c FROM ({question.both(['b', 'kh'])}){inside} GROUP BY side, kh"
     several = f"SELECT side, COUNT(*) FROM ({counted}) WHERE c > 1 GROUP BY side"
-    duplicates = {_whole(side): _whole(count) for side, count in engine.fetch(several).rows}
+    duplicates = {_whole_number(side): _whole_number(count) for side, count in engine.fetch(several).rows}
     return duplicates.get(0, 0), duplicates.get(1, 0)
 
 
@@ -282,9 +282,9 @@ def _compare_by_key(engine: Engine, question: DiffQuery, buckets: _Buckets, *, n
         aggregates += [f"(SELECT COUNT(*) FROM {table})" for table in question.tables]
     joined = question.join_clause(buckets.inside, numbered, to_count=True)
     (answer,) = engine.fetch(f"SELECT {', '.join(aggregates)} FROM {joined}").rows
-    first, second, common, changed, *nulls = (_whole(cell) for cell in answer[:6])
-    changes = (_whole(cell) for cell in answer[6 : len(counts)])
-    row_counts = buckets.held or (_whole(answer[-2]), _whole(answer[-1]))
+    first, second, common, changed, *nulls = (_whole_number(cell) for cell in answer[:6])
+    changes = (_whole_number(cell) for cell in answer[6 : len(counts)])
+    row_counts = buckets.held or (_whole_number(answer[-2]), _whole_number(answer[-1]))
     rows = replace(
         buckets.rows,
         counts=buckets.rows.counts if buckets.held else row_counts,
@@ -298,7 +298,7 @@ def _compare_by_key(engine: Engine, question: DiffQuery, buckets: _Buckets, *, n
     return rows, (first + common, second + common) != row_counts
 
 
-def _samples(engine: Engine, question: DiffQuery, inside: str, numbered: bool) -> Samples:
+def _fetch_samples(engine: Engine, question: DiffQuery, inside: str, numbered: bool) -> Samples:
     joined, limit = question.join_clause(inside, numbered), question.options.samples
     order = ", ".join(str(n + 1) for n in range(len(question.key)))
     keys = [(f"k{n}", column.name) for n, column in enumerate(question.key)]
@@ -321,7 +321,7 @@ def _samples(engine: Engine, question: DiffQuery, inside: str, numbered: bool) -
     return Samples(changed or NO_ROWS, *only)
 
 
-def _whole(cell: Value) -> int:
+def _whole_number(cell: Value) -> int:
     return int(str(cell)) if cell is not None else 0
 
 

@@ -9,7 +9,7 @@ import click
 
 from mergeplan.planner.cli.click_options import options_from
 from mergeplan.planner.cli.json_lines import JsonLines
-from mergeplan.planner.cli.output import Output, output_of, output_option, showing
+from mergeplan.planner.cli.output import Output, make_emitter, output_of, output_option
 from mergeplan.planner.cli.workspace import open_workspace, workspace
 from mergeplan.planner.contract.from_history import audit_history_row
 from mergeplan.planner.contract.result import AuditCounts, ResultLine
@@ -50,7 +50,7 @@ def audit(
     out = output_of(output)
     if history:
         return _list_history(environment, root, gateway, out, options_from(AuditOptions, option_values), limit)
-    with open_workspace(root, gateway, on_event=showing(out), only_looks=True) as work:
+    with open_workspace(root, gateway, on_event=make_emitter(out), only_looks=True) as work:
         shown = work.environment(parse_environment_name(environment))
         if isinstance(out, JsonLines):
             out.knows(shown.snapshots)
@@ -70,10 +70,9 @@ def audit(
 def _list_history(
     environment: str, root: Path, gateway: str | None, out: Output, options: AuditOptions, limit: int
 ) -> int:
-    """Print the recorded results, newest first."""
     if options.start or options.end or options.samples or options.skip_unchanged:
         raise RequestError("`--history` runs no audit: of the other options it takes `--model` and `--limit` alone.")
-    with open_workspace(root, gateway, on_event=showing(out), only_looks=True) as work:
+    with open_workspace(root, gateway, on_event=make_emitter(out), only_looks=True) as work:
         results = audit_history(work, work.environment(parse_environment_name(environment)), options.select, limit)
     if isinstance(out, JsonLines):
         out.result(ResultLine(ok=True, audit_history=tuple(map(audit_history_row, results))))

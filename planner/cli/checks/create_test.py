@@ -66,31 +66,30 @@ def create_test(model: str, root: Path, gateway: str | None, **option_values: An
             raise RequestError(f"There is no model `{model}`.", hint=did_you_mean(model, work.project.models))
         short = selected_model.name.rpartition(".")[2]
         title = new_test.name or f"test_{short}"
-        file = _file(work, new_test.path or f"test_{short}.yaml", new_test.overwrite)
+        file = _resolve_file(work, new_test.path or f"test_{short}.yaml", new_test.overwrite)
         _check_name(work, title, file)
         work.look()
-        body = _body(work, selected_model, title, file, new_test)
+        body = _build_test_body(work, selected_model, title, file, new_test)
         shown = file.relative_to(work.settings.root)
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(_text(title, body), "utf-8")
+    file.write_text(_format_test(title, body), "utf-8")
     click.echo(f"Wrote {shown}: {title}. Run it with: mergeplan test {shown.as_posix()}::{title}")
     return 0
 
 
-def _body(work: Workspace, model: Model, title: str, file: Path, options: NewTest) -> Written:
-    """Return the test for its file; read from there, it gives the outputs that it expects."""
+def _build_test_body(work: Workspace, model: Model, title: str, file: Path, options: NewTest) -> Written:
     catalog = work.project.catalogs.default
-    named = ((_table(model, table, catalog), sql) for table, sql in options.queries)
-    inputs = {name: _input(work, name, sql) for name, sql in named}
+    named = ((_resolve_input_name(model, table, catalog), sql) for table, sql in options.queries)
+    inputs = {name: _query_input(work, name, sql) for name, sql in named}
     body: Written = {"model": model.name, "inputs": inputs, "outputs": {"query": []}}
     if options.variables:
         body["vars"] = {key: yaml.safe_load(value) if value else value for key, value in options.variables}
-    test = _read(work, title, file, body)
-    body["outputs"] = _outputs(work, model, test, ctes=options.include_ctes)
+    test = _parse_test(work, title, file, body)
+    body["outputs"] = _compute_outputs(work, model, test, ctes=options.include_ctes)
     return body
 
 
-def _outputs(work: Workspace, model: Model, test: UnitTest, *, ctes: bool) -> Written:
+def _compute_outputs(work: Workspace, model: Model, test: UnitTest, *, ctes: bool) -> Written:
     if ctes:
         test = replace(test, ctes={cte: TestRows() for cte in cte_names(model)})
     rows_by_output = {output: _row_dicts(rows) for output, rows in model_rows(work.engine, work.project, test).items()}
@@ -98,18 +97,20 @@ def _outputs(work: Workspace, model: Model, test: UnitTest, *, ctes: bool) -> Wr
     return {**({"ctes": dict(cte_rows)} if cte_rows else {}), "query": query}
 
 
-def _read(work: Workspace, title: str, file: Path, body: Written) -> UnitTest:
+def _parse_test(work: Workspace, title: str, file: Path, body: Written) -> UnitTest:
     dialects = {name: model.dialect for name, model in work.project.models.items()}
     around = Surroundings(dialects, work.project.config.gateways, lambda path, _: path, work.now)
-    (test,) = read_tests(read_document(file.relative_to(work.settings.root).as_posix(), _text(title, body)), around)
+    (test,) = read_tests(
+        read_document(file.relative_to(work.settings.root).as_posix(), _format_test(title, body)), around
+    )
     return test
 
 
-def _text(title: str, body: Written) -> str:
+def _format_test(title: str, body: Written) -> str:
     return str(yaml.safe_dump({title: body}, sort_keys=False, allow_unicode=True, width=120))
 
 
-def _file(work: Workspace, path: str, overwrite: bool) -> Path:
+def _resolve_file(work: Workspace, path: str, overwrite: bool) -> Path:
     """Return the file to write; raise RequestError if it is not in tests/, is no YAML, or exists already."""
     tests = (work.project.root / "tests").resolve()
     file = (tests / path.removeprefix("tests/")).resolve()
@@ -126,14 +127,14 @@ def _check_name(work: Workspace, title: str, file: Path) -> None:
             raise RequestError(f"The test `{title}` is already defined at {test.place}.", hint="Give it a `--name`.")
 
 
-def _table(model: Model, table: str, catalog: str) -> str:
+def _resolve_input_name(model: Model, table: str, catalog: str) -> str:
     name = model_name(table, Place("--query"), catalog)
     if name not in model.depends_on and not (model.reads_itself and name == model.name):
         raise RequestError(f"{model.name} does not read `{table}`.", hint=did_you_mean(name, model.depends_on))
     return name
 
 
-def _input(work: Workspace, table: str, sql: str) -> Written | list[Written]:
+def _query_input(work: Workspace, table: str, sql: str) -> Written | list[Written]:
     """Return the rows that a query finds, with their types if nothing else defines them."""
     columns = {column.name: column.type for column in work.engine.schema(sql)}
     rows = _row_dicts(work.engine.fetch(sql))
@@ -142,10 +143,10 @@ def _input(work: Workspace, table: str, sql: str) -> Written | list[Written]:
 
 def _row_dicts(rows: Rows) -> list[Written]:
     names = [name.lower() for name in rows.columns]
-    return [{name: _plain(cell) for name, cell in zip(names, row, strict=True)} for row in rows.rows]
+    return [{name: _plain_value(cell) for name, cell in zip(names, row, strict=True)} for row in rows.rows]
 
 
-def _plain(value: object) -> object:
+def _plain_value(value: object) -> object:
     match value:
         case None | bool() | int() | float() | str():
             return value
@@ -154,11 +155,11 @@ def _plain(value: object) -> object:
         case date():
             return value
         case dict():
-            return {str(key): _plain(entry) for key, entry in value.items()}
+            return {str(key): _plain_value(entry) for key, entry in value.items()}
         case tuple() if names := getattr(value, "__fields__", None):
-            return {name: _plain(field_value) for name, field_value in zip(names, value, strict=True)}
+            return {name: _plain_value(field_value) for name, field_value in zip(names, value, strict=True)}
         case list() | tuple():
-            return [_plain(element) for element in value]
+            return [_plain_value(element) for element in value]
         case bytes() | bytearray():
             raise RequestError("A column of bytes cannot stand in a test.", hint="Leave it out of the query.")
         case _:

@@ -10,10 +10,10 @@ import click
 from rich.cells import cell_len
 
 from mergeplan.planner.cli.json_lines import JsonLines
-from mergeplan.planner.cli.output import showing
+from mergeplan.planner.cli.output import make_emitter
 from mergeplan.planner.cli.texts.unfinished_text import print_to_stderr
 from mergeplan.planner.cli.workspace import open_workspace, workspace
-from mergeplan.planner.contract.from_events import sample
+from mergeplan.planner.contract.from_events import build_sample
 from mergeplan.planner.contract.result import ResultLine
 from mergeplan.planner.engine.protocol import Connection, Rows
 from mergeplan.planner.engine.spark.process.warm import serve_warm
@@ -38,12 +38,12 @@ def fetchdf(sql: str, limit: int | None, output: str, root: Path, gateway: str |
         raise RequestError("The query is empty.")
     printer = JsonLines()
     with open_workspace(
-        root, gateway, on_event=showing(printer) if output == "json" else print_to_stderr, only_looks=True
+        root, gateway, on_event=make_emitter(printer) if output == "json" else print_to_stderr, only_looks=True
     ) as work:
         work.look()
         rows = work.engine.fetch(sql, limit)
     if output == "json":
-        answer = sample(rows)
+        answer = build_sample(rows)
         printer.result(ResultLine(ok=True, columns=answer.columns, rows=answer.rows))
     elif output == "csv":
         writer = csv.writer(sys.stdout, lineterminator="\n")

@@ -11,7 +11,7 @@ import click
 from mergeplan.planner.checks.diff.data_diff import ModelDiff
 from mergeplan.planner.checks.diff.table_diff import TableDiff
 from mergeplan.planner.cli.checks.data_diff_options import data_diff_options, options_of
-from mergeplan.planner.cli.output import Output, output_of, output_option, showing
+from mergeplan.planner.cli.output import Output, make_emitter, output_of, output_option
 from mergeplan.planner.cli.terminal import Terminal
 from mergeplan.planner.cli.texts.table_diff_text import show_diff
 from mergeplan.planner.cli.workspace import open_workspace, workspace
@@ -43,14 +43,14 @@ def data_diff(environment: str, root: Path, gateway: str | None, output: str, **
     """
     diff_options = options_of(option_values)
     out = output_of(output)
-    with open_workspace(root, gateway, on_event=showing(out), only_looks=True) as work:
+    with open_workspace(root, gateway, on_event=make_emitter(out), only_looks=True) as work:
         work.look()
         pairs = pairs_of_environment(work, environment)
         names = (PROD, environment)
         differences = []
         for diff in data_diffs(work, pairs, names, diff_options):
             differences.append(diff)
-            show(out, diff, names)
+            show_model_diff(out, diff, names)
     if isinstance(out, Terminal):
         if not differences:
             out.say(f"`{environment}` shows prod's tables.")
@@ -72,7 +72,7 @@ def diff_plan_data(
     try:
         for diff in data_diffs(work, pairs_of_plan(plan), names, options):
             differences.append(data_difference(diff))
-            show(out, diff, names)
+            show_model_diff(out, diff, names)
     except Cancelled:
         raise
     except MergeplanError as error:
@@ -81,12 +81,12 @@ def diff_plan_data(
     return differences
 
 
-def show(out: Output, diff: ModelDiff, names: tuple[str, str]) -> None:
+def show_model_diff(out: Output, diff: ModelDiff, names: tuple[str, str]) -> None:
     """Print one model's difference for a person; a program gets all of them with the result."""
     if not isinstance(out, Terminal):
         return
     if diff.rows is None:
-        out.say(f"{diff.model}: {diff.note}{_counts(diff.counts or ())}")
+        out.say(f"{diff.model}: {diff.note}{_format_counts(diff.counts or ())}")
         return
     shown = TableDiff(names, diff.key, diff.schema, diff.rows, diff.samples, diff.model, diff.same_files)
     show_diff(out.console, shown)
@@ -94,6 +94,6 @@ def show(out: Output, diff: ModelDiff, names: tuple[str, str]) -> None:
         out.say("; ".join([*(f"over {days}" for days in map(str, diff.days[:3])), *filter(None, [diff.note])]))
 
 
-def _counts(counts: Iterable[int]) -> str:
+def _format_counts(counts: Iterable[int]) -> str:
     counts_text = " and ".join(f"{count:,}" for count in counts)
     return f" ({counts_text} rows)" if counts_text else ""

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from mergeplan.planner.cli.click_options import options_from
-from mergeplan.planner.session.options import DataDiffOptions, details
+from mergeplan.planner.session.options import DataDiffOptions, parse_details
 
 C = TypeVar("C", bound=Callable[..., object])
 DEFAULT = DataDiffOptions()
@@ -22,7 +22,7 @@ def data_diff_options(prefix: str = "") -> Callable[[C], C]:
             "detail",
             multiple=True,
             metavar="DETAIL|SELECTOR=DETAIL",
-            callback=lambda _context, _option, value: details(value) if value else (),
+            callback=lambda _context, _option, value: parse_details(value) if value else (),
             help="off, counts or sample: of all models, or of a name, a glob or tag:x; the last that fits counts.",
         ),
         click.option(

@@ -64,19 +64,19 @@ def format_files(names: tuple[str, ...], check: bool, diff: bool, root: Path, ou
     if not root.is_dir():
         raise RequestError(f"There is no folder `{root}`.")
     config, document, files = open_sql_files(root, isolation_of(os.environ), Cache(cache_of(os.environ)))
-    format_style = _style(style_of(config), style)
+    format_style = _merge_style(style_of(config), style)
     dialect = parse_dialect(config.model_defaults.dialect, document.place(("model_defaults", "dialect")))
     chosen = _select_files(root.resolve(), files, names)
     results = [Result(file, formatted) for file, formatted in files.format(chosen, dialect, format_style)]
     changed = [result for result in results if result.is_changed]
     if not check and not diff:
         for result in changed:
-            _write(root / result.file.name, result.now.text.replace("\n", result.file.newline))
-    _report(results, check=check, diff=diff, as_json=output == "json")
+            _replace_file(root / result.file.name, result.now.text.replace("\n", result.file.newline))
+    _report_results(results, check=check, diff=diff, as_json=output == "json")
     return 1 if check and changed else 0
 
 
-def _style(config: Style, option_values: dict[str, Any]) -> Style:
+def _merge_style(config: Style, option_values: dict[str, Any]) -> Style:
     option_values.pop("gateway")  # every verb has it, but formatting runs nothing
     rewrite = option_values.pop("rewrite_casts")
     if rewrite is not None:
@@ -103,8 +103,7 @@ def _select_files(root: Path, files: SqlFiles, names: Sequence[str]) -> Sequence
     return list(chosen)
 
 
-def _write(path: Path, text: str) -> None:
-    """Write the whole file or nothing of it."""
+def _replace_file(path: Path, text: str) -> None:
     handle, aside = tempfile.mkstemp(prefix=".mergeplan-", dir=path.parent)
     try:
         with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
@@ -116,7 +115,7 @@ def _write(path: Path, text: str) -> None:
         raise
 
 
-def _report(results: Sequence[Result], *, check: bool, diff: bool, as_json: bool) -> None:
+def _report_results(results: Sequence[Result], *, check: bool, diff: bool, as_json: bool) -> None:
     changed = [result for result in results if result.is_changed]
     unformatted = [result for result in results if result.now.left]
     if as_json:
@@ -134,7 +133,7 @@ def _report(results: Sequence[Result], *, check: bool, diff: bool, as_json: bool
     dry = check or diff
     for result in changed:
         if diff:
-            click.echo("".join(_diff(result)), nl=False)
+            click.echo("".join(_diff_lines(result)), nl=False)
         else:
             out.say(f"{'would be formatted' if dry else 'formatted'}: {result.file.name}")
     for result in unformatted:
@@ -147,7 +146,7 @@ def _report(results: Sequence[Result], *, check: bool, diff: bool, as_json: bool
     )
 
 
-def _diff(result: Result) -> Iterable[str]:
+def _diff_lines(result: Result) -> Iterable[str]:
     old_lines, new_lines = (text.splitlines(keepends=True) for text in (result.file.text, result.now.text))
     for line in unified_diff(old_lines, new_lines, f"a/{result.file.name}", f"b/{result.file.name}"):
         yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"

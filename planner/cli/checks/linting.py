@@ -41,7 +41,7 @@ def lint_models(
     violations, failed = report.violations, [violation for violation in report.violations if violation.blocking]
     out.lint(violations)
     if isinstance(out, Terminal):
-        out.say(_summary(project, report))
+        out.say(_summary_text(project, report))
         return 0 if report.ok else 1
     from mergeplan.planner.contract.result import LintCounts, ResultLine  # which no person reads
 
@@ -50,7 +50,7 @@ def lint_models(
     return 0 if report.ok else 1
 
 
-def _summary(project: Project, report: LintReport) -> str:
+def _summary_text(project: Project, report: LintReport) -> str:
     failed = sum(violation.blocking for violation in report.violations)
     totals = f"{count_noun(failed, 'error')}, {count_noun(len(report.violations) - failed, 'warning')}."
     sentences = [f"{count_noun(report.models, 'model')} opened.", totals if report.violations else "Nothing found."]

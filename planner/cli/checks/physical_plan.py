@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from mergeplan.planner.cli.output import Output, output_of, output_option, showing
+from mergeplan.planner.cli.output import Output, make_emitter, output_of, output_option
 from mergeplan.planner.cli.terminal import Terminal
 from mergeplan.planner.cli.workspace import open_workspace, workspace
 from mergeplan.planner.contract.from_tables import physical_plan_row
@@ -31,11 +31,11 @@ def physical_plan(environment: str, root: Path, gateway: str | None, output: str
     mergeplan physical_plan dev
     """
     out = output_of(output)
-    with open_workspace(root, gateway, on_event=showing(out), only_looks=True) as work:
+    with open_workspace(root, gateway, on_event=make_emitter(out), only_looks=True) as work:
         work.look()
         rows = tuple(physical_plan_row(diff) for diff in physical_diffs_of_environment(work, environment))
     if isinstance(out, Terminal):
-        _show(out, rows)
+        _show_changes(out, rows)
         if not rows:
             out.say(f"`{environment}` runs prod's queries.")
     else:
@@ -61,11 +61,11 @@ def physical_of_plan(
         out.warn(f"The physical plans could not be compared: {error.message}")
         return None
     if isinstance(out, Terminal):
-        _show(out, rows)
+        _show_changes(out, rows)
     return rows
 
 
-def _show(out: Terminal, rows: tuple[PhysicalPlanRow, ...]) -> None:
+def _show_changes(out: Terminal, rows: tuple[PhysicalPlanRow, ...]) -> None:
     lines = [
         f"  {'!' if is_worse(change) else '+'} {row.model}: {physical_sentence(change, str)}"
         for row in rows

@@ -10,8 +10,8 @@ import click
 
 from mergeplan.planner.checks.diff.diff_query import DECIMALS
 from mergeplan.planner.cli.click_options import options_from
-from mergeplan.planner.cli.json_lines import JsonLines, line
-from mergeplan.planner.cli.output import output_of, output_option, showing
+from mergeplan.planner.cli.json_lines import JsonLines, print_line
+from mergeplan.planner.cli.output import make_emitter, output_of, output_option
 from mergeplan.planner.cli.terminal import Terminal
 from mergeplan.planner.cli.texts.table_diff_text import show_diff
 from mergeplan.planner.cli.workspace import open_workspace, workspace
@@ -66,13 +66,13 @@ def table_diff(
     options = options_from(TableDiffOptions, {**option_values, "samples": samples})
     differences = []
     out = output_of(output)
-    with open_workspace(root, gateway, on_event=showing(out), only_looks=True) as work:
+    with open_workspace(root, gateway, on_event=make_emitter(out), only_looks=True) as work:
         for diff in table_diffs(work, first, second, model, options):
             differences.append(diff)
             if isinstance(out, Terminal):
                 show_diff(out.console, diff)
             else:
-                line(TableDiffLine(**dict(table_difference(diff))))
+                print_line(TableDiffLine(**dict(table_difference(diff))))
     is_equal = all(diff.same for diff in differences)
     if isinstance(out, JsonLines):
         shown = tuple(table_difference(diff) for diff in differences)

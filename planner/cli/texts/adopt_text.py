@@ -10,7 +10,6 @@ from mergeplan.planner.wording import count_noun
 
 
 def survey_text(view: AdoptionView) -> Iterator[str]:
-    """Yield lines about a project: which models open, which are refused, and which tables could be adopted."""
     yield f"{count_noun(view.opened or 0, 'model')} can be opened."
     for file in view.refused or ():
         yield f"  {file.path}:{file.line}: {file.message}"
@@ -26,26 +25,25 @@ def survey_text(view: AdoptionView) -> Iterator[str]:
 
 
 def adoption_text(view: AdoptionView) -> Iterator[str]:
-    """Yield lines about declared tables: the results of their checks, and what adopting them does."""
     for table in view.tables:
-        yield from _table(table)
+        yield from _table_lines(table)
     for name in view.replaced:
         yield f"The view {name} is replaced by the model's."
 
 
-def _table(adopted_table: AdoptedTable) -> Iterator[str]:
+def _table_lines(adopted_table: AdoptedTable) -> Iterator[str]:
     rows = "" if adopted_table.rows is None else f", {count_noun(adopted_table.rows, 'row')}"
     method = "its rows are copied" if adopted_table.copies else "its files stay where they are"
     yield f"{adopted_table.model} <- {adopted_table.table}{rows}" + (f"; {method}" if adopted_table.fits else "")
     yield from (f"  refused: {problem}" for problem in adopted_table.problems)
     if adopted_table.holds:
-        yield f"  counts as computed: {_time(adopted_table.holds)}"
+        yield f"  counts as computed: {_format_spans(adopted_table.holds)}"
     if adopted_table.left:
-        yield f"  the next run computes: {_time(adopted_table.left)}"
+        yield f"  the next run computes: {_format_spans(adopted_table.left)}"
     if adopted_table.moved_to:
         yield f"  {adopted_table.table} is renamed {adopted_table.moved_to}: the view of the model takes its name"
     yield from (f"  {note}" for note in adopted_table.notes)
 
 
-def _time(spans: Spans) -> str:
+def _format_spans(spans: Spans) -> str:
     return ", ".join("all" if start.startswith("1970") else f"[{start}, {end})" for start, end in spans)

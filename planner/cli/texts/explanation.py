@@ -16,45 +16,42 @@ from mergeplan.planner.session.wording import TITLES, display_name
 from mergeplan.planner.snapshot.snapshot import Snapshot
 
 
-def explanation(plan: Plan) -> Group:
-    """Return the decision about each model, then what applying the plan would do in its three stages."""
-    return Group(*([_decisions(plan)] if plan.changes else []), _steps(plan))
+def explain_plan(plan: Plan) -> Group:
+    return Group(*([_decisions_tree(plan)] if plan.changes else []), _steps_tree(plan))
 
 
-def _decisions(plan: Plan) -> Tree:
+def _decisions_tree(plan: Plan) -> Tree:
     root = Tree(Text("Decisions", style="bold"))
     for change in plan.changes:
         title = TITLES[change.category].partition(":")[0] if change.category else str(change.change).capitalize()
         branch = root.add(Text(f"{display_name(plan, change.name)}: {title}, by the rule `{change.rule}`"))
-        for line in _because(plan, change):
+        for line in _explain_change(plan, change):
             branch.add(Text(line))
     return root
 
 
-def _because(plan: Plan, change: Change) -> Iterator[str]:
-    """Yield the reason, the columns, the table, and what is not decided yet."""
+def _explain_change(plan: Plan, change: Change) -> Iterator[str]:
     yield change.reason
     if columns := _column_changes_text(change.columns):
         yield f"Columns: {columns}"
-    yield _table(change)
+    yield _table_text(change)
     if change.copies:
         copied_time = ", ".join(str(interval) for interval in change.copies)
         reason = "whose rows stay" if change.category is Category.FORWARD_ONLY else "which holds the same rows"
         yield f"Copied from its old table, {reason}: {copied_time}"
     questions = [comparison for comparison in plan.comparisons if comparison.reader == change.name]
     if change.missing and questions:
-        yield _waiting(questions)
+        yield _wait_condition_text(questions)
 
 
 def _column_changes_text(columns: Columns) -> str:
-    """Return a text such as `adds a, alters b`, or that every row counts as changed."""
     if columns.every:
         return "all, because rows change"
     verbs = (("adds", columns.added), ("alters", columns.altered), ("removes", columns.removed))
     return "; ".join(f"{verb} {', '.join(sorted(names))}" for verb, names in verbs if names)
 
 
-def _table(change: Change) -> str:
+def _table_text(change: Change) -> str:
     if change.change is ChangeKind.REMOVED:
         return "Table: none; its view goes"
     if not change.kind.is_stored:
@@ -78,8 +75,7 @@ def _table(change: Change) -> str:
     )
 
 
-def _waiting(questions: list[Comparison]) -> str:
-    """Return the condition under which a model need not be computed."""
+def _wait_condition_text(questions: list[Comparison]) -> str:
     models = " and ".join(question.model for question in questions)
     looked_at = [f"in {', '.join(question.columns)}" if question.columns else "in number" for question in questions]
     if len(questions) == 1:
@@ -90,7 +86,7 @@ def _waiting(questions: list[Comparison]) -> str:
     return f"Waits for {models} to be built: if {condition}, this is not computed"
 
 
-def _steps(plan: Plan) -> Tree:
+def _steps_tree(plan: Plan) -> Tree:
     root = Tree(Text("Explained plan", style="bold"))
     created = [
         change
@@ -100,19 +96,19 @@ def _steps(plan: Plan) -> Tree:
     created = [change for change in created if change.change is not ChangeKind.RESTATED]
     physical = root.add("Validate SQL and create physical layer tables and views if they do not exist")
     for change in created:
-        branch = physical.add(_target(plan, change.new))
+        branch = physical.add(_target_text(plan, change.new))
         branch.add("Dry run model query without inserting results")
         branch.add("Create table if it doesn't exist")
         if change.keeps_rows:
             branch.add("Point it at the files of the table that it replaces")
     batches = root.add("Backfill models by running their queries and run audits")
     for change in plan.backfills:
-        branch = batches.add(_target(plan, change.new))
-        branch.add(_what(change))
+        branch = batches.add(_target_text(plan, change.new))
+        branch.add(_backfill_step_text(change))
         for audit in change.new.model.audits if change.new else ():
             branch.add(f"Run '{audit.name}' audit")
     layer = root.add(f"Update the virtual layer for environment '{plan.environment}'")
-    _views(plan, layer)
+    _add_view_steps(plan, layer)
     nothing = ((physical, "Nothing to create"), (batches, "Nothing to compute"), (layer, "No view changes"))
     for stage, text in nothing:
         if not stage.children:
@@ -120,7 +116,7 @@ def _steps(plan: Plan) -> Tree:
     return root
 
 
-def _views(plan: Plan, layer: Tree) -> None:
+def _add_view_steps(plan: Plan, layer: Tree) -> None:
     for title, views in (
         (
             "Create or update views in the virtual layer to point at new physical tables and views",
@@ -134,7 +130,7 @@ def _views(plan: Plan, layer: Tree) -> None:
                 branch.add(f"{view.name} -> {view.table}")
 
 
-def _what(change: Change) -> str:
+def _backfill_step_text(change: Change) -> str:
     if change.kind.is_seed:
         return "Insert seed file"
     if change.kind.is_incremental:
@@ -142,6 +138,6 @@ def _what(change: Change) -> str:
     return "Fully refresh table"
 
 
-def _target(plan: Plan, snapshot: Snapshot | None) -> str:
+def _target_text(plan: Plan, snapshot: Snapshot | None) -> str:
     assert snapshot is not None
     return f"{display_name(plan, snapshot.name)} -> {snapshot.table}"

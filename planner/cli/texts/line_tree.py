@@ -31,7 +31,7 @@ class LineTree:
         if options.ascii_only or options.legacy_windows:  # other guides
             yield self._as_rich_tree()
             return
-        for guide, below, label in self._lines():
+        for guide, below, label in self._walk_labels():
             width = options.max_width - len(guide)
             if 0 < width >= label.cell_len and "\n" not in label.plain and "\t" not in label.plain:
                 text = label.render(console) if label.spans else [Segment(label.plain, console.get_style(label.style))]
@@ -41,7 +41,7 @@ class LineTree:
                 yield from (Segment(guide), *line, Segment.line())
                 guide = below
 
-    def _lines(self) -> Iterator[tuple[str, str, Text]]:
+    def _walk_labels(self) -> Iterator[tuple[str, str, Text]]:
         """Yield the guides before each label, those before its wrapped lines, and the label."""
         waiting = [("", "", self)]  # a tree may be deeper than a stack
         while waiting:

@@ -16,7 +16,14 @@ from mergeplan.planner.plan.category.override import end_of
 from mergeplan.planner.plan.change import Category, Change, ChangeKind, Override
 from mergeplan.planner.plan.costs import Estimate
 from mergeplan.planner.plan.witness.check import CheckState
-from mergeplan.planner.session.wording import TITLES, cost_text, days_text, differences_text, display_name, headline
+from mergeplan.planner.session.wording import (
+    TITLES,
+    cost_text,
+    days_text,
+    differences_text,
+    display_name,
+    plan_headline,
+)
 from mergeplan.planner.snapshot.environment import PROD
 from mergeplan.planner.wording import count_noun, first_names, shorten_name
 
@@ -40,36 +47,38 @@ NARROW = 12  # columns that a name gets at least
 def due_text(plan: Plan, estimates: Mapping[str, Estimate]) -> RenderableType:
     if plan.is_empty:
         return Text(f"Nothing is due in `{plan.environment}`.", style="bold")
-    return Group(Text(f"Due in the `{plan.environment}` environment:\n", style="bold"), *_costs(plan, estimates))
+    return Group(Text(f"Due in the `{plan.environment}` environment:\n", style="bold"), *_render_costs(plan, estimates))
 
 
 def plan_text(plan: Plan, estimates: Mapping[str, Estimate], *, diffs: bool = True) -> RenderableType:
-    """Return the whole plan: what changed, why, what would be computed at what cost, and what blocks it."""
     if plan.is_empty:
         warnings = [
-            _note(f"Warning: {warning.place or ''} {warning.message}".replace("  ", " ")) for warning in plan.warnings
+            _note_text(f"Warning: {warning.place or ''} {warning.message}".replace("  ", " "))
+            for warning in plan.warnings
         ]
-        return Group(Text(headline(plan), style="bold"), *_render_unopened(plan), *_not_selected(plan), *warnings)
-    parts: list[RenderableType] = [Text(headline(plan), style="bold"), Text()]
+        return Group(Text(plan_headline(plan), style="bold"), *_render_unopened(plan), *_not_selected(plan), *warnings)
+    parts: list[RenderableType] = [Text(plan_headline(plan), style="bold"), Text()]
     if not plan.old.exists and plan.environment != PROD:
         parts += [Text(), Text(differences_text(plan), style="bold"), Text()]
     if plan.changes and plan.restatement is None:
-        parts.append(_models(plan))
-    parts += _decisions(plan, diffs=diffs)
+        parts.append(_models_tree(plan))
+    parts += _render_decisions(plan, diffs=diffs)
     parts += _existing_tables_tree(plan)
-    parts += _checks(plan)
-    parts += _exposures(plan)
-    parts += _costs(plan, estimates)
+    parts += _render_checks(plan)
+    parts += _render_exposures(plan)
+    parts += _render_costs(plan, estimates)
     parts += restatement_lines(plan)
     parts += _render_unopened(plan)
     parts += _not_selected(plan)
-    parts += [_note(f"Warning: {obstacle.place or ''} {obstacle.message}") for obstacle in plan.warnings]
-    parts += [_note(f"Left empty, as asked: {display_name(plan, c.name)}.") for c in plan.changes if c.recorded]
-    parts += [_warning(f"{blocker.place or ''} {blocker.message}".strip()) for blocker in plan.blockers]
+    parts += [_note_text(f"Warning: {obstacle.place or ''} {obstacle.message}") for obstacle in plan.warnings]
+    parts += [_note_text(f"Left empty, as asked: {display_name(plan, c.name)}.") for c in plan.changes if c.recorded]
+    parts += [_blocker_text(f"{blocker.place or ''} {blocker.message}".strip()) for blocker in plan.blockers]
     edited = {change.name for change in plan.changes if change.change is ChangeKind.DIRECT and not change.override}
     for override in {unused.model: unused for unused in plan.unused_overrides}.values():  # the latest of each model
         if override.model in edited:
-            parts.append(_note(f"The category of `{override.model}` no longer applies: {_end_words(plan, override)}."))
+            parts.append(
+                _note_text(f"The category of `{override.model}` no longer applies: {_end_words(plan, override)}.")
+            )
     return Group(*parts)
 
 
@@ -84,7 +93,7 @@ def difference_text(plan: Plan, what: str) -> RenderableType:
     if not plan.changes:
         return Text(f"{what[0].upper()}{what[1:]} matches the `{plan.environment}` environment.", style="bold")
     head = Text(f"Differences of {what} from the `{plan.environment}` environment:\n", style="bold")
-    return Group(head, _models(plan), *_decisions(plan, diffs=True))
+    return Group(head, _models_tree(plan), *_render_decisions(plan, diffs=True))
 
 
 def _render_unopened(plan: Plan) -> Iterator[RenderableType]:
@@ -94,15 +103,17 @@ def _render_unopened(plan: Plan) -> Iterator[RenderableType]:
         yield Text.assemble(("Cannot be opened: ", "bold red"), f"{file.place}: {names}{file.sentence}{stays}")
     for name, read in plan.unopened.left_out.items():
         stays = ": it stays as it is" if name in plan.unopened.held else ""
-        yield _note(f"Left out: {name}, which reads {read}{stays}.")
+        yield _note_text(f"Left out: {name}, which reads {read}{stays}.")
 
 
 def _not_selected(plan: Plan) -> Iterator[RenderableType]:
     if plan.not_selected:
-        yield _note(f"Not selected, so not planned: {', '.join(display_name(plan, n) for n in plan.not_selected)}.")
+        yield _note_text(
+            f"Not selected, so not planned: {', '.join(display_name(plan, n) for n in plan.not_selected)}."
+        )
 
 
-def _checks(plan: Plan) -> Iterator[RenderableType]:
+def _render_checks(plan: Plan) -> Iterator[RenderableType]:
     states = [check.state for check in plan.checks.values()]
     agreed = len(states) - states.count(CheckState.UNCHECKED)
     if agreed:
@@ -115,16 +126,16 @@ def _checks(plan: Plan) -> Iterator[RenderableType]:
         yield Text(f"Not checked by Spark ({reason}): {first_names(names, NAMES_MAX)}", style="dim")
 
 
-def _exposures(plan: Plan) -> Iterator[RenderableType]:
+def _render_exposures(plan: Plan) -> Iterator[RenderableType]:
     for hit in plan.exposures:
         about = ", ".join(filter(None, (hit.exposure.type, hit.exposure.owner)))
         names = ", ".join(display_name(plan, name) for name in hit.models)
-        yield _note(f"Exposure: {hit.exposure.name}{f' ({about})' if about else ''} uses {names}.")
+        yield _note_text(f"Exposure: {hit.exposure.name}{f' ({about})' if about else ''} uses {names}.")
 
 
-def _costs(plan: Plan, estimates: Mapping[str, Estimate]) -> Iterator[RenderableType]:
+def _render_costs(plan: Plan, estimates: Mapping[str, Estimate]) -> Iterator[RenderableType]:
     if plan.backfills:
-        yield _backfills(plan, estimates)
+        yield _backfills_tree(plan, estimates)
     if len(plan.backfills) > 1 and (cost := cost_text(list(estimates.values()))):
         yield Text(f"Estimated: {cost}", style="dim")
 
@@ -182,7 +193,7 @@ def leftover_batch_text(event: BatchAwaited | BatchRepeated, plan: Plan | None) 
     return Text(f"- {name}: waiting for {batch_name} that an earlier run began on Spark", style="dim")
 
 
-def _models(plan: Plan) -> LineTree:
+def _models_tree(plan: Plan) -> LineTree:
     root = LineTree(Text("Models:", style="bold"))
     sections = (
         ("Added", ChangeKind.ADDED, "green"),
@@ -200,8 +211,7 @@ def _models(plan: Plan) -> LineTree:
     return root
 
 
-def _decisions(plan: Plan, *, diffs: bool) -> Iterator[RenderableType]:
-    """Yield each edited model: its diff, its category with the reason, and the effect on its readers."""
+def _render_decisions(plan: Plan, *, diffs: bool) -> Iterator[RenderableType]:
     indirect = [change for change in plan.changes if change.change is ChangeKind.INDIRECT]
     readers: dict[str, list[str]] = {}
     for name, parents in plan.parents.items():
@@ -212,7 +222,7 @@ def _decisions(plan: Plan, *, diffs: bool) -> Iterator[RenderableType]:
             continue
         if change.diff and diffs:
             yield Text()
-            yield from _diff(change.diff)
+            yield from _render_diff(change.diff)
             yield Text()
         title, style = TITLES[change.category], STYLES[change.category]
         modified = "Directly Modified" if change.change is ChangeKind.DIRECT else "Metadata Updated"
@@ -220,14 +230,14 @@ def _decisions(plan: Plan, *, diffs: bool) -> Iterator[RenderableType]:
         head = Text.assemble(f"{modified}: {display_name(plan, change.name)} ", (f"({title})", f"bold {style}"))
         tree = LineTree(head)
         tree.add(Text(change.reason, style="dim"))
-        below = _descendants(readers, change.name)
+        below = _find_descendants(readers, change.name)
         children = [child for child in indirect if child.name in below]
         if children:
-            _children(plan, tree.add(Text("Indirectly Modified Children:")), children)
+            _add_children(plan, tree.add(Text("Indirectly Modified Children:")), children)
         yield tree
 
 
-def _children(plan: Plan, branch: LineTree, children: Iterable[Change]) -> None:
+def _add_children(plan: Plan, branch: LineTree, children: Iterable[Change]) -> None:
     for child in children:
         assert child.category is not None
         title, style = TITLES[child.category], STYLES[child.category]
@@ -236,7 +246,7 @@ def _children(plan: Plan, branch: LineTree, children: Iterable[Change]) -> None:
         leaf.add(Text(child.reason, style="dim"))
 
 
-def _descendants(readers: Mapping[str, list[str]], ancestor: str) -> set[str]:
+def _find_descendants(readers: Mapping[str, list[str]], ancestor: str) -> set[str]:
     below: set[str] = set()
     waiting = list(readers.get(ancestor, ()))
     while waiting:
@@ -247,7 +257,7 @@ def _descendants(readers: Mapping[str, list[str]], ancestor: str) -> set[str]:
     return below
 
 
-def _diff(diff: str) -> Iterator[Text]:
+def _render_diff(diff: str) -> Iterator[Text]:
     for line in diff.splitlines():
         style = (
             "green"
@@ -279,26 +289,25 @@ def stands_already(change: Change) -> bool:
     return is_new and change.shares is not None and not change.missing
 
 
-def _backfills(plan: Plan, estimates: Mapping[str, Estimate]) -> LineTree:
+def _backfills_tree(plan: Plan, estimates: Mapping[str, Estimate]) -> LineTree:
     root = LineTree(Text("Models to restate:" if plan.restatement else "Models needing backfill:", style="bold"))
     for change in sorted(plan.backfills, key=lambda change: change.name):
         cost = cost_text([estimates.get(change.name, Estimate())])
         line = f"{display_name(plan, change.name)}: {days_text(change)}{PREVIEWED if change.preview else ''}"
-        root.add(Text.assemble(line, (f"  {cost}" if cost else "", "dim"), (_unless(plan, change), "dim")))
+        root.add(Text.assemble(line, (f"  {cost}" if cost else "", "dim"), (_skip_condition_text(plan, change), "dim")))
     return root
 
 
-def _unless(plan: Plan, change: Change) -> str:
-    """Return the condition under which the computation is skipped, or ''."""
+def _skip_condition_text(plan: Plan, change: Change) -> str:
     models = [comparison.model for comparison in plan.comparisons if comparison.reader == change.name]
     if not models:
         return ""
     return f", unless {' and '.join(models)} come{'s' if len(models) == 1 else ''} out the same"
 
 
-def _warning(text: str) -> Text:
+def _blocker_text(text: str) -> Text:
     return Text.assemble(("Blocked: ", "bold red"), text)
 
 
-def _note(text: str) -> Text:
+def _note_text(text: str) -> Text:
     return Text(text, style="yellow")

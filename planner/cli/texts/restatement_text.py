@@ -13,7 +13,6 @@ from mergeplan.planner.wording import join_names
 
 
 def restatement_lines(plan: Plan) -> Iterator[Text]:
-    """Yield each model that is left out and why, and each other environment that is affected, and how."""
     if plan.restatement is None:
         return
     for exclusion in plan.restatement.left_out:

@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from mergeplan.planner.apply.promotion.rollback import Behind, MovedView, RollbackPlan
-from mergeplan.planner.intervals import Timeline, subtract
+from mergeplan.planner.intervals import Timeline, subtract_intervals
 from mergeplan.planner.wording import count_noun
 
 
 def rollback_text(plan: RollbackPlan) -> str:
-    """Return the revision, the views that would move, the tables that lack time, and what is taken back."""
     name, until = plan.old.name, f"{plan.until:%Y-%m-%d %H:%M:%S} UTC"
     lines = [
         f"`{name}` is at revision {plan.old.revision} and would show revision {plan.target.revision} again, "
@@ -31,7 +30,6 @@ def rollback_text(plan: RollbackPlan) -> str:
 
 
 def behind_text(environment: str, behind: Behind) -> str:
-    """Return what a table lacks, and which part of it a run computes."""
     run = f"`mergeplan run {environment}`"
     if not behind.shown.kind.is_incremental:
         next_run = f"{run} computes it again" if behind.due else "no run is due"
@@ -43,7 +41,7 @@ def behind_text(environment: str, behind: Behind) -> str:
     )
     if behind.due:
         parts.append(f"{run} computes {_timeline_text(behind.due)}")
-    if remaining_time := subtract(behind.lacks, behind.due):
+    if remaining_time := subtract_intervals(behind.lacks, behind.due):
         parts.append(f"no run is due for {_timeline_text(remaining_time)}")
     return f"{'; '.join(parts)}."
 

@@ -19,13 +19,13 @@ def show_diff(console: Console, diff: TableDiff) -> None:
     console.print(Text(f"{first} and {second}{of}", style="bold"))
     console.print(_schema_tree(diff))
     console.print(_rows_tree(diff))
-    for remark in _remarks(diff):
+    for remark in _list_remarks(diff):
         console.print(Text(remark, style="yellow"), soft_wrap=True)
     differing = [(name, count) for name, count in diff.rows.columns if count]
     if differing:
         table = Table("column", "rows that differ", "% that match", title="Rows in both", title_justify="left")
         for name, count in differing:
-            table.add_row(escape(name), str(count), _percent(diff.rows.common - count, diff.rows.common))
+            table.add_row(escape(name), str(count), _format_percent(diff.rows.common - count, diff.rows.common))
         console.print(table)
     sorts = {
         "Rows that differ": diff.samples.changed,
@@ -34,7 +34,7 @@ def show_diff(console: Console, diff: TableDiff) -> None:
     }
     for title, rows in sorts.items():
         if rows.rows:
-            console.print(_sample(title, rows, diff))
+            console.print(_sample_table(title, rows, diff))
     console.print()
 
 
@@ -59,13 +59,13 @@ def _rows_tree(diff: TableDiff) -> Tree:
     if rows.same:
         tree.add(f"the same: {rows.common}")
         return tree
-    tree.add(f"in both: {rows.common}, of which {rows.matched} match ({_percent(rows.matched, rows.common)} %)")
+    tree.add(f"in both: {rows.common}, of which {rows.matched} match ({_format_percent(rows.matched, rows.common)} %)")
     tree.add(f"in {first} only: {rows.only[0]}")
     tree.add(f"in {second} only: {rows.only[1]}")
     return tree
 
 
-def _remarks(diff: TableDiff) -> list[str]:
+def _list_remarks(diff: TableDiff) -> list[str]:
     remarks = []
     if not diff.key and not diff.rows.same:
         remarks.append("Whole rows were compared, since there is no key: give `grain` in MODEL, or --on.")
@@ -78,25 +78,26 @@ def _remarks(diff: TableDiff) -> list[str]:
     return remarks
 
 
-def _sample(title: str, rows: Rows, diff: TableDiff) -> Table:
+def _sample_table(title: str, rows: Rows, diff: TableDiff) -> Table:
     """Return rows as a table; of changed rows, columns that are equal in all of them are left out."""
     names = [name.replace("s__", f"{diff.names[0]}: ", 1).replace("t__", f"{diff.names[1]}: ", 1)
              if title == "Rows that differ" and name not in diff.key else name for name in rows.columns]  # fmt: skip
-    shown_columns = [n for n, name in enumerate(rows.columns) if name in diff.key or not _alike(rows, n, diff)]
+    shown_columns = [
+        n for n, name in enumerate(rows.columns) if name in diff.key or not _is_equal_column(rows, n, diff)
+    ]
     table = Table(*(escape(names[n]) for n in shown_columns), title=escape(title), title_justify="left")
     for row in rows.rows:
         table.add_row(*(Text(cell_text(row[n])) for n in shown_columns))
     return table
 
 
-def _alike(rows: Rows, index: int, diff: TableDiff) -> bool:
-    """Return True if a column of the changed rows equals its column of the other table in every row."""
+def _is_equal_column(rows: Rows, index: int, diff: TableDiff) -> bool:
     twin = index + (1 if rows.columns[index].startswith("s__") else -1)
     paired = rows is diff.samples.changed
     return paired and all(row[index] == row[twin] for row in rows.rows)
 
 
-def _percent(part: int, whole: int) -> str:
+def _format_percent(part: int, whole: int) -> str:
     """Return a percentage with one decimal, and 100.0 only if it is all."""
     share = 100 * part / whole if whole else 100.0
     return f"{min(share, 99.9) if part < whole else share:.1f}"

@@ -56,29 +56,30 @@ def _show_output(console: Console, output: OutputResult, most: int | None) -> No
         console.print(Text(difference.text), soft_wrap=True)
     rows = [difference for difference in output.differences if difference not in remarks]
     if rows:
-        console.print(_table(rows[:most]))
+        console.print(_difference_table(rows[:most]))
     if len(rows) > len(rows[:most]):
         console.print(f"and {count_noun(len(rows) - len(rows[:most]), 'row')} more; -v shows all")
 
 
-def _table(differences: Sequence[RowDifference]) -> Table:
-    """Return a table with a line for each expected and each actual row; differing cells of similar rows are marked."""
+def _difference_table(differences: Sequence[RowDifference]) -> Table:
     table = Table("", *map(escape, differences[0].columns))
     for difference in differences:
         if difference.expected is not None:
             mark = "missing" if difference.actual is None else "expected"
             table.add_row(
                 Text(mark, style="green"),
-                *_cells(difference, difference.expected, "green"),
+                *_style_cells(difference, difference.expected, "green"),
                 end_section=not difference.actual,
             )
         if difference.actual is not None:
             mark = "unexpected" if difference.expected is None else "actual"
-            table.add_row(Text(mark, style="red"), *_cells(difference, difference.actual, "red"), end_section=True)
+            table.add_row(
+                Text(mark, style="red"), *_style_cells(difference, difference.actual, "red"), end_section=True
+            )
     return table
 
 
-def _cells(difference: RowDifference, row: Sequence[object], style: str) -> list[Text]:
+def _style_cells(difference: RowDifference, row: Sequence[object], style: str) -> list[Text]:
     return [
         Text("NULL" if cell is None else str(cell), style=f"bold {style}" if name in difference.differing else "dim")
         for name, cell in zip(difference.columns, row, strict=True)

@@ -10,7 +10,7 @@ import click
 
 from mergeplan.planner.cli.json_lines import JsonLines
 from mergeplan.planner.cli.outcome import report_outcome
-from mergeplan.planner.cli.output import Output, execution_time_option, output_of, output_option, showing
+from mergeplan.planner.cli.output import Output, execution_time_option, make_emitter, output_of, output_option
 from mergeplan.planner.cli.terminal import Terminal
 from mergeplan.planner.cli.texts.adopt_text import adoption_text, survey_text
 from mergeplan.planner.cli.workspace import open_workspace, workspace
@@ -57,7 +57,7 @@ def adopt(root: Path, gateway: str | None, output: str, **option_values: Any) ->
     declared = _collect_declarations(option_values)
     looks = declared is None or option_values["dry_run"]
     at = option_values["execution_time"]
-    with open_workspace(root, gateway, "backfill", at, on_event=showing(out), only_looks=looks) as work:
+    with open_workspace(root, gateway, "backfill", at, on_event=make_emitter(out), only_looks=looks) as work:
         if declared is None:
             return _print_survey(work, out, option_values["look_in"], option_values["target"])
         prepared = prepare_adoption(work, declared)

@@ -16,7 +16,7 @@ from mergeplan.planner.cli.checks.data_diff import diff_plan_data
 from mergeplan.planner.cli.checks.physical_plan import physical_of_plan
 from mergeplan.planner.cli.handling import Handling
 from mergeplan.planner.cli.outcome import report_outcome, report_unapplied
-from mergeplan.planner.cli.output import Output, output_of, output_option, showing
+from mergeplan.planner.cli.output import Output, make_emitter, output_of, output_option
 from mergeplan.planner.cli.terminal import Terminal
 from mergeplan.planner.cli.workspace import open_workspace, workspace
 from mergeplan.planner.contract.from_events import view_counts
@@ -25,7 +25,7 @@ from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.session.options import PlanOptions
 from mergeplan.planner.session.use_cases.apply import apply_plan, check_queries
 from mergeplan.planner.session.use_cases.plan import find_earlier_promotion, rebuild_plan
-from mergeplan.planner.session.use_cases.planning import estimates
+from mergeplan.planner.session.use_cases.planning import estimate_costs
 from mergeplan.planner.session.use_cases.run import run_after_plan
 from mergeplan.planner.session.workspace import Workspace
 
@@ -46,9 +46,9 @@ def apply(plan_id: str, root: Path, gateway: str | None, output: str, note: str)
     mergeplan apply 3f9c0a1b2d4e
     """
     out = output_of(output)
-    with open_workspace(root, gateway, "backfill", on_event=showing(out)) as work:
+    with open_workspace(root, gateway, "backfill", on_event=make_emitter(out)) as work:
         new_plan, plan_options = rebuild_plan(work, plan_id)
-        out.plan(new_plan, estimates(work, new_plan))
+        out.plan(new_plan, estimate_costs(work, new_plan))
         if new_plan.is_empty or new_plan.blockers:
             return report_unapplied(out, new_plan)
         check_queries(work, new_plan)
@@ -58,14 +58,13 @@ def apply(plan_id: str, root: Path, gateway: str | None, output: str, note: str)
 def carry_on(work: Workspace, out: Output, new_plan: Plan, handling: Handling) -> int:
     """Handle a plan that is empty or blocked: run what is due, compare, or answer a program."""
     if not new_plan.blockers and handling.then_run:
-        return report_outcome(out, _run(work, out, new_plan))
+        return report_outcome(out, _run_due_models(work, out, new_plan))
     compared = {} if new_plan.blockers else _comparison_results(work, out, new_plan, handling)
     earlier_promotion = _earlier_promotion_row(find_earlier_promotion(work, new_plan.environment, handling.note))
     return report_unapplied(out, new_plan, earlier_promotion, compared)
 
 
 def _comparison_results(work: Workspace, out: Output, new_plan: Plan, handling: Handling) -> Mapping[str, object]:
-    """Return the requested comparisons of rows and of physical plans, as keys of the result."""
     if isinstance(out, Terminal):
         out.finish()  # the comparisons follow the last stage
     rows = diff_plan_data(work, out, new_plan, handling.data_diff)
@@ -80,7 +79,7 @@ def carry_out(work: Workspace, out: Output, new_plan: Plan, options: PlanOptions
     outcome = apply_plan(work, new_plan, options, handling.note)
     final = outcome.plan or new_plan
     if handling.then_run and not outcome.failures:
-        outcome = replace(outcome, filled=outcome.filled.plus(_run(work, out, new_plan).filled))
+        outcome = replace(outcome, filled=outcome.filled.plus(_run_due_models(work, out, new_plan).filled))
     seconds = round(time.monotonic() - started, 3)
     expected = handling.expect_digest in (None, final.digest)
     result = ResultLine(ok=True, seconds=seconds, expected=expected)
@@ -89,7 +88,7 @@ def carry_out(work: Workspace, out: Output, new_plan: Plan, options: PlanOptions
     return report_outcome(out, outcome, result)
 
 
-def _run(work: Workspace, out: Output, new_plan: Plan) -> Outcome:
+def _run_due_models(work: Workspace, out: Output, new_plan: Plan) -> Outcome:
     if isinstance(out, Terminal):
         out.finish()
     return run_after_plan(work, new_plan.environment).outcome or Outcome((), Filled(), None)

@@ -74,7 +74,6 @@ def dag(
 
 
 def dag_text(models: Mapping[str, Model], parents: Mapping[str, Sequence[str]]) -> str:
-    """Return a line for each model, parents first."""
     reads = {name: f"  <- {', '.join(parents[name])}" if parents[name] else "" for name in models}
     return "\n".join(f"{name} ({_kind_of(model)}){reads[name]}" for name, model in models.items())
 
@@ -104,9 +103,8 @@ def dag_mermaid(models: Mapping[str, Model], parents: Mapping[str, Sequence[str]
 
 
 def dag_html(models: Mapping[str, Model], parents: Mapping[str, Sequence[str]]) -> str:
-    """Return the graph as a self-contained page: each model right of all that it reads."""
     width = {name: max(LETTER * len(name), SMALL * len(model.kind)) + 24 for name, model in models.items()}
-    places = _places(parents, width)
+    places = _place_boxes(parents, width)
     paths, boxes = [], []
     for name, model in models.items():
         x, y = places[name]
@@ -128,7 +126,7 @@ def dag_html(models: Mapping[str, Model], parents: Mapping[str, Sequence[str]]) 
     return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>{body}</body></html>'
 
 
-def _places(parents: Mapping[str, Sequence[str]], width: Mapping[str, int]) -> dict[str, tuple[int, int]]:
+def _place_boxes(parents: Mapping[str, Sequence[str]], width: Mapping[str, int]) -> dict[str, tuple[int, int]]:
     """Return the corner of each box: in columns by the distance from the start, beside its parents."""
     depth: dict[str, int] = {}
     for name in parents:

@@ -7,12 +7,12 @@ from pathlib import Path
 import click
 
 from mergeplan.planner.cli.json_lines import JsonLines
-from mergeplan.planner.cli.output import output_of, output_option, showing
+from mergeplan.planner.cli.output import make_emitter, output_of, output_option
 from mergeplan.planner.cli.texts.plan_text import difference_text
 from mergeplan.planner.cli.workspace import open_workspace, workspace
 from mergeplan.planner.contract.from_plan import diff_row, plan_view
 from mergeplan.planner.contract.result import ResultLine
-from mergeplan.planner.session.use_cases.diff import difference
+from mergeplan.planner.session.use_cases.diff import plan_difference
 from mergeplan.planner.snapshot.environment import parse_environment_name
 
 
@@ -29,8 +29,8 @@ def diff(environment: str, other: str | None, root: Path, gateway: str | None, o
     mergeplan diff prod dev
     """
     out = output_of(output)
-    with open_workspace(root, gateway, on_event=showing(out), only_looks=True) as work:
-        plan = difference(work, environment, other)
+    with open_workspace(root, gateway, on_event=make_emitter(out), only_looks=True) as work:
+        plan = plan_difference(work, environment, other)
     if isinstance(out, JsonLines):
         changes = tuple(diff_row(model) for model in plan_view(plan, {}).models)
         out.result(

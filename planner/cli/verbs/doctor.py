@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from mergeplan.planner.cli.workspace import open_workspace, workspace
-from mergeplan.planner.session.events import silent
+from mergeplan.planner.session.events import ignore_event
 from mergeplan.planner.session.use_cases.doctor import Finding, run_checks
 
 MARKS = {True: "ok", False: "wrong", None: "-"}
@@ -30,17 +30,17 @@ def doctor_command(more: Callable[[], Iterable[Finding]] = tuple) -> click.Comma
         mergeplan doctor --skip-connection
         """
         wrong = False
-        with open_workspace(root, gateway, on_event=silent, only_looks=True) as work:
+        with open_workspace(root, gateway, on_event=ignore_event, only_looks=True) as work:
             for finding in run_checks(work, connect=not skip_connection):
-                wrong |= _say(finding)
+                wrong |= _print_finding(finding)
         for finding in more():
-            wrong |= _say(finding)
+            wrong |= _print_finding(finding)
         return 1 if wrong else 0
 
     return doctor
 
 
-def _say(finding: Finding) -> bool:
+def _print_finding(finding: Finding) -> bool:
     """Print the finding; return True if it is wrong."""
     click.echo(f"{finding.what:<10} {MARKS[finding.ok]:<6} {finding.text}")
     return finding.ok is False

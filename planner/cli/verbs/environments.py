@@ -11,9 +11,9 @@ import click
 from mergeplan.planner.apply.events import Promoted
 from mergeplan.planner.apply.promotion.rollback import RollbackPlan
 from mergeplan.planner.cli.click_options import options_from
-from mergeplan.planner.cli.failure import report
+from mergeplan.planner.cli.failure import report_error
 from mergeplan.planner.cli.json_lines import JsonLines
-from mergeplan.planner.cli.output import Output, output_of, output_option, showing
+from mergeplan.planner.cli.output import Output, make_emitter, output_of, output_option
 from mergeplan.planner.cli.terminal import Terminal
 from mergeplan.planner.cli.texts.rollback_text import behind_text, rollback_text
 from mergeplan.planner.cli.workspace import open_workspace, workspace
@@ -23,9 +23,9 @@ from mergeplan.planner.contract.from_history import environment_row, revision_ro
 from mergeplan.planner.contract.result import KeptRow, PromotionRow, ResultLine
 from mergeplan.planner.session.use_cases.applying import Record
 from mergeplan.planner.session.use_cases.environments import RolledBack, Swept, check_droppable, plan_rollback
-from mergeplan.planner.session.use_cases.environments import invalidate as drop
-from mergeplan.planner.session.use_cases.environments import janitor as sweep
-from mergeplan.planner.session.use_cases.environments import rollback as roll_back
+from mergeplan.planner.session.use_cases.environments import invalidate_environment as drop
+from mergeplan.planner.session.use_cases.environments import roll_back_environment as roll_back
+from mergeplan.planner.session.use_cases.environments import run_janitor as sweep
 from mergeplan.planner.snapshot.environment import PROD, parse_environment_name
 from mergeplan.planner.wording import count_noun
 
@@ -42,7 +42,7 @@ def environments(environment: str | None, root: Path, gateway: str | None, outpu
     mergeplan environments prod
     mergeplan environments --output json
     """
-    return _list(environment, root, gateway, output_of(output))
+    return _print_listing(environment, root, gateway, output_of(output))
 
 
 @click.command()
@@ -56,11 +56,11 @@ def history(environment: str, root: Path, gateway: str | None, output: str) -> i
     mergeplan history
     mergeplan history dev
     """
-    return _list(environment, root, gateway, output_of(output))
+    return _print_listing(environment, root, gateway, output_of(output))
 
 
-def _list(environment: str | None, root: Path, gateway: str | None, out: Output) -> int:
-    with open_workspace(root, gateway, on_event=showing(out), only_looks=True) as work:
+def _print_listing(environment: str | None, root: Path, gateway: str | None, out: Output) -> int:
+    with open_workspace(root, gateway, on_event=make_emitter(out), only_looks=True) as work:
         if environment is None:
             shown = tuple(environment_row(listed_environment) for listed_environment in work.store.environments.all())
             listed, rows = ResultLine(ok=True, environments=shown), [row.model_dump() for row in shown]
@@ -96,7 +96,7 @@ def rollback(
     mergeplan rollback prod --to 3
     """
     name, out, revision = parse_environment_name(environment), output_of(output), option_values["revision"]
-    with open_workspace(root, gateway, on_event=showing(out), only_looks=dry_run) as work:
+    with open_workspace(root, gateway, on_event=make_emitter(out), only_looks=dry_run) as work:
         if dry_run:
             return _print_rollback_plan(out, plan_rollback(work, name, revision))
         done = roll_back(work, name, revision, options_from(Record, option_values))
@@ -118,7 +118,7 @@ def invalidate(environment: str, sync: bool, who: str, root: Path, gateway: str 
     """
     name, out = parse_environment_name(environment), output_of(output)
     check_droppable(name)
-    with open_workspace(root, gateway, on_event=showing(out)) as work:
+    with open_workspace(root, gateway, on_event=make_emitter(out)) as work:
         done = drop(work, name, who)
     sentence = f"`{name}` is gone, and with it {count_noun(len(done.tables), 'table')}"
     _print_promotion(out, done.promoted, sentence, done.tables)
@@ -154,10 +154,10 @@ def janitor(
     mergeplan janitor --days 3 --dry-run
     """
     out = output_of(output)
-    with open_workspace(root, gateway, on_event=showing(out), only_looks=dry_run) as work:
+    with open_workspace(root, gateway, on_event=make_emitter(out), only_looks=dry_run) as work:
         sweep_result = sweep(work, None if days is None else timedelta(days=days), keep)
     if isinstance(out, JsonLines):
-        out.result(_swept(sweep_result))
+        out.result(_sweep_result_line(sweep_result))
         return 0
     out.finish()
     for name in sweep_result.environments:
@@ -181,7 +181,7 @@ def migrate(root: Path, gateway: str | None, output: str) -> int:
     mergeplan migrate
     """
     out = output_of(output)
-    with open_workspace(root, gateway, on_event=showing(out), only_looks=True) as work:
+    with open_workspace(root, gateway, on_event=make_emitter(out), only_looks=True) as work:
         work.store.environments.all()
     if isinstance(out, JsonLines):
         out.result(ResultLine(ok=True))
@@ -190,7 +190,7 @@ def migrate(root: Path, gateway: str | None, output: str) -> int:
     return 0
 
 
-def _swept(sweep_result: Swept) -> ResultLine:
+def _sweep_result_line(sweep_result: Swept) -> ResultLine:
     old = sweep_result.old_versions
     return ResultLine(
         ok=True,
@@ -211,15 +211,14 @@ def _say_old_versions(out: Terminal, sweep_result: Swept) -> None:
 
 
 def _render_table(rows: list[dict[str, object]]) -> str:
-    """Return rows under their titles; a moment is cut to the second."""
     cells = [[title.replace("_", " ") for title in rows[0]]]
     for row in rows:
-        cells.append([_cell(key, value) for key, value in row.items()])
+        cells.append([_format_cell(key, value) for key, value in row.items()])
     widths = [max(len(line[n]) for line in cells) for n in range(len(cells[0]))]
     return "\n".join("  ".join(f"{text:<{w}}" for text, w in zip(line, widths, strict=True)).rstrip() for line in cells)
 
 
-def _cell(title: str, value: object) -> str:
+def _format_cell(title: str, value: object) -> str:
     if value is None:
         return "never"
     return str(value)[:19].replace("T", " ") if title.endswith("at") else str(value)
@@ -236,7 +235,7 @@ def _print_rollback_plan(out: Output, plan: RollbackPlan) -> int:
         out.finish()
         out.say(rollback_text(plan))
         if refusal:
-            report(refusal, as_json=False)
+            report_error(refusal, as_json=False)
         else:
             out.say("\nNothing was changed.")
     return refusal.exit_code if refusal else 0

@@ -48,11 +48,11 @@ def create_external_models(
     with open_workspace(root, gateway) as work:
         columns_by_table, missing = _look_up_columns(work, built)
         if strict and missing:
-            raise _unknown(work, missing[0])
+            raise _unknown_table_error(work, missing[0])
         yml_file = work.settings.root / "external_models.yml"
         file = yml_file if yml_file.is_file() else work.settings.root / FILE
         if columns_by_table:
-            _add(file, columns_by_table, built, gateway)
+            _append_tables(file, columns_by_table, built, gateway)
     if output == "json":
         added = ResultLine(ok=True, file=file.name, tables=tuple(sorted(columns_by_table)), missing=tuple(missing))
         JsonLines().result(added)
@@ -92,7 +92,7 @@ def _look_up_columns(
     return columns_by_table, missing
 
 
-def _unknown(work: Workspace, name: str) -> ProjectError:
+def _unknown_table_error(work: Workspace, name: str) -> ProjectError:
     reader = next(model for model in work.project.models.values() if name in model.depends_on)
     message = f"`{reader.name}` reads `{name}`, which is neither a model nor in Spark's catalog."
     return ProjectError(message, place=reader.locate(name), hint="Nothing was written.")
@@ -109,7 +109,7 @@ def _dbt_properties(table: DbtTable) -> dict[str, object]:
     return {key: value for key, value in properties.items() if value}
 
 
-def _add(
+def _append_tables(
     file: Path,
     columns_by_table: Mapping[str, Sequence[Column]],
     built_tables: Mapping[str, DbtTable],

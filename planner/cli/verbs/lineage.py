@@ -88,9 +88,9 @@ def lineage_tree(lineage_found: Lineage, models: Mapping[str, Model]) -> LineTre
         edges.setdefault(getattr(edge, near), []).append((words[edge.how], far))
     lineage_node = Node(lineage_found.model, lineage_found.column or ALL)
     tree = LineTree(
-        _label("", lineage_node, models)
+        _node_label("", lineage_node, models)
         if lineage_found.column
-        else Text.assemble(lineage_found.model, _kind(lineage_found.model, models))
+        else Text.assemble(lineage_found.model, _kind_text(lineage_found.model, models))
     )
     shown: set[Node] = set()
     waiting: list[tuple[LineTree, str, Node]] = []
@@ -103,7 +103,7 @@ def lineage_tree(lineage_found: Lineage, models: Mapping[str, Model]) -> LineTre
         above, word, node = waiting.pop()
         is_repeated = node in shown and node in edges
         inside = not word and node.model == lineage_found.model
-        label = Text(_short(node)) if inside else _label(word, node, models)
+        label = Text(_short_name(node)) if inside else _node_label(word, node, models)
         branch = above.add(label.append(" (as above)", "dim") if is_repeated else label)
         shown.add(node)
         if not is_repeated:
@@ -135,21 +135,21 @@ def lineage_mermaid(lineage_found: Lineage) -> str:
         lines.append(f'  subgraph m{number}["{quote_mermaid(model)}"]')
         for node in (node for node in ids if node.model == model):
             ends = "[]" if node.column not in (ROWS, ALL) else "()"
-            lines.append(f'    {ids[node]}{ends[0]}"{quote_mermaid(_short(node))}"{ends[1]}')
+            lines.append(f'    {ids[node]}{ends[0]}"{quote_mermaid(_short_name(node))}"{ends[1]}')
         lines.append("  end")
     lines += [f"  {ids[edge.source]} {ARROWS[edge.how]} {ids[edge.target]}" for edge in lineage_found.edges]
     return "\n".join(lines)
 
 
-def _label(word: str, node: Node, models: Mapping[str, Model]) -> Text:
+def _node_label(word: str, node: Node, models: Mapping[str, Model]) -> Text:
     name = {ROWS: f"the rows of {node.model}", ALL: f"every column of {node.model}"}.get(node.column)
-    kind = _kind(node.model, models) if node.model not in models or not models[node.model].kind.has_query else ""
+    kind = _kind_text(node.model, models) if node.model not in models or not models[node.model].kind.has_query else ""
     return Text.assemble((word, "dim"), name or f"{node.model}.{node.column}", (kind, "dim"))
 
 
-def _short(node: Node) -> str:
+def _short_name(node: Node) -> str:
     return {ROWS: "its rows", ALL: "every column"}.get(node.column, node.column)
 
 
-def _kind(model: str, models: Mapping[str, Model]) -> str:
+def _kind_text(model: str, models: Mapping[str, Model]) -> str:
     return f" ({models[model].kind})" if model in models else " (no model)"

@@ -11,15 +11,15 @@ import click
 from mergeplan.planner.cli.checks.data_diff_options import data_diff_options, options_of
 from mergeplan.planner.cli.click_options import options_from
 from mergeplan.planner.cli.handling import Handling
-from mergeplan.planner.cli.output import Output, execution_time_option, output_of, output_option, showing
+from mergeplan.planner.cli.output import Output, execution_time_option, make_emitter, output_of, output_option
 from mergeplan.planner.cli.terminal import Terminal
 from mergeplan.planner.cli.workspace import open_workspace, workspace
 from mergeplan.planner.errors import Refused
 from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.plan.costs import CostLimit
 from mergeplan.planner.session.options import PlanOptions, categories
-from mergeplan.planner.session.use_cases.plan import check_options, keep_categories, prepare_plan, renew
-from mergeplan.planner.session.use_cases.planning import estimates, save
+from mergeplan.planner.session.use_cases.plan import check_options, keep_categories, prepare_plan, renew_expiry
+from mergeplan.planner.session.use_cases.planning import estimate_costs, save_plan
 from mergeplan.planner.session.workspace import Workspace
 from mergeplan.planner.snapshot.environment import parse_environment_name
 
@@ -124,7 +124,7 @@ def plan(environment: str | None, root: Path, gateway: str | None, output: str, 
     )
     out, looks = output_of(output), handling.explain
     with open_workspace(
-        root, gateway, "backfill", plan_options.execution_time, on_event=showing(out), only_looks=looks
+        root, gateway, "backfill", plan_options.execution_time, on_event=make_emitter(out), only_looks=looks
     ) as work:
         plan_options = check_options(work, plan_options)
         if isinstance(out, Terminal):  # a program gives its own options
@@ -136,11 +136,11 @@ def plan(environment: str | None, root: Path, gateway: str | None, output: str, 
         checked = not planned.blockers and (handling.auto_apply or work.has_engine)
         if checked:
             _check_queries(work, planned)
-        costs = estimates(work, planned)
+        costs = estimate_costs(work, planned)
         out.plan(planned, costs)
         if planned.is_empty or planned.blockers:
             return _nothing_to_apply(work, out, planned, plan_options, handling)
-        save(work, planned, plan_options)
+        save_plan(work, planned, plan_options)
         if not plan_options.skip_backfill:
             handling.limit.check(costs.values())
         if not handling.auto_apply and not _confirm_apply(out, planned, handling.no_prompts):
@@ -163,7 +163,7 @@ def _as_configured(work: Workspace, handling: Handling) -> Handling:
 
 
 def _explain_plan(work: Workspace, out: Output, new_plan: Plan) -> int:
-    out.plan(new_plan, estimates(work, new_plan))
+    out.plan(new_plan, estimate_costs(work, new_plan))
     if isinstance(out, Terminal):
         out.explain(new_plan)
     else:
@@ -175,7 +175,7 @@ def _nothing_to_apply(work: Workspace, out: Output, new_plan: Plan, options: Pla
     """Handle a plan that is empty or blocked; the categories of an empty one are saved."""
     if not new_plan.blockers and handling.auto_apply:
         keep_categories(work, new_plan, options)
-        renew(work, new_plan)
+        renew_expiry(work, new_plan)
     if isinstance(out, Terminal) and not (handling.goes_on or work.has_engine):
         return Refused.exit_code if new_plan.blockers else 0
     from mergeplan.planner.cli.verbs.apply import carry_on

@@ -10,12 +10,12 @@ import click
 from mergeplan.planner.cli.click_options import options_from
 from mergeplan.planner.cli.json_lines import JsonLines
 from mergeplan.planner.cli.outcome import report_outcome, report_unapplied
-from mergeplan.planner.cli.output import Output, execution_time_option, output_of, output_option, showing
+from mergeplan.planner.cli.output import Output, execution_time_option, make_emitter, output_of, output_option
 from mergeplan.planner.cli.workspace import open_workspace, workspace
 from mergeplan.planner.contract.result import ResultLine
 from mergeplan.planner.errors import LeaseHeld
 from mergeplan.planner.session.options import RunOptions
-from mergeplan.planner.session.use_cases.run import run as run_due
+from mergeplan.planner.session.use_cases.run import compute_due_models as run_due
 from mergeplan.planner.snapshot.environment import PROD, parse_environment_name
 
 
@@ -71,7 +71,7 @@ def run(
     """
     out, name = output_of(output), parse_environment_name(option_values["environment"])
     options = options_from(RunOptions, {**option_values, "environment": name, "unless_updated": moved_code is not None})
-    with open_workspace(root, gateway, "backfill", execution_time, on_event=showing(out)) as work:
+    with open_workspace(root, gateway, "backfill", execution_time, on_event=make_emitter(out)) as work:
         done = run_due(work, options)
     if done.updated:
         raise _environment_moved_error(name, moved_code)

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from mergeplan.planner.cli.json_lines import JsonLines
-from mergeplan.planner.cli.output import Output, output_of, output_option, showing
+from mergeplan.planner.cli.output import Output, make_emitter, output_of, output_option
 from mergeplan.planner.cli.workspace import open_workspace, workspace
 from mergeplan.planner.contract.result import ResultLine
 from mergeplan.planner.errors import RequestError
@@ -45,7 +45,7 @@ def export(file: Path, names: tuple[str, ...], no_confirm: bool, root: Path, gat
     if file.exists() and not no_confirm and not (output == "text" and click.confirm(f"Overwrite {file}?", err=True)):
         raise RequestError(f"`{file}` exists already.", hint="Write `--no-confirm` to replace it.")
     out = output_of(output)
-    with open_workspace(root, gateway, on_event=showing(out), only_looks=True) as work:
+    with open_workspace(root, gateway, on_event=make_emitter(out), only_looks=True) as work:
         document = work.store.transfers.export(tuple(parse_environment_name(name) for name in names))
     draft = file.with_name(f".{file.name}.part")
     draft.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
@@ -73,7 +73,7 @@ def import_(file: Path, replace: bool, no_confirm: bool, root: Path, gateway: st
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise RequestError(f"`{file}` is not JSON: {error}.") from None
     out = output_of(output)
-    with open_workspace(root, gateway, on_event=showing(out)) as work:
+    with open_workspace(root, gateway, on_event=make_emitter(out)) as work:
         if replace and not no_confirm and work.store.environments.history():
             question = "All that is remembered of this project will be forgotten. Go on?"
             if output == "json" or not click.confirm(question, err=True):

@@ -55,12 +55,12 @@ def ui(root: Path, gateway: str | None, **option_values: Any) -> int:
         context = opening.open_context(
             project, rules, dict(os.environ), edit=option_values["edit"], passed=option_values["passed"], limits=limits
         )
-        click.echo(f"http://{_address(listener.getsockname())}/")
+        click.echo(f"http://{_format_address(listener.getsockname())}/")
         pages = import_module("mergeplan.planner.ui.routes").make_pages()
         serving.serve(import_module(f"{API}.app").create_app(context, pages), listener)
     return 0
 
 
-def _address(address: tuple[Any, ...]) -> str:
+def _format_address(address: tuple[Any, ...]) -> str:
     host = f"[{address[0]}]" if ":" in address[0] else address[0]
     return f"{host}:{address[1]}"

@@ -32,7 +32,7 @@ def print_unused_columns(work: Workspace, target: str | None, output: str, path:
     if output == "json":
         text = serialize_line(ResultLine(ok=True, unused_columns=unused_rows(columns)))
     else:
-        text = "\n".join(_lines(columns))
+        text = "\n".join(_report_lines(columns))
     if path is None:
         click.echo(text)
     else:
@@ -40,7 +40,7 @@ def print_unused_columns(work: Workspace, target: str | None, output: str, path:
     return 0
 
 
-def _lines(columns: Sequence[UnusedColumn]) -> Iterator[str]:
+def _report_lines(columns: Sequence[UnusedColumn]) -> Iterator[str]:
     if not columns:
         yield "Every column is needed."
         return

@@ -9,7 +9,7 @@ import click
 
 from mergeplan.planner.cache.store import Cache
 from mergeplan.planner.cli.json_lines import JsonLines
-from mergeplan.planner.cli.output import output_option, showing
+from mergeplan.planner.cli.output import make_emitter, output_option
 from mergeplan.planner.cli.texts.unfinished_text import print_to_stderr
 from mergeplan.planner.cli.workspace import open_workspace, workspace
 from mergeplan.planner.contract.result import Info, ResultLine
@@ -31,7 +31,7 @@ def info(root: Path, gateway: str | None, output: str, skip_connection: bool) ->
     mergeplan info --skip-connection
     """
     out = JsonLines() if output == "json" else None
-    with open_workspace(root, gateway, on_event=showing(out) if out else print_to_stderr, only_looks=True) as work:
+    with open_workspace(root, gateway, on_event=make_emitter(out) if out else print_to_stderr, only_looks=True) as work:
         project = work.project
         facts: dict[str, object] = {
             "version": mergeplan_version(),
@@ -41,7 +41,7 @@ def info(root: Path, gateway: str | None, output: str, skip_connection: bool) ->
             "audits": len(project.audits),
             "tests": len(project.tests),
         }
-        reached = skip_connection or _ask(work, facts)
+        reached = skip_connection or _check_connections(work, facts)
     if out:
         out.result(ResultLine(ok=reached, info=Info.model_validate(facts)))
     else:
@@ -73,7 +73,7 @@ def clean(root: Path, gateway: str | None) -> int:
     return 0
 
 
-def _ask(work: Workspace, facts: dict[str, object]) -> bool:
+def _check_connections(work: Workspace, facts: dict[str, object]) -> bool:
     """Ask Spark and the state database; return False if one of them does not answer."""
     reached = True
     try:

@@ -24,27 +24,20 @@ class CommittedTables(ABC):
         self._run = sessions.run
 
     def replace_all(self, table: Table, frame: Frame, *, is_fresh: bool = False) -> Written:
-        """Replace all rows in one commit."""
         return self._replace(table, frame, ALL)
 
     def replace_interval(self, table: Table, frame: Frame, interval: Interval) -> Written:
-        """Replace exactly the interval's rows; days without rows end empty."""
         by = table.partitioning
         assert by is not None
         values = f"collect_set(cast({quote_column(by.column)} as string))"
         frame, observed = self._sessions.current.observe(sort_frame(table, frame), rows="count(1)", parts=values)
-        self._overwrite(table, frame, range_condition(by, *by.bounds(interval)))
+        self._overwrite_rows(table, frame, range_condition(by, *by.bounds(interval)))
         metrics = observed()
         return Written(metrics.get("rows", 0), tuple(sorted(metrics.get("parts", ()))))
 
     def replace_partitions(
         self, table: Table, frame: Frame, *, first: str | None = None, others: bool = False
     ) -> Written:
-        """Replace exactly the partitions that the rows belong to.
-
-        With `first`, to which all rows must belong, the other partitions that begin with it end empty. With `others`,
-        all others end empty.
-        """
         if others:
             return self._replace(table, frame, ALL)
         if first is None:
@@ -59,23 +52,23 @@ class CommittedTables(ABC):
         """
         self.unmerge(table, batch_id)
         where = None if table.partition_columns else ALL
-        return self._replace(table, rows(), where, self._mark(table.name, batch_id))
+        return self._replace(table, rows(), where, self._batch_mark(table.name, batch_id))
 
     @abstractmethod
     def unmerge(self, table: Table, batch_id: str) -> None:
         """Restore the table to before the first batch with this id prefix: see `TableStore.unmerge`."""
 
     @abstractmethod
-    def _mark(self, name: str, batch_id: str) -> str:
+    def _batch_mark(self, name: str, batch_id: str) -> str:
         """Return the mark of a batch's commit: the batch, and the version of the table that it follows."""
 
     def _replace(self, table: Table, frame: Frame, where: str | None, mark: str = "") -> Written:
         frame, observed = self._sessions.current.observe(sort_frame(table, frame), rows="count(1)")
-        self._overwrite(table, frame, where, mark)
+        self._overwrite_rows(table, frame, where, mark)
         return Written(observed().get("rows", 0))
 
     @abstractmethod
-    def _overwrite(self, table: Table, frame: Frame, where: str | None, mark: str = "") -> None:
+    def _overwrite_rows(self, table: Table, frame: Frame, where: str | None, mark: str = "") -> None:
         """Replace the rows of a condition (Spark SQL), or the partitions of the new rows, in one commit.
 
         Without a mark, the commit only says that it is ours.

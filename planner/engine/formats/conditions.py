@@ -18,7 +18,7 @@ def range_condition(partition: PartitionColumn, low: str, high: str) -> str:
     )
 
 
-def within(table: Table, rows: Timeline) -> str:
+def interval_condition(table: Table, rows: Timeline) -> str:
     """Return the condition for the rows of these intervals; for all rows if the table is not partitioned by time."""
     by = table.partitioning
     if by is None:

@@ -26,7 +26,7 @@ def create_table(
 
     Existing ones stay unchanged. `is_listed` is as in `create_in_schema`.
     """
-    sql = f"{quote_name(table.name)} {_definition(table, properties, comments=comments)}"
+    sql = f"{quote_name(table.name)} {_table_definition(table, properties, comments=comments)}"
     try:
         create_in_schema(sessions, table.name, f"CREATE TABLE {sql}", is_listed=is_listed)
     except Exception as error:
@@ -37,7 +37,7 @@ def create_table(
     return True
 
 
-def _definition(table: Table, properties: Iterable[tuple[str, str]], *, comments: bool) -> str:
+def _table_definition(table: Table, properties: Iterable[tuple[str, str]], *, comments: bool) -> str:
     columns = [f"{quote_column(c.name)} {c.type}{comment_clause(c.comment if comments else '')}" for c in table.columns]
     columns += [f"{quote_column(column.column)} {column.type}" for column in table.partition_columns if column.hidden]
     by = ", ".join(quote_column(name) for name in partition_names(table))
@@ -49,12 +49,10 @@ def _definition(table: Table, properties: Iterable[tuple[str, str]], *, comments
 
 
 def partition_names(table: Table) -> list[str]:
-    """Return the names of the columns that a table is partitioned by."""
     return [column.column for column in table.partition_columns]
 
 
 def sort_frame(table: Table, frame: Frame) -> Frame:
-    """Sort the rows of a frame into the order that they have in each file."""
     if not table.sorted_by:
         return frame
     return frame.sortWithinPartitions(*map(quote_column, (*partition_names(table), *table.sorted_by)))

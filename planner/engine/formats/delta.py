@@ -14,9 +14,9 @@ from typing import Any
 from uuid import uuid4
 
 from mergeplan.planner.engine.formats.committed_tables import CommittedTables
-from mergeplan.planner.engine.formats.conditions import ALL, within
+from mergeplan.planner.engine.formats.conditions import ALL, interval_condition
 from mergeplan.planner.engine.formats.definition import create_table
-from mergeplan.planner.engine.formats.delta_retention import RETENTION, Commit, is_due, is_pinned, retention
+from mergeplan.planner.engine.formats.delta_retention import RETENTION, Commit, is_due, is_pinned, retention_policy
 from mergeplan.planner.engine.formats.files_of_tables import input_files, partition_types, table_columns
 from mergeplan.planner.engine.formats.merge_into import NativeMerge
 from mergeplan.planner.engine.protocol import Expiry, Written
@@ -54,23 +54,22 @@ class Delta(CommittedTables):
     """The verbs of `FormatTables` for Delta."""
 
     def create(self, table: Table) -> bool:
-        """Create the schema and the empty table unless they exist; return True if the table was missing."""
         is_new = create_table(self._sessions, table, table.options, comments=self._comments)
-        if is_new and table.partitioning and self._history(table.name, 1)[0]["version"]:
+        if is_new and table.partitioning and self._read_history(table.name, 1)[0]["version"]:
             # An interrupted drop left its files there, and Delta takes them for the table's.
             self._run(f"DELETE FROM {quote_name(table.name)}")
         return is_new
 
     def take_over(self, table: Table, old: str, rows: Timeline) -> None:
         """Create the table as a clone without files of its own, or as a copy if columns went or changed type."""
-        old_types = self._types(old)
+        old_types = self._column_types(old)
         new_types = {column.name: column.type for column in table.columns}
         new_types |= {
             partition_column.column: partition_column.type
             for partition_column in table.partition_columns
             if partition_column.hidden
         }
-        row_condition = within(table, rows)
+        row_condition = interval_condition(table, rows)
         if any(new_types.get(name) != kind for name, kind in old_types.items()):
             self.create(table)
             common_columns = ", ".join(map(quote_column, old_types.keys() & new_types.keys()))
@@ -93,10 +92,6 @@ class Delta(CommittedTables):
     def merge(
         self, table: Table, merge_rows: Callable[[str], Frame], batch_id: str, native: NativeMerge | None = None
     ) -> Written:
-        """Replace all rows with those of a merge.
-
-        A batch that is merged again starts from the version that the table had before its first merge.
-        """
         last = self._last_merge(table.name)
         base_version = last.before if last.batch_id[:8] == batch_id[:8] else last.version
         mark = f"{OURS} batch {batch_id} after version {base_version}"
@@ -112,13 +107,12 @@ class Delta(CommittedTables):
             self._run(f"DROP VIEW IF EXISTS {view}")
 
     def unmerge(self, table: Table, batch_id: str) -> None:
-        """Restore the version before the first batch with this id prefix; do nothing if the last batch lacks it."""
         last = self._last_merge(table.name)
         if last.batch_id[:8] == batch_id[:8]:
             self._run(f"RESTORE TABLE {quote_name(table.name)} TO VERSION AS OF {last.before}")
 
-    def _mark(self, name: str, batch_id: str) -> str:
-        return f"{OURS} batch {batch_id} after version {self._history(name, 1)[0]['version']}"
+    def _batch_mark(self, name: str, batch_id: str) -> str:
+        return f"{OURS} batch {batch_id} after version {self._read_history(name, 1)[0]['version']}"
 
     def expire(self, name: str, keep: timedelta, now: datetime) -> Expiry:
         """Remove, by VACUUM, the versions that were replaced longer than `keep` ago.
@@ -126,13 +120,13 @@ class Delta(CommittedTables):
         VACUUM removes no file that a clone has from another table. The version before the last merge stays.
         """
         properties = {row[0]: row[1] for row in self._run(f"SHOW TBLPROPERTIES {quote_name(name)}").collect()}
-        policy = retention(properties, keep)
+        policy = retention_policy(properties, keep)
         if policy is None:
             return Expiry(kept=f"`{RETENTION}` of the table is no number of days or hours, or less than a week")
         if policy.lacks:
             pairs = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in policy.lacks)
             self._run(f"ALTER TABLE {quote_name(name)} SET TBLPROPERTIES ({pairs})")
-        history = self._history(name)
+        history = self._read_history(name)
         commits = [
             Commit(entry["version"], datetime.fromtimestamp(entry["at"] / 1000, UTC), entry["operation"])
             for entry in history
@@ -169,8 +163,7 @@ class Delta(CommittedTables):
         """Drop an existing table with its own files; those of a table that it was cloned from are not below it."""
         self._run(f"DROP TABLE IF EXISTS {quote_name(name)}")
 
-    def _overwrite(self, table: Table, frame: Frame, where: str | None, mark: str = "") -> None:
-        """Replace the rows of a condition (Spark SQL), or the partitions of the new rows, in one commit."""
+    def _overwrite_rows(self, table: Table, frame: Frame, where: str | None, mark: str = "") -> None:
         self._sessions.check()
         mode = "dynamic" if where is None else "static"  # the session's own would win over a condition
         options = {key: value for key, value in table.options if key.lower() in OF_FILES}
@@ -182,30 +175,29 @@ class Delta(CommittedTables):
             writer.overwrite(self._sessions.current.condition(where))
 
     def _last_merge(self, name: str) -> LastMerge:
-        history = self._history(name, RECENT)
-        if _telling(history) is None and len(history) == RECENT:
-            history = self._history(name)
+        history = self._read_history(name, RECENT)
+        if _find_own_commit(history) is None and len(history) == RECENT:
+            history = self._read_history(name)
         return _merge_of(history)
 
-    def _history(self, name: str, limit: int | None = None) -> list[Any]:
+    def _read_history(self, name: str, limit: int | None = None) -> list[Any]:
         """Return the commits of a table, newest first."""
         sql = f"DESCRIBE HISTORY {quote_name(name)}{f' LIMIT {limit}' if limit else ''}"
         columns = "version", "operation", "operationParameters", "userMetadata", "unix_millis(timestamp) AS at"
         return self._run(sql).selectExpr(*columns).collect()
 
-    def _types(self, name: str) -> dict[str, str]:
+    def _column_types(self, name: str) -> dict[str, str]:
         fields = self._run(f"SELECT * FROM {quote_name(name)}").schema.fields
         return {field.name.lower(): type_text(field.dataType) for field in fields}
 
 
 def _merge_of(history: Sequence[Any]) -> LastMerge:
-    """Return the last merge that the commits of a table, newest first, record."""
-    mark = _telling(history)
+    mark = _find_own_commit(history)
     match = MARK.fullmatch(mark["userMetadata"]) if mark else None
     return LastMerge(history[0]["version"], *((match[1], int(match[2])) if match else ()))
 
 
-def _telling(history: Iterable[Any]) -> Any:
+def _find_own_commit(history: Iterable[Any]) -> Any:
     """Return the commit by which a table holds what mergeplan wrote; None if it is not listed.
 
     The commits are given newest first. Commits of others do not count: a batch is still interrupted if another process

@@ -43,23 +43,26 @@ class Retention:
         return -(-self.keep // HOUR)
 
 
-def retention(properties: Mapping[str, str], keep: timedelta) -> Retention | None:
+def retention_policy(properties: Mapping[str, str], keep: timedelta) -> Retention | None:
     """Return the longer of `keep` and the table's own retention; `keep` if we set the table's properties.
 
     Return None if the properties cannot be read or name less than a week: the log may have forgotten too much.
     """
-    table_age, log_age = duration(properties.get(RETENTION), WEEK), duration(properties.get(LOG), LOG_DEFAULT)
+    table_age, log_age = (
+        parse_duration(properties.get(RETENTION), WEEK),
+        parse_duration(properties.get(LOG), LOG_DEFAULT),
+    )
     if table_age is None or log_age is None or table_age < WEEK:
         return None
     is_ours = RETENTION not in properties or properties[RETENTION] == properties.get(OURS)
     new_age = keep if is_ours else max(table_age, keep)
-    lacks = ((RETENTION, _interval(new_age)), (OURS, _interval(new_age))) if new_age != table_age else ()
+    lacks = ((RETENTION, _format_interval(new_age)), (OURS, _format_interval(new_age))) if new_age != table_age else ()
     if log_age < new_age + WEEK:  # what is over must still be in the log when the janitor comes
-        lacks = (*lacks, (LOG, _interval(new_age + WEEK)))
+        lacks = (*lacks, (LOG, _format_interval(new_age + WEEK)))
     return Retention(new_age, lacks)
 
 
-def duration(text: str | None, default: timedelta) -> timedelta | None:
+def parse_duration(text: str | None, default: timedelta) -> timedelta | None:
     """Return the duration of a text like `interval 7 days`, at most a hundred years; None for any other text."""
     if text is None:
         return default
@@ -67,7 +70,7 @@ def duration(text: str | None, default: timedelta) -> timedelta | None:
     return min(int(match[1]) * _UNITS[match[2]], LONGEST) if match else None
 
 
-def _interval(length: timedelta) -> str:
+def _format_interval(length: timedelta) -> str:
     return f"interval {-(-length // HOUR)} hours"
 
 

@@ -21,5 +21,4 @@ def table_columns(sessions: Sessions, name: str) -> tuple[tuple[str, str], ...]:
 
 
 def partition_types(description: Described, columns: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
-    """Return the name and the type of each column that a table is partitioned by."""
     return tuple(f"{name} {dict(columns).get(name)}" for name in description.partitions)

@@ -22,16 +22,16 @@ from mergeplan.planner.engine.formats.merge_into import NativeMerge
 from mergeplan.planner.engine.formats.partition_locations import (
     Spec,
     catalog_partitions,
-    empty,
-    places,
-    point,
+    empty_partitions,
+    partition_places,
     point_back,
+    point_partitions,
     specs_of,
     specs_seen,
 )
-from mergeplan.planner.engine.formats.shared_files import let_go, share
+from mergeplan.planner.engine.formats.shared_files import let_go, share_files
 from mergeplan.planner.engine.protocol import Expiry, Written
-from mergeplan.planner.engine.spark.described import Described, describe
+from mergeplan.planner.engine.spark.described import Described, describe_table
 from mergeplan.planner.engine.spark.quoting import literal, quote_name
 from mergeplan.planner.engine.spark.session import Frame
 from mergeplan.planner.engine.spark.sessions import Sessions
@@ -55,31 +55,31 @@ class HiveFiles:
         self._run = sessions.run
 
     def create(self, table: Table) -> bool:
-        """Create the schema and the empty table unless they exist; return True if the table was missing."""
         listed = _is_listed(table) or not table.partition_columns
         return create_table(self._sessions, table, table.options, comments=self._comments, is_listed=listed)
 
     def take_over(self, table: Table, old: str, rows: Timeline) -> None:
-        """Create the table over the files of another table, for these intervals or for all."""
         self.create(table)
-        new_description, old_description = describe(self._sessions, table.name), describe(self._sessions, old)
+        new_description, old_description = (
+            describe_table(self._sessions, table.name),
+            describe_table(self._sessions, old),
+        )
         if new_description is None or old_description is None:
             raise QueryError(f"there is no table {old} to go on with.")
         name, place = quote_name(table.name), HiveLocation(new_description).location.encode().hex()
         self._run(f"ALTER TABLE {name} SET TBLPROPERTIES ('{PLACE}' = '{place}')")
         if _is_listed(table):
-            share(self._run, table, old, rows)
+            share_files(self._run, table, old, rows)
         else:
             self._run(f"ALTER TABLE {name} SET LOCATION {literal(HiveLocation(old_description).location)}")
 
     def replace_all(self, table: Table, frame: Frame, *, is_fresh: bool = False) -> Written:
         """Replace all rows by changing the location of the table."""
         if is_fresh and not table.partition_columns and (place := self._first_place(table.name)):
-            return self._append(table, frame, place)
+            return self._append_rows(table, frame, place)
         return self._replace_all(table, frame, _batch_below(self._find_location(table.name), self._sessions.attempt))
 
     def replace_interval(self, table: Table, frame: Frame, interval: Interval) -> Written:
-        """Replace exactly the interval's partitions; days without rows end empty."""
         assert table.partitioning is not None
         low, high = table.partitioning.bounds(interval)
         rows, written = self._replace_listed(table, frame, lambda spec: low <= (spec[0] or "") < high)
@@ -88,7 +88,6 @@ class HiveFiles:
     def replace_partitions(
         self, table: Table, frame: Frame, *, first: str | None = None, others: bool = False
     ) -> Written:
-        """Replace exactly the partitions of the rows; empty others that begin with `first`, or all `others`."""
         rows, _ = self._replace_listed(table, frame, lambda spec: others or (first is not None and spec[0] == first))
         return Written(rows)
 
@@ -107,7 +106,7 @@ class HiveFiles:
         row_count, written, existing = self._write_aside(table, rows(), batch)
         if not written:
             return Written(row_count)
-        former_places = places(self._run, table, written & existing)
+        former_places = partition_places(self._run, table, written & existing)
         if added := written - existing:
             self._write_nothing(table, f"{batch}/empty")
             former_places += [(json.dumps(spec), f"{batch}/empty") for spec in added]
@@ -115,16 +114,12 @@ class HiveFiles:
         former_frame.coalesce(1).write.parquet(f"{batch}/{FORMER}")
         self._sessions.check()
         self._run(f"ALTER TABLE {quote_name(table.name)} SET TBLPROPERTIES ('{OVERWRITE}' = '{folder}')")
-        point(self._run, table, batch, written, existing)
+        point_partitions(self._run, table, batch, written, existing)
         return Written(row_count)
 
     def merge(
         self, table: Table, merge_rows: Callable[[str], Frame], batch_id: str, native: NativeMerge | None = None
     ) -> Written:
-        """Replace all rows with those of a merge.
-
-        A batch that is merged again starts from what the table held before its first merge.
-        """
         hive_location = self._find_location(table.name)
         if hive_location.batch_id[:8] != batch_id[:8]:
             location_property = literal(hive_location.as_property)
@@ -140,7 +135,6 @@ class HiveFiles:
             self._run(f"DROP VIEW IF EXISTS {view}")
 
     def unmerge(self, table: Table, batch_id: str) -> None:
-        """Point the table to what it held before the first batch with this id prefix; do nothing without one."""
         hive_location = self._find_location(table.name)
         if hive_location.lists_partitions:
             self._point_back(table, hive_location, batch_id)
@@ -177,7 +171,6 @@ class HiveFiles:
         return ""
 
     def drop(self, name: str) -> None:
-        """Drop an existing table with its files, but without those of a table that it took over."""
         hive_location = self._find_location(name)
         if hive_location.has_others_files and hive_location.lists_partitions:
             let_go(self._run, name, hive_location.base)
@@ -186,7 +179,7 @@ class HiveFiles:
         self._run(f"DROP TABLE IF EXISTS {quote_name(name)}")
 
     def _find_location(self, name: str) -> HiveLocation:
-        description = describe(self._sessions, name)
+        description = describe_table(self._sessions, name)
         if description is None or description.is_view:
             raise QueryError(f"there is no table {name} to write to.")
         return HiveLocation(description)
@@ -199,12 +192,10 @@ class HiveFiles:
         return hive_location.base if hive_location.location == hive_location.base else None
 
     def _previous_location(self, location: HiveLocation, name: str) -> str:
-        """Return the location of the table's rows before the batch whose id it has."""
         rows = self._run(f"SHOW TBLPROPERTIES {quote_name(name)} ('{BEFORE}')").collect()
         return location.resolve_property(rows[0][1])
 
     def _read_location(self, table: Table, place: str) -> Frame:
-        """Read the rows of a table from a location that it pointed to before."""
         hidden = [
             f"{quote_column(partition_column.column)} {partition_column.type}"
             for partition_column in table.partition_columns
@@ -213,7 +204,7 @@ class HiveFiles:
         ddl = ", ".join([*(f"{quote_column(column.name)} {column.type}" for column in table.columns), *hidden])
         return self._sessions.current.spark.read.format(table.format).schema(ddl).load(place)
 
-    def _append(self, table: Table, frame: Frame, place: str) -> Written:
+    def _append_rows(self, table: Table, frame: Frame, place: str) -> Written:
         """Write the first rows of a table directly to where it was created.
 
         The rows go to the location and not to the table: a late process, after another one has repointed the table,
@@ -221,13 +212,13 @@ class HiveFiles:
         """
         frame, observed = self._sessions.current.observe(frame, rows="count(1)")
         self._sessions.check()
-        _writer(table, sort_frame(table, frame)).mode("append").save(place)
+        _frame_writer(table, sort_frame(table, frame)).mode("append").save(place)
         return Written(observed().get("rows", 0))
 
     def _replace_all(self, table: Table, frame: Frame, batch: str) -> Written:
         frame, observed = self._sessions.current.observe(frame, rows="count(1)")
         self._sessions.check()
-        _writer(table, sort_frame(table, frame)).partitionBy(*partition_names(table)).save(batch)
+        _frame_writer(table, sort_frame(table, frame)).partitionBy(*partition_names(table)).save(batch)
         self._sessions.check()
         self._run(f"ALTER TABLE {quote_name(table.name)} SET LOCATION {literal(batch)}")
         return Written(observed().get("rows", 0))
@@ -242,10 +233,10 @@ class HiveFiles:
         rows, written, existing = self._write_aside(table, frame, batch)
         if hive_location.overwrite:  # what it could be put back to is not what it is to hold now
             self._run(f"ALTER TABLE {quote_name(table.name)} UNSET TBLPROPERTIES IF EXISTS ('{OVERWRITE}')")
-        point(self._run, table, batch, written, existing)
+        point_partitions(self._run, table, batch, written, existing)
         if emptied := [spec for spec in existing - written if takes(spec)]:
             self._write_nothing(table, f"{batch}/empty")
-            empty(self._run, table, f"{batch}/empty", emptied)
+            empty_partitions(self._run, table, f"{batch}/empty", emptied)
         return rows, written
 
     def _write_aside(self, table: Table, frame: Frame, batch: str) -> tuple[int, frozenset[Spec], frozenset[Spec]]:
@@ -253,19 +244,17 @@ class HiveFiles:
         self._sessions.check()
         observing = {"rows": "count(1)", "parts": specs_seen(table.partition_columns)}
         frame, observed = self._sessions.current.observe(frame, **observing)
-        _writer(table, sort_frame(table, frame)).partitionBy(*partition_names(table)).save(batch)
+        _frame_writer(table, sort_frame(table, frame)).partitionBy(*partition_names(table)).save(batch)
         metrics = observed()
         written = specs_of(metrics.get("parts", ()))
         self._sessions.check()
         return metrics.get("rows", 0), written, catalog_partitions(self._run, table)
 
     def _write_nothing(self, table: Table, folder: str) -> None:
-        """Write a folder without rows, for partitions that end empty."""
         nothing = self._run(f"SELECT * FROM {quote_name(table.name)} WHERE false").drop(*partition_names(table))
-        _writer(table, nothing).save(folder)
+        _frame_writer(table, nothing).save(folder)
 
     def _point_back(self, table: Table, known: HiveLocation, batch_id: str) -> None:
-        """Point the partitions of the batch with this id prefix to where they pointed before it."""
         folder = known.overwrite
         if folder.removeprefix("mergeplan-")[:8] != batch_id[:8]:
             return
@@ -282,7 +271,6 @@ def _is_ours(file: str, partitions: tuple[str, ...]) -> bool:
 
 
 def _batch_below(location: HiveLocation, name: str) -> str:
-    """Return a folder for a batch (a name of 32 hex digits) in the location where the table was created."""
     return f"{location.base}/mergeplan-{name}"
 
 
@@ -291,5 +279,5 @@ def _is_listed(table: Table) -> bool:
     return bool(table.partition_columns) and (table.partitioning is not None or table.listed)
 
 
-def _writer(table: Table, frame: Frame) -> Any:
+def _frame_writer(table: Table, frame: Frame) -> Any:
     return frame.write.format(table.format).options(**dict(table.options))

@@ -71,7 +71,6 @@ class HiveLocation:
         return f"at:{self.location.encode().hex()}"
 
     def resolve_property(self, text: str) -> str:
-        """Return the location that `as_property` stored."""
         if ELSEWHERE.fullmatch(text):
             return bytes.fromhex(text.removeprefix("at:")).decode()
         return f"{self.base}/{text}".rstrip("/")

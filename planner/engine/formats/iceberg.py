@@ -14,7 +14,7 @@ from typing import Any
 from uuid import uuid4
 
 from mergeplan.planner.engine.formats.committed_tables import CommittedTables
-from mergeplan.planner.engine.formats.conditions import ALL, within
+from mergeplan.planner.engine.formats.conditions import ALL, interval_condition
 from mergeplan.planner.engine.formats.definition import create_table
 from mergeplan.planner.engine.formats.files_of_tables import table_columns
 from mergeplan.planner.engine.formats.merge_into import NativeMerge
@@ -55,10 +55,9 @@ class Iceberg(CommittedTables):
     """The verbs of `FormatTables` for Iceberg."""
 
     def create(self, table: Table) -> bool:
-        """Create the schema and the empty table unless they exist; return True if the table was missing."""
         self._run(f"CREATE SCHEMA IF NOT EXISTS {quote_name(table.name.rpartition('.')[0])}")
         try:
-            return create_table(self._sessions, table, _properties(table), comments=self._comments)
+            return create_table(self._sessions, table, _table_properties(table), comments=self._comments)
         except Exception as error:
             fields = (field for column in table.columns for field in field_names(column.type))
             field = next((field for field in fields if not IN_HIVE.fullmatch(field)), None)
@@ -68,7 +67,6 @@ class Iceberg(CommittedTables):
             raise QueryError(f"{message} Rename the field.") from None
 
     def take_over(self, table: Table, old: str, rows: Timeline) -> None:
-        """Create the table with a copy of the rows of another one."""
         self.create(table)
         fields = {field.name.lower() for field in self._run(f"SELECT * FROM {quote_name(old)}").schema.fields}
         columns = {column.name: column.type for column in table.columns}
@@ -81,16 +79,12 @@ class Iceberg(CommittedTables):
             f"cast({quote_column(name) if name in fields else 'NULL'} as {kind}) {quote_column(name)}"
             for name, kind in columns.items()
         )
-        sql = f"SELECT {', '.join(values)} FROM {quote_name(old)} WHERE {within(table, rows)}"
+        sql = f"SELECT {', '.join(values)} FROM {quote_name(old)} WHERE {interval_condition(table, rows)}"
         self._replace(table, self._run(sql), ALL)
 
     def merge(
         self, table: Table, merge_rows: Callable[[str], Frame], batch_id: str, native: NativeMerge | None = None
     ) -> Written:
-        """Replace all rows with those of a merge.
-
-        A batch that is merged again starts from the snapshot that the table had before its first merge.
-        """
         last = self._last_merge(table.name)
         base_snapshot = last.before if last.batch_id[:8] == batch_id[:8] else last.snapshot
         mark = f"batch {batch_id} after {base_snapshot}"
@@ -107,17 +101,16 @@ class Iceberg(CommittedTables):
             self._run(f"DROP VIEW IF EXISTS {view}")
 
     def unmerge(self, table: Table, batch_id: str) -> None:
-        """Restore the snapshot before the first batch with this id prefix; do nothing if the last batch lacks it."""
         last = self._last_merge(table.name)
         if last.batch_id[:8] != batch_id[:8]:
             return
         if last.before:
-            procedure = self._procedure(table.name, "rollback_to_snapshot")
+            procedure = self._procedure_name(table.name, "rollback_to_snapshot")
             self._run(f"CALL {procedure}(table => {literal(table.name)}, snapshot_id => {last.before})")
         else:
-            self._overwrite(table, self._run(f"SELECT * FROM {quote_name(table.name)} WHERE false"), ALL)
+            self._overwrite_rows(table, self._run(f"SELECT * FROM {quote_name(table.name)} WHERE false"), ALL)
 
-    def _mark(self, name: str, batch_id: str) -> str:
+    def _batch_mark(self, name: str, batch_id: str) -> str:
         return f"batch {batch_id} after {self._last_merge(name).snapshot}"
 
     def expire(self, name: str, keep: timedelta, now: datetime) -> Expiry:
@@ -129,7 +122,7 @@ class Iceberg(CommittedTables):
         max_age = properties.get(MAX_AGE, "0")
         if not max_age.isdecimal():
             return Expiry(kept=f"`{MAX_AGE}` is no number of milliseconds")
-        current, snapshots = self._snapshots(name)
+        current, snapshots = self._read_snapshots(name)
         longest = max(keep, timedelta(milliseconds=min(int(max_age), FOR_EVER)))
         millis = int((now - longest).timestamp() * 1000)
         cutoff = _oldest_needed(current, snapshots, millis)
@@ -137,7 +130,7 @@ class Iceberg(CommittedTables):
             return Expiry()
         moment = f"{datetime.fromtimestamp(cutoff // 1000, UTC):%Y-%m-%d %H:%M:%S}.{cutoff % 1000:03}+00:00"
         arguments = f"table => {literal(name)}, older_than => TIMESTAMP {literal(moment)}"
-        counts = self._run(f"CALL {self._procedure(name, 'expire_snapshots')}({arguments})").collect()
+        counts = self._run(f"CALL {self._procedure_name(name, 'expire_snapshots')}({arguments})").collect()
         return Expiry(removed=any(map(any, counts)))  # none where branches and tags name all of them
 
     def files(self, name: str, description: Described, where: str) -> TableFiles | None:
@@ -154,11 +147,9 @@ class Iceberg(CommittedTables):
         return repr(sorted(files.files)) if files else ""
 
     def drop(self, name: str) -> None:
-        """Drop an existing table with its files."""
         self._run(f"DROP TABLE IF EXISTS {quote_name(name)} PURGE")
 
-    def _overwrite(self, table: Table, frame: Frame, where: str | None, mark: str = "") -> None:
-        """Replace the rows of a condition (Spark SQL), or the partitions of the new rows, in one snapshot."""
+    def _overwrite_rows(self, table: Table, frame: Frame, where: str | None, mark: str = "") -> None:
         self._sessions.check()
         writer = frame.writeTo(quote_name(table.name)).option(f"snapshot-property.{KEY}", mark or OURS)
         if where is None:
@@ -167,16 +158,16 @@ class Iceberg(CommittedTables):
             writer.overwrite(self._sessions.current.condition(where))
 
     def _last_merge(self, name: str) -> LastMerge:
-        return _last_merge(*self._snapshots(name))
+        return _last_merge(*self._read_snapshots(name))
 
-    def _snapshots(self, name: str) -> tuple[int, list[Any]]:
+    def _read_snapshots(self, name: str) -> tuple[int, list[Any]]:
         """Return the current snapshot, and all snapshots as id, parent, mark and commit time (ms)."""
         refs = self._run(f"SELECT snapshot_id FROM {quote_name(name)}.refs WHERE name = 'main'").collect()
         columns = f"snapshot_id, parent_id, summary['{KEY}'], unix_millis(committed_at)"
         snapshots = self._run(f"SELECT {columns} FROM {quote_name(name)}.snapshots").collect()
         return (refs[0][0] if refs else NONE), snapshots
 
-    def _procedure(self, name: str, procedure: str) -> str:
+    def _procedure_name(self, name: str, procedure: str) -> str:
         catalog = parts_of(name)[0] or self._sessions.current.spark.catalog.currentCatalog()
         return f"{quote_name(catalog)}.system.{procedure}"
 
@@ -215,8 +206,7 @@ def _last_merge(current: int, snapshots: Iterable[Any]) -> LastMerge:
     return LastMerge(current)
 
 
-def _properties(table: Table) -> list[tuple[str, str]]:
-    """Return the properties of the table: how its files are written, and those of the model."""
+def _table_properties(table: Table) -> list[tuple[str, str]]:
     options = {"write.format.default": table.files}
     if table.sorted_by:  # its writers would sort the rows by partition, and by nothing else
         options |= {"write.distribution-mode": "none", "write.spark.fanout.enabled": "true"}

@@ -34,13 +34,13 @@ class NativeMerge:
             frame.createOrReplaceTempView(view)
             try:
                 sessions.check()
-                sessions.run(statement(table.name, view, frame.columns, self.into))
+                sessions.run(build_merge_into(table.name, view, frame.columns, self.into))
             finally:
                 sessions.run(f"DROP VIEW IF EXISTS {view}")
             return Written(count)
 
 
-def statement(table: str, rows: str, columns: Sequence[str], merge_into: MergeInto) -> str:
+def build_merge_into(table: str, rows: str, columns: Sequence[str], merge_into: MergeInto) -> str:
     """Return MERGE INTO as Spark SQL; without WHENs a matched row takes all values of the batch's row."""
     names = [quote_column(name) for name in columns if name != merge_into.mark]
     values = [f"source.{name}" for name in names]

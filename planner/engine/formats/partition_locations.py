@@ -26,31 +26,31 @@ def specs_seen(columns: tuple[PartitionColumn, ...]) -> str:
 
 
 def specs_of(texts: Iterable[str]) -> frozenset[Spec]:
-    """Return the partitions that the aggregate of `specs_seen` collected."""
     return frozenset(tuple(json.loads(text)) for text in texts)
 
 
 def catalog_partitions(run: Run, table: Table) -> frozenset[Spec]:
-    """Return the partitions that the catalog lists."""
     lines = (row[0].split("/") for row in run(f"SHOW PARTITIONS {quote_name(table.name)}").collect())
-    return frozenset(tuple(_value(piece.partition("=")[2]) for piece in line) for line in lines)
+    return frozenset(tuple(_parse_value(piece.partition("=")[2]) for piece in line) for line in lines)
 
 
-def point(run: Run, table: Table, batch: str, batch_specs: frozenset[Spec], existing: frozenset[Spec]) -> None:
+def point_partitions(
+    run: Run, table: Table, batch: str, batch_specs: frozenset[Spec], existing: frozenset[Spec]
+) -> None:
     """Point the partitions of a batch to it: new ones in one statement, then the existing ones one by one."""
     name = quote_name(table.name)
     if new := _sort_specs(batch_specs - existing):
-        parts = " ".join(f"{_partition(table, spec)} {_place(table, batch, spec)}" for spec in new)
+        parts = " ".join(f"{_partition_clause(table, spec)} {_location_clause(table, batch, spec)}" for spec in new)
         run(f"ALTER TABLE {name} ADD {parts}")
     for spec in _sort_specs(batch_specs & existing):
-        run(f"ALTER TABLE {name} {_partition(table, spec)} SET {_place(table, batch, spec)}")
+        run(f"ALTER TABLE {name} {_partition_clause(table, spec)} SET {_location_clause(table, batch, spec)}")
 
 
-def places(run: Run, table: Table, specs: Iterable[Spec]) -> list[tuple[str, str]]:
+def partition_places(run: Run, table: Table, specs: Iterable[Spec]) -> list[tuple[str, str]]:
     """Return where existing partitions point, each as the text of its values and the location."""
     pairs = []
     for spec in _sort_specs(specs):
-        lines = run(f"DESCRIBE TABLE EXTENDED {quote_name(table.name)} {_partition(table, spec)}").collect()
+        lines = run(f"DESCRIBE TABLE EXTENDED {quote_name(table.name)} {_partition_clause(table, spec)}").collect()
         pairs.append((json.dumps(spec), next(line[1] for line in lines if line[0] == "Location")))
     return pairs
 
@@ -60,34 +60,37 @@ def point_back(run: Run, table: Table, pairs: Iterable[tuple[str, str]]) -> None
     existing = catalog_partitions(run, table)
     for text, location in pairs:
         if (spec := tuple(json.loads(text))) in existing:
-            run(f"ALTER TABLE {quote_name(table.name)} {_partition(table, spec)} SET LOCATION {literal(location)}")
+            partition = f"{quote_name(table.name)} {_partition_clause(table, spec)}"
+            run(f"ALTER TABLE {partition} SET LOCATION {literal(location)}")
 
 
-def empty(run: Run, table: Table, folder: str, specs: Iterable[Spec]) -> None:
+def empty_partitions(run: Run, table: Table, folder: str, specs: Iterable[Spec]) -> None:
     """Point partitions to an empty folder: a drop would fail a reader that has planned its query."""
     for spec in _sort_specs(specs):
-        run(f"ALTER TABLE {quote_name(table.name)} {_partition(table, spec)} SET LOCATION {literal(folder)}")
+        run(f"ALTER TABLE {quote_name(table.name)} {_partition_clause(table, spec)} SET LOCATION {literal(folder)}")
 
 
 def _sort_specs(specs: Iterable[Spec]) -> list[Spec]:
     return sorted(specs, key=lambda spec: tuple(value or "" for value in spec))
 
 
-def _partition(table: Table, spec: Spec) -> str:
+def _partition_clause(table: Table, spec: Spec) -> str:
     pairs = zip(table.partition_columns, spec, strict=True)
     values = (f"{quote_column(part.column)} = {'NULL' if value is None else literal(value)}" for part, value in pairs)
     return f"PARTITION ({', '.join(values)})"
 
 
-def _place(table: Table, batch: str, spec: Spec) -> str:
+def _location_clause(table: Table, batch: str, spec: Spec) -> str:
     pairs = zip(table.partition_columns, spec, strict=True)
-    folders = (f"{_escape(part.column)}={NULL if value is None else _escape(value)}" for part, value in pairs)
+    folders = (
+        f"{_escape_value(part.column)}={NULL if value is None else _escape_value(value)}" for part, value in pairs
+    )
     return f"LOCATION {literal('/'.join([batch, *folders]))}"
 
 
-def _escape(value: str) -> str:
+def _escape_value(value: str) -> str:
     return ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", value)
 
 
-def _value(text: str) -> str | None:
+def _parse_value(text: str) -> str | None:
     return None if text == NULL else unquote(text)

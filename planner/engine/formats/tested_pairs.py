@@ -34,12 +34,12 @@ def settings_for(
         return {}
     jars = _jars_of(folder) if folder else []
     packages = _split_setting(conf, PACKAGES)
-    releases = _releases(packages, [*jars, *_split_setting(conf, JARS)])
+    releases = _list_releases(packages, [*jars, *_split_setting(conf, JARS)])
     settings: dict[str, str] = {}
     extensions = _split_setting(conf, EXTENSIONS)
     for name in sorted(separate_names.union(format_names)):
         form = FORMATS[name]
-        release = _release(form, spark, releases, folder)
+        release = _choose_release(form, spark, releases, folder)
         _refuse_broken(form, release, spark, releases)
         if not _is_among(release, releases):
             packages.append(release.package)
@@ -63,7 +63,6 @@ def sign_of(format: str) -> tuple[str, str]:
 
 
 def how_to_bring(packages: str) -> str:
-    """Return a hint for jars that cannot be fetched."""
     return (
         f"Copy {packages} and what it depends on into a folder and name it as `jars_dir` of the connection; or say how "
         "your registry is reached: `spark.jars.repositories` or `spark.jars.ivySettings` in its `config`, a proxy as "
@@ -71,7 +70,7 @@ def how_to_bring(packages: str) -> str:
     )
 
 
-def _release(form: TableFormat, spark: str, artifacts: Iterable[tuple[str, str]], folder: str | None) -> Release:
+def _choose_release(form: TableFormat, spark: str, artifacts: Iterable[tuple[str, str]], folder: str | None) -> Release:
     """Return the release for this Spark; if none was tested, the newest, for the settings of the given jars.
 
     Raise RequestError if `folder` holds no jar of the format, or if no release was tested and none is given.
@@ -91,7 +90,6 @@ def _release(form: TableFormat, spark: str, artifacts: Iterable[tuple[str, str]]
 
 
 def _is_among(release: Release, releases: Iterable[tuple[str, str]]) -> bool:
-    """Return True if one of these is a release of the same format."""
     return any(artifact.startswith(release.stem) for artifact, _ in releases)
 
 
@@ -112,15 +110,15 @@ def _refuse_broken(form: TableFormat, release: Release, spark: str, artifacts: I
             )
 
 
-def _releases(packages: Iterable[str], jars: Iterable[str]) -> list[tuple[str, str]]:
+def _list_releases(packages: Iterable[str], jars: Iterable[str]) -> list[tuple[str, str]]:
     """Return the name and the version of each package (`group:artifact:version`) and of each jar."""
     parts = (package.split(":") for package in packages)
     named = [(fields[1], fields[2]) for fields in parts if len(fields) > 2]
     matches = filter(None, (_JAR.fullmatch(Path(jar).name) for jar in jars))
-    return named + [(_artifact(match[1]), match[2]) for match in matches]
+    return named + [(_artifact_name(match[1]), match[2]) for match in matches]
 
 
-def _artifact(name: str) -> str:
+def _artifact_name(name: str) -> str:
     """Return the name of a jar without the group, which precedes it in Spark's folder of fetched jars."""
     stems = (release.stem for form in FORMATS.values() for release in form.releases)
     stem = next((stem for stem in stems if f"_{stem}" in name), "")

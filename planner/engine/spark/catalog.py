@@ -19,7 +19,7 @@ from pathlib import Path
 
 from mergeplan.planner.engine.protocol import Connection
 from mergeplan.planner.errors import CatalogBusy
-from mergeplan.planner.semantics.spark.spark_settings import TIME_ZONE, properties
+from mergeplan.planner.semantics.spark.spark_settings import TIME_ZONE, parse_properties
 
 WAIT = 60.0  # seconds
 WARM_WAIT = 600.0  # seconds for a warm Spark that is starting: what it takes on a busy machine, and not forever
@@ -50,7 +50,7 @@ class Owner:
     @property
     def is_alive(self) -> bool:
         """True while its process runs."""
-        return alive(self.pid)
+        return is_process_alive(self.pid)
 
     @property
     def starting(self) -> bool:
@@ -60,7 +60,7 @@ class Owner:
     @property
     def serves(self) -> bool:
         """True if a warm Spark answers on its port now."""
-        return self.port > 0 and self.is_alive and _answers(self.port)
+        return self.port > 0 and self.is_alive and _can_connect(self.port)
 
 
 def write_private(path: Path, text: str) -> None:
@@ -72,7 +72,6 @@ def write_private(path: Path, text: str) -> None:
 
 
 def spark_folder(home: Path) -> Path:
-    """Return the folder of a home's embedded catalog, with its log and its lock."""
     return home.resolve() / "spark"
 
 
@@ -115,7 +114,7 @@ class CatalogLock:
             if waited >= wait and not (wait > 0 and waited < WARM_WAIT and self._is_warming()):
                 self.release()
                 raise CatalogBusy(
-                    f"the tables in {self.folder} are in use by {self._holder()}.",
+                    f"the tables in {self.folder} are in use by {self._holder_text()}.",
                     hint="Wait until it has ended, or share one Spark between processes with `mergeplan warm`.",
                 )
             time.sleep(0.05)
@@ -127,14 +126,12 @@ class CatalogLock:
         write_private(self.owner_path, json.dumps(asdict(owner)))
 
     def owner(self) -> Owner | None:
-        """Return the holder of the lock, as far as it is known."""
         try:
             return Owner(**json.loads(self.owner_path.read_text(encoding="utf-8")))
         except (OSError, ValueError, TypeError):
             return None
 
     def release(self) -> None:
-        """Release the lock."""
         if self.descriptor < 0:
             return
         if self._held:
@@ -154,11 +151,11 @@ class CatalogLock:
         self._held = True
         return True
 
-    def _holder(self) -> str:
+    def _holder_text(self) -> str:
         owner = self.owner()
         if owner is None:
             return "another process"
-        state = "" if alive(owner.pid) else ", which was killed and whose Java is still ending"
+        state = "" if is_process_alive(owner.pid) else ", which was killed and whose Java is still ending"
         return f"process {owner.pid} (`{owner.command}`{state})"
 
 
@@ -167,7 +164,7 @@ def session_conf(connection: Connection) -> dict[str, str]:
     return {
         "spark.sql.sources.partitionOverwriteMode": "dynamic",
         "spark.sql.adaptive.enabled": "true",
-        TIME_ZONE: _defaults(None if connection.remote else connection.config_dir).get(TIME_ZONE, "UTC"),
+        TIME_ZONE: _spark_defaults(None if connection.remote else connection.config_dir).get(TIME_ZONE, "UTC"),
         **dict(connection.conf),
         "spark.sql.runSQLOnFiles": "false",  # a query names tables; with this it could name any file of the machine
         "spark.sql.variable.substitute": "false",  # `${env:X}` and `${spark...}` in a text would be filled in
@@ -187,7 +184,7 @@ def driver_conf(connection: Connection, home: Path) -> dict[str, str]:
         "spark.sql.filesourceTableRelationCacheSize": "0",
         **({"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"} if local else {}),
         **(_derby_conf(spark_folder(home)) if is_embedded(connection) else {}),
-        **_defaults(connection.config_dir),
+        **_spark_defaults(connection.config_dir),
         **session_conf(connection),
         "spark.master": master,
     }
@@ -217,21 +214,20 @@ def _derby_conf(folder: Path) -> Mapping[str, str]:
     }
 
 
-def _defaults(config_dir: str | None) -> dict[str, str]:
+def _spark_defaults(config_dir: str | None) -> dict[str, str]:
     path = Path(config_dir) / "spark-defaults.conf" if config_dir else None
     if path is None or not path.exists():
         return {}
-    entries = properties(path.read_text(encoding="utf-8"))
+    entries = parse_properties(path.read_text(encoding="utf-8"))
     return {key: value for key, (value, _) in entries.items() if value}
 
 
 def command() -> str:
-    """Return the command line of this process, short enough to be shown."""
     name = Path(sys.argv[0]).name if sys.argv and sys.argv[0] else "python"
     return shlex.join([name, *sys.argv[1:]])[:200]
 
 
-def alive(pid: int) -> bool:
+def is_process_alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -241,7 +237,7 @@ def alive(pid: int) -> bool:
     return True
 
 
-def _answers(port: int) -> bool:
+def _can_connect(port: int) -> bool:
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=2):
             return True

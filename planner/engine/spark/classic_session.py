@@ -51,7 +51,7 @@ class ClassicSession:
             keep_open = [lock.descriptor] if lock else []
             self.jvm = start_jvm(spark_folder(home), conf, profile, config_dir=config_dir, keep_open=keep_open)
             try:
-                self.spark, self.gateway = _classic(self.jvm)
+                self.spark, self.gateway = _connect_jvm(self.jvm)
                 self.serving = ConnectServer(self.spark, token)
                 if needs_open_metastore(conf):
                     self.spark.sql("SHOW SCHEMAS").collect()
@@ -85,7 +85,7 @@ class ClassicSession:
         return self.jvm.workers is not None
 
     @property
-    def _scala(self) -> Any:
+    def _scala_context(self) -> Any:
         return self.spark.sparkContext._jsc.sc()
 
     def sql(self, text: str) -> Frame:
@@ -120,7 +120,7 @@ class ClassicSession:
         self.spark.sparkContext.setJobGroup(tag, about, interruptOnCancel=True)
 
     def interrupt(self, tag: str) -> None:
-        self._scala.cancelJobGroupAndFutureJobs(tag)
+        self._scala_context.cancelJobGroupAndFutureJobs(tag)
 
     def scan_bytes(self, sql: str) -> int | None:
         with listing_here(self.spark):
@@ -136,7 +136,6 @@ class ClassicSession:
         return str(classic._jdf.queryExecution().logical().treeString())
 
     def compare_queries(self, analysis: Analysis, *, may_start: bool = True) -> tuple[PairResult, ...]:
-        """Return Spark's verdict on pairs of queries over empty tables, in a separate session."""
         with self._comparing:
             if self._plans is None or self._plans.settings != analysis.settings:
                 self._plans = PlanComparing(self.new_session().spark, analysis.settings)
@@ -156,7 +155,7 @@ class ClassicSession:
         return None
 
     def jobs(self) -> int:
-        return int(self._scala.dagScheduler().numTotalJobs())
+        return int(self._scala_context.dagScheduler().numTotalJobs())
 
     def new_session(self) -> EngineSession:
         copied_session = copy(self)
@@ -193,13 +192,12 @@ class ClassicSession:
         self.make_archive()
 
     def make_archive(self) -> None:
-        """Make the class data archive of this Java in the background if it is missing."""
         archive = self.jvm.archive
         if archive is not None and archive.is_missing() and not os.environ.get("CI"):  # there no later start needs it
             archive.make_later(java_environment())
 
 
-def _classic(jvm: Jvm) -> tuple[SparkSession, Any]:
+def _connect_jvm(jvm: Jvm) -> tuple[SparkSession, Any]:
     from pyspark import SparkContext
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql.session import SparkSession
@@ -214,13 +212,13 @@ def _classic(jvm: Jvm) -> tuple[SparkSession, Any]:
             del os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"]
         context: Any = SparkContext(gateway=gateway)
         context.pythonExec = jvm.python
-        context._accumulatorServer.handle_error = _ignore
+        context._accumulatorServer.handle_error = _ignore_error
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, interrupt)  # pyspark put its own there
         return SparkSession(context), gateway
 
 
-def _ignore(*_: object) -> None:
+def _ignore_error(*_: object) -> None:
     """Print nothing: pyspark prints a stack trace when the JVM is killed, and the next call raises SparkUnavailable."""
 
 

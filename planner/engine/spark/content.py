@@ -16,7 +16,7 @@ from mergeplan.planner.engine.table import Table
 from mergeplan.planner.errors import QueryError
 from mergeplan.planner.intervals import Interval
 from mergeplan.planner.naming import quote_column
-from mergeplan.planner.snapshot.content_hash import WHOLE, ColumnSet, Content, Found, content, empty
+from mergeplan.planner.snapshot.content_hash import WHOLE, ColumnSet, Content, Found, build_content, empty_content
 
 HALVES = ("a", "b")
 # A hash is summed in three parts of at most 22 bits: 2^41 rows do not overflow, and decimals would be slower.
@@ -38,11 +38,11 @@ class ContentQuery:
     @property
     def sql(self) -> str:
         """One row per period with rows: its value, the number of rows, and for each set the parts of both sums."""
-        period, where, group = self._periods()
+        period, where, group = self._period_clauses()
         names = [f"{half}{index}" for index in range(len(self.sets)) for half in HALVES]
-        hashes = [self._hash(half, columns) for columns in self.sets for half in HALVES]
+        hashes = [self._hash_expression(half, columns) for columns in self.sets for half in HALVES]
         inner = ", ".join([f"{period} period", *(f"{h} {name}" for h, name in zip(hashes, names, strict=True))])
-        sums = (f"sum({part})" for name in names for part in _thirds(name))
+        sums = (f"sum({part})" for name in names for part in _split_hash(name))
         rows = f"SELECT {inner} FROM {quote_name(self.table.name)} AS t{where}"
         return f"SELECT max(period), count(1), {', '.join(sums)} FROM ({rows}){group}"
 
@@ -57,11 +57,11 @@ class ContentQuery:
         if strange := sorted(rows_by_period.keys() - set(periods)):
             raise QueryError(f"{self.table.name} has rows in a partition '{strange[0]}', which is no period of it.")
         return {
-            columns: {period: self._content(index, rows_by_period.get(period)) for period in periods}
+            columns: {period: self._build_content(index, rows_by_period.get(period)) for period in periods}
             for index, columns in enumerate(self.sets)
         }
 
-    def _periods(self) -> tuple[str, str, str]:
+    def _period_clauses(self) -> tuple[str, str, str]:
         """Return the SQL of a row's period, of the filter of the rows, and of their grouping."""
         if self.interval is None:
             return literal(WHOLE), "", ""
@@ -72,50 +72,52 @@ class ContentQuery:
         first, end = (f"cast({literal(text)} as {by.type})" for text in by.bounds(self.interval))
         return f"cast({column} as string)", f" WHERE {column} >= {first} AND {column} < {end}", " GROUP BY period"
 
-    def _hash(self, half: str, columns: ColumnSet) -> str:
-        values = (part for name in columns for part in _parts(f"t.{quote_column(name)}", self.types[name]))
+    def _hash_expression(self, half: str, columns: ColumnSet) -> str:
+        values = (part for name in columns for part in _hash_arguments(f"t.{quote_column(name)}", self.types[name]))
         return f"xxhash64({', '.join([literal(half), *values])})"
 
-    def _content(self, index: int, row: Sequence[Any] | None) -> Content:
+    def _build_content(self, index: int, row: Sequence[Any] | None) -> Content:
         columns = [(name, str(self.types[name].simpleString())) for name in self.sets[index]]
         if row is None:
-            return empty(columns)
+            return empty_content(columns)
         start = 2 + index * len(HALVES) * PARTS
-        first, second = (_sum(row[at : at + PARTS]) for at in (start, start + PARTS))
-        return content(columns, row[1], (first, second))
+        first, second = (_join_parts(row[at : at + PARTS]) for at in (start, start + PARTS))
+        return build_content(columns, row[1], (first, second))
 
 
-def question(table: Table, fields: Iterable[Any], sets: Iterable[ColumnSet], interval: Interval | None) -> ContentQuery:
+def build_content_query(
+    table: Table, fields: Iterable[Any], sets: Iterable[ColumnSet], interval: Interval | None
+) -> ContentQuery:
     """Return the query for these column sets, without those that have a missing or unhashable column."""
     types = {field.name.lower(): field.dataType for field in fields}
-    can = {name for name, kind in types.items() if _can(kind)}
+    can = {name for name, kind in types.items() if _is_hashable(kind)}
     return ContentQuery(table, types, tuple(names for names in dict.fromkeys(sets) if can.issuperset(names)), interval)
 
 
-def _thirds(name: str) -> tuple[str, ...]:
+def _split_hash(name: str) -> tuple[str, ...]:
     """Split a 64-bit hash into parts, the lowest bits first."""
     mask = 2**BITS - 1
     return f"{name} & {mask}", f"shiftrightunsigned({name}, {BITS}) & {mask}", f"shiftrightunsigned({name}, {2 * BITS})"
 
 
-def _sum(parts: Iterable[int]) -> int:
+def _join_parts(parts: Iterable[int]) -> int:
     return sum(part << BITS * index for index, part in enumerate(parts))
 
 
-def _can(kind: Any) -> bool:
+def _is_hashable(kind: Any) -> bool:
     """Return True if a hash identifies values of this type: no variants, no intervals, nothing unknown."""
     match kind.typeName():
         case "array":
-            return _can(kind.elementType)
+            return _is_hashable(kind.elementType)
         case "map":
-            return _can(kind.keyType) and _can(kind.valueType)
+            return _is_hashable(kind.keyType) and _is_hashable(kind.valueType)
         case "struct":
-            return all(_can(field.dataType) for field in kind.fields)
+            return all(_is_hashable(field.dataType) for field in kind.fields)
         case name:
             return name in PLAIN or name in ("float", "double", "string")
 
 
-def _parts(value: str, kind: Any, depth: int = 0) -> list[str]:
+def _hash_arguments(value: str, kind: Any, depth: int = 0) -> list[str]:
     """Return the arguments of `xxhash64` for a value, so that different values of the type are different lists."""
     null, element = f"isnull({value})", f"x{depth}"
     match kind.typeName():
@@ -124,13 +126,15 @@ def _parts(value: str, kind: Any, depth: int = 0) -> list[str]:
         case "float" | "double":
             return [null, value, f"({value} = 0 AND startswith(cast({value} as string), '-'))"]
         case "struct":
-            fields = (_parts(f"{value}.{quote_column(field.name)}", field.dataType, depth) for field in kind.fields)
+            fields = (
+                _hash_arguments(f"{value}.{quote_column(field.name)}", field.dataType, depth) for field in kind.fields
+            )
             return [null, *(part for field in fields for part in field)]
         case "array":
-            inner = ", ".join(_parts(element, kind.elementType, depth + 1))
+            inner = ", ".join(_hash_arguments(element, kind.elementType, depth + 1))
             return [null, f"size({value})", f"transform({value}, {element} -> struct({inner}))"]
         case "map":
-            pair = _parts(f"{element}.key", kind.keyType, depth + 1) + _parts(
+            pair = _hash_arguments(f"{element}.key", kind.keyType, depth + 1) + _hash_arguments(
                 f"{element}.value", kind.valueType, depth + 1
             )
             return [null, f"size({value})", f"transform(map_entries({value}), {element} -> struct({', '.join(pair)}))"]

@@ -41,7 +41,7 @@ class Described:
         return next((file_format for file_format in FILE_FORMATS if file_format in reader), self.format)
 
 
-def describe(sessions: Sessions, name: str) -> Described | None:
+def describe_table(sessions: Sessions, name: str) -> Described | None:
     """Return the catalog's description of an object; None if there is none of that name."""
     try:
         lines = sessions.run(f"DESCRIBE TABLE EXTENDED {quote_name(name)}").collect()
@@ -55,7 +55,7 @@ def describe(sessions: Sessions, name: str) -> Described | None:
     comments = {line[0].lower(): line[2] or "" for line in lines[:end]}
     details = {line[0]: line[1] for line in lines[start + 1 :] if line[0]}
     is_view = titles[start] == DETAILED[1] or details.get("Type") == "VIEW"
-    return Described(details, comments, _partitions(titles[:start]), is_view, any(map(_names_policy, titles)))
+    return Described(details, comments, _partition_columns(titles[:start]), is_view, any(map(_names_policy, titles)))
 
 
 def _names_policy(title: str) -> bool:
@@ -64,7 +64,7 @@ def _names_policy(title: str) -> bool:
     return words[:1] in (["row"], ["column"]) and words[1:2] in (["filter"], ["filters"], ["mask"], ["masks"])
 
 
-def _partitions(titles: list[str]) -> tuple[str, ...]:
+def _partition_columns(titles: list[str]) -> tuple[str, ...]:
     if "# Partition Information" not in titles:
         return ()
     below = titles[titles.index("# Partition Information") + 1 :]

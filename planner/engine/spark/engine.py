@@ -13,7 +13,7 @@ from mergeplan.planner.engine.spark.connect.project_proxy import ProjectProxy
 from mergeplan.planner.engine.spark.errors import is_spark, translate_error
 from mergeplan.planner.engine.spark.open_session import open_session
 from mergeplan.planner.engine.spark.process.java import profile_of
-from mergeplan.planner.engine.spark.scans import relations
+from mergeplan.planner.engine.spark.scans import parse_relations
 from mergeplan.planner.engine.spark.session import EngineSession, Frame
 from mergeplan.planner.engine.spark.sessions import Sessions, wrap_query
 from mergeplan.planner.engine.spark.spark_catalog import SparkCatalog
@@ -46,7 +46,6 @@ class SparkEngine:
         return self
 
     def separate_session(self, before: Sequence[str], after: Sequence[str]) -> AbstractContextManager[None]:
-        """Return a context in which this thread has its own session, with statements at its begin and its end."""
         return self._sessions.separate_session(before, after)
 
     @property
@@ -65,34 +64,26 @@ class SparkEngine:
         return self._sessions.is_lost or self._shared.has_ended
 
     def reattaching(self, operations: Operations) -> AbstractContextManager[None]:
-        """Return a context in which this thread's writes are recorded, if Spark continues them without us.
-
-        Writes that an earlier run left are waited for instead of being begun again.
-        """
         return self._sessions.reattaching(operations)
 
     def end_operation(self, operation: Operation) -> None:
-        """End an operation that no process waits for any more; leave it if its server does not answer."""
         if server := self._shared.operations:
             server.end(operation)
 
     def schema(self, sql: str) -> tuple[Column, ...]:
-        """Return the columns that a query would return; run nothing."""
         with self._sessions.statement(sql):
-            return _columns(self._sessions.query(sql))
+            return _frame_columns(self._sessions.query(sql))
 
     def reads(self, sql: str) -> frozenset[str] | None:
-        """Return the names that Spark's own parser finds a query to read from; None if not all of them exist yet."""
         with self._sessions.statement(sql):
             plan = self._sessions.current.parse_tree(wrap_query(sql))
-            return None if plan is None else relations(plan)
+            return None if plan is None else parse_relations(plan)
 
     def dry_run(self, sql: str) -> tuple[tuple[Column, ...], frozenset[str]]:
-        """Return what `schema` and `reads` return for a query that Spark can analyse, which it does once for both."""
         with self._sessions.statement(sql):
             frame = self._sessions.query(sql)
-            columns = _columns(frame)
-            return columns, relations(self._sessions.current.frame_tree(frame, wrap_query(sql)))
+            columns = _frame_columns(frame)
+            return columns, parse_relations(self._sessions.current.frame_tree(frame, wrap_query(sql)))
 
     def fetch(self, sql: str, limit: int | None = None) -> Rows:
         """Run a query and return its rows; a TIMESTAMP is returned as an aware datetime in UTC."""
@@ -114,7 +105,6 @@ class SparkEngine:
             return None
 
     def explain(self, sql: str) -> str:
-        """Return the physical plan of a query, as EXPLAIN FORMATTED shows it; compute no row of the query."""
         with self._sessions.statement(sql):
             rows = self._sessions.run(f"EXPLAIN FORMATTED {wrap_query(sql)}").collect()
         text = "\n".join(str(line) for (line,) in rows)
@@ -135,15 +125,9 @@ class SparkEngine:
             return self._shared.compare_queries(analysis, may_start=may_start)
 
     def connect_project(self, path: Path, *, python: bool) -> ProjectConnection:
-        """Return a connection of project code to this Spark, at a socket file that is created for it.
-
-        With `python`, its functions may run in Spark's workers even if these are not isolated. Raise RequestError if
-        this Spark admits no other process.
-        """
         return ProjectProxy(self._sessions.current.server(), path, python=python, functions=self._sessions.functions)
 
     def jobs(self) -> int:
-        """Return how many Spark jobs this session has started so far, as Spark itself counts them."""
         try:
             return self._shared.jobs()
         except Exception as error:
@@ -159,10 +143,9 @@ class SparkEngine:
         self._sessions.cancel()
 
     def close(self) -> None:
-        """Close the session and release the embedded catalog."""
         self._shared.close()
 
 
-def _columns(frame: Frame) -> tuple[Column, ...]:
+def _frame_columns(frame: Frame) -> tuple[Column, ...]:
     fields = ((field, field.metadata or {}) for field in frame.schema.fields)
     return tuple(Column(f.name.lower(), type_text(f.dataType), words.get("comment", "")) for f, words in fields)

@@ -52,10 +52,12 @@ def translate_error(error: BaseException, sql: str) -> MergeplanError:
     ):
         hint = "Give it more with `spark.driver.memory`. What was recorded before is kept."
         return SparkUnavailable("Spark ran out of memory.", hint=hint)
-    message, hint = sentences(spark_message.text)
+    message, hint = split_message(spark_message.text)
     if _is_away(error):
         return SparkUnavailable(message, hint=hint)
-    return QueryError(message, hint=hint, condition=spark_message.condition, position=_position(spark_message, sql))
+    return QueryError(
+        message, hint=hint, condition=spark_message.condition, position=_query_position(spark_message, sql)
+    )
 
 
 def is_spark(error: BaseException) -> bool:
@@ -66,7 +68,6 @@ def is_spark(error: BaseException) -> bool:
 
 
 def replaces_views(error: BaseException) -> bool:
-    """Return True if Spark says that views of a catalog cannot be altered, but can be replaced."""
     return is_spark(error) and condition(error) is None and "Use CREATE OR REPLACE VIEW" in str(error)
 
 
@@ -91,7 +92,7 @@ def condition(error: BaseException) -> str | None:
     return name.split(".")[0] if isinstance(name, str) else None
 
 
-def sentences(text: str) -> tuple[str, str]:
+def split_message(text: str) -> tuple[str, str]:
     """Return Spark's message as its first sentence and the rest, without error class, state, plan and trace."""
     if lacked := _CLASS_LACKED.search(text):
         hint = (
@@ -119,7 +120,7 @@ def _message_of(error: BaseException) -> SparkMessage:
     condition = _call_method(error, "getCondition")
     text = _call_method(error, "getMessage") or str(error)
     if condition in (None, "UNKNOWN_EXCEPTION") or "stage failure" in text[:200]:
-        text, condition = _innermost(str(error), condition)
+        text, condition = _innermost_error(str(error), condition)
     contexts = _call_method(error, "getQueryContext") or []
     for context in contexts:
         try:
@@ -131,7 +132,6 @@ def _message_of(error: BaseException) -> SparkMessage:
 
 
 def _call_method(error: BaseException, method: str) -> Any:
-    """Return the result of an error's method; None if it has none or the call fails."""
     try:
         return getattr(error, method)()
     except Exception:
@@ -152,20 +152,20 @@ def _parse_java_error(java: Any) -> SparkMessage:
         if (cause := java.getCause()) is None:
             break
         java = cause
-    message, condition = _innermost(text, None)
+    message, condition = _innermost_error(text, None)
     last = str(java.getMessage() or "").strip()  # such as that the disk is full
     if condition is None and last and last not in message:
         message = f"{message.partition(' SQLSTATE: ')[0].rstrip('. ')}: {last}"
     return SparkMessage(message, condition)
 
 
-def _innermost(text: str, condition: str | None) -> tuple[str, str | None]:
+def _innermost_error(text: str, condition: str | None) -> tuple[str, str | None]:
     """Return the message and the class of the first error class in a text that quotes a chain of failures."""
     matches = [m for m in re.finditer(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\] ", text) if m[1] != "TASK_WRITE_FAILED"]
     return (text[matches[0].start() :], matches[0][1]) if matches else (text, condition)
 
 
-def _position(message: SparkMessage, sql: str) -> tuple[int, int]:
+def _query_position(message: SparkMessage, sql: str) -> tuple[int, int]:
     """Return the 1-based line and column in the query; (0, 0) if Spark refers to another text.
 
     Spark may have been given the query in its wrapper; the fragment that it quotes decides.

@@ -10,10 +10,10 @@ from mergeplan.planner.engine.spark.catalog import WAIT, CatalogLock, Owner, is_
 from mergeplan.planner.engine.spark.classic_session import ClassicSession
 from mergeplan.planner.engine.spark.connect.connect_session import ConnectSession, without_token
 from mergeplan.planner.engine.spark.process.connect_server import local_url
-from mergeplan.planner.engine.spark.process.format_requests import Visit, ask, lacks
+from mergeplan.planner.engine.spark.process.format_requests import Visit, lacks_formats, request_formats
 from mergeplan.planner.engine.spark.process.format_settings import SIGNS, check_formats
 from mergeplan.planner.engine.spark.process.java import Profile
-from mergeplan.planner.engine.spark.session import EngineSession, silence
+from mergeplan.planner.engine.spark.session import EngineSession, silence_libraries
 from mergeplan.planner.errors import RequestError
 
 
@@ -27,7 +27,7 @@ def is_running(connection: Connection, home: Path) -> bool:
 def starts_again(connection: Connection, home: Path) -> bool:
     """Return True if a warm Spark has to restart before it can serve this connection: it lacks a table format."""
     owner = None if connection.remote or not is_embedded(connection) else _warm_owner(home)
-    return owner is not None and lacks(owner, connection)
+    return owner is not None and lacks_formats(owner, connection)
 
 
 def _warm_owner(home: Path) -> Owner | None:
@@ -37,7 +37,7 @@ def _warm_owner(home: Path) -> Owner | None:
 
 def open_session(connection: Connection, home: Path, profile: Profile, wait: float = WAIT) -> EngineSession:
     """Open the Spark that a connection names; for the embedded catalog a warm one if it runs, else our own."""
-    silence()
+    silence_libraries()
     if connection.remote:
         return _connect_session(connection, connection.remote)
     if not is_embedded(connection):
@@ -47,7 +47,7 @@ def open_session(connection: Connection, home: Path, profile: Profile, wait: flo
         served: list[Owner] = []
         if lock.acquire(wait, stop=partial(_is_served, lock, served)):
             return ClassicSession(connection, home, profile, lock=lock)
-        if session := _warm(connection, lock, served[0]):
+        if session := _warm_session(connection, lock, served[0]):
             return session
 
 
@@ -58,13 +58,13 @@ def _is_served(lock: CatalogLock, owners: list[Owner]) -> bool:
     return bool(owners)
 
 
-def _warm(connection: Connection, lock: CatalogLock, owner: Owner) -> EngineSession | None:
+def _warm_session(connection: Connection, lock: CatalogLock, owner: Owner) -> EngineSession | None:
     """Return a session on the warm Spark; None if that has restarted for the connection or is about to."""
     visit: Visit | None = Visit(lock.folder)
     try:
         if lock.owner() != owner:
             return None
-        if not lacks(owner, connection):
+        if not lacks_formats(owner, connection):
             url, conf = local_url(owner.port, owner.token), tuple(session_conf(connection).items())
             server = Server(url, conf, isolated=owner.isolated)
             session = ConnectSession(server, owner, visit)
@@ -73,7 +73,7 @@ def _warm(connection: Connection, lock: CatalogLock, owner: Owner) -> EngineSess
     finally:
         if visit:
             visit.close()
-    ask(lock.folder, owner, connection)
+    request_formats(lock.folder, owner, connection)
     return None
 
 

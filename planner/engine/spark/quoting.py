@@ -8,6 +8,5 @@ __all__ = ["literal", "quote_name"]
 
 
 def literal(text: str) -> str:
-    """Return a text as a literal."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n")
     return f"'{escaped}'"

@@ -14,7 +14,6 @@ UNRESOLVED = re.compile(r"unresolved dependency: ([\w.-]+)#([\w.-]+);([\w.-]+)")
 
 
 def start_timeout(conf: Mapping[str, str], usual: float) -> float:
-    """Return how many seconds Spark may take to start."""
     return FETCHING if conf.get(PACKAGES) else usual
 
 

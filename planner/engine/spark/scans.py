@@ -18,9 +18,9 @@ UNITS = {unit: 1024**power for power, unit in enumerate(("B", "KiB", "MiB", "GiB
 
 def plan_bytes(plan: Any) -> int | None:
     """Return the bytes of a Spark plan (a Java object) and of its subqueries; None if one leaf is not known."""
-    subqueries = _items(plan.subqueriesAll())
-    leaves = [leaf for tree in (plan, *subqueries) for leaf in _items(tree.collectLeaves())]
-    return _total(int(str(leaf.stats().sizeInBytes())) for leaf in leaves if _reads_files(leaf))
+    subqueries = _iterate_sequence(plan.subqueriesAll())
+    leaves = [leaf for tree in (plan, *subqueries) for leaf in _iterate_sequence(tree.collectLeaves())]
+    return _sum_sizes(int(str(leaf.stats().sizeInBytes())) for leaf in leaves if _reads_files(leaf))
 
 
 def parse_plan_bytes(text: str) -> int | None:
@@ -28,15 +28,17 @@ def parse_plan_bytes(text: str) -> int | None:
     _, begun, optimized = text.partition("== Optimized Logical Plan ==")
     if not begun:
         return None
-    return _total(int(float(number) * UNITS[unit]) for number, unit in LEAF.findall(optimized.partition("\n== ")[0]))
+    return _sum_sizes(
+        int(float(number) * UNITS[unit]) for number, unit in LEAF.findall(optimized.partition("\n== ")[0])
+    )
 
 
-def relations(plan: str) -> frozenset[str]:
+def parse_relations(plan: str) -> frozenset[str]:
     """Return the names that a parsed plan reads from, as written, in lower case, parts joined by dots."""
     return frozenset(match.lower().replace(", ", ".") for match in RELATION.findall(plan))
 
 
-def _total(sizes: Iterable[int]) -> int | None:
+def _sum_sizes(sizes: Iterable[int]) -> int | None:
     scan_sizes = list(sizes)
     return None if any(size >= UNKNOWN for size in scan_sizes) else sum(scan_sizes)
 
@@ -45,5 +47,5 @@ def _reads_files(leaf: Any) -> bool:
     return str(leaf.simpleString(1)).startswith(FILES)
 
 
-def _items(sequence: Any) -> Iterator[Any]:
+def _iterate_sequence(sequence: Any) -> Iterator[Any]:
     return (sequence.apply(index) for index in range(sequence.size()))

@@ -124,7 +124,7 @@ def listing_here(spark: SparkSession) -> Iterator[None]:
             spark.conf.set(LISTING, str(former_threshold))
 
 
-def silence() -> None:
+def silence_libraries() -> None:
     """Silence pyspark, py4j and gRPC: our errors say it all.
 
     pyspark logs every failed query as a line of JSON, py4j every broken call, and gRPC warns about forks.

@@ -42,7 +42,6 @@ class Sessions:
 
     @contextmanager
     def separate_session(self, before: Sequence[str], after: Sequence[str]) -> Iterator[None]:
-        """Give this thread its own session within the context, with statements at its begin and its end."""
         if not before and not after:
             yield
             return
@@ -72,12 +71,12 @@ class Sessions:
         If Spark continues writes without us, a write that an earlier run began for the same inputs is taken up. If that
         one fails, the write is done again.
         """
-        operations, server = self._outlasting()
+        operations, server = self._lasting_operations()
         if operations is None or server is None:
             return write()
         key = digest(*map(repr, inputs))
         if leftover := operations.take_leftover(key):
-            with suppress(OperationGone, QueryError, RequestError), self._within(lambda: server.attach(leftover)):
+            with suppress(OperationGone, QueryError, RequestError), self._use_session(lambda: server.attach(leftover)):
                 operations.report_resumed()
                 return self._write_under(leftover, write)
             server.end(leftover)
@@ -89,9 +88,9 @@ class Sessions:
     @property
     def outlasts(self) -> bool:
         """True if what this thread writes continues without us."""
-        return self._outlasting()[1] is not None
+        return self._lasting_operations()[1] is not None
 
-    def _outlasting(self) -> tuple[Operations | None, ServerOperations | None]:
+    def _lasting_operations(self) -> tuple[Operations | None, ServerOperations | None]:
         """Return the record of operations, and the server that continues them if there is one.
 
         There is no server in a separate session, which depends on its statements.
@@ -115,12 +114,11 @@ class Sessions:
 
     @contextmanager
     def _use_new_session(self) -> Iterator[None]:
-        with self._within(self.shared.new_session):
+        with self._use_session(self.shared.new_session):
             yield
 
     @contextmanager
-    def _within(self, open_session: Callable[[], EngineSession]) -> Iterator[None]:
-        """Give this thread that session within the context."""
+    def _use_session(self, open_session: Callable[[], EngineSession]) -> Iterator[None]:
         with self.statement():
             session = open_session()
         self._thread.session = session
@@ -170,7 +168,7 @@ class Sessions:
         outer: int | None = getattr(self._thread, "era", None)
         self._thread.era = era
         try:
-            self.current.enter(self._tag(era))
+            self.current.enter(self._era_tag(era))
             yield
             self.check()
         except Exception as error:
@@ -193,7 +191,6 @@ class Sessions:
             raise Cancelled("the query was cancelled.")
 
     def run(self, sql: str) -> Frame:
-        """Return the frame of a statement; raise RequestError for one with a closed function."""
         self.judge(sql)
         return self.current.sql(sql)
 
@@ -203,7 +200,6 @@ class Sessions:
             raise RequestError(refused.message, hint=refused.hint)
 
     def query(self, sql: str) -> Frame:
-        """Return the frame of a query; a text that is a command is refused and not run."""
         return self.run(wrap_query(sql))
 
     def cancel(self) -> None:
@@ -211,19 +207,19 @@ class Sessions:
         with self._lock:
             era, self._era = self._era, self._era + 1
             if self._under_way.get(era):
-                threading.Thread(target=self._interrupt, args=(era,), daemon=True).start()
+                threading.Thread(target=self._interrupt_era, args=(era,), daemon=True).start()
 
-    def _interrupt(self, era: int) -> None:
+    def _interrupt_era(self, era: int) -> None:
         """Interrupt until every statement of the era has ended: one may be just about to start its job."""
         pause = threading.Event()
         while self._under_way.get(era):
             for session in (self.shared, *tuple(self._own)):
                 # One may be closing; and where Spark is gone, the statements end by themselves.
                 with suppress(Exception):
-                    session.interrupt(self._tag(era))
+                    session.interrupt(self._era_tag(era))
             pause.wait(0.2)
 
-    def _tag(self, era: int) -> str:
+    def _era_tag(self, era: int) -> str:
         return f"mergeplan-{id(self)}-{era}"
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mergeplan.planner.engine.protocol import Standing, Stands, ViewText
-from mergeplan.planner.engine.spark.described import NO_OBJECT, Described, create_in_schema, describe, has_schema
+from mergeplan.planner.engine.spark.described import NO_OBJECT, Described, create_in_schema, describe_table, has_schema
 from mergeplan.planner.engine.spark.errors import condition, is_spark, replaces_views
 from mergeplan.planner.engine.spark.quoting import literal, quote_name
 from mergeplan.planner.engine.spark.sessions import Sessions
 from mergeplan.planner.engine.spark.type_text import type_text
-from mergeplan.planner.engine.spark.views import OURS, creation, listing_ours, properties_clause
+from mergeplan.planner.engine.spark.views import OURS, creation_statement, listing_ours, properties_clause
 from mergeplan.planner.errors import QueryError
 from mergeplan.planner.model.model import Column
 from mergeplan.planner.naming import SESSION_CATALOG, parts_of, quote_column
@@ -25,40 +25,38 @@ class SparkCatalog:
         self._default = ""  # the default catalog, once it was queried
 
     def objects(self, schema: str) -> frozenset[str]:
-        """Return the names of the tables and views in a schema; none if there is no such schema."""
         with self._sessions.statement():
-            return self._objects(schema)
+            return self._list_objects(schema)
 
     def standing(self, name: str) -> Standing | None:
-        """Return the table or view of a name; None if there is none."""
         with self._sessions.statement():
-            description = describe(self._sessions, name)
+            description = describe_table(self._sessions, name)
             if description is None:
                 return None
             if description.is_view:
-                return Standing(name, self._readable(name), is_view=True, sql=self._text(name, description))
+                return Standing(
+                    name, self._readable_columns(name), is_view=True, sql=self._view_text(name, description)
+                )
             follows = description.details.get("Type") == "MANAGED"
-            return Standing(name, self._fields(name), False, description.files, description.partitions, follows)
+            return Standing(name, self._read_columns(name), False, description.files, description.partitions, follows)
 
-    def _fields(self, name: str) -> tuple[Column, ...]:
+    def _read_columns(self, name: str) -> tuple[Column, ...]:
         fields = self._sessions.run(f"SELECT * FROM {quote_name(name)}").schema.fields
         return tuple(Column(field.name.lower(), type_text(field.dataType)) for field in fields)
 
-    def _readable(self, view: str) -> tuple[Column, ...]:
+    def _readable_columns(self, view: str) -> tuple[Column, ...]:
         try:
-            return self._fields(view)
+            return self._read_columns(view)
         except Exception as error:  # what it reads is gone, or is not what it was
             if not condition(error):
                 raise
             return ()
 
     def rename_table(self, old: str, new: str) -> None:
-        """Rename a table within its schema."""
         with self._sessions.statement():
-            self._run(f"ALTER TABLE {quote_name(old)} RENAME TO {quote_name(new)}")
+            self._run_statement(f"ALTER TABLE {quote_name(old)} RENAME TO {quote_name(new)}")
 
     def swap_view(self, view: ViewText) -> bool:
-        """Set the query of the view, creating it and its schema if needed; return False if nothing changed."""
         with self._sessions.statement(view.sql):
             return self._try_swap(view) or self._swap_described(view)
 
@@ -76,18 +74,20 @@ class SparkCatalog:
         return view.stands is not Stands.UNKNOWN
 
     def _create_view(self, view: ViewText) -> None:
-        sql = creation(view.name, view.sql.strip(), self._comment(view), self._columns(view), dict(view.properties))
+        sql = creation_statement(
+            view.name, view.sql.strip(), self._view_comment(view), self._column_comments(view), dict(view.properties)
+        )
         create_in_schema(self._sessions, view.name, sql)
 
-    def _comment(self, view: ViewText) -> str:
+    def _view_comment(self, view: ViewText) -> str:
         return view.comment if self._comments else ""
 
-    def _columns(self, view: ViewText) -> dict[str, str]:
+    def _column_comments(self, view: ViewText) -> dict[str, str]:
         return {column.name: column.comment for column in view.columns} if self._comments else {}
 
     def _swap_described(self, view: ViewText) -> bool:
-        name, comment, column_comments = view.name, self._comment(view), self._columns(view)
-        description = describe(self._sessions, name)
+        name, comment, column_comments = view.name, self._view_comment(view), self._column_comments(view)
+        description = describe_table(self._sessions, name)
         if description is None:
             self._create_view(view)
             return True
@@ -97,7 +97,7 @@ class SparkCatalog:
                 hint="Rename or drop that table.",
                 condition="EXPECT_VIEW_NOT_TABLE",
             )
-        text = self._text(name, description)
+        text = self._view_text(name, description)
         if view.reads not in text:
             raise QueryError(
                 f"{name} is a view that mergeplan did not make.", hint="Rename or drop it.", condition="VIEW_OF_OTHERS"
@@ -107,7 +107,7 @@ class SparkCatalog:
             self._change_query(view)
         present = description.details.get("Comment", "")
         if reworded := present != comment and (bool(comment) or present in view.ours):
-            self._run(f"ALTER VIEW {quote_name(name)} SET TBLPROPERTIES ('comment' = {literal(comment)})")
+            self._run_statement(f"ALTER VIEW {quote_name(name)} SET TBLPROPERTIES ('comment' = {literal(comment)})")
         return self._set_properties(name, description, dict(view.properties)) or moved or reworded
 
     def _change_query(self, view: ViewText) -> None:
@@ -119,23 +119,22 @@ class SparkCatalog:
         catalog, text = parts_of(view.name)[0], view.sql.strip()
         if catalog not in self._replacing:
             try:
-                self._run(f"ALTER VIEW {quote_name(view.name)} AS\n{text}")
+                self._run_statement(f"ALTER VIEW {quote_name(view.name)} AS\n{text}")
                 return
             except Exception as error:
                 if not replaces_views(error):
                     raise
                 self._replacing.add(catalog)
-        clauses = self._comment(view), self._columns(view), dict(view.properties)
-        self._run(creation(view.name, text, *clauses, replace=True))
+        clauses = self._view_comment(view), self._column_comments(view), dict(view.properties)
+        self._run_statement(creation_statement(view.name, text, *clauses, replace=True))
 
-    def _text(self, name: str, description: Described) -> str:
+    def _view_text(self, name: str, description: Described) -> str:
         if "View Text" in description.details:
             return description.details["View Text"]
         shown: str = self._sessions.run(f"SHOW CREATE TABLE {quote_name(name)}").collect()[0][0]
         return shown.partition("\nAS\n")[2].strip()
 
     def comment_columns(self, table: str, columns: Sequence[Column]) -> None:
-        """Set the comments of a table's columns to these."""
         with self._sessions.statement():
             fields = self._sessions.run(f"SELECT * FROM {quote_name(table)}").schema.fields if self._comments else ()
             present = {field.name.lower(): (field.metadata or {}).get("comment", "") for field in fields}
@@ -143,27 +142,29 @@ class SparkCatalog:
                 if column.name in present and present[column.name] != column.comment:
                     name = quote_column(column.name)
                     changed = f"{name} {name} {column.type} COMMENT {literal(column.comment)}"
-                    self._run(f"ALTER TABLE {quote_name(table)} CHANGE COLUMN {changed}")
+                    self._run_statement(f"ALTER TABLE {quote_name(table)} CHANGE COLUMN {changed}")
 
     def drop_view(self, name: str, reads: str = "") -> None:
-        """Drop the view if it exists; with `reads`, only one that reads a table whose name begins with it."""
         with self._sessions.statement():
-            if reads and (description := describe(self._sessions, name)) and reads not in self._text(name, description):
+            if (
+                reads
+                and (description := describe_table(self._sessions, name))
+                and reads not in self._view_text(name, description)
+            ):
                 return
-            self._run(f"DROP VIEW IF EXISTS {quote_name(name)}")
+            self._run_statement(f"DROP VIEW IF EXISTS {quote_name(name)}")
 
     def drop_schema_if_empty(self, name: str) -> None:
-        """Drop a schema that is empty."""
         with self._sessions.statement():
-            if self._objects(name):
+            if self._list_objects(name):
                 return
             try:
-                self._run(f"DROP SCHEMA IF EXISTS {quote_name(name)} RESTRICT")
+                self._run_statement(f"DROP SCHEMA IF EXISTS {quote_name(name)} RESTRICT")
             except Exception as error:  # something was put into it in the meantime
                 if condition(error) != "SCHEMA_NOT_EMPTY":
                     raise
 
-    def _objects(self, schema: str) -> frozenset[str]:
+    def _list_objects(self, schema: str) -> frozenset[str]:
         catalog = schema.rpartition(".")[0] or self._default_catalog()
         if catalog != SESSION_CATALOG:
             return self._objects_apart(catalog, schema)
@@ -184,7 +185,7 @@ class SparkCatalog:
         """
         name = f"{quote_name(catalog)}.{quote_name(schema.rpartition('.')[2])}"
         try:
-            self._run(f"DESCRIBE SCHEMA {name}")
+            self._run_statement(f"DESCRIBE SCHEMA {name}")
         except Exception as error:
             if condition(error) in NO_OBJECT:
                 return frozenset()
@@ -208,10 +209,10 @@ class SparkCatalog:
         new_properties = {**properties, **listing_ours(properties)}
         if gone := [key for key in (*earlier_keys, OURS) if key in present and key not in new_properties]:
             keys = ", ".join(literal(key) for key in gone)
-            self._run(f"ALTER VIEW {quote_name(name)} UNSET TBLPROPERTIES IF EXISTS ({keys})")
+            self._run_statement(f"ALTER VIEW {quote_name(name)} UNSET TBLPROPERTIES IF EXISTS ({keys})")
         if new := {key: value for key, value in new_properties.items() if present.get(key) != value}:
-            self._run(f"ALTER VIEW {quote_name(name)} SET{properties_clause(new)}")
+            self._run_statement(f"ALTER VIEW {quote_name(name)} SET{properties_clause(new)}")
         return bool(gone or new)
 
-    def _run(self, sql: str) -> None:
+    def _run_statement(self, sql: str) -> None:
         self._sessions.run(sql)

@@ -14,8 +14,8 @@ from mergeplan.planner.engine.formats.hive_files import HiveFiles
 from mergeplan.planner.engine.formats.iceberg import Iceberg
 from mergeplan.planner.engine.formats.merge_into import NativeMerge
 from mergeplan.planner.engine.protocol import Expiry, Merge, MergeInto, Written
-from mergeplan.planner.engine.spark.content import question
-from mergeplan.planner.engine.spark.described import describe
+from mergeplan.planner.engine.spark.content import build_content_query
+from mergeplan.planner.engine.spark.described import describe_table
 from mergeplan.planner.engine.spark.errors import is_spark
 from mergeplan.planner.engine.spark.quoting import literal, quote_name
 from mergeplan.planner.engine.spark.session import Frame
@@ -48,29 +48,25 @@ class SparkTables:
         self._formats = {name: store(sessions, comments=comments) for name, store in STORES.items()}
 
     def create(self, table: Table) -> bool:
-        """Create the schema and the empty table unless they exist; return True if the table was missing."""
         with self._sessions.statement():
-            return self._format(table.format).create(table)
+            return self._format_tables(table.format).create(table)
 
     def take_over(self, table: Table, old: str, rows: Timeline) -> None:
-        """Create the table over the files of another table, for these intervals or for all."""
         with self._sessions.statement():
-            self._format(table.format).take_over(table, old, rows)
+            self._format_tables(table.format).take_over(table, old, rows)
 
     def replace(self, table: Table, sql: str, *, is_fresh: bool = False) -> Written:
-        """Replace all rows of a table that is not partitioned by time with the query's rows."""
         # Of a run and the one that waits for its write, only the first saw the table untouched: both write aside.
         right_there = is_fresh and not self._sessions.outlasts
 
         def write() -> Written:
             with self._sessions.statement(sql):
                 frame = cast_frame(table, self._sessions.query(sql))
-                return self._format(table.format).replace_all(table, frame, is_fresh=right_there)
+                return self._format_tables(table.format).replace_all(table, frame, is_fresh=right_there)
 
         return self._sessions.write_once(("replace", table, sql), write)
 
     def replace_interval(self, table: Table, sql: str, interval: Interval) -> Written:
-        """Replace exactly the interval's partitions with the query's rows; days without rows end empty."""
         by = table.partitioning
         if by is None:
             raise ValueError(f"{table.name} is not partitioned by time")
@@ -80,38 +76,26 @@ class SparkTables:
         def write() -> Written:
             with self._sessions.statement(sql):
                 inside = cast_frame(table, self._sessions.query(sql)).where(condition)
-                return self._format(table.format).replace_interval(table, inside, interval)
+                return self._format_tables(table.format).replace_interval(table, inside, interval)
 
         return self._sessions.write_once(("replace_interval", table, sql, interval), write)
 
     def replace_partitions(self, table: Table, sql: str, *, first: str | None = None, others: bool = False) -> Written:
-        """Replace exactly the partitions that the query returns rows for.
-
-        Others that begin with `first`, or with `others` all others, end empty.
-        """
-
         def write() -> Written:
             with self._sessions.statement(sql):
                 frame = cast_frame(table, self._sessions.query(sql))
-                return self._format(table.format).replace_partitions(table, frame, first=first, others=others)
+                return self._format_tables(table.format).replace_partitions(table, frame, first=first, others=others)
 
         return self._sessions.write_once(("replace_partitions", table, sql, first, others), write)
 
     def overwrite(self, table: Table, sql: str, batch_id: str) -> Written:
-        """Replace the partitions of the rows, or all rows, with the rows of a query of the table itself.
-
-        A repeated batch starts from what the table held before it.
-        """
-
         def rows() -> Frame:
             return cast_frame(table, self._sessions.query(sql))
 
         with self._sessions.statement(sql):
-            return self._format(table.format).overwrite(table, rows, batch_id)
+            return self._format_tables(table.format).overwrite(table, rows, batch_id)
 
     def merge(self, table: Table, merge: Merge, batch_id: str, merge_into: MergeInto | None = None) -> Written:
-        """Replace all rows with those of a merge; a repeated batch starts from what the table held before it."""
-
         def rows(sql: str, mark: str = "") -> Frame:
             marks = (Column(mark, "string"),) if mark else ()
             return cast_frame(replace(table, columns=(*table.columns, *marks)), self._sessions.query(sql))
@@ -122,7 +106,7 @@ class SparkTables:
             else None
         )
         with self._sessions.statement():
-            return self._format(table.format).merge(table, lambda base: rows(merge(base)), batch_id, native)
+            return self._format_tables(table.format).merge(table, lambda base: rows(merge(base)), batch_id, native)
 
     def unmerge(self, table: Table, batch_id: str) -> None:
         """Restore the table to before the first batch with this id prefix.
@@ -130,11 +114,10 @@ class SparkTables:
         The format is that of the catalog: a model may have another one by now.
         """
         with self._sessions.statement():
-            description = describe(self._sessions, table.name)
-            self._format(description.format if description else table.format).unmerge(table, batch_id)
+            description = describe_table(self._sessions, table.name)
+            self._format_tables(description.format if description else table.format).unmerge(table, batch_id)
 
     def load(self, table: Table, rows: Sequence[Sequence[str | None]], *, is_fresh: bool = False) -> Written:
-        """Replace all rows with rows of text (a seed), cast to the columns' types; raise QueryError for a bad cell."""
         names = [column.name for column in table.columns]
         with self._sessions.statement():
             numbered = [(number, *row) for number, row in enumerate(rows, start=1)]
@@ -142,36 +125,30 @@ class SparkTables:
             frame = self._sessions.current.spark.createDataFrame(numbered, ddl)
             try:
                 typed_frame = cast_frame(table, frame.drop("#"))
-                return self._format(table.format).replace_all(table, typed_frame, is_fresh=is_fresh)
+                return self._format_tables(table.format).replace_all(table, typed_frame, is_fresh=is_fresh)
             except Exception as error:
                 bad = bad_cell(table, frame) if is_spark(error) else None
                 raise bad or error from None
 
     def contents(self, table: Table, column_sets: Sequence[ColumnSet], interval: Interval | None = None) -> Found:
-        """Return what the table holds of each column set, by period; as a whole without an interval.
-
-        Sets that cannot be compared are left out.
-        """
         with self._sessions.statement():
             name = quote_name(table.name)
             self._sessions.run(f"REFRESH TABLE {name}")  # another process may have pointed it at other files since
             fields = self._sessions.run(f"SELECT * FROM {name}").schema.fields
-            content_query = question(table, fields, column_sets, interval)
+            content_query = build_content_query(table, fields, column_sets, interval)
             return content_query.answer(self._sessions.run(content_query.sql).collect() if content_query.sets else ())
 
     def files(self, name: str, where: str = "") -> TableFiles | None:
-        """Return the files of a table's rows, or of those of a condition; None if they are not known."""
         with self._sessions.statement():
-            description = describe(self._sessions, name)
+            description = describe_table(self._sessions, name)
             if description is None or description.is_view or description.format not in self._formats:
                 return None
             self._sessions.run(f"REFRESH TABLE {quote_name(name)}")  # another process may have written it since
             return self._formats[description.format].files(name, description, where)
 
     def version(self, name: str) -> str:
-        """Return a text that identifies what a table holds now; '' if that is not known."""
         with self._sessions.statement():
-            description = describe(self._sessions, name)
+            description = describe_table(self._sessions, name)
             if (
                 description is None
                 or description.is_view
@@ -180,37 +157,34 @@ class SparkTables:
             ):
                 return ""
             self._sessions.run(f"REFRESH TABLE {quote_name(name)}")  # another process may have written it since
-            version = self._format(description.format).version(name, description)
+            version = self._format_tables(description.format).version(name, description)
             if not version:
                 return ""
             # The whole description in the catalog counts: not every change of what is read is a commit of the table.
             return digest(version, repr(sorted(description.details.items())), repr(table_columns(self._sessions, name)))
 
     def refresh(self, name: str) -> None:
-        """Forget the remembered files of a table: another Spark has written it."""
         with self._sessions.statement():
             self._sessions.run(f"REFRESH TABLE {quote_name(name)}")
 
     def expire(self, name: str, keep: timedelta, now: datetime) -> Expiry:
-        """Remove the versions of a table that were replaced longer than `keep` ago."""
         with self._sessions.statement():
-            description = describe(self._sessions, name)
+            description = describe_table(self._sessions, name)
             if description is None or description.is_view:
                 return Expiry()
-            return self._format(description.format).expire(name, keep, now)
+            return self._format_tables(description.format).expire(name, keep, now)
 
     def drop(self, name: str) -> None:
-        """Drop the table and its files if it exists (a view of that name is dropped as a view)."""
         with self._sessions.statement():
-            description = describe(self._sessions, name)
+            description = describe_table(self._sessions, name)
             if description is None:
                 return
             if description.is_view:
                 self._sessions.run(f"DROP VIEW IF EXISTS {quote_name(name)}")
                 return
-            self._format(description.format).drop(name)
+            self._format_tables(description.format).drop(name)
 
-    def _format(self, name: str) -> FormatTables:
+    def _format_tables(self, name: str) -> FormatTables:
         """Return the tables of that format; files of any other one are repointed like parquet's."""
         return self._formats.get(name) or self._formats["parquet"]
 

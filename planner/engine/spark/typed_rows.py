@@ -18,8 +18,8 @@ _IN_UTC = "timestampadd(MICROSECOND, unix_micros({0}), timestamp_ntz '1970-01-01
 
 def cast_frame(table: Table, frame: Frame) -> Frame:
     """Return a frame's rows in the table's types, with all columns that the table is partitioned by."""
-    casts = _cast(table, frame)
-    if not _fits(table, frame):
+    casts = _cast_columns(table, frame)
+    if not _has_table_types(table, frame):
         frame = frame.selectExpr(*casts)
     parts = {
         part.column: f"cast({part.expression} as {part.type}) {quote_column(part.column)}"
@@ -63,14 +63,14 @@ def fetch_rows(frame: Frame) -> tuple[tuple[object, ...], ...]:
     names = [f"c{n}" for n in range(len(frame.columns))]
     columns = [f"{forms.get(n, '{0}').format(name)} {name}" for n, name in enumerate(names)]
     rows = (list(row) for row in frame.toDF(*names).selectExpr(*columns).collect())
-    return tuple(tuple(_aware(v) if n in instants else v for n, v in enumerate(row)) for row in rows)
+    return tuple(tuple(_aware_time(v) if n in instants else v for n, v in enumerate(row)) for row in rows)
 
 
-def _aware(value: object) -> object:
+def _aware_time(value: object) -> object:
     return value.replace(tzinfo=UTC) if isinstance(value, datetime) else value
 
 
-def _fits(table: Table, frame: Frame) -> bool:
+def _has_table_types(table: Table, frame: Frame) -> bool:
     """Return True if a frame has just the table's columns, so that casts would change nothing.
 
     What a type leaves out (the length of a CHAR, a comment) is in a column's metadata.
@@ -81,7 +81,7 @@ def _fits(table: Table, frame: Frame) -> bool:
     ] and not any(field.metadata for field in fields)
 
 
-def _cast(table: Table, frame: Frame) -> list[str]:
+def _cast_columns(table: Table, frame: Frame) -> list[str]:
     """Return the table's columns cast from a frame's, by name; raise QueryError if the names differ."""
     table_columns = [column.name.lower() for column in table.columns]
     frame_columns = [name.lower() for name in frame.columns]

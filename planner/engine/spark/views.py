@@ -10,7 +10,7 @@ from mergeplan.planner.naming import quote_column
 OURS = "mergeplan.properties"
 
 
-def creation(
+def creation_statement(
     name: str,
     text: str,
     comment: str,
@@ -28,12 +28,10 @@ def creation(
 
 
 def comment_clause(text: str) -> str:
-    """Return ` COMMENT 'text'`, or nothing."""
     return f" COMMENT {literal(text)}" if text else ""
 
 
 def properties_clause(properties: Mapping[str, str]) -> str:
-    """Return ` TBLPROPERTIES (...)`, or nothing."""
     pairs = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in properties.items())
     return f" TBLPROPERTIES ({pairs})" if pairs else ""
 

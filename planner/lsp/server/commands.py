@@ -20,8 +20,6 @@ from mergeplan.planner.lsp.texts import Span
 
 
 def add_commands(server: Server) -> None:
-    """Add formatting, and the commands of lenses."""
-
     @server.feature(lsp.TEXT_DOCUMENT_FORMATTING)
     async def formatting(params: lsp.DocumentFormattingParams) -> list[lsp.TextEdit] | None:
         def question(document: OpenDocument, _: ProjectView) -> list[lsp.TextEdit]:
@@ -57,7 +55,6 @@ def add_commands(server: Server) -> None:
 
 
 async def render_model(server: Server, uri: str, model: str) -> dict[str, str] | None:
-    """Return a model's query as Spark runs it."""
     return await server.ask(uri, lambda document, _: {"model": model, "sql": document.editor.render(model)})
 
 

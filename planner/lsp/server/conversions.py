@@ -32,12 +32,10 @@ TOKENS = ("class", "variable", "property", "macro")
 
 
 def make_range(lines: Lines, span: Span) -> lsp.Range:
-    """Return a span as lines and columns."""
     return lsp.Range(lsp.Position(*lines.position(span.start)), lsp.Position(*lines.position(span.end)))
 
 
 def make_diagnostic(lines: Lines, diagnostic: Diagnostic) -> lsp.Diagnostic:
-    """Return a diagnostic in the protocol's type; its code is the rule."""
     severity = lsp.DiagnosticSeverity.Error if diagnostic.severity == "error" else lsp.DiagnosticSeverity.Warning
     return lsp.Diagnostic(
         make_range(lines, diagnostic.span),
@@ -49,7 +47,6 @@ def make_diagnostic(lines: Lines, diagnostic: Diagnostic) -> lsp.Diagnostic:
 
 
 def make_item(lines: Lines, item: Item) -> lsp.CompletionItem:
-    """Return a suggestion in the protocol's type."""
     return lsp.CompletionItem(
         item.label,
         kind=KINDS[item.kind],
@@ -61,7 +58,6 @@ def make_item(lines: Lines, item: Item) -> lsp.CompletionItem:
 
 
 def make_symbol(lines: Lines, symbol: Symbol) -> lsp.DocumentSymbol:
-    """Return a symbol of a file in the protocol's type."""
     place = make_range(lines, symbol.span)
     return lsp.DocumentSymbol(symbol.name, SYMBOLS[symbol.kind], place, place, detail=symbol.detail or None)
 

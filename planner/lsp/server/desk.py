@@ -77,7 +77,7 @@ class Desk:
         path = editor.path_of(file)
         if not is_of_project(path, editor.layout):
             return None
-        document = OpenDocument(uri, path, editor, _plain(text), _marks(text))
+        document = OpenDocument(uri, path, editor, _normalize_text(text), _mark_length(text))
         self.documents[uri] = document
         return document
 
@@ -88,10 +88,13 @@ class Desk:
         return self.editors[root]
 
     def change(self, uri: str, text: str) -> OpenDocument | None:
-        """Set the newest text of a document."""
         document = self.documents.get(uri)
         if document is not None:
-            document.text, document.mark, document.number = _plain(text), _marks(text), document.number + 1
+            document.text, document.mark, document.number = (
+                _normalize_text(text),
+                _mark_length(text),
+                document.number + 1,
+            )
         return document
 
     def editors_of(self, files: Iterable[Path]) -> list[Editor]:
@@ -100,7 +103,6 @@ class Desk:
         return [editor for root, editor in self.editors.items() if root in folders]
 
     def documents_of(self, editor: Editor) -> list[OpenDocument]:
-        """Return the open documents of a project."""
         return [document for document in self.documents.values() if document.editor is editor]
 
     async def read(self, work: Callable[[], T]) -> T:
@@ -112,7 +114,6 @@ class Desk:
             self.waiting -= 1
 
     async def wait_for_rest(self) -> None:
-        """Wait until no document waits to be read."""
         while self.waiting:
             await asyncio.sleep(PAUSE)
 
@@ -168,10 +169,10 @@ class Desk:
             editor.close()
 
 
-def _plain(text: str) -> str:
+def _normalize_text(text: str) -> str:
     """Return a client's text as files are read: with newlines as line ends, and without a byte order mark."""
     return text.removeprefix("\ufeff").replace("\r\n", "\n")
 
 
-def _marks(text: str) -> int:
+def _mark_length(text: str) -> int:
     return int(text.startswith("\ufeff"))

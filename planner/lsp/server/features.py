@@ -10,11 +10,11 @@ from pygls.uris import to_fs_path
 
 from mergeplan.planner.lsp import outline
 from mergeplan.planner.lsp.actions import actions_at
-from mergeplan.planner.lsp.completion import signature
+from mergeplan.planner.lsp.completion import signature_at
 from mergeplan.planner.lsp.editor import Editor
 from mergeplan.planner.lsp.navigation import target_at
 from mergeplan.planner.lsp.project_view import ProjectView
-from mergeplan.planner.lsp.questions import completions, definitions_at, hover_at, references_at
+from mergeplan.planner.lsp.questions import completions_at, definitions_at, hover_at, references_at
 from mergeplan.planner.lsp.server import conversions as to
 from mergeplan.planner.lsp.server.desk import OpenDocument
 from mergeplan.planner.lsp.server.server import Server
@@ -22,8 +22,6 @@ from mergeplan.planner.lsp.texts import FileSpan, Lines, Span
 
 
 def add_documents(server: Server) -> None:
-    """Add the client's messages about documents, and about trust."""
-
     @server.feature(lsp.INITIALIZE)
     def initialize(params: lsp.InitializeParams) -> None:
         options = params.initialization_options
@@ -73,8 +71,6 @@ def add_documents(server: Server) -> None:
 
 
 def add_lenses(server: Server) -> None:
-    """Add the lenses above models and unit tests."""
-
     @server.feature(lsp.TEXT_DOCUMENT_CODE_LENS)
     async def code_lens(params: lsp.CodeLensParams) -> list[lsp.CodeLens]:
         document = server.document(params.text_document.uri)
@@ -92,7 +88,6 @@ def add_lenses(server: Server) -> None:
 
 
 async def unit_test_lenses(server: Server, document: OpenDocument) -> list[lsp.CodeLens]:
-    """Return a lens above each unit test of a file."""
     view = document.view
     if view is None:
         return []
@@ -112,7 +107,7 @@ def add_writing(server: Server) -> None:
     async def completion(params: lsp.CompletionParams) -> lsp.CompletionList | None:
         def question(document: OpenDocument) -> lsp.CompletionList:
             lines = document.lines
-            items = completions(*at(document, params.position))
+            items = completions_at(*at(document, params.position))
             return lsp.CompletionList(False, [to.make_item(lines, item) for item in items])
 
         return await server.ask_file(params.text_document.uri, question)
@@ -122,7 +117,7 @@ def add_writing(server: Server) -> None:
         document = server.document(params.text_document.uri)
         if document is None:
             return None
-        shown = signature(document.text, document.lines.offset(params.position.line, params.position.character))
+        shown = signature_at(document.text, document.lines.offset(params.position.line, params.position.character))
         if shown is None:
             return None
         label, argument = shown
@@ -132,8 +127,6 @@ def add_writing(server: Server) -> None:
 
 
 def add_navigation(server: Server) -> None:
-    """Add hover, definitions and references."""
-
     @server.feature(lsp.TEXT_DOCUMENT_HOVER)
     async def hover(params: lsp.HoverParams) -> lsp.Hover | None:
         def question(document: OpenDocument) -> lsp.Hover | None:
@@ -148,21 +141,19 @@ def add_navigation(server: Server) -> None:
     @server.feature(lsp.TEXT_DOCUMENT_DEFINITION)
     async def definition(params: lsp.DefinitionParams) -> list[lsp.Location] | None:
         def question(document: OpenDocument) -> list[lsp.Location]:
-            return locations(document.editor, definitions_at(*at(document, params.position)))
+            return make_locations(document.editor, definitions_at(*at(document, params.position)))
 
         return await server.ask_file(params.text_document.uri, question)
 
     @server.feature(lsp.TEXT_DOCUMENT_REFERENCES)
     async def find_references(params: lsp.ReferenceParams) -> list[lsp.Location] | None:
         def question(document: OpenDocument) -> list[lsp.Location]:
-            return locations(document.editor, references_at(*at(document, params.position)))
+            return make_locations(document.editor, references_at(*at(document, params.position)))
 
         return await server.ask_file(params.text_document.uri, question)
 
 
 def add_edits(server: Server) -> None:
-    """Add renames and code actions."""
-
     @server.feature(lsp.TEXT_DOCUMENT_RENAME, lsp.RenameOptions(prepare_provider=True))
     async def rename(params: lsp.RenameParams) -> lsp.WorkspaceEdit | None:
         def question(document: OpenDocument, view: ProjectView) -> lsp.WorkspaceEdit | None:
@@ -206,13 +197,13 @@ def add_edits(server: Server) -> None:
 
 
 def add_outline(server: Server) -> None:
-    """Add symbols, folding, types and colours."""
-
     @server.feature(lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
     async def document_symbol(params: lsp.DocumentSymbolParams) -> list[lsp.DocumentSymbol] | None:
         def question(document: OpenDocument, view: ProjectView) -> list[lsp.DocumentSymbol]:
             lines = document.lines
-            return [to.make_symbol(lines, symbol) for symbol in outline.symbols(view, document.path, document.text)]
+            return [
+                to.make_symbol(lines, symbol) for symbol in outline.list_symbols(view, document.path, document.text)
+            ]
 
         return await server.ask(params.text_document.uri, question)
 
@@ -232,7 +223,7 @@ def add_outline(server: Server) -> None:
     async def folding(params: lsp.FoldingRangeParams) -> list[lsp.FoldingRange] | None:
         def question(document: OpenDocument, view: ProjectView) -> list[lsp.FoldingRange]:
             lines = document.lines
-            spans = outline.folds(view.file(document.path, document.text))
+            spans = outline.list_folds(view.file(document.path, document.text))
             rows = {(lines.position(span.start)[0], lines.position(span.end)[0]) for span in spans}
             return [lsp.FoldingRange(start, end) for start, end in sorted(rows) if end > start]
 
@@ -264,8 +255,7 @@ def at(document: OpenDocument, position: lsp.Position) -> tuple[Editor, str, str
     return document.editor, document.path, document.text, document.lines.offset(position.line, position.character)
 
 
-def locations(editor: Editor, places: tuple[FileSpan, ...]) -> list[lsp.Location]:
-    """Return places in files as the protocol has them."""
+def make_locations(editor: Editor, places: tuple[FileSpan, ...]) -> list[lsp.Location]:
     texts = texts_of(editor, {place.path for place in places})
     return [
         lsp.Location((editor.root / place.path).as_uri(), to.make_range(Lines(texts[place.path]), place.span))

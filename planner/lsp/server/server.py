@@ -43,11 +43,9 @@ class Server(LanguageServer):
         self.background: set[asyncio.Task[None]] = set()
 
     def document(self, uri: str) -> OpenDocument | None:
-        """Return an open document of a project."""
         return self.desk.documents.get(uri)
 
     def start(self, work: Any) -> None:
-        """Run a task in the background."""
         task = asyncio.get_running_loop().create_task(work)
         self.background.add(task)
         task.add_done_callback(self.background.discard)

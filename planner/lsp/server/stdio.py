@@ -12,7 +12,6 @@ from mergeplan.planner.session.settings import SessionSettings
 
 
 def make_server(settings: SessionSettings) -> Server:
-    """Return the server with its features."""
     server = Server(settings)
     for add in (
         features.add_documents,

@@ -17,7 +17,6 @@ from mergeplan.planner.parsing.sql.names import without_default
 
 
 def complete_yaml(view: ProjectView, path: str, text: str, offset: int) -> tuple[Item, ...]:
-    """Return suggestions at an offset of a YAML file: keys, values, models and their columns."""
     schema, place = schema_of(path), place_at(text, offset)
     if place is None:
         return ()
@@ -25,8 +24,8 @@ def complete_yaml(view: ProjectView, path: str, text: str, offset: int) -> tuple
     nodes = schemas_at(schema, place.path) if schema is not None else ()
     items = [*_named_items(view, path, text, place, span)]
     if place.key is None:
-        items += _keys(nodes, place, span)
-    items += _values(nodes, span)
+        items += _key_items(nodes, place, span)
+    items += _value_items(nodes, span)
     return tuple({item.label: item for item in reversed(items)}.values())[::-1]
 
 
@@ -38,7 +37,7 @@ def describe_yaml(path: str, text: str, offset: int) -> tuple[str, Span] | None:
     word = text[place.word.start : place.word.end]
     steps = place.path if place.key is not None else (*place.path, word)
     nodes = schemas_at(schema, steps)
-    lines = [f"**{steps[-1]}**" + _about(nodes)]
+    lines = [f"**{steps[-1]}**" + _describe_nodes(nodes)]
     lines += dict.fromkeys(str(node["description"]) for node in nodes if node.get("description"))
     return ("\n\n".join(lines), place.word) if nodes and len(lines) > 1 else None
 
@@ -58,11 +57,10 @@ def yaml_target(view: ProjectView, path: str, text: str, offset: int) -> tuple[T
     return None
 
 
-def _about(nodes: Iterable[Schema]) -> str:
-    """Return the type, the values and the default of a key."""
+def _describe_nodes(nodes: Iterable[Schema]) -> str:
     nodes = list(nodes)
-    types = dict.fromkeys(name for node in nodes for name in _types(node) if name != "null")
-    values = dict.fromkeys(f"`{value}`" for node in nodes for value in _choices(node))
+    types = dict.fromkeys(name for node in nodes for name in _node_types(node) if name != "null")
+    values = dict.fromkeys(f"`{value}`" for node in nodes for value in _node_choices(node))
     defaults = [node["default"] for node in nodes if node.get("default") not in (None, [], {}, "")]
     parts = [", ".join(types)] if types and not values else []
     parts += [", ".join(list(values)[:12])] if values else []
@@ -70,18 +68,18 @@ def _about(nodes: Iterable[Schema]) -> str:
     return "".join(f" · {part}" for part in parts)
 
 
-def _types(node: Schema) -> tuple[str, ...]:
+def _node_types(node: Schema) -> tuple[str, ...]:
     kind = node.get("type", ())
     return (kind,) if isinstance(kind, str) else tuple(kind)
 
 
-def _choices(node: Schema) -> Iterator[Any]:
+def _node_choices(node: Schema) -> Iterator[Any]:
     yield from node.get("enum", ())
     if "const" in node:
         yield node["const"]
 
 
-def _keys(nodes: Iterable[Schema], place: YamlPlace, span: Span) -> Iterator[Item]:
+def _key_items(nodes: Iterable[Schema], place: YamlPlace, span: Span) -> Iterator[Item]:
     for node in nodes:
         required = node.get("required", ())
         for key, about in node.get("properties", {}).items():
@@ -90,11 +88,11 @@ def _keys(nodes: Iterable[Schema], place: YamlPlace, span: Span) -> Iterator[Ite
                 yield Item(key, ItemKind.PROPERTY, span, detail, 2 if key in required else 3)
 
 
-def _values(nodes: Iterable[Schema], span: Span) -> Iterator[Item]:
+def _value_items(nodes: Iterable[Schema], span: Span) -> Iterator[Item]:
     for node in nodes:
-        for value in _choices(node):
+        for value in _node_choices(node):
             yield Item(str(value), ItemKind.VALUE, span, "value", 1)
-        if "boolean" in _types(node):
+        if "boolean" in _node_types(node):
             yield Item("true", ItemKind.VALUE, span, "boolean", 1)
             yield Item("false", ItemKind.VALUE, span, "boolean", 1)
 
@@ -104,23 +102,23 @@ def _named_items(view: ProjectView, path: str, text: str, place: YamlPlace, span
     folder, steps = path.partition("/")[0], place.path
     if folder == "tests":
         if len(steps) == 2 and steps[1] == "model" and place.key:
-            yield from _models(view, (name for name, model in view.project.models.items() if model.sql), span)
+            yield from _model_items(view, (name for name, model in view.project.models.items() if model.sql), span)
         elif len(steps) == 2 and steps[1] == "inputs":
             model = view.project.models.get(_model_of_test(view, text, str(steps[0])))
-            yield from _models(view, model.depends_on if model else view.project.models, span)
+            yield from _model_items(view, model.depends_on if model else view.project.models, span)
         elif (table := _row_table(view, path, text, place)) and place.key is None:
             types = view.types(table)
             for column in view.columns(table) or ():
                 if column not in place.siblings:
                     yield Item(column, ItemKind.COLUMN, span, types.get(column, ""), 1)
     elif path.startswith("exposures") and steps[-2:] == ("models", ITEM):
-        yield from _models(view, view.project.models, span)
+        yield from _model_items(view, view.project.models, span)
     elif path.startswith("external_models") and steps[-2:] == ("audits", ITEM):
         for name in sorted({*AUDITS, *view.project.audits}):
             yield Item(name, ItemKind.VALUE, span, "audit", 1)
 
 
-def _models(view: ProjectView, names: Iterable[str], span: Span) -> Iterator[Item]:
+def _model_items(view: ProjectView, names: Iterable[str], span: Span) -> Iterator[Item]:
     models: Mapping[str, Any] = view.project.models
     for name in names:
         yield Item(name, ItemKind.MODEL, span, str(models[name].kind) if name in models else "table", 1)

@@ -90,8 +90,7 @@ _EXPOSURE = {
 
 
 def unit_tests_schema() -> dict[str, Any]:
-    """Return the schema of a file of `tests/`: a mapping of tests by name."""
-    test = {**_object(_TEST, "model", "outputs"), "description": "A unit test."}
+    test = {**_object_schema(_TEST, "model", "outputs"), "description": "A unit test."}
     relation = {"type": "object", "properties": _RELATION, "additionalProperties": False}
     return {
         "$schema": DIALECT,
@@ -103,18 +102,16 @@ def unit_tests_schema() -> dict[str, Any]:
 
 
 def external_models_schema() -> dict[str, Any]:
-    """Return the schema of external_models.yaml: a list of tables."""
-    return _list("external_models.yaml of a mergeplan project", _object(_EXTERNAL_MODEL, "name"))
+    return _array_schema("external_models.yaml of a mergeplan project", _object_schema(_EXTERNAL_MODEL, "name"))
 
 
 def exposures_schema() -> dict[str, Any]:
-    """Return the schema of exposures.yaml: a list of uses outside of the project."""
-    return _list("exposures.yaml of a mergeplan project", _object(_EXPOSURE, "name", "models"))
+    return _array_schema("exposures.yaml of a mergeplan project", _object_schema(_EXPOSURE, "name", "models"))
 
 
-def _object(properties: dict[str, Any], *required: str) -> dict[str, Any]:
+def _object_schema(properties: dict[str, Any], *required: str) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": [*required], "additionalProperties": False}
 
 
-def _list(title: str, item: dict[str, Any]) -> dict[str, Any]:
+def _array_schema(title: str, item: dict[str, Any]) -> dict[str, Any]:
     return {"$schema": DIALECT, "title": title, "type": "array", "items": item}

@@ -48,20 +48,20 @@ def place_at(text: str, offset: int) -> YamlPlace | None:
     at = offset - begin
     if "#" in line[:at] and re.search(r"(^|\s)#", line[:at]):
         return None
-    levels = list(_levels(line))
-    word = _word(text, offset)
+    levels = list(_parse_levels(line))
+    word = _word_span(text, offset)
     last = levels[-1] if levels else None
     if isinstance(last, _Level) and isinstance(last.step, str):
         parents = [level.step for level in levels[:-1]]
-        around = _path(text, begin, levels[0].column, is_key=isinstance(levels[0].step, str))
+        around = _find_path(text, begin, levels[0].column, is_key=isinstance(levels[0].step, str))
         if at >= last.value:
             return YamlPlace((*around, *parents, last.step), word, last.step)
-        return YamlPlace((*around, *parents), word, None, _siblings(text, begin, last.column))
+        return YamlPlace((*around, *parents), word, None, _sibling_keys(text, begin, last.column))
     column = last.column if last else len(line) - len(line.lstrip(" ")) if line.strip() else at
     first = levels[0].column if levels else column
-    around = _path(text, begin, first, is_key=not levels)
+    around = _find_path(text, begin, first, is_key=not levels)
     inner = column + 2 if levels else column
-    return YamlPlace((*around, *(level.step for level in levels)), word, None, _siblings(text, begin, inner))
+    return YamlPlace((*around, *(level.step for level in levels)), word, None, _sibling_keys(text, begin, inner))
 
 
 def find_place(text: str, path: tuple[Step, ...]) -> Span | None:
@@ -69,9 +69,9 @@ def find_place(text: str, path: tuple[Step, ...]) -> Span | None:
     key_path = [step for step in path if step != ITEM]
     start = 0
     for line in text.split("\n"):
-        for level in _levels(line):
+        for level in _parse_levels(line):
             if level.step == key_path[-1]:
-                parent_path = _path(text, start, level.column, is_key=True)
+                parent_path = _find_path(text, start, level.column, is_key=True)
                 if [step for step in parent_path if step != ITEM] == key_path[:-1]:
                     begin = start + level.start
                     return Span(begin, begin + len(str(level.step)))
@@ -79,7 +79,7 @@ def find_place(text: str, path: tuple[Step, ...]) -> Span | None:
     return None
 
 
-def _levels(line: str) -> Iterator[_Level]:
+def _parse_levels(line: str) -> Iterator[_Level]:
     """Yield the dashes and the key with which a line begins."""
     at = len(line) - len(line.lstrip(" "))
     while line.startswith("- ", at) or line[at:] == "-":
@@ -91,11 +91,11 @@ def _levels(line: str) -> Iterator[_Level]:
         yield _Level(at, match["key"].strip(), match.start("key"), match.end())
 
 
-def _path(text: str, begin: int, column: int, *, is_key: bool) -> tuple[Step, ...]:
+def _find_path(text: str, begin: int, column: int, *, is_key: bool) -> tuple[Step, ...]:
     """Return the steps around the content of a column in the line that begins at `begin`."""
     steps: list[Step] = []
     for line in _lines_above(text, begin):
-        for level in reversed(list(_levels(line))):
+        for level in reversed(list(_parse_levels(line))):
             above = level.column < column or (level.step != ITEM and not is_key and level.column == column)
             if above:
                 steps.append(level.step)
@@ -105,8 +105,7 @@ def _path(text: str, begin: int, column: int, *, is_key: bool) -> tuple[Step, ..
     return tuple(reversed(steps))
 
 
-def _siblings(text: str, begin: int, column: int) -> tuple[str, ...]:
-    """Return the other keys of the mapping whose keys begin in a column."""
+def _sibling_keys(text: str, begin: int, column: int) -> tuple[str, ...]:
     end = text.find("\n", begin)
     above = _keys_in(_lines_above(text, begin), column, is_above=True)
     below = _keys_in(iter(text[end + 1 :].split("\n")) if end >= 0 else iter(()), column, is_above=False)
@@ -115,7 +114,7 @@ def _siblings(text: str, begin: int, column: int) -> tuple[str, ...]:
 
 def _keys_in(lines: Iterator[str], column: int, *, is_above: bool) -> Iterator[str]:
     for line in lines:
-        levels = list(_levels(line))
+        levels = list(_parse_levels(line))
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         key = next((level.step for level in levels if level.column == column and isinstance(level.step, str)), None)
@@ -136,7 +135,7 @@ def _lines_above(text: str, begin: int) -> Iterator[str]:
         end = start - 1
 
 
-def _word(text: str, offset: int) -> Span:
+def _word_span(text: str, offset: int) -> Span:
     begin = offset
     while begin > 0 and _WORD.fullmatch(text[begin - 1]) and text[begin - 1]:
         begin -= 1

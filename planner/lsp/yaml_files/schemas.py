@@ -20,13 +20,13 @@ def schema_of(path: str) -> Schema | None:
     if suffix not in ("yaml", "yml"):
         return None
     if not folder:
-        return _named(stem)
+        return _make_schema(stem)
     top = folder.partition("/")[0]
-    return _named(top) if top in ("tests", "external_models", "exposures") else None
+    return _make_schema(top) if top in ("tests", "external_models", "exposures") else None
 
 
 @cache
-def _named(name: str) -> Schema | None:
+def _make_schema(name: str) -> Schema | None:
     makers = {
         "config": config_schema,
         "tests": unit_tests_schema,
@@ -38,13 +38,18 @@ def _named(name: str) -> Schema | None:
 
 def schemas_at(schema: Schema, path: tuple[Step, ...]) -> tuple[Schema, ...]:
     """Return the schemas of a place: several for alternatives, none for an unknown place."""
-    nodes = list(_alternatives(schema, schema))
+    nodes = list(_expand_alternatives(schema, schema))
     for step in path:
-        nodes = [inner for node in nodes for child in _children(node, step) for inner in _alternatives(schema, child)]
+        nodes = [
+            inner
+            for node in nodes
+            for child in _child_schemas(node, step)
+            for inner in _expand_alternatives(schema, child)
+        ]
     return tuple(nodes)
 
 
-def _children(node: Schema, step: Step) -> Iterator[Schema]:
+def _child_schemas(node: Schema, step: Step) -> Iterator[Schema]:
     if step == ITEM:
         if isinstance(node.get("items"), dict):
             yield node["items"]
@@ -55,11 +60,11 @@ def _children(node: Schema, step: Step) -> Iterator[Schema]:
         yield node["additionalProperties"]
 
 
-def _alternatives(schema: Schema, node: Schema) -> Iterator[Schema]:
+def _expand_alternatives(schema: Schema, node: Schema) -> Iterator[Schema]:
     """Yield the node itself, and the nodes that it refers to."""
     yield node
     if reference := node.get("$ref"):
-        yield from _alternatives(schema, schema["$defs"][str(reference).rpartition("/")[2]])
+        yield from _expand_alternatives(schema, schema["$defs"][str(reference).rpartition("/")[2]])
     for key in ("anyOf", "oneOf", "allOf"):
         for option in node.get(key, ()):
-            yield from _alternatives(schema, option)
+            yield from _expand_alternatives(schema, option)

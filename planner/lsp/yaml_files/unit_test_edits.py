@@ -23,22 +23,22 @@ def unit_test_edits(
     catalog = view.project.catalogs.default
     paths = {test.path for test in view.project.tests if table in (test.model, *test.inputs)}
     for path in sorted(paths):
-        text = _text(view, path)
+        text = _read_text(view, path)
         root = yaml.compose(text, Loader=yaml.SafeLoader)
-        for name, body in _pairs(root):
-            fields = {key.value: (key, value) for key, value in _pairs(body)}
+        for name, body in _node_pairs(root):
+            fields = {key.value: (key, value) for key, value in _node_pairs(body)}
             if "model" not in fields:
                 continue
             of_model = without_default(str(fields["model"][1].value).lower(), catalog) == table
             if of_model and model_name:
-                yield _edit(path, fields["model"][1], model_name)
+                yield _node_edit(path, fields["model"][1], model_name)
             if of_model and column and "outputs" in fields:
-                outputs = {key.value: value for key, value in _pairs(fields["outputs"][1])}
+                outputs = {key.value: value for key, value in _node_pairs(fields["outputs"][1])}
                 yield from _row_edits(path, name.value, outputs.get("query"), column)
-            for key, value in _pairs(fields["inputs"][1]) if "inputs" in fields else ():
+            for key, value in _node_pairs(fields["inputs"][1]) if "inputs" in fields else ():
                 if without_default(str(key.value).lower(), catalog) == table:
                     if model_name:
-                        yield _edit(path, key, model_name)
+                        yield _node_edit(path, key, model_name)
                     if column:
                         yield from _row_edits(path, name.value, value, column)
 
@@ -47,34 +47,34 @@ def _row_edits(path: str, test: str, node: yaml.Node | None, column: tuple[str, 
     """Yield the keys of rows, and of the columns' types, that are the column."""
     if node is None:
         return
-    fields = {key.value: value for key, value in _pairs(node)}
+    fields = {key.value: value for key, value in _node_pairs(node)}
     if {"query", "path", "format"} & fields.keys():
         raise RequestError(f"The test `{test}` ({path}) has rows that are no YAML: rename `{column[0]}` there first.")
     rows = fields.get("rows", node)
     if "columns" in fields:
-        yield from _keys(path, fields["columns"], column)
+        yield from _column_edits(path, fields["columns"], column)
     if isinstance(rows, yaml.SequenceNode):
         for row in rows.value:
-            yield from _keys(path, row, column)
+            yield from _column_edits(path, row, column)
     elif isinstance(rows, yaml.MappingNode) and "rows" not in fields and "columns" not in fields:
-        yield from _keys(path, rows, column)
+        yield from _column_edits(path, rows, column)
 
 
-def _keys(path: str, node: yaml.Node, column: tuple[str, str]) -> Iterator[Edit]:
-    for key, _ in _pairs(node):
+def _column_edits(path: str, node: yaml.Node, column: tuple[str, str]) -> Iterator[Edit]:
+    for key, _ in _node_pairs(node):
         if str(key.value).lower() == column[0]:
-            yield _edit(path, key, column[1])
+            yield _node_edit(path, key, column[1])
 
 
-def _pairs(node: yaml.Node | None) -> list[tuple[yaml.Node, yaml.Node]]:
+def _node_pairs(node: yaml.Node | None) -> list[tuple[yaml.Node, yaml.Node]]:
     return list(node.value) if isinstance(node, yaml.MappingNode) else []
 
 
-def _edit(path: str, node: yaml.Node, text: str) -> Edit:
+def _node_edit(path: str, node: yaml.Node, text: str) -> Edit:
     return Edit(path, Span(node.start_mark.index, node.end_mark.index), text)
 
 
-def _text(view: ProjectView, path: str) -> str:
+def _read_text(view: ProjectView, path: str) -> str:
     if path in view.texts:
         return view.texts[path]
     try:

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from sqlglot.tokenizer_core import TokenType
 
-from mergeplan.planner.parsing.sql.tokens import SourceText, Tokens, closing, split, tokenize
+from mergeplan.planner.parsing.sql.tokens import SourceText, Tokens, closing, split_commas, tokenize
 
 _QUOTED = r"'(?:[^'\\]|\\.|'')*'|\"[^\"]*\"|`[^`]*`"
 COMMENT = re.compile(rf"{_QUOTED}|(?P<comment>--[^\n]*|/\*.*?\*/)", re.DOTALL)
@@ -26,22 +26,23 @@ def comment_texts(text: str) -> list[str]:
 def header_text(source: SourceText, tokens: Tokens, indent: int, width: int) -> str:
     """Return `MODEL (...)` in the standard layout; the tokens and the comments do not change."""
     end = closing(tokens, 1)
-    before = source.text[: tokens[0].start].strip()
+    prefix = source.text[: tokens[0].start].strip()
     if end is None or end + 1 < len(tokens):
         return source.text.strip()
-    after = source.text[tokens[end].end + 1 :].strip()
-    body = _items(_Layout(source, indent, width), tokens[2:end], tokens[1].end + 1, tokens[end].start, 1)
-    head = f"{before}\n" if before else ""
-    text = f"{head}{tokens[0].text.upper()} (\n{body}\n)" + (f" {after}" if after else "")
-    again = tokenize(SourceText(source.path, text, source.dialect))
-    return text if _words(again) == _words(tokens) else source.text.strip()
+    suffix = source.text[tokens[end].end + 1 :].strip()
+    body = _format_items(_Layout(source, indent, width), tokens[2:end], tokens[1].end + 1, tokens[end].start, 1)
+    head = f"{prefix}\n" if prefix else ""
+    text = f"{head}{tokens[0].text.upper()} (\n{body}\n)" + (f" {suffix}" if suffix else "")
+    new_tokens = tokenize(SourceText(source.path, text, source.dialect))
+    return text if _token_texts(new_tokens) == _token_texts(tokens) else source.text.strip()
 
 
-def _words(tokens: Tokens) -> list[str]:
-    """Return the texts of the tokens in lower case, without a comma before a closing bracket."""
+def _token_texts(tokens: Tokens) -> list[str]:
     texts = [token.text for token in tokens]
     return [
-        text.lower() for text, after in zip(texts, [*texts[1:], ""], strict=True) if not (text == "," and after == ")")
+        text.lower()
+        for text, next_text in zip(texts, [*texts[1:], ""], strict=True)
+        if not (text == "," and next_text == ")")
     ]
 
 
@@ -54,8 +55,8 @@ class _Layout:
     width: int
 
 
-def _items(layout: _Layout, tokens: Tokens, begin: int, finish: int, depth: int, *, angles: bool = False) -> str:
-    parts = [part for part in split(tokens, angles=angles) if part]
+def _format_items(layout: _Layout, tokens: Tokens, begin: int, finish: int, depth: int, *, angles: bool = False) -> str:
+    parts = [part for part in split_commas(tokens, angles=angles) if part]
     lines: list[str] = []
     source, space = layout.source, " " * layout.indent * depth
     at = begin
@@ -63,61 +64,60 @@ def _items(layout: _Layout, tokens: Tokens, begin: int, finish: int, depth: int,
         is_last = index + 1 == len(parts)
         following = finish if is_last else parts[index + 1][0].start
         if index == 0:
-            lines += [f"{space}{comment}" for comment in _comments(source.text[at : part[0].start])]
-        behind, above = _behind(source.text[part[-1].end + 1 : following])
-        item = _item(layout, part, depth)
+            lines += [f"{space}{comment}" for comment in _find_comments(source.text[at : part[0].start])]
+        behind, above = _split_comments(source.text[part[-1].end + 1 : following])
+        item = _format_item(layout, part, depth)
         lines.append(f"{space}{item}{'' if is_last else ','}{f' {behind}' if behind else ''}")
         lines += [f"{space}{comment}" for comment in above]
     return "\n".join(lines)
 
 
-def _item(layout: _Layout, part: Tokens, depth: int) -> str:
-    """Return `key value` in one line, or its list with one item per line."""
+def _format_item(layout: _Layout, part: Tokens, depth: int) -> str:
     source, indent = layout.source, layout.indent
     raw = source.text[part[0].start : part[-1].end + 1]
     key = part[0].text.lower() if depth == 1 else source.slice(part[:1])
     opening = next((i for i, token in enumerate(part) if i and token.token_type is TokenType.L_PAREN), None)
     whole = opening is not None and closing(part, opening) == len(part) - 1
     nested = depth == 1 and key in NESTED
-    line = f"{key}{_line(source, part)[len(part[0].text) :]}" if depth == 1 else _line(source, part)
+    line = f"{key}{_join_tokens(source, part)[len(part[0].text) :]}" if depth == 1 else _join_tokens(source, part)
     if opening is None or not whole or (depth > 1 and opening != 1):
         return raw if comment_texts(raw) else line
     fits = len(line) + indent * depth < layout.width and not comment_texts(raw)
     inner = part[opening + 1 : -1]
     if not inner or (fits and not nested):
         return raw if comment_texts(raw) and not inner else line
-    head = f"{key}{_line(source, part[: opening + 1])[len(part[0].text) :].rstrip('(').rstrip()} ("
+    head = f"{key}{_join_tokens(source, part[: opening + 1])[len(part[0].text) :].rstrip('(').rstrip()} ("
     begin, finish = part[opening].end + 1, part[-1].start
-    body = _items(layout, inner, begin, finish, depth + 1, angles=key == "columns")
+    body = _format_items(layout, inner, begin, finish, depth + 1, angles=key == "columns")
     return f"{head}\n{body}\n{' ' * indent * depth})"
 
 
-def _line(source: SourceText, part: Tokens) -> str:
+def _join_tokens(source: SourceText, part: Tokens) -> str:
     """Return the tokens as written, with one space where there was any, but none inside brackets."""
     text = source.text[part[0].start : part[0].end + 1]
-    for before, token in pairwise(part):
-        apart = token.start > before.end + 1
-        opens = before.token_type in (TokenType.L_PAREN, TokenType.L_BRACKET)
+    for previous, token in pairwise(part):
+        apart = token.start > previous.end + 1
+        opens = previous.token_type in (TokenType.L_PAREN, TokenType.L_BRACKET)
         closes = token.token_type in (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.COMMA)
-        comma = before.token_type is TokenType.COMMA
+        comma = previous.token_type is TokenType.COMMA
         blank = comma or (apart and not opens and not closes)
         text += (" " if blank and not closes else "") + source.text[token.start : token.end + 1]
     return text
 
 
-def _behind(gap: str) -> tuple[str, list[str]]:
+def _split_comments(gap: str) -> tuple[str, list[str]]:
     """Return the comment after an item on its line, and those on the following lines."""
-    line, newline, rest = gap.partition("\n")
-    behind = _comments(line)
+    line, newline, following_lines = gap.partition("\n")
+    behind = _find_comments(line)
     if any(not comment.startswith("--") and line.count("/*") > line.count("*/") for comment in behind) or "/*" in line:
-        comments = _comments(gap)
+        comments = _find_comments(gap)
         return (comments[0] if comments and behind == comments[:1] else ""), comments[1:] if behind == comments[
             :1
         ] else comments
-    return " ".join(behind), _comments(rest) if newline else []
+    return " ".join(behind), _find_comments(following_lines) if newline else []
 
 
-def _comments(gap: str) -> list[str]:
+def _find_comments(gap: str) -> list[str]:
     return [match["comment"] for match in COMMENT.finditer(gap) if match["comment"]]
 
 

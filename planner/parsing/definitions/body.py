@@ -71,7 +71,7 @@ def read_body(
     reader = _Reader(source, scope, macros)
     for part in around.before:
         reader.add_statement(part, views=False)
-    for part, views in _parts(source, tokens, scope, macros):
+    for part, views in _split_statements(source, tokens, scope, macros):
         reader.add_statement(part, views=views)
     if reader.query is None and scope.kind not in ("SEED", "EXTERNAL"):
         raise reader.no_query(first_token)
@@ -118,30 +118,32 @@ class _Reader:
         if self.scope.kind == "SEED" and "".join(token.text for token in part.tokens[:2]).upper() == SEED_ROWS:
             self.after_query = True
             return
-        now = _run(self.rooms[EVALUATING], part)
-        if not views and now and now[0][0].text.upper() in QUERY_BEGINS:
-            if self.query is not None or len(now) > 1:
+        evaluated = _expand_part(self.rooms[EVALUATING], part)
+        if not views and evaluated and evaluated[0][0].text.upper() in QUERY_BEGINS:
+            if self.query is not None or len(evaluated) > 1:
                 raise part.source.error(part.tokens[0], "A model has exactly one query.")
-            self.query, self.after_query = StatementTokens(self._calling(part.source), now[0]), True
+            self.query, self.after_query = StatementTokens(self._allow_functions(part.source), evaluated[0]), True
             return
-        created = _run(self.rooms[CREATING], part) if any("@" in token.text for token in part.tokens) else now
-        texts = [[(t.token_type, t.text) for tokens in pieces for t in tokens] for pieces in (now, created)]
-        stages = [(created, (CREATING,)), (now, (EVALUATING,))] if texts[0] != texts[1] else [(now, ())]
+        created = (
+            _expand_part(self.rooms[CREATING], part) if any("@" in token.text for token in part.tokens) else evaluated
+        )
+        texts = [[(t.token_type, t.text) for tokens in pieces for t in tokens] for pieces in (evaluated, created)]
+        stages = [(created, (CREATING,)), (evaluated, (EVALUATING,))] if texts[0] != texts[1] else [(evaluated, ())]
         for pieces, when in stages:
             for piece in pieces:
-                self._add(StatementTokens(part.source, piece), views, when)
+                self._append_statement(StatementTokens(part.source, piece), views, when)
 
     def no_query(self, first_token: Token) -> ProjectError:
         return self.source.error(first_token, "The model has no query.", "Write a SELECT below MODEL (...);.")
 
-    def _add(self, part: StatementTokens, views: bool, stages: tuple[str, ...]) -> None:
+    def _append_statement(self, part: StatementTokens, views: bool, stages: tuple[str, ...]) -> None:
         if is_needless(part.source, part.tokens):
             return
         if views:
             self.views.append(read_view_statement(part.source, part.tokens, self.scope.model))
             return
         temporary = frozenset(earlier.makes for earlier in (*self.before, *self.after) if earlier.makes)
-        statement, reads = read_statement(self._calling(part.source), part.tokens, self.scope.model, temporary)
+        statement, reads = read_statement(self._allow_functions(part.source), part.tokens, self.scope.model, temporary)
         if function := temporary_function(part.tokens):
             name, makes = function
             # a function made in one stage only may be a different one in the other stage
@@ -150,19 +152,18 @@ class _Reader:
         (self.after if self.after_query else self.before).append(statement)
         self.reads |= reads
 
-    def _calling(self, source: SourceText) -> SourceText:
-        """Return the source with the functions that its text may call at this place."""
+    def _allow_functions(self, source: SourceText) -> SourceText:
         return replace(source, functions=(self.source.functions or frozenset()) | self.functions)
 
 
-def _run(room: Expander, part: StatementTokens) -> list[list[Token]]:
+def _expand_part(room: Expander, part: StatementTokens) -> list[list[Token]]:
     if not any("@" in token.text for token in part.tokens):
         return [list(part.tokens)]
-    own = replace(room, source=part.source) if part.source is not room.source else room
-    return own.statements(part.tokens)
+    part_expander = replace(room, source=part.source) if part.source is not room.source else room
+    return part_expander.statements(part.tokens)
 
 
-def _parts(
+def _split_statements(
     source: SourceText, tokens: Tokens, scope: MacroScope, macros: Macros
 ) -> Iterator[tuple[StatementTokens, bool]]:
     """Yield each statement and whether it is one for views; the statements of Jinja are rendered."""
@@ -180,7 +181,7 @@ def _parts(
             if end is None:
                 raise source.error(token, f"`{token.text}` has no `{JINJA_END};`.")
             start = token.end + 1 + source.text[token.end + 1 :].find(";") + 1
-            parts = _jinja(source, start, tokens[end].start, scope, macros)
+            parts = _render_jinja(source, start, tokens[end].start, scope, macros)
             yield from ((part, views is not None) for part in parts)
             index = end + 1
         else:
@@ -188,7 +189,7 @@ def _parts(
             end = next(semicolons, len(tokens))
             statement = tokens[index:end]
             if is_jinja(statement):
-                parts = _jinja(source, statement[0].start, statement[-1].end + 1, scope, macros)
+                parts = _render_jinja(source, statement[0].start, statement[-1].end + 1, scope, macros)
                 yield from ((part, views is not None) for part in parts)
             else:
                 yield StatementTokens(source, statement), views is not None
@@ -215,12 +216,14 @@ def is_jinja(tokens: Tokens) -> bool:
     return False
 
 
-def _jinja(source: SourceText, start: int, end: int, scope: MacroScope, macros: Macros) -> Iterator[StatementTokens]:
+def _render_jinja(
+    source: SourceText, start: int, end: int, scope: MacroScope, macros: Macros
+) -> Iterator[StatementTokens]:
     text = source.text[start:end]
     begins = start + len(text) - len(text.lstrip())
     at = source.place_at(begins)
     template = Template(text.strip(), source.path, at.line)
     sql = render_template(template, macros, scope)
-    own = SourceText(source.path, sql, source.dialect, Place(source.path, at.line), source.catalog)
-    for statement in statements(tokenize(own)):
-        yield StatementTokens(own, replace_date_marks(fuse_macros(statement), own))
+    sql_source = SourceText(source.path, sql, source.dialect, Place(source.path, at.line), source.catalog)
+    for statement in statements(tokenize(sql_source)):
+        yield StatementTokens(sql_source, replace_date_marks(fuse_macros(statement), sql_source))

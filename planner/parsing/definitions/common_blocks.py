@@ -8,7 +8,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.parsing.definitions.project_defaults import Defaults
-from mergeplan.planner.parsing.definitions.properties import Property, names
+from mergeplan.planner.parsing.definitions.properties import Property, read_name_list
 from mergeplan.planner.parsing.sql.names import model_name
 from mergeplan.planner.parsing.sql.tokens import SourceText, Tokens, statements
 
@@ -19,12 +19,12 @@ def block_statements(source: SourceText, tokens: Tokens, block_name: str) -> lis
         raise ProjectError(
             "The file is empty.", place=Place(source.path, 1), hint=f"Begin it with `{block_name} (...);`."
         )
-    if not begins(all_statements[0], block_name):
+    if not is_block(all_statements[0], block_name):
         raise source.error(all_statements[0][0], f"The file does not begin with `{block_name} (...);`.")
     return all_statements
 
 
-def begins(statement: Tokens, word: str) -> bool:
+def is_block(statement: Tokens, word: str) -> bool:
     return statement[0].text.upper() == word and len(statement) > 1 and statement[1].token_type is TokenType.L_PAREN
 
 
@@ -36,4 +36,4 @@ def property_date(prop: Property, defaults: Defaults, *, end: bool = False) -> d
 
 
 def table_names(prop: Property) -> tuple[str, ...]:
-    return tuple(model_name(name, prop.place, prop.source.catalog) for name in names(prop))
+    return tuple(model_name(name, prop.place, prop.source.catalog) for name in read_name_list(prop))

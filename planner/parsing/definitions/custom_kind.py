@@ -25,7 +25,14 @@ from mergeplan.planner.parsing.definitions.materializations.values import (
     Unclear,
     Value,
 )
-from mergeplan.planner.parsing.definitions.properties import Property, inside, items, properties, settings, word
+from mergeplan.planner.parsing.definitions.properties import (
+    Property,
+    bracket_tokens,
+    list_items,
+    read_properties,
+    read_settings,
+    word,
+)
 from mergeplan.planner.parsing.sql.tokens import SourceText, Tokens, tokenize
 
 CUSTOM = "CUSTOM"
@@ -47,18 +54,18 @@ class Custom:
     derived: tuple[Property, ...]  # as the materialization has them
 
 
-def custom(kind_prop: Property, rest: Tokens, materializations: Materializations) -> Custom:
+def read_custom(kind_prop: Property, rest: Tokens, materializations: Materializations) -> Custom:
     """Return `kind CUSTOM (settings)` as read; raise ProjectError for a materialization that is not understood."""
-    own_settings = settings(properties(kind_prop.source, rest), KEYS, (), "the kind CUSTOM")
+    own_settings = read_settings(read_properties(kind_prop.source, rest), KEYS, (), "the kind CUSTOM")
     if "materialization" not in own_settings:
         raise kind_prop.error("CUSTOM needs a `materialization`.", "Write `kind CUSTOM (materialization 'name')`.")
     named = own_settings.pop("materialization")
     used = materializations.find(word(named), named.source.place(named.value[0]))
     try:
-        write = used.write(_values(own_settings.pop("materialization_properties", None)))
+        write = used.write(_property_values(own_settings.pop("materialization_properties", None)))
     except NotUnderstood as error:
-        what = f"The materialization `{used.name}` is not supported: at {used.path}:{error.line}, {error.why}."
-        raise kind_prop.error(what, HELP) from None
+        message = f"The materialization `{used.name}` is not supported: at {used.path}:{error.line}, {error.why}."
+        raise kind_prop.error(message, HELP) from None
     return Custom(used.name, write.kind, tuple(own_settings.values()), _settings_for_write(kind_prop, write))
 
 
@@ -79,29 +86,31 @@ def _settings_for_write(kind_prop: Property, write: Write) -> tuple[Property, ..
     columns = ", ".join(map(quote_column, write.columns))
     text = f"time_column {columns}" if write.kind.is_by_time else f"unique_key ({columns})"
     source = SourceText(kind_prop.source.path, text, "spark", kind_prop.source.place(kind_prop.value[0]))
-    first, *rest = tokenize(source)
-    return (Property(source, first, tuple(rest)),)
+    first, *value_tokens = tokenize(source)
+    return (Property(source, first, tuple(value_tokens)),)
 
 
-def _values(parent: Property | None) -> dict[str, Value]:
-    """Return `('a' = 'b', c = (d, e))` as the values that SQLMesh gives the code."""
+def _property_values(parent: Property | None) -> dict[str, Value]:
     if parent is None:
         return {}
-    return {prop.at.text: _value(prop) for prop in properties(parent.source, inside(parent), allow_quotes=True)}
+    return {
+        prop.at.text: _property_value(prop)
+        for prop in read_properties(parent.source, bracket_tokens(parent), allow_quotes=True)
+    }
 
 
-def _value(prop: Property) -> Value:
+def _property_value(prop: Property) -> Value:
     unclear = Unclear(f"the property `{prop.at.text}` of the model is no plain value")
-    parts = items(prop)
+    parts = list_items(prop)
     if len(parts) == 1 and len(prop.value) == len(parts[0]):
-        return _single(parts[0], unclear)
-    listed = [_single(part, unclear) for part in parts]
+        return _token_value(parts[0], unclear)
+    listed = [_token_value(part, unclear) for part in parts]
     if any(isinstance(element, Unclear) for element in listed):
         return unclear
     return Listed(tuple(Quoted(element) if isinstance(element, str) else element for element in listed))
 
 
-def _single(part: list[Token], unclear: Unclear) -> Value:
+def _token_value(part: list[Token], unclear: Unclear) -> Value:
     if len(part) != 1:
         return unclear
     match part[0]:

@@ -8,7 +8,13 @@ from sqlglot import exp
 
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.model.model import DbtVersions, History
-from mergeplan.planner.parsing.definitions.properties import Property, inside, properties, read_names, settings
+from mergeplan.planner.parsing.definitions.properties import (
+    Property,
+    bracket_tokens,
+    read_names,
+    read_properties,
+    read_settings,
+)
 from mergeplan.planner.parsing.sql.spark_text import spark_text
 from mergeplan.planner.parsing.sql.tokens import SourceText, parse_tokens, tokenize
 
@@ -20,9 +26,11 @@ CALLS: dict[type[exp.Expr], str] = {exp.TsOrDsToDate: "date", exp.Date: "date", 
 
 def dbt_history(prop: Property, history: History) -> History:
     """Return the history with the columns that dbt adds; raise ProjectError for two columns of one name."""
-    options = settings(properties(prop.source, inside(prop)), (*NAMES, "valid_to_current"), (), "dbt_snapshot")
+    options = read_settings(
+        read_properties(prop.source, bracket_tokens(prop)), (*NAMES, "valid_to_current"), (), "dbt_snapshot"
+    )
     current = options.get("valid_to_current")
-    dbt = DbtVersions(history.updated_at, valid_to_current=_moment(current, history.type) if current else "")
+    dbt = DbtVersions(history.updated_at, valid_to_current=_constant_time(current, history.type) if current else "")
     dbt = replace(dbt, **read_names(options, NAMES))
     made = replace(history, dbt=dbt)
     added = [column.name for column in made.added_columns]
@@ -31,7 +39,7 @@ def dbt_history(prop: Property, history: History) -> History:
     return made
 
 
-def _moment(prop: Property, type_: str) -> str:
+def _constant_time(prop: Property, type_: str) -> str:
     """Return a constant time as Spark SQL; raise ProjectError for one that would give dbt's column another type."""
     source = SourceText(prop.source.path, prop.text, "spark")
     tree = parse_tokens(source, list(tokenize(source)), "`valid_to_current`")

@@ -21,7 +21,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.parsing.definitions.block_format import COMMENT, comment_texts, header_text
 from mergeplan.planner.parsing.definitions.body import StatementTokens
-from mergeplan.planner.parsing.sql.misreading import differ
+from mergeplan.planner.parsing.sql.misreading import tokens_differ
 from mergeplan.planner.parsing.sql.tokens import (
     CLOSE,
     QUERY_BEGINS,
@@ -79,32 +79,34 @@ def format_file(path: str, text: str, dialect: str, style: Style) -> Formatted:
     if not style.models and _MODEL.match(plain) and not _ON.search(plain):
         return Formatted(text, "`model_defaults` has `formatting: false`")
     try:
-        before, now = text, _format_once(path, text, dialect, style)
+        previous, current = text, _format_once(path, text, dialect, style)
         for _ in range(ROUNDS):
-            if before == now:
-                return Formatted(now)
-            before, now = now, _format_once(path, now, dialect, style)
+            if previous == current:
+                return Formatted(current)
+            previous, current = current, _format_once(path, current, dialect, style)
     except _Left as reason:
         return Formatted(text, str(reason))
     return Formatted(text, "its formatting is not stable")
 
 
-def pretty(tree: exp.Expr, dialect: str) -> str:
+def format_tree(tree: exp.Expr, dialect: str) -> str:
     """Return a tree laid out in its own dialect, without comments."""
-    return generate_in_place(_generator(dialect, {"comments": False}, rewrite=False), tree)
+    return generate_in_place(_create_generator(dialect, {"comments": False}, rewrite=False), tree)
 
 
 def _format_once(path: str, text: str, dialect: str, style: Style) -> str:
     source = create_source(path, text, dialect, functions=None)
     parts = []
-    for region, tokens in _regions(source):
-        own = SourceText(path, region, source.dialect, functions=None)
+    for region, tokens in _split_regions(source):
+        region_source = SourceText(path, region, source.dialect, functions=None)
         if not tokens:
             parts.append(region.strip())
         elif _is_block(tokens):
-            parts.append(header_text(own, tokenize(own), style.indent, style.max_text_width))
+            parts.append(header_text(region_source, tokenize(region_source), style.indent, style.max_text_width))
         elif tokens[0].text.upper() in QUERY_BEGINS:
-            parts.append(_query_text(own, _mask_macros(own), style, StatementTokens(source, tokens)))
+            parts.append(
+                _query_text(region_source, _mask_macros(region_source), style, StatementTokens(source, tokens))
+            )
         else:
             parts.append(region.strip())
     whole = _join_statements(parts)
@@ -115,15 +117,16 @@ def _format_once(path: str, text: str, dialect: str, style: Style) -> str:
 
 def _join_statements(parts: list[str]) -> str:
     """Return the statements with semicolons between them, and one after a block that is alone."""
-    kept = [part for part in parts if part]
-    if len(kept) > 1 and not COMMENT.sub("", kept[-1]).strip():
-        return ";\n\n".join(kept[:-1]) + f";\n\n{kept[-1]}"
-    only_block = len(kept) == 1 and kept[0].lstrip().endswith(")") and re.match(r"\s*(MODEL|AUDIT)\b", kept[0])
-    return ";\n\n".join(kept) + (";" if only_block else "")
+    statements = [part for part in parts if part]
+    if len(statements) > 1 and not COMMENT.sub("", statements[-1]).strip():
+        return ";\n\n".join(statements[:-1]) + f";\n\n{statements[-1]}"
+    only_block = (
+        len(statements) == 1 and statements[0].lstrip().endswith(")") and re.match(r"\s*(MODEL|AUDIT)\b", statements[0])
+    )
+    return ";\n\n".join(statements) + (";" if only_block else "")
 
 
-def _regions(source: SourceText) -> Iterable[tuple[str, Tokens]]:
-    """Yield the text between semicolons, comments included, with its tokens."""
+def _split_regions(source: SourceText) -> Iterable[tuple[str, Tokens]]:
     tokens, start, first = tokenize(source), 0, 0
     for index, token in enumerate(tokens):
         if token.token_type is TokenType.SEMICOLON:
@@ -140,23 +143,25 @@ def _query_text(
     source: SourceText, masked_text: tuple[str, list[tuple[str, str]]], style: Style, whole: StatementTokens
 ) -> str:
     text, macros = masked_text
-    own = SourceText(source.path, text, source.dialect, functions=None)
+    masked_source = SourceText(source.path, text, source.dialect, functions=None)
     try:
-        tree = parse_tokens(own, tokenize(own))
+        tree = parse_tokens(masked_source, tokenize(masked_source))
     except ProjectError:
         if macros:
             raise _Left("a macro of it stands where a query has no place for one") from None
         parse_tokens(whole.source, whole.tokens)  # the same, with its place in the file
         raise
     text = _generate_sql(tree, source.dialect, style)
-    again = _read_again(text, source)
+    second_tree = _read_again(text, source)
     if (
-        again is None
-        or _nodes(again, style) != _nodes(tree, style)
-        or _output_comments(again) != _output_comments(tree)
+        second_tree is None
+        or _tree_text(second_tree, style) != _tree_text(tree, style)
+        or _output_comments(second_tree) != _output_comments(tree)
     ):
         raise _Left("its query would be read otherwise")
-    if source.dialect == "spark" and differ(tokenize(own), tokenize(SourceText(source.path, text, source.dialect))):
+    if source.dialect == "spark" and tokens_differ(
+        tokenize(masked_source), tokenize(SourceText(source.path, text, source.dialect))
+    ):
         raise _Left("its words would be others")
     return _restore_macros(text, macros)
 
@@ -171,19 +176,19 @@ def _generate_sql(tree: exp.Expr, dialect: str, style: Style) -> str:
         "max_text_width": style.max_text_width,
     }
     try:
-        return generate_in_place(_generator(dialect, options, rewrite=not style.no_rewrite_casts), tree)
+        return generate_in_place(_create_generator(dialect, options, rewrite=not style.no_rewrite_casts), tree)
     except (SqlglotError, RecursionError):
         raise _Left("its query cannot be written back") from None
 
 
-def _generator(dialect: str, options: Mapping[str, Any], *, rewrite: bool) -> Generator:
+def _create_generator(dialect: str, options: Mapping[str, Any], *, rewrite: bool) -> Generator:
     """Return the dialect's generator, which preserves QUALIFY and the like.
 
     It may write `x::INT` for `CAST(x AS INT)`.
     """
-    known = Dialect.get_or_raise(dialect)
-    generator = known.generator(pretty=True, **options)
-    loose = not known.parser().STRICT_CAST  # `CAST` is then another node than `DATE '2026-01-01'`
+    sql_dialect = Dialect.get_or_raise(dialect)
+    generator = sql_dialect.generator(pretty=True, **options)
+    loose = not sql_dialect.parser().STRICT_CAST  # `CAST` is then another node than `DATE '2026-01-01'`
 
     def anonymous(_: Generator, expression: exp.Anonymous) -> str:
         return generator.func(generator.sql(expression, "this"), *expression.expressions, normalize=False)
@@ -193,7 +198,7 @@ def _generator(dialect: str, options: Mapping[str, Any], *, rewrite: bool) -> Ge
         if loose and type(expression) is exp.Cast:
             text = f" {generator.sql(inner)}" if inner.is_string else f"({generator.sql(inner)})"
             return f"{generator.sql(expression, 'to')}{text}"
-        if not rewrite or not _short(expression):
+        if not rewrite or not _can_shorten(expression):
             return generator.cast_sql(expression)
         return f"{generator.sql(expression, 'this')}::{generator.sql(expression, 'to')}"
 
@@ -202,28 +207,31 @@ def _generator(dialect: str, options: Mapping[str, Any], *, rewrite: bool) -> Ge
 
     known_try = generator._dispatch[exp.TryCast]
     # By the table of this one generator, and not in a class of our own: that could not inherit from a compiled one.
-    own: dict[type[exp.Expr], Callable[..., str]]
-    own = {exp.Anonymous: anonymous, exp.Cast: cast, exp.TryCast: try_cast, exp.Select: type(generator).select_sql}
-    generator._dispatch = {**generator._dispatch, **own, **(CALLS if dialect in SPARK else {})}
+    transforms: dict[type[exp.Expr], Callable[..., str]]
+    transforms = {
+        exp.Anonymous: anonymous,
+        exp.Cast: cast,
+        exp.TryCast: try_cast,
+        exp.Select: type(generator).select_sql,
+    }
+    generator._dispatch = {**generator._dispatch, **transforms, **(CALLS if dialect in SPARK else {})}
     return generator
 
 
-def _short(cast: exp.Cast) -> bool:
-    """Return True for a cast that may be written with `::`."""
+def _can_shorten(cast: exp.Cast) -> bool:
     odd = any(cast.args.get(key) for key in ("format", "action", "default"))
     return not odd and not isinstance(cast.this, (exp.Binary, exp.Unary, exp.Interval, exp.Connector))
 
 
 def _read_again(text: str, source: SourceText) -> exp.Expr | None:
     try:
-        own = SourceText(source.path, text, source.dialect, functions=None)
-        return parse_tokens(own, tokenize(own))
+        new_source = SourceText(source.path, text, source.dialect, functions=None)
+        return parse_tokens(new_source, tokenize(new_source))
     except ProjectError:
         return None
 
 
-def _nodes(tree: exp.Expr, style: Style) -> str:
-    """Return the tree as text, without comments; ignore the case of names if they are normalized."""
+def _tree_text(tree: exp.Expr, style: Style) -> str:
     bare = tree.copy()
     for node in bare.walk():
         node.comments = None
@@ -239,7 +247,6 @@ def _output_comments(tree: exp.Expr) -> list[tuple[str, list[str]]]:
 
 
 def _mask_macros(source: SourceText) -> tuple[str, list[tuple[str, str]]]:
-    """Return the text with a placeholder for each macro, and (placeholder, macro) pairs in order."""
     tokens = tokenize(source)
     placeholders: list[tuple[str, str]] = []
     out, at, index = "", 0, 0
@@ -249,7 +256,7 @@ def _mask_macros(source: SourceText) -> tuple[str, list[tuple[str, str]]]:
             index += 1
             continue
         start = index
-        while start > 0 and _touch(tokens[start - 1], tokens[start]) and _is_word(tokens[start - 1]):
+        while start > 0 and _is_adjacent(tokens[start - 1], tokens[start]) and _is_word(tokens[start - 1]):
             start -= 1  # prefix_@name is one name
         first, last = tokens[start], tokens[end]
         macro = source.text[first.start : last.end + 1]
@@ -272,12 +279,12 @@ def _macro_end(tokens: Tokens, index: int) -> int | None:
     token = tokens[index]
     if token.token_type is not TokenType.PARAMETER and token.text != "@":
         return None
-    if index + 1 >= len(tokens) or not _touch(token, tokens[index + 1]):
+    if index + 1 >= len(tokens) or not _is_adjacent(token, tokens[index + 1]):
         return None
     end: int | None = index + 1
     if tokens[index + 1].token_type is TokenType.L_BRACE:
         end = closing(tokens, index + 1)
-    while end is not None and end + 1 < len(tokens) and _touch(tokens[end], tokens[end + 1]):
+    while end is not None and end + 1 < len(tokens) and _is_adjacent(tokens[end], tokens[end + 1]):
         following = tokens[end + 1]
         if following.token_type is TokenType.L_PAREN:
             end = closing(tokens, end + 1)
@@ -290,7 +297,7 @@ def _macro_end(tokens: Tokens, index: int) -> int | None:
     return end
 
 
-def _touch(left: Token, right: Token) -> bool:
+def _is_adjacent(left: Token, right: Token) -> bool:
     return left.end + 1 == right.start
 
 

@@ -16,9 +16,9 @@ from mergeplan.planner.model.model import History, Model
 from mergeplan.planner.parsing.definitions.dbt_history import dbt_history
 from mergeplan.planner.parsing.definitions.properties import (
     Property,
-    boolean,
-    expressions,
-    integer,
+    read_boolean,
+    read_expressions,
+    read_integer,
     read_names,
     spark_type,
     word,
@@ -58,14 +58,13 @@ def reading_itself(model: Model, place: Located) -> Model:
     """
     if not model.kind.traits.may_read_itself:
         message = f"`{model.name}` reads itself: that is not supported for kind {model.kind}."
-        *most, last = (candidate for candidate in Kind if candidate.traits.may_read_itself)
-        hint = f"Kinds that can: {', '.join(most)} and {last}."
+        *kinds, last = (candidate for candidate in Kind if candidate.traits.may_read_itself)
+        hint = f"Kinds that can: {', '.join(kinds)} and {last}."
         raise ProjectError(message, place=place, hint=hint)
     return replace(model, reads_itself=True, batch_size=model.batch_size or 1, batch_concurrency=1)
 
 
 def apply_settings(model: Model, kind_prop: Property, options: dict[str, Property]) -> Model:
-    """Return the model with the settings of its kind; raise ProjectError for wrong, missing or contradictory ones."""
     if model.kind.traits.always_forward_only and not model.forward_only:
         raise options["forward_only"].error(f"{model.kind} is always forward-only.", "Remove `forward_only`.")
     if model.kind.fill not in (Fill.KEY, Fill.HISTORY):
@@ -76,11 +75,11 @@ def apply_settings(model: Model, kind_prop: Property, options: dict[str, Propert
         message = f"`batch_concurrency` of {model.kind} can only be 1: each batch builds on the one before."
         raise options["batch_concurrency"].error(message)
     if model.kind.fill is Fill.HISTORY:
-        return replace(model, history=_history(model.kind, kind_prop, options))
+        return replace(model, history=_read_history(model.kind, kind_prop, options))
     if model.delete_insert:
-        others = ("when_matched", "merge_filter", "null_safe_key")
-        if other := next((options[key] for key in others if key in options), None):
-            raise other.error(f"`{other.key}` does not go with `delete_insert`: no row of the table is updated.")
+        conflicting_keys = ("when_matched", "merge_filter", "null_safe_key")
+        if conflict := next((options[key] for key in conflicting_keys if key in options), None):
+            raise conflict.error(f"`{conflict.key}` does not go with `delete_insert`: no row of the table is updated.")
     return model
 
 
@@ -98,14 +97,14 @@ def remove_when_commas(tokens: Tokens) -> Tokens:
     ]
 
 
-def _change(prop: Property) -> str:
+def _get_policy(prop: Property) -> str:
     text = word(prop).lower()
     if text not in CHANGES:
         raise prop.error(f"`{prop.key} {prop.text}` is unknown.", did_you_mean(text, CHANGES))
     return text
 
 
-def _history(kind: Kind, kind_prop: Property, options: dict[str, Property]) -> History:
+def _read_history(kind: Kind, kind_prop: Property, options: dict[str, Property]) -> History:
     by_time = kind is Kind.SCD_TYPE_2_BY_TIME
     if not by_time and "columns" not in options:
         raise kind_prop.error(
@@ -116,8 +115,8 @@ def _history(kind: Kind, kind_prop: Property, options: dict[str, Property]) -> H
         updated_at="updated_at" if by_time else "",
         columns=() if by_time or options["columns"].text == "*" else tuple(map(str.lower, words(options["columns"]))),
         type=_time_type(options["time_data_type"]) if "time_data_type" in options else "timestamp",
-        invalidates_deleted="invalidate_hard_deletes" in options and boolean(options["invalidate_hard_deletes"]),
-        begins_when_seen=began is not None and boolean(began),
+        invalidates_deleted="invalidate_hard_deletes" in options and read_boolean(options["invalidate_hard_deletes"]),
+        begins_when_seen=began is not None and read_boolean(began),
     )
     history = replace(history, **read_names(options, _HISTORY_NAMES))
     if history.valid_from == history.valid_to:
@@ -138,7 +137,6 @@ def _merge_filter(prop: Property) -> str:
 
 
 def _when_matched(prop: Property) -> str:
-    """Return `WHEN MATCHED [AND ...] THEN UPDATE SET ... | DELETE`, any number of them, in brackets or not."""
     tokens = prop.value
     if tokens[0].token_type is TokenType.L_PAREN and closing(tokens, 0) == len(tokens) - 1:
         tokens = tokens[1:-1]
@@ -158,21 +156,20 @@ def _check_when(when: exp.Expr, prop: Property) -> None:
     if not when.args.get("matched"):
         message = "`when_matched` with WHEN NOT MATCHED is not supported: a row of a new key is always inserted."
         raise prop.error(message, "Exclude such rows with a WHERE in the query.")
-    then = when.args["then"]
-    if isinstance(then, exp.Update):
-        for assignment in then.expressions:
+    action = when.args["then"]
+    if isinstance(action, exp.Update):
+        for assignment in action.expressions:
             if not isinstance(assignment, exp.Star) and not (
                 isinstance(assignment, exp.EQ) and isinstance(assignment.this, exp.Column)
             ):
                 raise prop.error(f"`{assignment.sql('spark')}` does not assign a value to a column.", _MATCHED_HINT)
             if isinstance(assignment, exp.EQ) and _SIDES.get(assignment.this.table.lower(), "target") != "target":
                 raise prop.error(f"`{assignment.this.sql('spark')}` cannot be set: only columns of `target` can.")
-    elif then.name.upper() != "DELETE":
-        raise prop.error(f"`THEN {then.sql('spark')}` is not supported. Use UPDATE SET or DELETE.")
+    elif action.name.upper() != "DELETE":
+        raise prop.error(f"`THEN {action.sql('spark')}` is not supported. Use UPDATE SET or DELETE.")
 
 
 def _qualify_columns(tree: exp.Expr, prop: Property) -> exp.Expr:
-    """Return the tree with each column qualified by `source` or `target`; raise ProjectError for another."""
     for column in tree.find_all(exp.Column):
         if column.name.startswith("@"):
             continue
@@ -195,11 +192,11 @@ def _is_set(column: exp.Column) -> bool:
     return isinstance(parent, exp.EQ) and column.arg_key == "this" and isinstance(parent.parent, exp.Update)
 
 
-_COUNT = partial(integer, least=1)
+_COUNT = partial(read_integer, least=1)
 # The settings that are fields of a model as they are read.
 READERS: Mapping[str, Callable[[Property], Any]] = {
-    "forward_only": boolean, "disable_restatement": boolean, "on_destructive_change": _change,
-    "on_additive_change": _change, "auto_restatement_cron": cron, "batch_size": _COUNT, "batch_concurrency": _COUNT,
-    "auto_restatement_intervals": _COUNT, "unique_key": expressions, "when_matched": _when_matched,
+    "forward_only": read_boolean, "disable_restatement": read_boolean, "on_destructive_change": _get_policy,
+    "on_additive_change": _get_policy, "auto_restatement_cron": cron, "batch_size": _COUNT, "batch_concurrency": _COUNT,
+    "auto_restatement_intervals": _COUNT, "unique_key": read_expressions, "when_matched": _when_matched,
     "merge_filter": _merge_filter,
 }  # fmt: skip

@@ -16,7 +16,7 @@ from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.model.csv_nulls import DBT_NULLS, PANDAS_NULLS
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import PROPERTIES, Model, Seed
-from mergeplan.planner.parsing.definitions.custom_kind import CUSTOM, custom
+from mergeplan.planner.parsing.definitions.custom_kind import CUSTOM, read_custom
 from mergeplan.planner.parsing.definitions.incremental import (
     KEYS,
     POLICY_KEYS,
@@ -27,15 +27,15 @@ from mergeplan.planner.parsing.definitions.incremental import (
 from mergeplan.planner.parsing.definitions.materializations.classes import Materializations
 from mergeplan.planner.parsing.definitions.properties import (
     Property,
-    boolean,
-    inside,
-    properties,
+    bracket_tokens,
+    read_boolean,
+    read_properties,
+    read_settings,
     read_value,
-    settings,
     word,
     words,
 )
-from mergeplan.planner.parsing.sql.tokens import SourceText, closing, did_you_mean, split
+from mergeplan.planner.parsing.sql.tokens import SourceText, closing, did_you_mean, split_commas
 
 LATER = frozenset(("MANAGED", "INCREMENTAL"))
 ALIASES = {"SCD_TYPE_2": Kind.SCD_TYPE_2_BY_TIME}
@@ -44,7 +44,6 @@ _CSV_LATER = ("doublequote", "escapechar", "skipinitialspace", "lineterminator")
 
 
 def kind_named(text: str, place: Place) -> Kind:
-    """Return the kind of that name; raise ProjectError if it is unknown or not supported yet."""
     if text.upper() in Kind.__members__:
         return Kind[text.upper()]
     if text.upper() in ALIASES:
@@ -61,22 +60,24 @@ def apply_kind(model: Model, kind_prop: Property, find_materializations: Callabl
 
     `find_materializations` returns those of the project, for the kind CUSTOM.
     """
-    rest = kind_prop.value[1:]
-    if rest and (rest[0].token_type is not TokenType.L_PAREN or closing(rest, 0) != len(rest) - 1):
+    tail = kind_prop.value[1:]
+    if tail and (tail[0].token_type is not TokenType.L_PAREN or closing(tail, 0) != len(tail) - 1):
         raise kind_prop.error(
-            f"`{rest[0].text}` is not expected after the kind.", "Is a comma missing before it?", rest[0]
+            f"`{tail[0].text}` is not expected after the kind.", "Is a comma missing before it?", tail[0]
         )
     if kind_prop.value[0].text.upper() == CUSTOM:
-        comes_to = custom(kind_prop, rest[1:-1], find_materializations())
+        comes_to = read_custom(kind_prop, tail[1:-1], find_materializations())
         block = f"the kind {comes_to.kind}, to which the materialization `{comes_to.materialization}` comes"
-        kind_settings = settings([*comes_to.stated, *comes_to.derived], SETTINGS[comes_to.kind][0], (), block)
+        kind_settings = read_settings([*comes_to.stated, *comes_to.derived], SETTINGS[comes_to.kind][0], (), block)
         return _apply_kind_settings(
             replace(model, materialization=comes_to.materialization), comes_to.kind, kind_prop, kind_settings
         )
     kind = kind_named(kind_prop.value[0].text, kind_prop.source.place(kind_prop.value[0]))
     later = ("dialect",) if kind.is_incremental else ()
-    own = properties(kind_prop.source, remove_when_commas(rest[1:-1]))
-    return _apply_kind_settings(model, kind, kind_prop, settings(own, SETTINGS[kind][0], later, f"the kind {kind}"))
+    kind_properties = read_properties(kind_prop.source, remove_when_commas(tail[1:-1]))
+    return _apply_kind_settings(
+        model, kind, kind_prop, read_settings(kind_properties, SETTINGS[kind][0], later, f"the kind {kind}")
+    )
 
 
 def _apply_kind_settings(model: Model, kind: Kind, kind_prop: Property, options: dict[str, Property]) -> Model:
@@ -88,13 +89,13 @@ def _apply_kind_settings(model: Model, kind: Kind, kind_prop: Property, options:
     return SETTINGS[kind][1](replace(model, kind=kind, **values), kind_prop, options)
 
 
-def _keys(kind: Kind) -> tuple[str, ...]:
+def _setting_keys(kind: Kind) -> tuple[str, ...]:
     rows = (row.key for row in PROPERTIES.values() if kind in row.kinds)
     return *KEYS.get(kind, ()), *rows, *(POLICY_KEYS if kind.is_incremental else ())
 
 
-def _view(model: Model, kind_prop: Property, options: dict[str, Property]) -> Model:
-    if "materialized" in options and boolean(options["materialized"]):
+def _apply_view(model: Model, kind_prop: Property, options: dict[str, Property]) -> Model:
+    if "materialized" in options and read_boolean(options["materialized"]):
         raise options["materialized"].error("Materialized views are not supported, because Spark has none. Use FULL.")
     return model
 
@@ -111,7 +112,7 @@ def _time_column(prop: Property) -> tuple[str, str]:
     """Return the column of `event_date` or `(event_date, '%Y-%m-%d')`, and its format as a Spark pattern."""
     if prop.value[0].token_type is not TokenType.L_PAREN:
         return word(prop).lower(), ""
-    parts = split(prop.value[1:-1])
+    parts = split_commas(prop.value[1:-1])
     if not 1 <= len(parts) <= 2 or any(len(part) != 1 for part in parts):
         raise prop.error("`time_column` is a column, or `(column, 'format')`.")
     column = parts[0][0].text.lower()
@@ -125,39 +126,43 @@ def spark_pattern(text: str, dialect: str) -> str:
     if "%" not in text:
         if dialect in ("spark", "databricks", "hive"):
             return text
-        own = Dialect.get_or_raise(dialect)
-        python = format_time(text, own.TIME_MAPPING, own.TIME_TRIE) or text
+        file_dialect = Dialect.get_or_raise(dialect)
+        python = format_time(text, file_dialect.TIME_MAPPING, file_dialect.TIME_TRIE) or text
     return format_time(python, spark.INVERSE_TIME_MAPPING, spark.INVERSE_TIME_TRIE) or python
 
 
-def _seed(model: Model, kind_prop: Property, options: dict[str, Property]) -> Model:
+def _apply_seed(model: Model, kind_prop: Property, options: dict[str, Property]) -> Model:
     """Return the model with its seed without the content, which is read later: this stage does no I/O."""
     if "path" not in options:
         raise kind_prop.error("SEED needs a `path`.", "Write `kind SEED (path '../seeds/data.csv')`.")
     csv = options.get("csv_settings")
-    csv_settings = settings(properties(csv.source, inside(csv)), _CSV_KEYS, _CSV_LATER, "csv_settings") if csv else {}
+    csv_settings = (
+        read_settings(read_properties(csv.source, bracket_tokens(csv)), _CSV_KEYS, _CSV_LATER, "csv_settings")
+        if csv
+        else {}
+    )
     for key in ("delimiter", "quotechar"):
-        if key in csv_settings and len(_character(csv_settings[key])) != 1:
+        if key in csv_settings and len(_csv_character(csv_settings[key])) != 1:
             raise csv_settings[key].error(f"`{key}` must be a single character.")
-    is_dbt = "dbt_seed" in options and boolean(options["dbt_seed"])
+    is_dbt = "dbt_seed" in options and read_boolean(options["dbt_seed"])
 
     def character(key: str, default: str) -> str:
-        return _character(csv_settings[key]) if key in csv_settings else default
+        return _csv_character(csv_settings[key]) if key in csv_settings else default
 
     texts = character("delimiter", ","), character("quotechar", '"'), character("encoding", "utf-8")
-    nulls = DBT_NULLS if is_dbt else _nulls(csv_settings)
+    nulls = DBT_NULLS if is_dbt else _null_texts(csv_settings)
     path = _seed_path(options["path"], kind_prop.source)
     return replace(model, seed=Seed(path, "", (), *texts, nulls, is_dbt=is_dbt))
 
 
-def _character(prop: Property) -> str:
+def _csv_character(prop: Property) -> str:
     return "\t" if prop.text == "\\t" else prop.text
 
 
-def _nulls(options: dict[str, Property]) -> tuple[str, ...]:
-    has_defaults = "keep_default_na" not in options or boolean(options["keep_default_na"])
-    own = words(options["na_values"]) if "na_values" in options else ()
-    return tuple(dict.fromkeys((*own, *(PANDAS_NULLS if has_defaults else ()))))
+def _null_texts(options: dict[str, Property]) -> tuple[str, ...]:
+    has_defaults = "keep_default_na" not in options or read_boolean(options["keep_default_na"])
+    model_nulls = words(options["na_values"]) if "na_values" in options else ()
+    return tuple(dict.fromkeys((*model_nulls, *(PANDAS_NULLS if has_defaults else ()))))
 
 
 def _seed_path(prop: Property, source: SourceText) -> str:
@@ -176,8 +181,12 @@ def _seed_path(prop: Property, source: SourceText) -> str:
 
 
 _Maker = Callable[[Model, Property, dict[str, Property]], Model]
-_MAKERS: dict[Kind, _Maker] = {Kind.SEED: _seed, Kind.VIEW: _view, Kind.INCREMENTAL_BY_TIME_RANGE: _time_range}
+_MAKERS: dict[Kind, _Maker] = {
+    Kind.SEED: _apply_seed,
+    Kind.VIEW: _apply_view,
+    Kind.INCREMENTAL_BY_TIME_RANGE: _time_range,
+}
 # The settings that each kind takes, and what makes a model of them.
 SETTINGS: Mapping[Kind, tuple[tuple[str, ...], _Maker]] = {
-    kind: (_keys(kind), _MAKERS.get(kind, apply_settings)) for kind in Kind
+    kind: (_setting_keys(kind), _MAKERS.get(kind, apply_settings)) for kind in Kind
 }

@@ -36,15 +36,15 @@ class KnownColumns:
             if not self.complete:
                 raise NotRead(table)
             return None
-        known = self._columns(model, ())
-        return known and {name: "" if kind == COLLATED else kind for name, kind in known.items()}
+        column_types = self._list_columns(model, ())
+        return column_types and {name: "" if kind == COLLATED else kind for name, kind in column_types.items()}
 
-    def _columns(self, model: Model, above: tuple[str, ...]) -> ColumnTypes | None:
-        known = self._found.get(model.name)
-        if known is None or known[0] is not model:
-            own = self._infer_columns(model, above)
-            known = self._found[model.name] = (model, own and _order_types(model, own))
-        return known[1]
+    def _list_columns(self, model: Model, above: tuple[str, ...]) -> ColumnTypes | None:
+        entry = self._found.get(model.name)
+        if entry is None or entry[0] is not model:
+            types = self._infer_columns(model, above)
+            entry = self._found[model.name] = (model, types and _order_types(model, types))
+        return entry[1]
 
     def _infer_columns(self, model: Model, above: tuple[str, ...]) -> ColumnTypes | None:
         if model.columns and (not model.kind.is_view or not model.sql):
@@ -55,25 +55,24 @@ class KnownColumns:
             return dict.fromkeys(model.seed.header, "")
         if not model.sql or model.name in above:
             return None
-        parents = {name: self._parent(name, (*above, model.name)) for name in model.depends_on}
+        parents = {name: self._create_parent(name, (*above, model.name)) for name in model.depends_on}
         shape = model_shape(model, parents)
         types = dict(shape.types)
         self._stated[model.name] = tuple(name for name, _ in shape.stated) if not model.columns else ()
         return {name: types.get(name, "") for name in shape.columns} if shape.columns else None
 
-    def _parent(self, name: str, above: tuple[str, ...]) -> Parent:
+    def _create_parent(self, name: str, above: tuple[str, ...]) -> Parent:
         if name in above:
             return Parent(None)
         if name not in self.models and not self.complete:
             raise NotRead(name)
-        column_types = self._columns(self.models[name], above) if name in self.models else None
+        column_types = self._list_columns(self.models[name], above) if name in self.models else None
         types = tuple((column, kind) for column, kind in (column_types or {}).items() if kind)
         stated = self._stated.get(name, ())
         return Parent(tuple(column_types) if column_types else None, types=types, stated=stated)
 
 
 def _order_types(model: Model, types: ColumnTypes) -> ColumnTypes:
-    """Return the columns of a model's query and kind with their types, in the order of its table."""
     every = {**types, **{column.name: column.type for column in model.history_columns}}
-    known = certain_types((name, type_) for name, type_ in every.items() if type_)
-    return {name: every[name] for name in order_columns(model, every, known)}
+    typed_columns = certain_types((name, type_) for name, type_ in every.items() if type_)
+    return {name: every[name] for name in order_columns(model, every, typed_columns)}

@@ -31,26 +31,23 @@ def default_properties(section: Mapping[str, Any], document: Document) -> tuple[
         value = section.get(key)
         if value is None or (key == "kind" and not isinstance(value, dict)):
             continue
-        text = _kind(value, document) if key == "kind" else _text(value)
+        text = _format_kind(value, document) if key == "kind" else _format_value(value)
         source = SourceText(document.path, f"{key} {text}", "spark", document.place((AT, key)))
-        first, *rest = tokenize(source)
-        properties.append(Property(source, first, tuple(rest)))
+        first, *value_tokens = tokenize(source)
+        properties.append(Property(source, first, tuple(value_tokens)))
     return tuple(properties)
 
 
 def default_statements(section: Mapping[str, Any], document: Document, dialect: str, catalog: str) -> Around:
-    """Return the statements that run around every model's query, in the dialect of the defaults."""
-
-    before, after, views = (
+    pre_statements, post_statements, views = (
         statement_parts(section.get(key) or (), document, (AT, key), dialect, catalog) for key in AROUND
     )
-    return Around(before, after, views)
+    return Around(pre_statements, post_statements, views)
 
 
 def statement_parts(
     texts: Iterable[str] | str, document: Document, key_path: Path, dialect: str, catalog: str
 ) -> tuple[StatementTokens, ...]:
-    """Return a list of strings as statements, each at its line."""
     parts = []
     for index, text in enumerate([texts] if isinstance(texts, str) else texts):
         source = SourceText(document.path, text, dialect, document.place((*key_path, index)), catalog)
@@ -58,8 +55,7 @@ def statement_parts(
     return tuple(parts)
 
 
-def applying(defaults: Iterable[Property], own: Iterable[str]) -> tuple[Property, ...]:
-    """Return the defaults that a model with these keys does not set itself."""
+def select_defaults(defaults: Iterable[Property], own: Iterable[str]) -> tuple[Property, ...]:
     keys = set(own)
     return tuple(prop for prop in defaults if prop.key not in keys)
 
@@ -68,57 +64,54 @@ def merge_properties(model: Model, general: Model) -> Model:
     """Return the model with the properties of tables and views that the defaults, read into `general`, add to it."""
     return replace(
         model,
-        physical_properties=_both(general.physical_properties, model.physical_properties),
-        virtual_properties=_both(general.virtual_properties, model.virtual_properties),
+        physical_properties=_merge_pairs(general.physical_properties, model.physical_properties),
+        virtual_properties=_merge_pairs(general.virtual_properties, model.virtual_properties),
     )
 
 
-def _both(general: tuple[tuple[str, str], ...], own: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+def _merge_pairs(general: tuple[tuple[str, str], ...], own: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
     return tuple(sorted((dict(general) | dict(own)).items()))
 
 
-def _kind(value: dict[str, Any], document: Document) -> str:
+def _format_kind(value: dict[str, Any], document: Document) -> str:
     """Return `{name: X, setting: y}` as `X (setting y)`."""
     name, settings = value.get("name"), {key: setting for key, setting in value.items() if key != "name"}
     if not isinstance(name, str):
         raise document.error((AT, "kind"), "The `kind` of `model_defaults` has no `name`.")
     if name.upper() in {kind for kind in Kind if not kind.has_query}:
         raise ProjectError(f"`{name}` cannot be the default kind.", place=document.place((AT, "kind")))
-    listed = ", ".join(f"{key} {_setting(key, setting)}" for key, setting in settings.items())
+    listed = ", ".join(f"{key} {_format_setting(key, setting)}" for key, setting in settings.items())
     return f"{name} ({listed})" if listed else name
 
 
-def _setting(key: str, value: Any) -> str:
+def _format_setting(key: str, value: Any) -> str:
     if key == "materialization_properties" and isinstance(value, dict):
-        return (
-            f"({', '.join(f'{_quote(name)} = {_literal(property_value)}' for name, property_value in value.items())})"
-        )
+        return f"({', '.join(f'{_quote_text(name)} = {_format_literal(item)}' for name, item in value.items())})"
     if isinstance(value, dict) and "column" in value:  # of a time column
         parts = [value["column"], *([value["format"]] if "format" in value else [])]
-        return f"({', '.join(_scalar(part) for part in parts)})"
-    return _text(value)
+        return f"({', '.join(_format_scalar(part) for part in parts)})"
+    return _format_value(value)
 
 
-def _text(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, list):
-        return f"({', '.join(_scalar(element) for element in value)})"
+        return f"({', '.join(_format_scalar(element) for element in value)})"
     if isinstance(value, dict):
-        return f"({', '.join(f'{key} = {_quote(element)}' for key, element in value.items())})"
-    return _scalar(value)
+        return f"({', '.join(f'{key} = {_quote_text(element)}' for key, element in value.items())})"
+    return _format_scalar(value)
 
 
-def _scalar(value: Any) -> str:
+def _format_scalar(value: Any) -> str:
     text = str(value).lower() if isinstance(value, bool) else str(value)
-    return text if _PLAIN.fullmatch(text) and not isinstance(value, date) else _quote(text)
+    return text if _PLAIN.fullmatch(text) and not isinstance(value, date) else _quote_text(text)
 
 
-def _literal(value: Any) -> str:
-    """Return a value as a literal of its type: a number, true or false, a string, or a list of these."""
+def _format_literal(value: Any) -> str:
     if isinstance(value, list):
-        return f"({', '.join(map(_literal, value))})"
-    return str(value).lower() if isinstance(value, bool | int | float) else _quote(value)
+        return f"({', '.join(map(_format_literal, value))})"
+    return str(value).lower() if isinstance(value, bool | int | float) else _quote_text(value)
 
 
-def _quote(value: Any) -> str:
+def _quote_text(value: Any) -> str:
     text = str(value).lower() if isinstance(value, bool) else str(value)
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

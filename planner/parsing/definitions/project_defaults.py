@@ -13,7 +13,7 @@ from mergeplan.planner.parsing.definitions.body import Around, Macros, Statement
 from mergeplan.planner.parsing.definitions.materializations.classes import NONE, Materializations
 from mergeplan.planner.parsing.definitions.properties import Property
 from mergeplan.planner.parsing.macros.expand import MacroScope
-from mergeplan.planner.parsing.sql.dates import end_instant, instant, moves
+from mergeplan.planner.parsing.sql.dates import end_instant, is_relative, parse_instant
 from mergeplan.planner.parsing.sql.macro_scope import ColumnTypes, Lookup, no_columns
 from mergeplan.planner.parsing.sql.user_macros import MacroCall, NoMacros, UserMacros, Variable
 
@@ -76,13 +76,12 @@ class Defaults:
 
     def resolve_date(self, text: str, *, end: bool = False) -> datetime:
         """Return the moment that a text names, relative to now; raise ValueError if it names none."""
-        moment = end_instant(text, self.now) if end else instant(text, self.now)
-        if moves(text):
+        moment = end_instant(text, self.now) if end else parse_instant(text, self.now)
+        if is_relative(text):
             self.noted.dates.append((text, end, moment.isoformat()))
         return moment
 
     def custom(self) -> Materializations:
-        """Return the project's materializations, for a model of kind CUSTOM."""
         self.noted.materializations = True
         return self.materializations
 

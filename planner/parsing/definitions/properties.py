@@ -16,7 +16,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.model.model import AuditCall, Column
 from mergeplan.planner.naming import ColumnName, quote_field, quote_fields
-from mergeplan.planner.parsing.sql.tokens import SourceText, Tokens, closing, did_you_mean, parse_tokens, split
+from mergeplan.planner.parsing.sql.tokens import SourceText, Tokens, closing, did_you_mean, parse_tokens, split_commas
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 TRANSFORMS = ("years", "months", "days", "hours", "year", "month", "day", "hour", "date", "bucket", "truncate")
@@ -64,17 +64,17 @@ def block(source: SourceText, tokens: Tokens) -> list[Property]:
         raise source.error(tokens[0], f"`{word} (` is never closed: a `)` or a `;` is missing.")
     if end + 1 < len(tokens):
         raise source.error(tokens[end + 1], f"`{word} (...)` must be followed by a semicolon.")
-    return properties(source, tokens[2:end])
+    return read_properties(source, tokens[2:end])
 
 
-def properties(source: SourceText, tokens: Tokens, *, allow_quotes: bool = False) -> list[Property]:
+def read_properties(source: SourceText, tokens: Tokens, *, allow_quotes: bool = False) -> list[Property]:
     """Return `key value, key value` as properties.
 
     Raise ProjectError for a key without a name, without a value, or given twice. With `allow_quotes`, keys may be
     quoted and then contain any text.
     """
     block_properties: dict[str, Property] = {}
-    for part in split(tokens):
+    for part in split_commas(tokens):
         if not part:
             raise source.error(tokens[0], "There are two commas in a row here.")
         is_text = part[0].token_type in _TEXTS
@@ -106,27 +106,26 @@ def name(prop: Property) -> str:
     return _parse_dotted_name(prop, prop.value)
 
 
-def names(prop: Property) -> tuple[str, ...]:
+def read_name_list(prop: Property) -> tuple[str, ...]:
     """Return `a`, `a.b`, `(a, b)` or `['a', 'b']` as names in lower case."""
-    return tuple(_parse_dotted_name(prop, part) for part in _items(prop))
+    return tuple(_parse_dotted_name(prop, part) for part in _list_items(prop))
 
 
 def column_names(prop: Property) -> tuple[ColumnName, ...]:
     """Return `a`, `(a, b)` or `['a', 'b']` as names of columns."""
-    return tuple(_column_name(prop, part) for part in _items(prop))
+    return tuple(_column_name(prop, part) for part in _list_items(prop))
 
 
 def _column_name(prop: Property, part: Tokens) -> ColumnName:
-    """Return the name of a column: any text in quotes, or identifiers and dots."""
     is_quoted = len(part) == 1 and part[0].token_type in _TEXTS and part[0].text
     return ColumnName(part[0].text if is_quoted else _parse_dotted_name(prop, part))
 
 
-def grains(prop: Property) -> tuple[str, ...]:
+def read_grains(prop: Property) -> tuple[str, ...]:
     """Return all columns of all grains in `(a)`, `((a, b), c)` or `(a AS b)`; together they identify rows too."""
     grain_columns: dict[str, None] = {}
-    for part in _items(prop):
-        inner = split(part[1:-1]) if part and part[0].token_type is TokenType.L_PAREN else [part]
+    for part in _list_items(prop):
+        inner = split_commas(part[1:-1]) if part and part[0].token_type is TokenType.L_PAREN else [part]
         for column in inner:
             alias = next((at for at, token in enumerate(column) if _is_as(token)), len(column))
             alone = column[0].text.split() if len(column) == 1 and column[0].token_type is TokenType.STRING else []
@@ -141,14 +140,14 @@ def _is_as(token: Token) -> bool:
     return token.text.upper() == "AS" and token.token_type not in _TEXTS
 
 
-def items(prop: Property) -> list[list[Token]]:
+def list_items(prop: Property) -> list[list[Token]]:
     """Return the items of a list in brackets, each as its tokens, or the value as the only item."""
-    return _items(prop)
+    return _list_items(prop)
 
 
 def words(prop: Property) -> tuple[str, ...]:
     """Return `a`, `(a, 'B c')` or `[a]` as strings, as written."""
-    parts = _items(prop)
+    parts = _list_items(prop)
     if any(len(part) != 1 for part in parts):
         raise prop.error(f"`{prop.key}` takes names or quoted strings, separated by commas.")
     return tuple(part[0].text for part in parts)
@@ -159,15 +158,13 @@ def rule_name(text: str) -> str:
     return text.strip().lower().replace("_", "").replace("-", "")
 
 
-def integer(prop: Property, least: int) -> int:
-    """Return a whole number of at least `least`; raise ProjectError for anything else."""
+def read_integer(prop: Property, least: int) -> int:
     if len(prop.value) == 1 and prop.value[0].text.isdecimal() and int(prop.value[0].text) >= least:
         return int(prop.value[0].text)
     raise prop.error(f"`{prop.key}` must be a whole number of at least {least}, not `{prop.text}`.")
 
 
-def boolean(prop: Property) -> bool:
-    """Return the value of `true` or `false`; raise ProjectError for anything else."""
+def read_boolean(prop: Property) -> bool:
     if prop.text.lower() in ("true", "false"):
         return prop.text.lower() == "true"
     raise prop.error(f"`{prop.key}` must be true or false, not `{prop.text}`.")
@@ -181,13 +178,13 @@ def read_names(options: Mapping[str, Property], fields: Mapping[str, str]) -> di
 def read_value(prop: Property, default: object) -> Any:  # of the field's type, which mypy cannot see by name
     """Return the value of a property whose row has this default, as the type of that says."""
     if isinstance(default, bool):
-        return boolean(prop)
+        return read_boolean(prop)
     if isinstance(default, int):
-        return integer(prop, default)
+        return read_integer(prop, default)
     return word(prop) if isinstance(default, str) else words(prop)
 
 
-def columns(prop: Property) -> tuple[Column, ...]:
+def read_columns(prop: Property) -> tuple[Column, ...]:
     """Return `(id INT, price DECIMAL(10, 2))` as columns with Spark types; raise ProjectError for an unknown type."""
     columns_by_name: dict[str, Column] = {}
     for part in _bracket_items(prop, angles=True):
@@ -201,37 +198,39 @@ def columns(prop: Property) -> tuple[Column, ...]:
     return tuple(columns_by_name.values())
 
 
-def descriptions(parent: Property) -> tuple[tuple[str, str], ...]:
+def read_descriptions(parent: Property) -> tuple[tuple[str, str], ...]:
     """Return `(id = 'the key', name = 'a word')` as (column, text) pairs."""
-    return tuple((prop.key, prop.text) for prop in properties(parent.source, inside(parent), allow_quotes=True))
+    return tuple(
+        (prop.key, prop.text) for prop in read_properties(parent.source, bracket_tokens(parent), allow_quotes=True)
+    )
 
 
 def audit_calls(prop: Property) -> tuple[AuditCall, ...]:
     """Return `(a, b(x := 1))` as calls with their arguments in Spark SQL."""
-    return tuple(_audit_call(prop, part) for part in _items(prop))
+    return tuple(_audit_call(prop, part) for part in _list_items(prop))
 
 
-def pairs(parent: Property) -> tuple[tuple[str, str], ...]:
+def read_pairs(parent: Property) -> tuple[tuple[str, str], ...]:
     """Return `(x = 1, y = (a, b))` as (name, Spark SQL) pairs."""
-    return tuple((prop.key, _value(prop)) for prop in properties(parent.source, inside(parent)))
+    return tuple((prop.key, _value_sql(prop)) for prop in read_properties(parent.source, bracket_tokens(parent)))
 
 
-def literals(parent: Property) -> tuple[tuple[str, str], ...]:
+def read_literals(parent: Property) -> tuple[tuple[str, str], ...]:
     """Return `(x = 'a', y = 1)` as sorted (name, text) pairs; raise ProjectError for a value that is no literal."""
     entries = []
-    for prop in properties(parent.source, inside(parent)):
+    for prop in read_properties(parent.source, bracket_tokens(parent)):
         if len(prop.value) != 1:
             raise prop.error(f"`{prop.text}` is not a string, a number, or true or false.")
         entries.append((prop.key, prop.text))
     return tuple(sorted(entries))
 
 
-def expressions(prop: Property) -> tuple[str, ...]:
+def read_expressions(prop: Property) -> tuple[str, ...]:
     """Return `a`, `(a, days(ts))` or `[a, 'b']` as Spark SQL, plain columns in lower case."""
-    return tuple(_expression(prop, part) for part in _items(prop))
+    return tuple(_read_expression(prop, part) for part in _list_items(prop))
 
 
-def _expression(prop: Property, part: Tokens) -> str:
+def _read_expression(prop: Property, part: Tokens) -> str:
     """Return a column as its `key`, or an expression; the spelling decides between the two.
 
     The name of a function and its arguments stay as they are written.
@@ -243,7 +242,7 @@ def _expression(prop: Property, part: Tokens) -> str:
         is_name = part[0].token_type in _TEXTS and part[0].text and not is_call
         return ColumnName(part[0].text).key if is_name else part[0].text.lower()
     if part[1].token_type is TokenType.L_PAREN and closing(part, 1) == len(part) - 1:
-        arguments = [spark_sql(prop.source, argument) for argument in split(part[2:-1])]
+        arguments = [spark_sql(prop.source, argument) for argument in split_commas(part[2:-1])]
         if part[0].text.lower() in TRANSFORMS:
             return f"{part[0].text.lower()}({', '.join(arguments)})"
     text = spark_sql(prop.source, part)
@@ -252,24 +251,23 @@ def _expression(prop: Property, part: Tokens) -> str:
 
 def table_properties(parent: Property) -> tuple[tuple[str, str], ...]:
     """Return the properties of a model's table; raise ProjectError for locations and for Spark's own properties."""
-    for prop in properties(parent.source, inside(parent)):
+    for prop in read_properties(parent.source, bracket_tokens(parent)):
         key = prop.key.lower()
         if key in ("path", "location", "external", "provider", "owner") or key.startswith(("spark.sql.", "mergeplan.")):
             raise prop.error(f"`{prop.key}` as a property of a table is not supported.")
-    return literals(parent)
+    return read_literals(parent)
 
 
 def view_properties(parent: Property) -> tuple[tuple[str, str], ...]:
     """Return the properties of a model's views; raise ProjectError for those that Spark or mergeplan sets itself."""
-    entries = literals(parent)
-    for prop in properties(parent.source, inside(parent)):
+    entries = read_literals(parent)
+    for prop in read_properties(parent.source, bracket_tokens(parent)):
         if prop.key in ("comment", "creatable_type") or prop.key.startswith(("view.", "mergeplan.")):
             raise prop.error(f"`{prop.key}` as a property of a view is not supported.")
     return entries
 
 
 def spark_sql(source: SourceText, tokens: Tokens) -> str:
-    """Return a SQL expression in the file's dialect as Spark SQL."""
     return parse_tokens(source, tokens, "The value").sql("spark", comments=False)
 
 
@@ -302,7 +300,7 @@ def check_key(prop: Property, known_keys: Collection[str], later: Collection[str
     return prop
 
 
-def settings(
+def read_settings(
     props: list[Property], known_keys: Collection[str], later: Collection[str], block: str
 ) -> dict[str, Property]:
     """Return the properties by key; raise ProjectError as `check_key` does."""
@@ -327,16 +325,16 @@ def _audit_call(prop: Property, part: Tokens) -> AuditCall:
         return AuditCall(part[0].text.lower())
     if part[1].token_type is not TokenType.L_PAREN or closing(part, 1) != len(part) - 1:
         raise prop.error("An audit is written `name` or `name(argument := value)`.", token=part[1])
-    arguments = {argument.key: argument for argument in properties(prop.source, part[2:-1], allow_quotes=True)}
+    arguments = {argument.key: argument for argument in read_properties(prop.source, part[2:-1], allow_quotes=True)}
     blocking = arguments.pop("blocking", None)
     return AuditCall(
         part[0].text.lower(),
-        tuple((key, _value(argument)) for key, argument in arguments.items()),
-        None if blocking is None else boolean(blocking),
+        tuple((key, _value_sql(argument)) for key, argument in arguments.items()),
+        None if blocking is None else read_boolean(blocking),
     )
 
 
-def _value(prop: Property) -> str:
+def _value_sql(prop: Property) -> str:
     """Return a value in Spark SQL; the name of a table, which an audit may read, loses the default catalog."""
     value, kinds = prop.value, [token.token_type for token in prop.value]
     dotted = len(value) == 5 and kinds[1] == kinds[3] == TokenType.DOT
@@ -345,16 +343,15 @@ def _value(prop: Property) -> str:
     return spark_sql(prop.source, value)
 
 
-def _items(prop: Property) -> list[list[Token]]:
-    """Return the items of a list in brackets, after ARRAY or not, or the value as the only item."""
+def _list_items(prop: Property) -> list[list[Token]]:
     value = prop.value[1:] if len(prop.value) > 1 and prop.value[0].text.upper() == "ARRAY" else prop.value
     first = value[0].token_type
     if first in (TokenType.L_PAREN, TokenType.L_BRACKET) and closing(value, 0) == len(value) - 1:
-        return split(value[1:-1])
+        return split_commas(value[1:-1])
     return [list(prop.value)]
 
 
-def inside(prop: Property) -> Tokens:
+def bracket_tokens(prop: Property) -> Tokens:
     """Return the tokens between the brackets that must enclose the whole value."""
     if prop.value[0].token_type is not TokenType.L_PAREN or closing(prop.value, 0) != len(prop.value) - 1:
         raise prop.error(f"`{prop.key}` needs a value in brackets: `{prop.key} (...)`.")
@@ -362,7 +359,7 @@ def inside(prop: Property) -> Tokens:
 
 
 def _bracket_items(prop: Property, angles: bool) -> list[list[Token]]:
-    parts = split(inside(prop), angles)
+    parts = split_commas(bracket_tokens(prop), angles)
     if not parts or not all(parts):
         raise prop.error(f"`{prop.key}` is empty, or has two commas in a row.")
     return parts

@@ -11,13 +11,13 @@ from mergeplan.planner.parsing.sql.tokens import did_you_mean
 
 def cron(prop: Property) -> Cron:
     """Return the cron of a property; raise ProjectError for an invalid expression."""
-    if why := cron_error(prop.text):
+    if reason := cron_error(prop.text):
         hint = "Use five fields like `0 6 * * *`, or @hourly, @daily, @weekly, @monthly."
-        raise prop.error(f"`{prop.text}` is not a cron expression ({why.rstrip('.')}).", hint)
+        raise prop.error(f"`{prop.text}` is not a cron expression ({reason.rstrip('.')}).", hint)
     return Cron(prop.text)
 
 
-def zone(prop: Property) -> str:
+def read_zone(prop: Property) -> str:
     """Return the time zone of `cron_tz`, '' for UTC; raise ProjectError if it is unknown."""
     name = prop.text.strip()
     if name.lower() in ("utc", "etc/utc"):
@@ -27,8 +27,7 @@ def zone(prop: Property) -> str:
     return name
 
 
-def unit(prop: Property) -> str:
-    """Return the unit of `interval_unit`; raise ProjectError if it is not a unit."""
+def read_unit(prop: Property) -> str:
     text = word(prop).lower()
     if text not in UNITS:
         raise prop.error(f"`{prop.text}` is not an interval unit.", did_you_mean(text, [*UNITS], most=len(UNITS)))
@@ -37,7 +36,7 @@ def unit(prop: Property) -> str:
 
 def unit_error(cron: Cron) -> str | None:
     """Return why the given unit does not fit the cron, or None: its ticks are closer together than a unit."""
-    own = replace(cron, given_unit="").unit
-    if cron.given_unit and UNITS[cron.given_unit] > UNITS[own]:
-        return f"`interval_unit {cron.given_unit}` is longer than the time between two ticks of the cron (one {own})."
+    step = replace(cron, given_unit="").unit
+    if cron.given_unit and UNITS[cron.given_unit] > UNITS[step]:
+        return f"`interval_unit {cron.given_unit}` is longer than the time between two ticks of the cron (one {step})."
     return None

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Mapping
 
 from mergeplan.planner.parsing.definitions.body import StatementTokens
-from mergeplan.planner.parsing.definitions.properties import Property, inside
-from mergeplan.planner.parsing.sql.tokens import SourceText, split, tokenize
+from mergeplan.planner.parsing.definitions.properties import Property, bracket_tokens
+from mergeplan.planner.parsing.sql.tokens import SourceText, split_commas, tokenize
 from mergeplan.planner.parsing.sql.yaml_documents import Document
 
 _SETTING = re.compile(r"spark\.sql\.[\w.]+", re.IGNORECASE)
@@ -20,7 +20,7 @@ def session_statements(prop: Property) -> tuple[StatementTokens, ...]:
     The statements run before the query.
     """
     statements = []
-    for part in split(inside(prop)):
+    for part in split_commas(bracket_tokens(prop)):
         at = next((index for index, token in enumerate(part) if token.text in _EQUALS), 0)
         if not at or at + 1 == len(part):
             hint = "Write `session_properties ('spark.sql.ansi.enabled' = true)`."
@@ -28,26 +28,25 @@ def session_statements(prop: Property) -> tuple[StatementTokens, ...]:
         key = "".join(token.text for token in part[:at])
         value = prop.source.slice(part[at + 1 :]) if len(part) > at + 2 else part[at + 1].text
         source = SourceText(prop.source.path, "", "spark", prop.source.place(part[0]))
-        statements += list(_statements(source, [(key, value)]))
+        statements += list(_set_statements(source, [(key, value)]))
     return tuple(statements)
 
 
 def default_session(section: Mapping[str, object], document: Document) -> tuple[StatementTokens, ...]:
-    """Return the statements for the settings of `model_defaults`, each at its line."""
     statements: list[StatementTokens] = []
     for key, value in section.items():
         text = str(value).lower() if isinstance(value, bool) else str(value)
         place = document.place(("model_defaults", "session_properties", key))
-        statements += _statements(SourceText(document.path, "", "spark", place), [(key, text)])
+        statements += _set_statements(SourceText(document.path, "", "spark", place), [(key, text)])
     return tuple(statements)
 
 
-def _statements(source: SourceText, pairs: Iterable[tuple[str, str]]) -> Iterable[StatementTokens]:
+def _set_statements(source: SourceText, pairs: Iterable[tuple[str, str]]) -> Iterable[StatementTokens]:
     """Return `SET key = value` for each setting of Spark's SQL.
 
     Other settings belong to other engines, or hold for a whole Spark and not for a session.
     """
     for key, value in pairs:
         if _SETTING.fullmatch(key):
-            own = SourceText(source.path, f"SET {key} = {value}", source.dialect, source.at)
-            yield StatementTokens(own, tokenize(own))
+            set_source = SourceText(source.path, f"SET {key} = {value}", source.dialect, source.at)
+            yield StatementTokens(set_source, tokenize(set_source))

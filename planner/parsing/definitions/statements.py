@@ -17,7 +17,7 @@ from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.model.model import Statement
 from mergeplan.planner.parsing.macros.splicing import is_placed, reads_as
 from mergeplan.planner.parsing.sql.function_calls import find_refused_call
-from mergeplan.planner.parsing.sql.misreading import misread
+from mergeplan.planner.parsing.sql.misreading import misreading_digest
 from mergeplan.planner.parsing.sql.names import name_tables, name_tokens, without_default
 from mergeplan.planner.parsing.sql.spark_registry import is_closed
 from mergeplan.planner.parsing.sql.token_lists import text_of
@@ -30,7 +30,7 @@ from mergeplan.planner.parsing.sql.tokens import (
     parse_tokens,
     spark_query,
 )
-from mergeplan.planner.parsing.sql.verbatim import verbatim, without_trailing_commas
+from mergeplan.planner.parsing.sql.verbatim import query_text, without_trailing_commas
 from mergeplan.planner.semantics.reading.short_queries import write_out_queries
 from mergeplan.planner.semantics.spark.spark_settings import UNREADABLE
 from mergeplan.planner.semantics.spark.spark_sql import SPARK
@@ -50,36 +50,36 @@ class _Form:
     query: bool = False  # a query follows
 
 
-def _form(pattern: str, *, harmless: bool = False, makes: bool = False, query: bool = False) -> _Form:
+def _create_form(pattern: str, *, harmless: bool = False, makes: bool = False, query: bool = False) -> _Form:
     text = pattern.replace(" ", r"\s+").replace("~", r"\s*")
     return _Form(re.compile(text, re.IGNORECASE | re.DOTALL), harmless, makes, query)
 
 
 _SET = r"SET (?P<setting>spark\.sql\.[\w.]+)~=.*"
 _BESIDE = (
-    _form(_SET),
-    _form(r"SET TIME ZONE .*"),
-    _form(r"RESET (?P<setting>spark\.sql\.[\w.]+)"),
-    _form(r"DECLARE (?:OR REPLACE )?(?:VARIABLE )?\w+ .*"),
-    _form(r"SET (?:VARIABLE|VAR) .*"),
-    _form(rf"CREATE (?:OR REPLACE )?(?:TEMPORARY|TEMP) VIEW {_NAME}~AS", makes=True, query=True),
-    _form(rf"CACHE (?:LAZY )?TABLE {_NAME}~(?:OPTIONS~\([^)]*\)~)?(?:AS )?", makes=True, query=True),
-    _form(rf"CACHE (?:LAZY )?TABLE {_TABLE}(?: OPTIONS~\([^)]*\))?", harmless=True),
-    _form(r"UNCACHE TABLE (?:IF EXISTS )?[`@\w.]+", harmless=True),
-    _form(r"REFRESH (?:TABLE )?[`@\w.]+", harmless=True),
-    _form(r"CREATE (?:OR REPLACE )?(?:TEMPORARY|TEMP) FUNCTION \w+~\(.*"),
-    _form(r"DROP (?:TEMPORARY|TEMP) FUNCTION (?:IF EXISTS )?\w+"),
-    _form(rf"ANALYZE TABLE {_TABLE} .*", harmless=True),
-    _form(rf"ALTER TABLE {_TABLE} (?:SET|UNSET) TBLPROPERTIES~.*", harmless=True),
-    _form(rf"COMMENT ON TABLE {_TABLE} IS .*", harmless=True),
+    _create_form(_SET),
+    _create_form(r"SET TIME ZONE .*"),
+    _create_form(r"RESET (?P<setting>spark\.sql\.[\w.]+)"),
+    _create_form(r"DECLARE (?:OR REPLACE )?(?:VARIABLE )?\w+ .*"),
+    _create_form(r"SET (?:VARIABLE|VAR) .*"),
+    _create_form(rf"CREATE (?:OR REPLACE )?(?:TEMPORARY|TEMP) VIEW {_NAME}~AS", makes=True, query=True),
+    _create_form(rf"CACHE (?:LAZY )?TABLE {_NAME}~(?:OPTIONS~\([^)]*\)~)?(?:AS )?", makes=True, query=True),
+    _create_form(rf"CACHE (?:LAZY )?TABLE {_TABLE}(?: OPTIONS~\([^)]*\))?", harmless=True),
+    _create_form(r"UNCACHE TABLE (?:IF EXISTS )?[`@\w.]+", harmless=True),
+    _create_form(r"REFRESH (?:TABLE )?[`@\w.]+", harmless=True),
+    _create_form(r"CREATE (?:OR REPLACE )?(?:TEMPORARY|TEMP) FUNCTION \w+~\(.*"),
+    _create_form(r"DROP (?:TEMPORARY|TEMP) FUNCTION (?:IF EXISTS )?\w+"),
+    _create_form(rf"ANALYZE TABLE {_TABLE} .*", harmless=True),
+    _create_form(rf"ALTER TABLE {_TABLE} (?:SET|UNSET) TBLPROPERTIES~.*", harmless=True),
+    _create_form(rf"COMMENT ON TABLE {_TABLE} IS .*", harmless=True),
 )
 # mergeplan creates the schemas of its own tables and views, and nothing else of a project can write to another one
 _NEEDLESS = re.compile(r"CREATE\s+(?:SCHEMA|DATABASE|NAMESPACE)\s+IF\s+NOT\s+EXISTS\s+[`'\w.]+", re.IGNORECASE)
 _AT_VIEWS = (
-    _form(rf"ALTER VIEW {_TABLE} (?:SET|UNSET) TBLPROPERTIES~.*", harmless=True),
-    _form(rf"COMMENT ON (?:TABLE|VIEW) {_TABLE} IS .*", harmless=True),
-    _form(rf"GRANT (?:[\w,]+ )+ON (?:TABLE |VIEW )?{_TABLE} TO .*", harmless=True),
-    _form(rf"REVOKE (?:[\w,]+ )+ON (?:TABLE |VIEW )?{_TABLE} FROM .*", harmless=True),
+    _create_form(rf"ALTER VIEW {_TABLE} (?:SET|UNSET) TBLPROPERTIES~.*", harmless=True),
+    _create_form(rf"COMMENT ON (?:TABLE|VIEW) {_TABLE} IS .*", harmless=True),
+    _create_form(rf"GRANT (?:[\w,]+ )+ON (?:TABLE |VIEW )?{_TABLE} TO .*", harmless=True),
+    _create_form(rf"REVOKE (?:[\w,]+ )+ON (?:TABLE |VIEW )?{_TABLE} FROM .*", harmless=True),
 )
 # settings that change performance, not results
 _FAST = re.compile(
@@ -117,18 +117,18 @@ def read_statement(
 
     `temporary` are the temporary views made before it.
     """
-    text, tokens = _text(source, tokens)
+    text, tokens = _spark_text(source, tokens)
     for form in _BESIDE:
         match = form.pattern.match(text) if form.query else form.pattern.fullmatch(text)
         if match is None or (form.query and not _query_tokens(tokens)):
             continue
-        _check(source, tokens, match, model, temporary)
+        _check_statement(source, tokens, match, model, temporary)
         if not form.query:
             fast = _FAST.fullmatch(match.groupdict().get("setting") or "") is not None
-            return Statement(_own(text, match, model, source.catalog), harmless=form.harmless or fast), set()
+            return Statement(_mark_own_table(text, match, model, source.catalog), harmless=form.harmless or fast), set()
         name = match["name"].lower()
         head = text[: match.end()].rstrip()
-        read, tables = _query(source, _query_tokens(tokens), temporary)
+        read, tables = _read_query(source, _query_tokens(tokens), temporary)
         return replace(read, head=head if head.upper().endswith("AS") else f"{head} AS", makes=name), tables
     raise _refusal_error(source, tokens, _HINT)
 
@@ -138,16 +138,15 @@ def read_view_statement(source: SourceText, tokens: Tokens, model: str) -> State
 
     It runs when the view is created or swapped.
     """
-    text, tokens = _text(source, tokens)
+    text, tokens = _spark_text(source, tokens)
     for form in _AT_VIEWS:
         if match := form.pattern.fullmatch(text):
-            _check(source, tokens, match, model, frozenset())
-            return Statement(_own(text, match, model, source.catalog), harmless=True)
+            _check_statement(source, tokens, match, model, frozenset())
+            return Statement(_mark_own_table(text, match, model, source.catalog), harmless=True)
     raise _refusal_error(source, tokens, _VIEW_HINT)
 
 
-def _text(source: SourceText, tokens: Tokens) -> tuple[str, Tokens]:
-    """Return the statement in Spark's dialect, and its tokens."""
+def _spark_text(source: SourceText, tokens: Tokens) -> tuple[str, Tokens]:
     if source.dialect in SPARK:
         return text_of(source, tokens), tokens
     tree = parse_tokens(source, tokens, "The statement")
@@ -167,7 +166,7 @@ def _query_tokens(tokens: Tokens) -> Tokens:
     return tokens[index:] if words[index : index + 1] and words[index] in QUERY_BEGINS else ()
 
 
-def _query(source: SourceText, tokens: Tokens, temporary: frozenset[str]) -> tuple[Statement, set[str]]:
+def _read_query(source: SourceText, tokens: Tokens, temporary: frozenset[str]) -> tuple[Statement, set[str]]:
     tokens = write_out_queries(tokens, source.dialect)
     tree = parse_tokens(source, tokens, "The statement's query")
     if not isinstance(tree, exp.Query):
@@ -179,12 +178,18 @@ def _query(source: SourceText, tokens: Tokens, temporary: frozenset[str]) -> tup
     sql = spark_query(tree, source, tokens)
     words = without_trailing_commas(called)
     as_is = words == list(tokens)
-    if placed and (text := verbatim(source, words, tree)) and (as_is or reads_as(text, sql, temporary, source.catalog)):
-        return Statement("", sql, text=text, misread=misread(words, tree, sql)), tables
+    if (
+        placed
+        and (text := query_text(source, words, tree))
+        and (as_is or reads_as(text, sql, temporary, source.catalog))
+    ):
+        return Statement("", sql, text=text, misread=misreading_digest(words, tree, sql)), tables
     return Statement("", sql), tables
 
 
-def _check(source: SourceText, tokens: Tokens, match: re.Match[str], model: str, temporary: frozenset[str]) -> None:
+def _check_statement(
+    source: SourceText, tokens: Tokens, match: re.Match[str], model: str, temporary: frozenset[str]
+) -> None:
     groups = match.groupdict()
     setting = (groups.get("setting") or "").lower()
     if any(setting == prefix or setting.startswith(f"{prefix}.") for prefix in _FIXED):
@@ -211,11 +216,11 @@ def temporary_function(tokens: Tokens) -> tuple[str, bool] | None:
 def _check_expression(source: SourceText, tokens: Tokens) -> None:
     """Raise ProjectError for a function or variable that reads more than its arguments or runs another language."""
     words = [token.text.upper() for token in tokens]
-    for index, (before, token) in enumerate(pairwise(tokens), 1):
+    for index, (previous, token) in enumerate(pairwise(tokens), 1):
         word = words[index]
         if token.token_type in (TokenType.STRING, TokenType.IDENTIFIER):
             continue
-        queries = word == "SELECT" or (word in _QUERY and (before.token_type in OPEN or words[index - 1] == "RETURN"))
+        queries = word == "SELECT" or (word in _QUERY and (previous.token_type in OPEN or words[index - 1] == "RETURN"))
         if queries or word in ("IDENTIFIER", "USING", "JAR", "FILE", "ARCHIVE", "LANGUAGE"):
             raise source.error(tokens[0], _READS_FUNCTION if "FUNCTION" in words[:5] else _READS_VARIABLE)
     function = temporary_function(tokens)
@@ -226,8 +231,7 @@ def _check_expression(source: SourceText, tokens: Tokens) -> None:
         raise source.error(refused.at, refused.message, refused.hint)
 
 
-def _own(text: str, match: re.Match[str], model: str, catalog: str) -> str:
-    """Return the statement with the model's own name as `@this_model`."""
+def _mark_own_table(text: str, match: re.Match[str], model: str, catalog: str) -> str:
     table = match.groupdict().get("table")
     if table and without_default(table.replace("`", "").lower(), catalog) == model:
         return text[: match.start("table")] + THIS + text[match.end("table") :]

@@ -24,7 +24,7 @@ def csv_rows(document: Document, key_path: Path, text: str, settings: Mapping[st
     for key in settings:
         if key not in SETTINGS:
             raise document.error((*key_path, "csv_settings", key), f"`{key}` in `csv_settings` is not supported.")
-    nulls = {*PANDAS_NULLS, *_texts(settings.get("na_values"))}
+    nulls = {*PANDAS_NULLS, *_text_list(settings.get("na_values"))}
     separator = str(settings.get("sep") or settings.get("delimiter") or ",")
     quote = str(settings.get("quotechar") or '"')
     if len(separator) != 1 or len(quote) != 1:
@@ -37,7 +37,8 @@ def csv_rows(document: Document, key_path: Path, text: str, settings: Mapping[st
                 key_path, f"Row {number} of the CSV has {len(row)} cells, and its header {len(header)}."
             )
     return [
-        dict(zip(header, (None if cell in nulls else _value(cell) for cell in row), strict=True)) for row in rows[1:]
+        dict(zip(header, (None if cell in nulls else _cell_value(cell) for cell in row), strict=True))
+        for row in rows[1:]
     ]
 
 
@@ -49,7 +50,7 @@ def yaml_rows(document: Document, key_path: Path, path: str, text: str) -> objec
         raise document.error((*key_path, "path"), f"`{path}`: {error.message}") from None
 
 
-def _value(cell: str) -> object:
+def _cell_value(cell: str) -> object:
     if _INTEGER.fullmatch(cell):
         return int(cell)
     if _NUMBER.fullmatch(cell):
@@ -57,5 +58,5 @@ def _value(cell: str) -> object:
     return {"true": True, "false": False}.get(cell.lower(), cell)
 
 
-def _texts(value: object) -> list[str]:
+def _text_list(value: object) -> list[str]:
     return [str(element) for element in value] if isinstance(value, list) else [] if value is None else [str(value)]

@@ -11,7 +11,7 @@ from mergeplan.planner.naming import SESSION_CATALOG
 from mergeplan.planner.parsing.definitions.properties import spark_type
 from mergeplan.planner.parsing.definitions.unit_test_rows import csv_rows, yaml_rows
 from mergeplan.planner.parsing.macros.expand import Scalar
-from mergeplan.planner.parsing.sql.dates import end_instant, instant, text_of
+from mergeplan.planner.parsing.sql.dates import end_instant, parse_instant, text_of
 from mergeplan.planner.parsing.sql.names import parse_name
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
 from mergeplan.planner.parsing.sql.yaml_documents import Document, Path
@@ -81,24 +81,23 @@ class Surroundings:
 
 
 def read_tests(document: Document, around: Surroundings) -> tuple[UnitTest, ...]:
-    """Return the tests of one file; raise ProjectError for an error in it."""
     if document.value is None:
         return ()
     tests = []
-    for name, body in _mapping(document, (), document.value).items():
+    for name, body in _require_mapping(document, (), document.value).items():
         try:
-            tests.append(_test(document, str(name), body, around))
+            tests.append(_read_test(document, str(name), body, around))
         except UnknownModel as error:
             around.unknown(error)
     return tuple(tests)
 
 
-def _test(document: Document, name: str, body: object, around: Surroundings) -> UnitTest:
+def _read_test(document: Document, name: str, body: object, around: Surroundings) -> UnitTest:
     at: Path = (name,)
-    fields = _mapping(document, at, body)
+    fields = _require_mapping(document, at, body)
     _check_keys(document, at, fields, _KEYS)
     _check_place(document, at, fields, around)
-    dialects, catalog = around.dialects, _catalog(document, at, fields, around)
+    dialects, catalog = around.dialects, _test_catalog(document, at, fields, around)
     if not isinstance(fields.get("model"), str):
         raise document.error(at, f"The test `{name}` does not name its model.", "Add `model: schema.table`.")
     model = parse_name(str(fields["model"]), document.place((*at, "model")), catalog)
@@ -107,15 +106,17 @@ def _test(document: Document, name: str, body: object, around: Surroundings) -> 
         place = document.place((*at, "model"))
         raise UnknownModel(f"The test's model `{model}` does not exist.", place=place, hint=hint)
     inputs = {
-        parse_name(str(table), document.place((*at, "inputs", str(table))), catalog): _relation(
+        parse_name(str(table), document.place((*at, "inputs", str(table))), catalog): _read_relation(
             document, (*at, "inputs", str(table)), value, dialects[model], around.read
         )
-        for table, value in _mapping(document, (*at, "inputs"), fields.get("inputs") or {}).items()
+        for table, value in _require_mapping(document, (*at, "inputs"), fields.get("inputs") or {}).items()
     }
-    query, ctes = _outputs(document, at, fields, dialects[model], around.read)
-    times, variables = _vars(document, (*at, "vars"), fields.get("vars") or {}, around.now)
+    query, ctes = _read_outputs(document, at, fields, dialects[model], around.read)
+    times, variables = _read_variables(document, (*at, "vars"), fields.get("vars") or {}, around.now)
     if fields.get("freeze_time") is not None:
-        times.setdefault("execution_time", _frozen(document, (*at, "freeze_time"), fields["freeze_time"], around.now))
+        times.setdefault(
+            "execution_time", _freeze_time(document, (*at, "freeze_time"), fields["freeze_time"], around.now)
+        )
     return UnitTest(
         name=name,
         model=model,
@@ -132,8 +133,7 @@ def _test(document: Document, name: str, body: object, around: Surroundings) -> 
     )
 
 
-def _catalog(document: Document, key_path: Path, test_fields: Mapping[str, object], around: Surroundings) -> str:
-    """Return the default catalog of a test's names; raise ProjectError if it is not that of the project."""
+def _test_catalog(document: Document, key_path: Path, test_fields: Mapping[str, object], around: Surroundings) -> str:
     catalog = test_fields.get("default_catalog")
     if catalog and str(catalog).lower() != around.catalog:
         message = f"`default_catalog` of a test is that of the project: `{around.catalog}`."
@@ -152,47 +152,47 @@ def _check_place(document: Document, key_path: Path, test_fields: Mapping[str, o
         raise document.error((*key_path, "gateway"), f"There is no gateway `{gateway}`.", hint)
 
 
-def _frozen(document: Document, key_path: Path, value: object, now: datetime) -> datetime:
+def _freeze_time(document: Document, key_path: Path, value: object, now: datetime) -> datetime:
     try:
-        return instant(text_of(value), now)
+        return parse_instant(text_of(value), now)
     except ValueError as error:
         raise document.error(key_path, f"`freeze_time`: {error}") from None
 
 
-def _outputs(
+def _read_outputs(
     document: Document, test: Path, test_fields: Mapping[str, object], dialect: str, read: ReadFile
 ) -> tuple[TestRows | None, dict[str, TestRows]]:
     at = (*test, "outputs")
-    outputs = _mapping(document, at, test_fields.get("outputs") or {})
+    outputs = _require_mapping(document, at, test_fields.get("outputs") or {})
     _check_keys(document, at, outputs, ("query", "ctes", "partial"))
     partial = outputs.get("partial") is True
     ctes = {
-        str(name).lower(): _relation(document, (*at, "ctes", str(name)), value, dialect, read, partial)
-        for name, value in _mapping(document, (*at, "ctes"), outputs.get("ctes") or {}).items()
+        str(name).lower(): _read_relation(document, (*at, "ctes", str(name)), value, dialect, read, partial)
+        for name, value in _require_mapping(document, (*at, "ctes"), outputs.get("ctes") or {}).items()
     }
     query = outputs.get("query")
     if query is None and not ctes:
         raise document.error(at, f"The test `{test[0]}` has no outputs.", "Add `outputs: {query: {rows: [...]}}`.")
-    return None if query is None else _relation(document, (*at, "query"), query, dialect, read, partial), ctes
+    return None if query is None else _read_relation(document, (*at, "query"), query, dialect, read, partial), ctes
 
 
-def _relation(
+def _read_relation(
     document: Document, key_path: Path, value: object, dialect: str, read: ReadFile, partial: bool = False
 ) -> TestRows:
     """Return `[rows]` or `{rows | query | path, columns, partial, format, csv_settings}` as rows."""
     line = document.place(key_path).line
     if value is None or isinstance(value, list):
-        return TestRows(_rows(document, key_path, value or []), partial=partial, line=line)
-    fields = _mapping(document, key_path, value)
+        return TestRows(_normalize_rows(document, key_path, value or []), partial=partial, line=line)
+    fields = _require_mapping(document, key_path, value)
     _check_keys(document, key_path, fields, _RELATION)
     if sum(key in fields for key in ("rows", "query", "path")) != 1:
         raise document.error(key_path, "One of `rows`, `query` and `path` is required here.")
     types = tuple(
         (str(column).lower(), spark_type(str(text), dialect, document.place((*key_path, "columns", str(column)))))
-        for column, text in _mapping(document, (*key_path, "columns"), fields.get("columns") or {}).items()
+        for column, text in _require_mapping(document, (*key_path, "columns"), fields.get("columns") or {}).items()
     )
     return TestRows(
-        rows=_rows(document, (*key_path, "rows"), _read_rows(document, key_path, fields, read)),
+        rows=_normalize_rows(document, (*key_path, "rows"), _read_rows(document, key_path, fields, read)),
         query=str(fields.get("query") or ""),
         types=types,
         partial=partial or fields.get("partial") is True,
@@ -214,33 +214,33 @@ def _read_rows(document: Document, key_path: Path, fields: Mapping[str, object],
         except ProjectError as error:
             raise document.error((*key_path, "path"), error.message, error.hint) from None
     if form == "csv":
-        settings = _mapping(document, (*key_path, "csv_settings"), fields.get("csv_settings") or {})
+        settings = _require_mapping(document, (*key_path, "csv_settings"), fields.get("csv_settings") or {})
         return csv_rows(document, key_path, text, {str(key): value for key, value in settings.items()})
     rows = yaml_rows(document, key_path, str(path), text)
     return rows.get("rows") if isinstance(rows, dict) else rows
 
 
-def _rows(document: Document, key_path: Path, value: object) -> tuple[Row, ...]:
+def _normalize_rows(document: Document, key_path: Path, value: object) -> tuple[Row, ...]:
     if not isinstance(value, list):
         raise document.error(key_path, "Expected a list of rows here, each with `column: value`.")
     rows = []
     for index, row in enumerate(value):
-        cells = _mapping(document, (*key_path, index), row)
+        cells = _require_mapping(document, (*key_path, index), row)
         rows.append({str(column).lower(): cell for column, cell in cells.items()})
     return tuple(rows)
 
 
-def _vars(
+def _read_variables(
     document: Document, key_path: Path, value: object, now: datetime
 ) -> tuple[dict[str, datetime], tuple[tuple[str, Scalar], ...]]:
     """Return `start`, `end` (exclusive) and `execution_time` as moments, and all others as variables."""
     times: dict[str, datetime] = {}
     variables: list[tuple[str, Scalar]] = []
-    for key, variable in _mapping(document, key_path, value).items():
+    for key, variable in _require_mapping(document, key_path, value).items():
         name = str(key).lower()
         if name in ("start", "end", "execution_time"):
             try:
-                times[name] = (end_instant if name == "end" else instant)(text_of(variable), now)
+                times[name] = (end_instant if name == "end" else parse_instant)(text_of(variable), now)
             except ValueError as error:
                 raise document.error((*key_path, str(key)), f"`{key}`: {error}") from None
         elif variable is None or isinstance(variable, str | int | float | bool | date):
@@ -254,7 +254,7 @@ def _vars(
     return times, tuple(variables)
 
 
-def _mapping(document: Document, key_path: Path, value: object) -> Mapping[str, object]:
+def _require_mapping(document: Document, key_path: Path, value: object) -> Mapping[str, object]:
     if not isinstance(value, dict):
         raise document.error(key_path, "Expected a mapping of `key: value` lines here.")
     return value
@@ -263,8 +263,8 @@ def _mapping(document: Document, key_path: Path, value: object) -> Mapping[str, 
 def _check_keys(document: Document, key_path: Path, fields: Mapping[str, object], known_keys: Words) -> None:
     for key in fields:
         if key not in known_keys:
-            raise _unknown(document, key_path, str(key), known_keys)
+            raise _unknown_key(document, key_path, str(key), known_keys)
 
 
-def _unknown(document: Document, key_path: Path, key: str, known_keys: Words) -> ProjectError:
+def _unknown_key(document: Document, key_path: Path, key: str, known_keys: Words) -> ProjectError:
     return document.error((*key_path, key), f"`{key}` is not a key of a unit test.", did_you_mean(key, known_keys))

@@ -25,41 +25,40 @@ def restrict_environment(
     other configuration reads it in them only, or mentions it in its code without reading it. If the configuration has
     `RULED` sections that differ, reserved variables have a stand-in as their value.
     """
-    theirs, ours = mark_variables(ruling), mark_variables(source)
-    closed = (_names(theirs, under_rules=True) | ruling.mentioned) - _names(theirs, under_rules=False)
-    for at, name in _read(ours):
+    rules, config = mark_variables(ruling), mark_variables(source)
+    closed = (_variable_names(rules, under_rules=True) | ruling.mentioned) - _variable_names(rules, under_rules=False)
+    for at, name in _list_uses(config):
         if name in closed and at[0] not in RULED:
             message = f"The environment variable `{name}` is reserved for the gateways of the base branch."
-            raise ours.error(at, message, "Write the value itself, or use another variable.")
-    if all(_section(ours, name) == _section(theirs, name) for name in RULED):
+            raise config.error(at, message, "Write the value itself, or use another variable.")
+    if all(_find_section(config, name) == _find_section(rules, name) for name in RULED):
         return environment
     return {**environment, **dict.fromkeys(closed & environment.keys(), _STAND_IN)}
 
 
-def _section(document: Document, name: str) -> Any:
+def _find_section(document: Document, name: str) -> Any:
     return document.value.get(name) if isinstance(document.value, dict) else None
 
 
-def _names(document: Document, *, under_rules: bool) -> frozenset[str]:
-    return frozenset(name for at, name in _read(document) if (at[0] in RULED) is under_rules)
+def _variable_names(document: Document, *, under_rules: bool) -> frozenset[str]:
+    return frozenset(name for at, name in _list_uses(document) if (at[0] in RULED) is under_rules)
 
 
-def _read(document: Document) -> Iterator[tuple[Path, str]]:
-    """Yield each variable with the place where it is read, for a configuration that is a mapping."""
+def _list_uses(document: Document) -> Iterator[tuple[Path, str]]:
     if isinstance(document.value, dict):
         for key, value in document.value.items():
-            yield from _within((str(key),), key)
-            yield from _within((str(key),), value)
+            yield from _walk_uses((str(key),), key)
+            yield from _walk_uses((str(key),), value)
 
 
-def _within(key_path: Path, value: Any) -> Iterator[tuple[Path, str]]:
+def _walk_uses(key_path: Path, value: Any) -> Iterator[tuple[Path, str]]:
     if isinstance(value, dict):
         for key, child in value.items():
-            yield from _within((*key_path, str(key)), key)
-            yield from _within((*key_path, str(key)), child)
+            yield from _walk_uses((*key_path, str(key)), key)
+            yield from _walk_uses((*key_path, str(key)), child)
     elif isinstance(value, list):
         for index, child in enumerate(value):
-            yield from _within((*key_path, index), child)
+            yield from _walk_uses((*key_path, index), child)
     elif isinstance(value, str):
         for part in value.split(START)[1:]:
             yield key_path, part.partition(END)[0]

@@ -15,7 +15,7 @@ from mergeplan.planner.model.table_format import FORMATS, TABLE_FORMATS
 from mergeplan.planner.naming import PROD, SESSION_CATALOG, Naming, parts_of
 from mergeplan.planner.parsing.files.gateway_settings import conf_of
 from mergeplan.planner.parsing.files.schema import ConnectionConfig
-from mergeplan.planner.semantics.spark.spark_settings import properties
+from mergeplan.planner.semantics.spark.spark_settings import parse_properties
 
 _CATALOG = re.compile(r"spark\.sql\.catalog\.([A-Za-z0-9_-]+)")
 _FORMAT_OF_CLASS = {catalog: name for name, form in FORMATS.items() for catalog in form.catalogs}
@@ -51,7 +51,6 @@ class Catalogs:
         return (parts_of(name)[0] or self.in_spark) == SESSION_CATALOG
 
     def unknown(self, name: str, catalog: str, place: Located) -> ProjectError:
-        """Return the error for a name in a catalog that the gateway does not have."""
         hint = (
             f"In `gateways.{self.gateway}.connection` of config.yaml, set `default_catalog: {catalog}` if that is what "
             f"these files call the default catalog; or `catalogs: [{catalog}]` if the server has it; or add "
@@ -66,19 +65,19 @@ class Catalogs:
 
 def catalogs_of(gateway: str, connection: ConnectionConfig, file: str = "") -> Catalogs:
     """Return the catalogs of a connection: of its `config`, of its `spark-defaults.conf` (text), and listed ones."""
-    own = {key: value for key, (value, _) in properties(file).items()} if not connection.remote else {}
-    conf = own | conf_of(connection)
+    file_conf = {key: value for key, (value, _) in parse_properties(file).items()} if not connection.remote else {}
+    conf = file_conf | conf_of(connection)
     in_spark = (connection.catalog or conf.get("spark.sql.defaultCatalog") or SESSION_CATALOG).lower()
     default = (connection.default_catalog or in_spark).lower()
     names = [match[1] for key in conf if (match := _CATALOG.fullmatch(key))]
-    known = {name.lower(): Catalog() for name in (SESSION_CATALOG, in_spark, *connection.catalogs)}
-    known |= {name: _catalog(name, conf) for name in names if name == name.lower() and name != SESSION_CATALOG}
-    known[default] = known.pop(in_spark)
+    catalogs = {name.lower(): Catalog() for name in (SESSION_CATALOG, in_spark, *connection.catalogs)}
+    catalogs |= {name: _read_catalog(name, conf) for name in names if name == name.lower() and name != SESSION_CATALOG}
+    catalogs[default] = catalogs.pop(in_spark)
     spelled = frozenset(name for name in names if name != name.lower())
-    return Catalogs(gateway, default, in_spark, known, spelled)
+    return Catalogs(gateway, default, in_spark, catalogs, spelled)
 
 
-def _catalog(name: str, conf: Mapping[str, str]) -> Catalog:
+def _read_catalog(name: str, conf: Mapping[str, str]) -> Catalog:
     key = f"spark.sql.catalog.{name}"
     table_format = _FORMAT_OF_CLASS.get(conf[key], "")
     kinds = (conf.get(f"{key}.type", "").lower(), conf.get(f"{key}.catalog-impl", ""))
@@ -95,21 +94,21 @@ def apply_catalog(model: Model, catalogs: Catalogs, naming: Naming) -> Model:
         return model
     name = parts_of(model.name)[0]
     place = model.locate(model.name, in_block=True)
-    if (own := catalogs.catalog_of(model.name)) is None:
+    if (catalog := catalogs.catalog_of(model.name)) is None:
         raise catalogs.unknown(model.name, name, place)
     check_views((naming.view(model.name, PROD), *([model.name] if model.kind.is_view else ())), catalogs, place)
     if not model.kind.is_stored or catalogs.is_session(model.name):
         return model
-    return _apply_catalog_format(model, own, name, place)
+    return _apply_catalog_format(model, catalog, name, place)
 
 
 def _apply_catalog_format(model: Model, own: Catalog, name: str, place: Located) -> Model:
     if not model.table_format and own.table_format:
         return replace(model, table_format=own.table_format)
     if name and model.table_format not in TABLE_FORMATS:
-        what = "of plain files" if model.table_format else "without `table_format`"
+        form_text = "of plain files" if model.table_format else "without `table_format`"
         raise ProjectError(
-            f"A table {what} cannot lie in the catalog `{name}`: `{model.name}`.",
+            f"A table {form_text} cannot lie in the catalog `{name}`: `{model.name}`.",
             place=place,
             hint=f"Set `table_format` to one of {', '.join(TABLE_FORMATS)}: that of the catalog's tables.",
         )
@@ -118,9 +117,9 @@ def _apply_catalog_format(model: Model, own: Catalog, name: str, place: Located)
 
 def _without_views(view: str, catalog: str, table_format: str, place: Located) -> ProjectError:
     form = FORMATS[table_format]
-    why = f"one of {form.title}'s of type {form.without_views[0]} holds no views"
+    reason = f"one of {form.title}'s of type {form.without_views[0]} holds no views"
     return ProjectError(
-        f"The view `{view}` cannot lie in the catalog `{catalog}`: {why}.",
+        f"The view `{view}` cannot lie in the catalog `{catalog}`: {reason}.",
         place=place,
         hint="Map environments to a catalog with views: `environment_catalog_mapping: {'.*': spark_catalog}`.",
     )
@@ -130,11 +129,11 @@ def check_views(views: Iterable[str], catalogs: Catalogs, place: Located) -> Non
     """Raise ProjectError if one of these views would be in a catalog that does not exist or cannot contain views."""
     for view in views:
         name = parts_of(view)[0] or catalogs.default
-        there = catalogs.catalog_of(view)
-        if there is None:
+        catalog = catalogs.catalog_of(view)
+        if catalog is None:
             raise catalogs.unknown(view, name, place)
-        if not there.has_views:
-            raise _without_views(view, name, there.table_format, place)
+        if not catalog.has_views:
+            raise _without_views(view, name, catalog.table_format, place)
 
 
 def check_reads(model: Model, catalogs: Catalogs) -> None:

@@ -23,7 +23,7 @@ from mergeplan.planner.parsing.files.environments import check_environments
 from mergeplan.planner.parsing.files.gateways import gateway_variables, gateways_apart
 from mergeplan.planner.parsing.files.schema import Config, ModelDefaults
 from mergeplan.planner.parsing.files.section import Section
-from mergeplan.planner.parsing.sql.dates import instant, moves
+from mergeplan.planner.parsing.sql.dates import is_relative, parse_instant
 from mergeplan.planner.parsing.sql.tokens import did_you_mean, parse_dialect
 from mergeplan.planner.parsing.sql.yaml_documents import Document
 
@@ -61,13 +61,13 @@ def read_defaults(
     """Return the defaults that every file of the project inherits; raise ProjectError at the line of a wrong one."""
     model_defaults, at = config.model_defaults, ("model_defaults",)
     dialect = parse_dialect(model_defaults.dialect, document.place((*at, "dialect")))
-    if why := cron_error(model_defaults.cron):
-        raise document.error((*at, "cron"), f"`{model_defaults.cron}` is not a cron expression ({why.rstrip('.')}).")
+    if reason := cron_error(model_defaults.cron):
+        raise document.error((*at, "cron"), f"`{model_defaults.cron}` is not a cron expression ({reason.rstrip('.')}).")
     try:
-        start = instant(model_defaults.start, now) if model_defaults.start else None
+        start = parse_instant(model_defaults.start, now) if model_defaults.start else None
     except ValueError as error:
         raise document.error((*at, "start"), f"`start`: {error}") from None
-    moving = model_defaults.start if model_defaults.start and moves(model_defaults.start) else ""
+    moving = model_defaults.start if model_defaults.start and is_relative(model_defaults.start) else ""
     return Defaults(
         now=now,
         dialect=dialect,
@@ -81,7 +81,7 @@ def read_defaults(
         owner=model_defaults.owner,
         batch_concurrency=model_defaults.batch_concurrency,
         properties=default_properties(model_defaults.model_dump(), document),
-        around=_around(model_defaults, document, dialect, catalog),
+        around=_create_around(model_defaults, document, dialect, catalog),
         before_all=statement_parts(config.before_all, document, ("before_all",), dialect, catalog),
         after_all=statement_parts(config.after_all, document, ("after_all",), dialect, catalog),
         on_destructive_change=model_defaults.on_destructive_change or "",
@@ -95,7 +95,7 @@ def read_defaults(
     )
 
 
-def _around(section: ModelDefaults, document: Document, dialect: str, catalog: str) -> Around:
+def _create_around(section: ModelDefaults, document: Document, dialect: str, catalog: str) -> Around:
     """Return the statements around every model's query, beginning with the settings of its session."""
     stated = default_statements(section.model_dump(), document, dialect, catalog)
     session = default_session(section.session_properties or {}, document)
@@ -109,7 +109,7 @@ def validate_section(kind: type[M], document: Document, value: object, key_path:
     try:
         return kind.model_validate(value)
     except ValidationError as error:
-        problems = {_sentence(document, key_path, kind, detail) for detail in _without_followers(error)}
+        problems = {_error_sentence(document, key_path, kind, detail) for detail in _without_followers(error)}
         errors = tuple(
             document.error(path, message, hint)
             for path, message, hint in sorted(
@@ -122,31 +122,34 @@ def validate_section(kind: type[M], document: Document, value: object, key_path:
 def _without_followers(error: ValidationError) -> list[Mapping[str, Any]]:
     """Return the errors, without those of a connection's other keys if its `type` is that of another engine."""
     errors: list[Mapping[str, Any]] = [*error.errors(include_url=False)]
-    others = [tuple(e["loc"][:-1]) for e in errors if e["type"] == "literal_error" and e["loc"][-1:] == ("type",)]
+    engine_paths = [tuple(e["loc"][:-1]) for e in errors if e["type"] == "literal_error" and e["loc"][-1:] == ("type",)]
     followers = [
-        e for e in errors for at in others if tuple(e["loc"][: len(at)]) == at and tuple(e["loc"]) != (*at, "type")
+        e
+        for e in errors
+        for at in engine_paths
+        if tuple(e["loc"][: len(at)]) == at and tuple(e["loc"]) != (*at, "type")
     ]
     return [e for e in errors if e not in followers]
 
 
-def _sentence(
+def _error_sentence(
     document: Document, key_path: tuple[str | int, ...], kind: type[BaseModel], error: Mapping[str, Any]
 ) -> tuple[tuple[str | int, ...], str, str]:
-    own = tuple(error["loc"])
-    path = (*key_path, *(part if isinstance(part, int) else str(part) for part in own))
-    key = str(own[-1]) if own else ""
+    location = tuple(error["loc"])
+    path = (*key_path, *(part if isinstance(part, int) else str(part) for part in location))
+    key = str(location[-1]) if location else ""
     match error["type"]:
         case "extra_forbidden" if key in LATER:
             return path, f"`{key}` is not supported yet.", ""
         case "extra_forbidden":
-            if elsewhere := _belongs(kind, key):
+            if elsewhere := _section_hint(kind, key):
                 return path, f"`{key}` is not a known key here.", elsewhere
-            return path, f"`{key}` is not a known key.", did_you_mean(key, _keys(kind, own[:-1]), most=12)
+            return path, f"`{key}` is not a known key.", did_you_mean(key, _section_keys(kind, location[:-1]), most=12)
         case "missing":
             return path[:-1], f"`{key}` is missing here.", ""
-        case "literal_error" if own[-2:] == ("connection", "type"):
+        case "literal_error" if location[-2:] == ("connection", "type"):
             return path, f"mergeplan runs on Spark, not on `{error['input']}`: set `type: spark`.", ""
-        case "literal_error" if own[-2:] == ("state_connection", "type"):
+        case "literal_error" if location[-2:] == ("state_connection", "type"):
             return path, f"The state is not kept in `{error['input']}`: set `type: sqlite` or `type: postgres`.", ""
     if error["type"] in ("literal_error", "too_long") and key in INSTEAD:
         return path, f"`{key}: {_display_value(error['input'])}` is not supported.", INSTEAD[key]
@@ -156,13 +159,12 @@ def _sentence(
 
 
 def _display_value(value: object) -> str:
-    """Return a value of YAML as text for a message, `{...}` for a mapping."""
     if isinstance(value, dict):
         return "{...}"
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _keys(kind: type[BaseModel], path: tuple[str | int, ...]) -> list[str]:
+def _section_keys(kind: type[BaseModel], path: tuple[str | int, ...]) -> list[str]:
     section: Any = kind
     for part in path:
         fields = getattr(section, "model_fields", {})
@@ -170,23 +172,23 @@ def _keys(kind: type[BaseModel], path: tuple[str | int, ...]) -> list[str]:
     return [*getattr(section, "model_fields", {})]
 
 
-def _belongs(kind: type[BaseModel], key: str) -> str:
+def _section_hint(kind: type[BaseModel], key: str) -> str:
     """Return a hint with the sections that know a key, or '' if there are none or too many."""
-    sections = [".".join(path) for path, section in _sections(kind) if key in section.model_fields]
+    sections = [".".join(path) for path, section in _list_sections(kind) if key in section.model_fields]
     return f"It belongs in {' or '.join(f'`{path}`' for path in sections)}." if 0 < len(sections) < 3 else ""
 
 
-def _sections(kind: type[BaseModel], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], type[BaseModel]]]:
-    """Yield the sections below one, each with its path in the file."""
+def _list_sections(
+    kind: type[BaseModel], path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], type[BaseModel]]]:
     for name, field in kind.model_fields.items():
         if section := _section_of(field.annotation):
             below = (*path, name, "NAME") if get_origin(field.annotation) is dict else (*path, name)
             yield below, section
-            yield from _sections(section, below)
+            yield from _list_sections(section, below)
 
 
 def _section_of(annotation: Any) -> Any:
-    """Return the Section inside `Section | None` or `dict[str, Section]`."""
     if isinstance(annotation, type) and issubclass(annotation, Section):
         return annotation
     return next(

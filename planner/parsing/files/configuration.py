@@ -61,7 +61,6 @@ class Source:
         return "config.py" if self.is_code else NAME
 
     def document(self, replacement: Replacement) -> Document:
-        """Return the text, which is YAML, with each use of a variable replaced; raise ProjectError."""
         return read_document(self.path, self.text, replacement)
 
 
@@ -93,19 +92,17 @@ class CodeConfiguration:
     def document(self, replacement: Replacement, section: str | None = None) -> Document:
         """Return the configuration, or one `section`, with each use of a variable replaced; raise ProjectError."""
         dropped = {str(at[0]) for at, _ in self.unclear if at and at[0] in NO_EFFECT}
-        kept = {key: value for key, value in self.value.items() if key not in dropped and section in (None, key)}
-        document = Document(self.path, kept, self.lines)
-        for at, why in self.unclear:
-            if not at or (at[0] in kept and not self._is_of_another_engine(at)):
-                raise document.error(at, why, instead(self.value))
-        return Document(self.path, self._filled(document, kept, (), replacement), self.lines)
+        sections = {key: value for key, value in self.value.items() if key not in dropped and section in (None, key)}
+        document = Document(self.path, sections, self.lines)
+        for at, reason in self.unclear:
+            if not at or (at[0] in sections and not self._is_of_another_engine(at)):
+                raise document.error(at, reason, replacement_hint(self.value))
+        return Document(self.path, self._fill_variables(document, sections, (), replacement), self.lines)
 
     def moved(self, root: str) -> CodeConfiguration:
-        """Return the configuration with paths in another folder."""
-        return replace(self, value=_moved(self.value, self.root, root), root=root)
+        return replace(self, value=_move_paths(self.value, self.root, root), root=root)
 
     def _is_of_another_engine(self, key_path: Path) -> bool:
-        """Return True for a path in a connection that is refused because of its engine."""
         if key_path[0] != "gateways" or len(key_path) < 4 or key_path[2] != "connection":
             return False
         section: Any = self.value
@@ -114,59 +111,61 @@ class CodeConfiguration:
         return isinstance(section, dict) and section.get("type") not in ("spark", "databricks")
 
     @cached_property
-    def _folders(self) -> tuple[str, ...]:
+    def _project_folders(self) -> tuple[str, ...]:
         """The project's folder and those above it, except folders that many machines have in common."""
         root = PurePosixPath(self.root)
         return tuple(str(folder) for folder in (root, *root.parents) if len(folder.parts) > 2 or folder == root)
 
-    def _filled(self, document: Document, value: Any, key_path: Path, replacement: Replacement) -> Any:
+    def _fill_variables(self, document: Document, value: Any, key_path: Path, replacement: Replacement) -> Any:
         if isinstance(value, dict):
             filled: dict[str, Any] = {}
             for key, inner in value.items():
-                name = str(self._text(document, key, (*key_path, key), replacement))
+                name = str(self._fill_text(document, key, (*key_path, key), replacement))
                 if name in filled:
                     raise document.error((*key_path, key), f"`{name}` is given twice.")
-                filled[name] = self._filled(document, inner, (*key_path, key), replacement)
+                filled[name] = self._fill_variables(document, inner, (*key_path, key), replacement)
             return filled
         if isinstance(value, list):
-            return [self._filled(document, inner, (*key_path, index), replacement) for index, inner in enumerate(value)]
-        return self._text(document, value, key_path, replacement) if isinstance(value, str) else value
+            return [
+                self._fill_variables(document, inner, (*key_path, index), replacement)
+                for index, inner in enumerate(value)
+            ]
+        return self._fill_text(document, value, key_path, replacement) if isinstance(value, str) else value
 
-    def _text(self, document: Document, text: str, key_path: Path, replacement: Replacement) -> Any:
+    def _fill_text(self, document: Document, text: str, key_path: Path, replacement: Replacement) -> Any:
         place = document.place(key_path)
         if "{{" in text:
             raise document.error(key_path, "Double braces are not supported in the texts of a configuration.")
-        if "variables" in key_path and any(folder in text for folder in self._folders):
+        if "variables" in key_path and any(folder in text for folder in self._project_folders):
             message = "A variable cannot hold the project's folder: it differs from machine to machine."
             raise document.error(key_path, message, "Write what the models need of it as a text.")
         if (whole := MARK.fullmatch(text)) is not None:
-            return self._whole(self.variables[int(whole[1])], place, replacement)
-        return MARK.sub(lambda mark: str(self._whole(self.variables[int(mark[1])], place, replacement)), text)
+            return self._variable_value(self.variables[int(whole[1])], place, replacement)
+        return MARK.sub(lambda mark: str(self._variable_value(self.variables[int(mark[1])], place, replacement)), text)
 
-    def _whole(self, variable: CodeVariable, place: Place, replacement: Replacement) -> Any:
+    def _variable_value(self, variable: CodeVariable, place: Place, replacement: Replacement) -> Any:
         default = variable.default
         stand_in = _UNSET if default is not None and not isinstance(default, str) and not variable.filters else None
-        text = replacement(Variable(variable.name, stand_in or _text(default), variable.filters), place)
+        text = replacement(Variable(variable.name, stand_in or _default_text(default), variable.filters), place)
         if text == _UNSET:
             return default
         number = {"int": int, "float": float}.get(variable.filters[-1] if variable.filters else "")
         return number(text) if number and START not in text else text
 
 
-def _moved(value: Any, old: str, new: str) -> Any:
+def _move_paths(value: Any, old: str, new: str) -> Any:
     if isinstance(value, Mapping):
-        return {key: _moved(inner, old, new) for key, inner in value.items()}
+        return {key: _move_paths(inner, old, new) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_moved(inner, old, new) for inner in value]
+        return [_move_paths(inner, old, new) for inner in value]
     return value.replace(old, new) if isinstance(value, str) else value
 
 
-def _text(default: str | int | float | bool | None) -> str | None:
+def _default_text(default: str | int | float | bool | None) -> str | None:
     return None if default is None else str(default)
 
 
-def instead(keys: Iterable[str]) -> str:
-    """Return a hint for a replacement of config.py that lists its keys."""
+def replacement_hint(keys: Iterable[str]) -> str:
     names = ", ".join(f"`{key}`" for key in keys)
     named = f" with the keys that it gives: {names}" if names else ""
     return (
@@ -186,7 +185,6 @@ def the_one(candidates: Iterable[Source]) -> Source | None:
 
 
 def read_source(source: Configuration, environment: Mapping[str, str]) -> Document:
-    """Return the configuration with its environment variables filled in; raise ProjectError."""
     return source.document(lambda variable, place: variable.value(environment, place))
 
 

@@ -15,7 +15,7 @@ from pydantic import Field
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.model.model import Column
 from mergeplan.planner.parsing.files.dbt.manifest_types import CatalogFile, Made, Metadata, Words
-from mergeplan.planner.parsing.files.typed_json import JsonPart, Text, absent, read_json
+from mergeplan.planner.parsing.files.typed_json import JsonPart, Text, null_default, read_json
 from mergeplan.planner.parsing.sql.names import model_name
 
 BUILT = ("model", "seed", "snapshot")
@@ -43,7 +43,7 @@ def dbt_tables(path: str, text: str, catalog: str | None = None) -> Mapping[str,
     types = read_json(CatalogFile, "catalog.json", catalog).types() if catalog else {}
     adapter = manifest.metadata.adapter_type
     dialect = "" if adapter in SPARKS else adapter
-    tables = (_table(path, node, types.get(id, {}), dialect) for id, node in _nodes(manifest))
+    tables = (_read_table(path, node, types.get(id, {}), dialect) for id, node in _list_tables(manifest))
     return {table.name: table for table in tables if table is not None}
 
 
@@ -64,14 +64,14 @@ class TablePart(JsonPart):
     """A node or a source, limited to the properties of a table."""
 
     resource_type: Text = ""
-    config: Annotated[TableConfig, absent(TableConfig())] = TableConfig()
+    config: Annotated[TableConfig, null_default(TableConfig())] = TableConfig()
     db_schema: Text = Field(default="", alias="schema")
     identifier: Text = ""
     alias: Text = ""
     name: Text = ""
     description: Text = ""
     tags: Words = ()
-    columns: Annotated[dict[str, TableColumn], absent({})] = Field(default={})
+    columns: Annotated[dict[str, TableColumn], null_default({})] = Field(default={})
 
 
 class TablesFile(JsonPart):
@@ -79,10 +79,10 @@ class TablesFile(JsonPart):
 
     metadata: Made = Metadata()
     nodes: dict[str, TablePart]
-    sources: Annotated[dict[str, TablePart], absent({})] = Field(default={})
+    sources: Annotated[dict[str, TablePart], null_default({})] = Field(default={})
 
 
-def _nodes(manifest: TablesFile) -> Iterator[tuple[str, TablePart]]:
+def _list_tables(manifest: TablesFile) -> Iterator[tuple[str, TablePart]]:
     """Yield the parts that are tables in the warehouse, including sources, which other tools load."""
     for id, node in manifest.nodes.items():
         if node.resource_type in BUILT and node.config.materialized not in NO_TABLE:
@@ -90,20 +90,20 @@ def _nodes(manifest: TablesFile) -> Iterator[tuple[str, TablePart]]:
     yield from manifest.sources.items()
 
 
-def _table(path: str, node: TablePart, column_types: Mapping[str, str], dialect: str) -> DbtTable | None:
-    name = _name(path, node)
+def _read_table(path: str, node: TablePart, column_types: Mapping[str, str], dialect: str) -> DbtTable | None:
+    name = _table_name(path, node)
     if name is None:
         return None
-    said = {key.lower(): column for key, column in node.columns.items()}
-    types = {**{key: column.data_type for key, column in said.items() if column.data_type}, **column_types}
-    names = list(column_types or said)
+    columns_by_name = {key.lower(): column for key, column in node.columns.items()}
+    types = {**{key: column.data_type for key, column in columns_by_name.items() if column.data_type}, **column_types}
+    names = list(column_types or columns_by_name)
     whole = bool(names) and all(types.get(column) for column in names)
-    words = {key: column.description.strip() for key, column in said.items()}
+    words = {key: column.description.strip() for key, column in columns_by_name.items()}
     columns = tuple(Column(column, types[column], words.get(column, "")) for column in names) if whole else ()
     return DbtTable(name, columns, node.description.strip(), node.tags, dialect)
 
 
-def _name(path: str, node: TablePart) -> str | None:
+def _table_name(path: str, node: TablePart) -> str | None:
     """Return `schema.table` as Spark sees it, or None for a name that no table of mergeplan can have."""
     parts = (node.db_schema, node.identifier or node.alias or node.name)
     if not all(parts):

@@ -25,7 +25,7 @@ _LONGEST = timedelta(days=36_500)
 SHORTEST_TABLE_HISTORY = timedelta(days=7)  # Delta's own default, below which it calls a VACUUM unsafe
 
 
-def ttl(text: str) -> timedelta:
+def parse_ttl(text: str) -> timedelta:
     """Return `in 1 week` as a duration: a month has 30 days, a year 365. Raise ValueError for any other text."""
     match = _TTL.fullmatch(" ".join(text.lower().split()))
     length = None if match is None or len(match[1]) > 6 else int(match[1]) * _UNITS[match[2]]
@@ -39,7 +39,7 @@ def environment_ttl(config: Config, environment: str) -> timedelta | None:
     pinned = {name.lower() for name in config.pinned_environments}
     if environment == PROD or environment in pinned or config.environment_ttl is None:
         return None
-    return ttl(config.environment_ttl)
+    return parse_ttl(config.environment_ttl)
 
 
 def seconds_of_promotion(config: Config, environment: str) -> float | None:
@@ -70,11 +70,11 @@ def check_environments(config: Config, document: Document) -> None:
     """Raise ProjectError at the line of a duration, a pattern or a name that cannot be used."""
     for key in ("environment_ttl", "snapshot_ttl", "history_ttl", "table_history_ttl"):
         try:
-            ttl(getattr(config, key) or "in 1 day")
+            parse_ttl(getattr(config, key) or "in 1 day")
         except ValueError as error:
             raise document.error((key,), f"`{key}`: {error}") from None
-    if (kept := config.table_history_ttl) and ttl(kept) < SHORTEST_TABLE_HISTORY:
-        message = f"`table_history_ttl`: `{kept}` is too short."
+    if (duration := config.table_history_ttl) and parse_ttl(duration) < SHORTEST_TABLE_HISTORY:
+        message = f"`table_history_ttl`: `{duration}` is too short."
         hint = "Keep at least `in 7 days`: who began to read a table before it was written reads files of that time."
         raise document.error(("table_history_ttl",), message, hint)
     if config.environment_suffix_target == "catalog" and config.environment_catalog_mapping:
@@ -100,9 +100,9 @@ def _check_atomic(config: Config, document: Document) -> None:
         connection = gateway.connection
         usual = SESSION_CATALOG if connection.type == "spark" else "Unity Catalog"
         catalogs.add(connection.catalog or str(connection.config.get("spark.sql.defaultCatalog", usual)))
-    if other := sorted(catalogs - {SESSION_CATALOG}):
-        hint = f"Remove it: in `{other[0]}` views move one by one."
-        message = f"`atomic: true` needs prod's views in the catalog `{SESSION_CATALOG}`, not in `{other[0]}`."
+    if strays := sorted(catalogs - {SESSION_CATALOG}):
+        hint = f"Remove it: in `{strays[0]}` views move one by one."
+        message = f"`atomic: true` needs prod's views in the catalog `{SESSION_CATALOG}`, not in `{strays[0]}`."
         raise document.error(("promotion", "atomic"), message, hint)
 
 

@@ -29,7 +29,7 @@ def read_exposures(document: Document, catalog: str, models: Collection[str] | N
         _check_keys(document, index, entry)
         yield Exposure(
             name=entry["name"],
-            models=tuple(dict.fromkeys(_models(document, index, entry["models"], catalog, models))),
+            models=tuple(dict.fromkeys(_read_models(document, index, entry["models"], catalog, models))),
             type=entry.get("type") or "",
             owner=entry.get("owner") or "",
             url=entry.get("url") or "",
@@ -48,7 +48,7 @@ def _check_keys(document: Document, index: int, entry: Any) -> None:
         raise document.error((index, "url"), "`url` must begin with `https://` or `http://`.")
 
 
-def _models(
+def _read_models(
     document: Document, index: int, names: list[object], catalog: str, models: Collection[str] | None
 ) -> Iterator[str]:
     for number, text in enumerate(names):

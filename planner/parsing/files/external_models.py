@@ -14,7 +14,7 @@ from mergeplan.planner.naming import ColumnName
 from mergeplan.planner.parsing.definitions.audits.audits import audit_call
 from mergeplan.planner.parsing.definitions.project_defaults import Defaults
 from mergeplan.planner.parsing.definitions.properties import spark_type
-from mergeplan.planner.parsing.sql.dates import moves, text_of
+from mergeplan.planner.parsing.sql.dates import is_relative, text_of
 from mergeplan.planner.parsing.sql.names import parse_name
 from mergeplan.planner.parsing.sql.tokens import did_you_mean, parse_dialect
 from mergeplan.planner.parsing.sql.yaml_documents import Document, Path
@@ -48,7 +48,7 @@ def external_models(
             named.add(name)
     for index, name in chosen:
         if name not in named or document.value[index].get("gateway") is not None:
-            yield _model(document, text, defaults, index, name)
+            yield _read_model(document, text, defaults, index, name)
 
 
 def _check_keys(document: Document, index: int, entry: Any) -> None:
@@ -60,17 +60,17 @@ def _check_keys(document: Document, index: int, entry: Any) -> None:
             raise document.error((index, str(key)), f"`{key}` is not a key of an external model.", hint)
 
 
-def _model(document: Document, text: str, defaults: Defaults, index: int, name: str) -> Model:
+def _read_model(document: Document, text: str, defaults: Defaults, index: int, name: str) -> Model:
     entry = document.value[index]
     dialect = parse_dialect(str(entry.get("dialect") or defaults.dialect), document.place((index, "dialect")))
-    start = _start(document, index, entry.get("start"), defaults)
-    moving = start is not None and moves(text_of(entry["start"]))
+    start = _read_start(document, index, entry.get("start"), defaults)
+    moving = start is not None and is_relative(text_of(entry["start"]))
     return Model(
         name=name,
         kind=Kind.EXTERNAL,
         path=document.path,
         line=document.place((index,)).line,
-        source=_item(text, document, index, len(document.value)),
+        source=_item_lines(text, document, index, len(document.value)),
         dialect=dialect,
         columns=_external_columns(document, index, entry.get("columns") or {}, dialect),
         open_columns=_is_partial(document, index, entry.get("partial_columns")),
@@ -78,15 +78,15 @@ def _model(document: Document, text: str, defaults: Defaults, index: int, name: 
         start=start,
         start_moves=moving,
         start_text=text_of(entry["start"]) if moving else "",
-        audits=_audits(document, (index, "audits"), entry.get("audits")),
-        column_descriptions=_descriptions(document, index, entry.get("column_descriptions") or {}),
+        audits=_read_audits(document, (index, "audits"), entry.get("audits")),
+        column_descriptions=_read_descriptions(document, index, entry.get("column_descriptions") or {}),
         description=str(entry.get("description") or ""),
         stamp=str(entry.get("stamp") or ""),
         owner=str(entry.get("owner") or defaults.owner),
-        tags=_texts(document, (index, "tags"), entry.get("tags")),
+        tags=_read_texts(document, (index, "tags"), entry.get("tags")),
         grain=(
-            *map(_unquote, _texts(document, (index, "grain"), entry.get("grain"))),
-            *_grains(_texts(document, (index, "grains"), entry.get("grains"))),
+            *map(_unquote_column, _read_texts(document, (index, "grain"), entry.get("grain"))),
+            *_grain_columns(_read_texts(document, (index, "grains"), entry.get("grains"))),
         ),
     )
 
@@ -97,7 +97,7 @@ def _is_partial(document: Document, index: int, value: object) -> bool:
     return bool(value)
 
 
-def _audits(document: Document, key_path: Path, entries: object) -> tuple[AuditCall, ...]:
+def _read_audits(document: Document, key_path: Path, entries: object) -> tuple[AuditCall, ...]:
     """Return the audits of `- not_null(columns := id)`, or of `- name: not_null` with one key per argument.
 
     The value of such a key is SQL.
@@ -108,7 +108,7 @@ def _audits(document: Document, key_path: Path, entries: object) -> tuple[AuditC
     for number, entry in enumerate(entries or []):
         text = entry
         if isinstance(entry, dict) and isinstance(entry.get("name"), str):
-            arguments = ", ".join(f"{key} := {_sql(value)}" for key, value in entry.items() if key != "name")
+            arguments = ", ".join(f"{key} := {_argument_sql(value)}" for key, value in entry.items() if key != "name")
             text = f"{entry['name']}({arguments})" if arguments else entry["name"]
         if not isinstance(text, str):
             raise document.error((*key_path, number), "An audit needs a `name`.", "Write `- name: not_null`.")
@@ -116,13 +116,13 @@ def _audits(document: Document, key_path: Path, entries: object) -> tuple[AuditC
     return tuple(calls)
 
 
-def _sql(value: object) -> str:
+def _argument_sql(value: object) -> str:
     if isinstance(value, list):
-        return f"({', '.join(_sql(element) for element in value)})"
+        return f"({', '.join(_argument_sql(element) for element in value)})"
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _start(document: Document, index: int, value: object, defaults: Defaults) -> datetime | None:
+def _read_start(document: Document, index: int, value: object, defaults: Defaults) -> datetime | None:
     """Return the first moment of the table's rows: downstream models without a `start` begin there."""
     if value is None:
         return None
@@ -132,20 +132,19 @@ def _start(document: Document, index: int, value: object, defaults: Defaults) ->
         raise document.error((index, "start"), f"`start`: {error}") from None
 
 
-def _descriptions(document: Document, index: int, value: object) -> tuple[tuple[str, str], ...]:
+def _read_descriptions(document: Document, index: int, value: object) -> tuple[tuple[str, str], ...]:
     if not isinstance(value, dict):
         raise document.error((index, "column_descriptions"), "`column_descriptions` must be a mapping of strings.")
     return tuple((str(name).lower(), str(text)) for name, text in value.items())
 
 
-def _grains(grain_texts: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the columns in `a`, `a AS b` and `(a, b)`."""
+def _grain_columns(grain_texts: tuple[str, ...]) -> tuple[str, ...]:
     parts = (" ".join(part.split()) for text in grain_texts for part in text.strip().strip("()").split(","))
     names = (re.split(" as ", part, flags=re.IGNORECASE)[0].lower() for part in parts)
-    return tuple(dict.fromkeys(map(_unquote, names)))
+    return tuple(dict.fromkeys(map(_unquote_column, names)))
 
 
-def _unquote(text: str) -> str:
+def _unquote_column(text: str) -> str:
     return ColumnName.parse(text) or text if text.startswith("`") else text
 
 
@@ -159,14 +158,14 @@ def _external_columns(document: Document, index: int, value: object, dialect: st
     )
 
 
-def _texts(document: Document, key_path: Path, value: object) -> tuple[str, ...]:
+def _read_texts(document: Document, key_path: Path, value: object) -> tuple[str, ...]:
     items = [] if value is None else value if isinstance(value, list) else [value]
     if not all(isinstance(item, str) for item in items):
         raise document.error(key_path, f"`{key_path[-1]}` must be a list of strings.")
     return tuple(str(item) for item in items)
 
 
-def _item(text: str, document: Document, index: int, count: int) -> str:
+def _item_lines(text: str, document: Document, index: int, count: int) -> str:
     """Return the lines of one item of the file, so that a change of another item is no change of this one."""
     lines = text.split("\n")
     start = document.place((index,)).line - 1

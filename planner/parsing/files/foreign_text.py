@@ -32,7 +32,6 @@ def find_files(text: str) -> str:
 
 
 def is_blank(text: str) -> bool:
-    """Return True for a text without a query: it contains only comments."""
     return not _without_constants(text).strip(" \n;")
 
 

@@ -15,9 +15,9 @@ from mergeplan.planner.semantics.spark.spark_settings import (
     UNREADABLE,
     Settings,
     is_utc,
-    properties,
-    shaping,
-    unreadable,
+    parse_properties,
+    result_settings,
+    unreadable_settings,
     zone_of,
 )
 
@@ -38,7 +38,7 @@ class GatewaySettings:
 
     @property
     def shaping(self) -> Settings:
-        return shaping(self.conf)
+        return result_settings(self.conf)
 
     def place(self, key: str) -> Place:
         return self.places.get(key, Place(self.config, 1))
@@ -54,11 +54,11 @@ def gateway_settings(
     conf: dict[str, str] = {}
     places: dict[str, Place] = {}
     if file is not None and not connection.remote:
-        for key, (value, line) in properties(file[1]).items():
+        for key, (value, line) in parse_properties(file[1]).items():
             conf[key], places[key] = value, Place(file[0], line)
     for key, value in conf_of(connection).items():
         conf[key], places[key] = value, document.place(("gateways", name, "connection", "config", key))
-    for key in unreadable(conf):
+    for key in unreadable_settings(conf):
         message = f"`{key}: {conf[key]}` is not supported: Spark would parse queries differently than mergeplan."
         hint = f"Remove it, or set `{key}: {UNREADABLE[key]}` in `config` of the gateway `{name}`."
         raise ProjectError(message, place=places[key], hint=hint)
@@ -66,8 +66,7 @@ def gateway_settings(
 
 
 def conf_of(connection: ConnectionConfig) -> dict[str, str]:
-    """Return the `config` of a connection as Spark takes it, sorted."""
-    return {key: _text(value) for key, value in sorted(connection.config.items())}
+    return {key: _setting_text(value) for key, value in sorted(connection.config.items())}
 
 
 def apply_gateway_settings(model: Model, gateway: GatewaySettings) -> Model:
@@ -80,7 +79,7 @@ def apply_gateway_settings(model: Model, gateway: GatewaySettings) -> Model:
         return model
     settings = gateway.shaping
     zone, statement = zone_of(settings), _zone_statement(model)
-    if (zone != "UTC" or statement) and (why := _needs_utc(model)):
+    if (zone != "UTC" or statement) and (reason := _needs_utc(model)):
         where = f"`{TIME_ZONE}` of the gateway `{gateway.name}` is `{zone}` ({gateway.place(TIME_ZONE)})"
         hint = f"Remove `{TIME_ZONE}` there, or compute the model on a gateway with `UTC`."
         if statement:
@@ -88,12 +87,11 @@ def apply_gateway_settings(model: Model, gateway: GatewaySettings) -> Model:
             hint = (
                 "Remove it, and convert times in the query, for example with `from_utc_timestamp(ts, 'Europe/Berlin')`."
             )
-        raise ProjectError(f"`{model.name}` {why}, but {where}.", place=model.place, hint=hint)
+        raise ProjectError(f"`{model.name}` {reason}, but {where}.", place=model.place, hint=hint)
     return replace(model, settings=settings) if settings else model
 
 
 def _zone_statement(model: Model) -> str:
-    """Return the statement beside the query that sets another time zone than UTC, or ''."""
     heads = (statement.head for statement in (*model.pre_statements, *model.post_statements))
     zones = ((match[0], match[1]) for head in heads if (match := _ZONE.fullmatch(head.strip())))
     return next((text for text, zone in zones if not is_utc(zone.strip("'\"` "))), "")
@@ -112,5 +110,5 @@ def _needs_utc(model: Model) -> str:
     )
 
 
-def _text(value: object) -> str:
+def _setting_text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)

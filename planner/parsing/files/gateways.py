@@ -12,19 +12,21 @@ from mergeplan.planner.parsing.sql.user_macros import Variable
 def gateway_variables(config: Config) -> dict[str, dict[str, Variable]]:
     """Return the variables of each gateway by name in lower case; a gateway's own override the project's."""
     return {
-        name: {key.lower(): _frozen(value) for key, value in {**config.variables, **gateway.variables}.items()}
+        name: {key.lower(): _freeze_lists(value) for key, value in {**config.variables, **gateway.variables}.items()}
         for name, gateway in config.gateways.items()
     }
 
 
 def gateways_apart(config: Config, own: str) -> Mapping[str, str]:
     """Return the gateways that models must not name while `own` is the project's, and why."""
-    mine = config.gateways[own].connection
-    why = {name: _separation_reason(gateway.connection, mine, own) for name, gateway in config.gateways.items()}
+    connection = config.gateways[own].connection
+    reasons = {
+        name: _separation_reason(gateway.connection, connection, own) for name, gateway in config.gateways.items()
+    }
     for name, gateway in config.gateways.items():
         if gateway.model_defaults != config.gateways[own].model_defaults:
-            why[name] = why[name] or f"it has other `model_defaults` than `{own}`"
-    return {name: text for name, text in why.items() if text}
+            reasons[name] = reasons[name] or f"it has other `model_defaults` than `{own}`"
+    return {name: text for name, text in reasons.items() if text}
 
 
 def apply_gateway_defaults(config: Config, own: str) -> Config:
@@ -37,7 +39,6 @@ def apply_gateway_defaults(config: Config, own: str) -> Config:
 
 
 def _apply_table_format(config: Config, own: str) -> Config:
-    """Return the configuration with the gateway's table format as the models' default, unless they have one."""
     table_format, defaults = config.gateways[own].connection.table_format, config.model_defaults
     if table_format is None or defaults.table_format is not None:
         return config
@@ -49,14 +50,13 @@ def _separation_reason(other: ConnectionConfig, mine: ConnectionConfig, own: str
         return ""
     if not (other.remote or mine.remote):
         return f"one process has one local Spark, and `{own}` uses it: set `remote` for one of the two"
-    same = other.shared_catalog is not None and other.shared_catalog == mine.shared_catalog
-    if same or (other.remote == mine.remote and other.catalog == mine.catalog):
+    is_shared = other.shared_catalog is not None and other.shared_catalog == mine.shared_catalog
+    if is_shared or (other.remote == mine.remote and other.catalog == mine.catalog):
         return ""
     return f"it may have other tables than `{own}`: if both see the same ones, give them the same `shared_catalog`"
 
 
-def _frozen(value: Any) -> Variable:
-    """Return a value of YAML with its lists as tuples."""
+def _freeze_lists(value: Any) -> Variable:
     if isinstance(value, list):
-        return tuple(_frozen(element) for element in value)
-    return {str(key): _frozen(element) for key, element in value.items()} if isinstance(value, dict) else value
+        return tuple(_freeze_lists(element) for element in value)
+    return {str(key): _freeze_lists(element) for key, element in value.items()} if isinstance(value, dict) else value

@@ -78,7 +78,7 @@ def own_rules(path: str, text: str) -> tuple[OwnRule, ...]:
         raise ProjectError(f"This is not Python: {error.msg}.", place=Place(path, error.lineno or 1)) from None
     names, rules = {"Rule"}, []
     for node in ast.walk(tree):
-        if isinstance(node, ast.ClassDef) and not names.isdisjoint(map(_name, node.bases)):
+        if isinstance(node, ast.ClassDef) and not names.isdisjoint(map(_base_name, node.bases)):
             names.add(node.name)
             rules.append(OwnRule(rule_name(node.name), node.name, Place(path, node.lineno)))
     return tuple(rules)
@@ -97,15 +97,14 @@ def select_rules(config: LinterConfig, document: Document, own: Mapping[str, Own
     }
     left_out = lists["ignored_rules"]
     errors, warnings = lists["rules"] - left_out, lists["warn_rules"] - left_out
-    if both := sorted(errors & warnings):
-        message = f"`{both[0]}` is in both `rules` and `warn_rules`: remove it from one of them."
+    if duplicates := sorted(errors & warnings):
+        message = f"`{duplicates[0]}` is in both `rules` and `warn_rules`: remove it from one of them."
         raise document.error(("linter", "warn_rules"), message)
     used = tuple(rule for name, rule in sorted(own.items()) if name in errors | warnings)
     return Chosen(frozenset(errors), frozenset(warnings), used, frozenset(left_out))
 
 
 def check_ignored(model: Model, own: Collection[str]) -> None:
-    """Raise ProjectError if a model ignores an unknown rule."""
     for name in model.ignored_rules:
         if name != ALL and name not in {*BUILT_IN, *own}:
             place = model.locate("ignored_rules", in_block=True)
@@ -114,7 +113,7 @@ def check_ignored(model: Model, own: Collection[str]) -> None:
             )
 
 
-def applicable(rules: Chosen, model: Model) -> Chosen:
+def applicable_rules(rules: Chosen, model: Model) -> Chosen:
     ignored = frozenset(model.ignored_rules)
     if ALL in ignored:
         return Chosen(ignored=frozenset(ALWAYS))
@@ -135,5 +134,5 @@ def _rule_names(key: str, value: Iterable[str] | str, document: Document, own: C
     return names
 
 
-def _name(base: ast.expr) -> str:
+def _base_name(base: ast.expr) -> str:
     return base.attr if isinstance(base, ast.Attribute) else base.id if isinstance(base, ast.Name) else ""

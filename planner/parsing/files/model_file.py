@@ -22,7 +22,7 @@ from mergeplan.planner.model.kind import Fill, Kind
 from mergeplan.planner.model.model import PROPERTIES, Audit, Model, Statement
 from mergeplan.planner.model.table_format import FILE_FORMATS, FORMATS, TABLE_FORMATS
 from mergeplan.planner.parsing.definitions.audits.audits import read_audits
-from mergeplan.planner.parsing.definitions.blueprints import blueprints, split_header
+from mergeplan.planner.parsing.definitions.blueprints import read_blueprints, split_header
 from mergeplan.planner.parsing.definitions.body import (
     Around,
     Body,
@@ -31,24 +31,24 @@ from mergeplan.planner.parsing.definitions.body import (
     read_around,
     read_body,
 )
-from mergeplan.planner.parsing.definitions.common_blocks import begins, block_statements, property_date, table_names
+from mergeplan.planner.parsing.definitions.common_blocks import block_statements, is_block, property_date, table_names
 from mergeplan.planner.parsing.definitions.custom_kind import check_interval
 from mergeplan.planner.parsing.definitions.incremental import reading_itself
 from mergeplan.planner.parsing.definitions.kinds import apply_kind
-from mergeplan.planner.parsing.definitions.model_defaults import MERGED, applying, merge_properties
+from mergeplan.planner.parsing.definitions.model_defaults import MERGED, merge_properties, select_defaults
 from mergeplan.planner.parsing.definitions.project_defaults import Defaults as Defaults
 from mergeplan.planner.parsing.definitions.properties import (
     Property,
     audit_calls,
     block,
-    boolean,
     check_key,
     column_names,
-    columns,
-    descriptions,
-    expressions,
-    grains,
     name,
+    read_boolean,
+    read_columns,
+    read_descriptions,
+    read_expressions,
+    read_grains,
     read_value,
     rule_name,
     table_properties,
@@ -56,13 +56,13 @@ from mergeplan.planner.parsing.definitions.properties import (
     word,
     words,
 )
-from mergeplan.planner.parsing.definitions.schedules import cron, unit, unit_error, zone
+from mergeplan.planner.parsing.definitions.schedules import cron, read_unit, read_zone, unit_error
 from mergeplan.planner.parsing.definitions.sessions import session_statements
 from mergeplan.planner.parsing.definitions.signals import signal_calls
 from mergeplan.planner.parsing.macros.expand import MacroScope, check_places, expand_block, spark_tree
 from mergeplan.planner.parsing.macros.splicing import is_placed, reads_as
-from mergeplan.planner.parsing.sql.dates import moves
-from mergeplan.planner.parsing.sql.misreading import misread
+from mergeplan.planner.parsing.sql.dates import is_relative
+from mergeplan.planner.parsing.sql.misreading import misreading_digest
 from mergeplan.planner.parsing.sql.names import model_name, name_outputs, name_tables, name_tokens
 from mergeplan.planner.parsing.sql.tokens import (
     SourceText,
@@ -72,9 +72,9 @@ from mergeplan.planner.parsing.sql.tokens import (
     parse_tokens,
     spark_query,
     tokenize,
-    unreadable,
+    unreadable_error,
 )
-from mergeplan.planner.parsing.sql.verbatim import add_output_names, verbatim, without_trailing_commas
+from mergeplan.planner.parsing.sql.verbatim import add_output_names, query_text, without_trailing_commas
 from mergeplan.planner.semantics.reading.short_queries import write_out_queries
 from mergeplan.planner.semantics.spark.spark_sql import FAILURES
 
@@ -84,7 +84,6 @@ _INTERVAL = re.compile(r"@(start|end)_", re.IGNORECASE)
 
 
 def property_names() -> tuple[str, ...]:
-    """Return the keys of a MODEL block."""
     return tuple(sorted({*_READERS, "kind", "session_properties", "blueprints"}))
 
 
@@ -104,22 +103,22 @@ def parse_models(text: str, path: str, defaults: Defaults) -> tuple[tuple[Model,
     """
     source = create_source(path, text, defaults.dialect, defaults.catalog)
     tokens = tokenize(outside_jinja(source))
-    first, *rest = block_statements(source, tokens, "MODEL")
+    first, *tail = block_statements(source, tokens, "MODEL")
     defaults = _apply_gateway(first, defaults)
     source = replace(source, functions=defaults.functions)
-    audit_at = next((index for index, statement in enumerate(rest) if begins(statement, "AUDIT")), len(rest))
-    audits = read_audits(source, rest[audit_at:], defaults)
-    below = _tokens_between(tokens, first[-1], rest[audit_at][0] if audit_at < len(rest) else None)
-    header, held = split_header(source, first)
+    audit_at = next((index for index, statement in enumerate(tail) if is_block(statement, "AUDIT")), len(tail))
+    audits = read_audits(source, tail[audit_at:], defaults)
+    below = _tokens_between(tokens, first[-1], tail[audit_at][0] if audit_at < len(tail) else None)
+    header, options = split_header(source, first)
     models = []
-    for blueprint in blueprints(source, held.get("blueprints"), defaults.scope):
+    for blueprint in read_blueprints(source, options.get("blueprints"), defaults.scope):
         scope = replace(defaults.scope, blueprint=blueprint)
-        model = _model(source, header, defaults, scope)
+        model = _read_model(source, header, defaults, scope)
         if model is not None:
             scope = replace(scope, model=model.name, kind=str(model.kind))
             if model.kind.is_external and below:
                 raise source.error(below[0], f"A {model.kind} model has no query.")
-            around = _around(model.kind, source, held, defaults.around)
+            around = _collect_around(model.kind, source, options, defaults.around)
             body = read_body(source, below, scope, defaults.jinja, around, first[0])
             models.append(_apply_body(model, body, source, first[0]))
             check_interval(models[-1], _reads_interval(models[-1]))
@@ -163,8 +162,7 @@ def _apply_body(model: Model, body: Body, source: SourceText, first_token: Token
     return _apply_query(model, body.query, body)
 
 
-def _around(kind: Kind, source: SourceText, props: Mapping[str, Property], general: Around) -> Around:
-    """Return the statements of the project's defaults and of MODEL; none for a kind that runs no statements."""
+def _collect_around(kind: Kind, source: SourceText, props: Mapping[str, Property], general: Around) -> Around:
     if kind.is_external or kind.is_embedded:
         return Around()
 
@@ -189,25 +187,23 @@ def parse_block(text: str, path: str, defaults: Defaults) -> Model | None:
     """
     source = create_source(path, text, defaults.dialect, defaults.catalog, defaults.functions)
     first = block_statements(source, tokenize(source), "MODEL")[0]
-    header, held = split_header(source, first)
-    model = _model(source, header, defaults, defaults.scope)
+    header, options = split_header(source, first)
+    model = _read_model(source, header, defaults, defaults.scope)
     if model is None:
         return None
-    if "session_properties" in held:
-        _session(model, held["session_properties"], defaults)
+    if "session_properties" in options:
+        _refuse_session(model, options["session_properties"], defaults)
     scope = replace(defaults.scope, model=model.name, kind=str(model.kind))
-    own = read_around(source, scope, _around(model.kind, source, held, Around()))
-    if own.query is not None:
+    own_body = read_around(source, scope, _collect_around(model.kind, source, options, Around()))
+    if own_body.query is not None:
         raise source.error(first[0], "Of a Python model no statement is a query: its rows come from its code.")
-    for statement in (*own.pre_statements, *own.post_statements):
+    for statement in (*own_body.pre_statements, *own_body.post_statements):
         if not _is_of_tables(statement):
             message = f"`{statement.head}` has no effect on a Python model: its code has a session of its own."
             raise source.error(first[0], message, "Write it in the code: `context.spark.sql(...)`.")
-    body = read_around(source, scope, _around(model.kind, source, held, defaults.around))
-    before, after = (
-        tuple(filter(_is_of_tables, statements)) for statements in (body.pre_statements, body.post_statements)
-    )
-    return _apply_body(model, replace(body, pre_statements=before, post_statements=after), source, first[0])
+    body = read_around(source, scope, _collect_around(model.kind, source, options, defaults.around))
+    pre, post = (tuple(filter(_is_of_tables, statements)) for statements in (body.pre_statements, body.post_statements))
+    return _apply_body(model, replace(body, pre_statements=pre, post_statements=post), source, first[0])
 
 
 def _is_of_tables(statement: Statement) -> bool:
@@ -226,7 +222,7 @@ def _apply_gateway(header: Tokens, defaults: Defaults) -> Defaults:
     return replace(defaults, gateway=named, variables={**defaults.gateways[named], **defaults.overrides})
 
 
-def _gateway(model: Model, prop: Property, defaults: Defaults) -> Model:
+def _read_gateway(model: Model, prop: Property, defaults: Defaults) -> Model:
     name = word(prop)
     if name not in defaults.gateways:
         raise prop.error(f"`{name}` is not one of the gateways.", did_you_mean(name, defaults.gateways))
@@ -235,7 +231,7 @@ def _gateway(model: Model, prop: Property, defaults: Defaults) -> Model:
     return replace(model, gateway=name)
 
 
-def _model(source: SourceText, header: Tokens, defaults: Defaults, scope: MacroScope) -> Model | None:
+def _read_model(source: SourceText, header: Tokens, defaults: Defaults, scope: MacroScope) -> Model | None:
     """Return the model of a MODEL block; raise all its errors at once."""
     place = source.place(header[0])
     model = Model(
@@ -255,8 +251,8 @@ def _model(source: SourceText, header: Tokens, defaults: Defaults, scope: MacroS
         on_destructive_change=defaults.on_destructive_change or Model.on_destructive_change,
         on_additive_change=defaults.on_additive_change or Model.on_additive_change,
     )
-    own = block(source, expand_block(source, header, scope))
-    properties = [*applying(defaults.properties, (prop.key for prop in own)), *own]
+    own_properties = block(source, expand_block(source, header, scope))
+    properties = [*select_defaults(defaults.properties, (prop.key for prop in own_properties)), *own_properties]
     errors: list[ProjectError] = []
     for prop in properties:
         try:
@@ -277,7 +273,7 @@ def _model(source: SourceText, header: Tokens, defaults: Defaults, scope: MacroS
     _check_together(model, keys)
     if model.kind is Kind.INCREMENTAL_BY_TIME_RANGE and model.batch_concurrency is None and not model.reads_itself:
         model = replace(model, batch_concurrency=defaults.batch_concurrency)
-    return model if "enabled" not in keys or boolean(keys["enabled"]) else None
+    return model if "enabled" not in keys or read_boolean(keys["enabled"]) else None
 
 
 def _read_model_name(prop: Property) -> str:
@@ -296,7 +292,6 @@ def _infer_name(path: str, defaults: Defaults, place: Place) -> str:
 
 
 def _check_together(model: Model, keys: Mapping[str, Property]) -> None:
-    """Raise ProjectError for properties that contradict each other."""
     if model.kind.fill is Fill.PARTITION and not model.partitioned_by:
         raise keys["kind"].error(f"{model.kind} needs `partitioned_by`.", "Write `partitioned_by (region)` in MODEL.")
     form = FORMATS.get(model.table_format)
@@ -307,8 +302,8 @@ def _check_together(model: Model, keys: Mapping[str, Property]) -> None:
     for key in ("partitioned_by", "clustered_by"):
         if key in keys and not model.kind.is_stored:
             raise keys[key].error(f"A {model.kind} cannot have `{key}`: it has no table of its own.", "Remove it.")
-    if "interval_unit" in keys and (why := unit_error(model.cron)):
-        raise keys["interval_unit"].error(why, "Use a shorter unit, or a less frequent cron.")
+    if "interval_unit" in keys and (reason := unit_error(model.cron)):
+        raise keys["interval_unit"].error(reason, "Use a shorter unit, or a less frequent cron.")
     if model.start and model.end and model.start >= model.end:
         raise (keys.get("end") or keys["start"]).error(f"`{model.name}` ends before it starts.")
 
@@ -316,12 +311,12 @@ def _check_together(model: Model, keys: Mapping[str, Property]) -> None:
 def _apply_query(model: Model, part: StatementTokens, body: Body) -> Model:
     """Return the model with its query; raise ProjectError also if the parser itself fails."""
     try:
-        return _without_kept(_reading(model, part, body))
+        return _without_kept(_read_query(model, part, body))
     except FAILURES as error:
-        raise unreadable(part.source, part.tokens, error) from None
+        raise unreadable_error(part.source, part.tokens, error) from None
 
 
-def _reading(model: Model, part: StatementTokens, body: Body) -> Model:
+def _read_query(model: Model, part: StatementTokens, body: Body) -> Model:
     source, tokens = part.source, write_out_queries(part.tokens, part.source.dialect)
     tree = parse_tokens(source, tokens)
     if not isinstance(tree, exp.Query):
@@ -337,9 +332,9 @@ def _reading(model: Model, part: StatementTokens, body: Body) -> Model:
     text, differences = "", ""
     words = add_output_names(without_trailing_commas(called), names)
     as_is = words == list(tokens)
-    seen = partial(reads_as, sql=sql, temporary=body.temporary, catalog=source.catalog)
-    if placed and (text := verbatim(source, words, tree)) and (as_is or seen(text)):
-        differences = misread(words, tree, sql)
+    is_same = partial(reads_as, sql=sql, temporary=body.temporary, catalog=source.catalog)
+    if placed and (text := query_text(source, words, tree)) and (as_is or is_same(text)):
+        differences = misreading_digest(words, tree, sql)
         model = replace(model, text=text, text_line=source.place(tokens[0]).line)
     return replace(
         model,
@@ -363,16 +358,16 @@ def _without_kept(model: Model) -> Model:
 
     Raise ProjectError if its query returns one.
     """
-    kept = {column.name for column in model.history_columns}
-    if not kept:
+    history_names = {column.name for column in model.history_columns}
+    if not history_names:
         return model
     tree = spark_tree(model.sql)
     returned = {output_name.lower() for output_name in tree.named_selects} if isinstance(tree, exp.Query) else set()
-    for column in sorted(kept & returned):
+    for column in sorted(history_names & returned):
         message = f"`{model.name}` returns `{column}`, a column that {model.kind} adds."
         hint = "Remove it from the query, or rename the added column with `valid_from_name` or `valid_to_name`."
         raise ProjectError(message, place=model.locate(column), hint=hint)
-    return replace(model, columns=tuple(column for column in model.columns if column.name not in kept))
+    return replace(model, columns=tuple(column for column in model.columns if column.name not in history_names))
 
 
 def _inline_comments(tree: exp.Query) -> tuple[tuple[str, str], ...]:
@@ -385,7 +380,7 @@ def _inline_comments(tree: exp.Query) -> tuple[tuple[str, str], ...]:
 
 
 def _apply_start(model: Model, prop: Property, defaults: Defaults) -> Model:
-    text = prop.text if moves(prop.text) else ""
+    text = prop.text if is_relative(prop.text) else ""
     return replace(model, start=property_date(prop, defaults), start_moves=bool(text), start_text=text)
 
 
@@ -394,12 +389,12 @@ def _read_field(model: Model, prop: Property, _: Defaults) -> Model:
     return replace(model, **{prop.key: read_value(prop, row.default) if row else _FIELDS[prop.key](prop)})
 
 
-def _harmless(model: Model, prop: Property, _: Defaults) -> Model:
+def _ignore_property(model: Model, prop: Property, _: Defaults) -> Model:
     """Return the model unchanged for a key that is accepted without effect: see the module's docstring."""
     return model
 
 
-def _session(model: Model, prop: Property, _: Defaults) -> Model:
+def _refuse_session(model: Model, prop: Property, _: Defaults) -> Model:
     """Raise ProjectError for session properties of a Python model: its code sets those of its own session."""
     if session_statements(prop):
         message = "`session_properties` has no effect on a Python model: its code has a session of its own."
@@ -407,7 +402,7 @@ def _session(model: Model, prop: Property, _: Defaults) -> Model:
     return model
 
 
-def _format(prop: Property) -> str:
+def _read_file_format(prop: Property) -> str:
     text = word(prop).lower()
     if text not in FILE_FORMATS:
         hint = f"Write `table_format {text}`." if text in TABLE_FORMATS else f"Known: {', '.join(FILE_FORMATS)}."
@@ -426,23 +421,25 @@ _Reader = Callable[[Model, Property, Defaults], Model]
 
 # The properties that are a field of the model as they are read, besides those that their rows say how to read.
 _FIELDS: Mapping[str, Callable[[Property], Any]] = {
-    "name": _read_model_name, "columns": columns, "grain": grains, "description": lambda prop: prop.text,
-    "column_descriptions": descriptions, "signals": signal_calls, "depends_on": table_names,
-    "storage_format": _format, "table_format": _table_format, "physical_properties": table_properties,
-    "partitioned_by": expressions, "clustered_by": column_names, "virtual_properties": view_properties,
+    "name": _read_model_name, "columns": read_columns, "grain": read_grains, "description": lambda prop: prop.text,
+    "column_descriptions": read_descriptions, "signals": signal_calls, "depends_on": table_names,
+    "storage_format": _read_file_format, "table_format": _table_format, "physical_properties": table_properties,
+    "partitioned_by": read_expressions, "clustered_by": column_names, "virtual_properties": view_properties,
     "ignored_rules": lambda prop: tuple(map(rule_name, words(prop))),
 }  # fmt: skip
 _READERS: dict[str, _Reader] = {
     **dict.fromkeys((*_FIELDS, *(key for key, row in PROPERTIES.items() if not row.kinds)), _read_field),
-    **dict.fromkeys(("dialect", "references", "formatting", "optimize_query", "validate_query", "enabled"), _harmless),
+    **dict.fromkeys(
+        ("dialect", "references", "formatting", "optimize_query", "validate_query", "enabled"), _ignore_property
+    ),
     "kind": lambda model, prop, defaults: apply_kind(model, prop, defaults.custom),
     "cron": lambda model, prop, _: replace(model, cron=replace(model.cron, text=cron(prop).text)),
-    "cron_tz": lambda model, prop, _: replace(model, cron=replace(model.cron, tz=zone(prop))),
+    "cron_tz": lambda model, prop, _: replace(model, cron=replace(model.cron, tz=read_zone(prop))),
     "start": _apply_start,
     "end": lambda model, prop, defaults: replace(model, end=property_date(prop, defaults, end=True)),
-    "interval_unit": lambda model, prop, _: replace(model, cron=replace(model.cron, given_unit=unit(prop))),
-    "grains": lambda model, prop, _: replace(model, grain=grains(prop)),
+    "interval_unit": lambda model, prop, _: replace(model, cron=replace(model.cron, given_unit=read_unit(prop))),
+    "grains": lambda model, prop, _: replace(model, grain=read_grains(prop)),
     "audits": lambda model, prop, _: replace(model, audits=(*model.audits, *audit_calls(prop))),
-    "session_properties": _session,  # of SQL models they are statements: see `_around`
-    "gateway": _gateway,
+    "session_properties": _refuse_session,  # of SQL models they are statements: see `_collect_around`
+    "gateway": _read_gateway,
 }

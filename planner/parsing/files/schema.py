@@ -466,7 +466,7 @@ class Config(Section):
 
     @model_validator(mode="before")
     @classmethod
-    def _connected(cls, section: Any) -> Any:
+    def _fill_connections(cls, section: Any) -> Any:
         """Return the section with `default_connection` for gateways that have no connection of their own.
 
         If there are no gateways, it is the connection of `default`.

@@ -12,12 +12,12 @@ T = TypeVar("T", bound="JsonPart")
 SHOWN = 120  # characters of a key in a sentence
 
 
-def absent(empty: Any) -> BeforeValidator:
+def null_default(empty: Any) -> BeforeValidator:
     """Return a validator that reads null as a missing value, because tools write null for unknown values."""
     return BeforeValidator(lambda value: empty if value is None else value)
 
 
-Text = Annotated[str, absent("")]
+Text = Annotated[str, null_default("")]
 FilePath = Annotated[str, Field(min_length=1, max_length=1000, pattern=r"^[^\x00-\x1f]+$")]
 
 
@@ -38,7 +38,7 @@ def read_json(kind: type[T], path: str, text: str, hint: str = "") -> T:
     if not first["loc"]:
         raise ProjectError("This is not a JSON object.", place=Place(path, 1), hint=hint)
     raise ProjectError(
-        f"{describe_place(first['loc'])} is wrong: {_lower(first['msg'])}.", place=Place(path, 1), hint=hint
+        f"{describe_place(first['loc'])} is wrong: {_lower_first(first['msg'])}.", place=Place(path, 1), hint=hint
     )
 
 
@@ -50,5 +50,5 @@ def describe_place(loc: tuple[int | str, ...]) -> str:
     return f"`{'.'.join(keys[1:])}` of `{keys[0]}`"
 
 
-def _lower(message: str) -> str:
+def _lower_first(message: str) -> str:
     return message[:1].lower() + message[1:].rstrip(".")

@@ -13,7 +13,7 @@ from mergeplan.planner.parsing.macros.signature import arguments_of, check_argum
 from mergeplan.planner.parsing.sql.token_lists import Piece, value_tokens
 
 
-def define(room: Expander, call: Invocation) -> list[Piece]:
+def define_name(room: Expander, call: Invocation) -> list[Piece]:
     """`@DEF(name, expression)` and `@DEF(name, x -> ...)`: a name for the rest of the file."""
     check_argument_count(room, call, 2, 2, "@DEF(name, value)")
     name = call.arguments[0]
@@ -24,7 +24,7 @@ def define(room: Expander, call: Invocation) -> list[Piece]:
     return []
 
 
-def variable(room: Expander, call: Invocation) -> list[Piece]:
+def read_variable(room: Expander, call: Invocation) -> list[Piece]:
     """`@VAR('name')` and `@VAR('name', default)`: NULL without variable and default."""
     values = {**room.scope.variables, "gateway": room.scope.gateway}
     at, dialect = (call.at, call.last), room.source.dialect
@@ -50,7 +50,7 @@ def _lookup_variable(room: Expander, call: Invocation, value: Callable[[str], Pi
     return [value_tokens(None, room.source.dialect, call.at, call.last)]
 
 
-def gateway(room: Expander, call: Invocation) -> list[Piece]:
+def gateway_name(room: Expander, call: Invocation) -> list[Piece]:
     """`@GATEWAY()`: the gateway's name."""
     check_argument_count(room, call, 0, 0, "@GATEWAY()")
     return [value_tokens(room.scope.gateway, room.source.dialect, call.at, call.last)]
@@ -65,14 +65,14 @@ def _items_and_function(room: Expander, call: Invocation) -> tuple[list[Piece], 
     return [item for item in items if item], function
 
 
-def each(room: Expander, call: Invocation) -> list[Piece]:
+def map_items(room: Expander, call: Invocation) -> list[Piece]:
     """`@EACH([a, b], x -> ...)`: the function's result for each item, joined by commas."""
     items, argument = _items_and_function(room, call)
     function = room.function(call, argument, 1)
     return [piece for item in items if (piece := room.apply_lambda(function, call, [item]))]
 
 
-def reduce(room: Expander, call: Invocation) -> list[Piece]:
+def reduce_items(room: Expander, call: Invocation) -> list[Piece]:
     """`@REDUCE([a, b, c], (x, y) -> x + y)`: the items combined pairwise, from the left."""
     items, argument = _items_and_function(room, call)
     function = room.function(call, argument, 2)
@@ -88,7 +88,7 @@ def filter_items(room: Expander, call: Invocation) -> list[Piece]:
     return [item for item in items if room.value(room.apply_lambda(function, call, [item]), call)]
 
 
-def choose(room: Expander, call: Invocation) -> list[Piece]:
+def choose_value(room: Expander, call: Invocation) -> list[Piece]:
     """`@IF(condition, value, otherwise)`: nothing when the condition is not true and there is no otherwise."""
     check_argument_count(room, call, 2, 3, "@IF(condition, value, otherwise)")
     if room.value(call.arguments[0], call):
@@ -96,7 +96,7 @@ def choose(room: Expander, call: Invocation) -> list[Piece]:
     return [room.run(call.arguments[2])] if len(call.arguments) == 3 else []
 
 
-def evaluate(room: Expander, call: Invocation) -> list[Piece]:
+def evaluate_value(room: Expander, call: Invocation) -> list[Piece]:
     """`@EVAL(5 + 1)`: the value of the expression."""
     check_argument_count(room, call, 1, 1, "@EVAL(expression)")
     value = room.value(call.arguments[0], call)
@@ -105,7 +105,7 @@ def evaluate(room: Expander, call: Invocation) -> list[Piece]:
     return [value_tokens(value, room.source.dialect, call.at, call.last)]
 
 
-def sql(room: Expander, call: Invocation) -> list[Piece]:
+def insert_sql(room: Expander, call: Invocation) -> list[Piece]:
     """`@SQL('text')`: the SQL in a string."""
     check_argument_count(room, call, 1, 2, "@SQL('text')")
     tokens = room.run(call.arguments[0])
@@ -114,50 +114,50 @@ def sql(room: Expander, call: Invocation) -> list[Piece]:
     return room.pieces(call, room.fill_template(tokens[0].text, call.at))
 
 
-def both(room: Expander, call: Invocation) -> list[Piece]:
+def join_by_and(room: Expander, call: Invocation) -> list[Piece]:
     """`@AND(a, b, ...)`: those that are not NULL, joined; TRUE when there is none."""
-    return _connect(room, call, exp.and_)
+    return _connect_conditions(room, call, exp.and_)
 
 
-def either(room: Expander, call: Invocation) -> list[Piece]:
+def join_by_or(room: Expander, call: Invocation) -> list[Piece]:
     """`@OR(a, b, ...)`: those that are not NULL, joined; TRUE when there is none."""
-    return _connect(room, call, exp.or_)
+    return _connect_conditions(room, call, exp.or_)
 
 
-def _connect(room: Expander, call: Invocation, connect: type[exp.And] | object) -> list[Piece]:
+def _connect_conditions(room: Expander, call: Invocation, connect: type[exp.And] | object) -> list[Piece]:
     trees = [
         room.tree(element, call) for argument in call.arguments for element in room.items(argument) if room.run(element)
     ]
-    kept = [tree for tree in trees if not isinstance(tree, exp.Null)]
-    if not kept:
+    conditions = [tree for tree in trees if not isinstance(tree, exp.Null)]
+    if not conditions:
         return room.pieces(call, exp.true())
-    return room.pieces(call, connect(*kept, dialect=room.source.dialect))  # type: ignore[operator]
+    return room.pieces(call, connect(*conditions, dialect=room.source.dialect))  # type: ignore[operator]
 
 
-def negate(room: Expander, call: Invocation) -> list[Piece]:
+def negate_condition(room: Expander, call: Invocation) -> list[Piece]:
     """`@NOT(a)`."""
     (tree,) = arguments_of(room, call, "condition")
     return room.pieces(call, exp.not_(tree))
 
 
-def array(room: Expander, call: Invocation) -> list[Piece]:
+def make_array(room: Expander, call: Invocation) -> list[Piece]:
     """`@ARRAY(a, b)`: a list for other macros."""
     return [item for argument in call.arguments for item in room.items(argument) if item]
 
 
 CONTROL: dict[str, BuiltIn] = {
-    "def": define,
-    "var": variable,
+    "def": define_name,
+    "var": read_variable,
     "blueprint_var": blueprint_variable,
-    "gateway": gateway,
-    "each": each,
-    "reduce": reduce,
+    "gateway": gateway_name,
+    "each": map_items,
+    "reduce": reduce_items,
     "filter": filter_items,
-    "if": choose,
-    "eval": evaluate,
-    "sql": sql,
-    "and": both,
-    "or": either,
-    "not": negate,
-    "array": array,
+    "if": choose_value,
+    "eval": evaluate_value,
+    "sql": insert_sql,
+    "and": join_by_and,
+    "or": join_by_or,
+    "not": negate_condition,
+    "array": make_array,
 }

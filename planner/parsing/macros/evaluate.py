@@ -54,7 +54,7 @@ def value_of(tree: exp.Expr) -> Value:
         case exp.Boolean():
             return bool(tree.this)
         case exp.Literal():
-            return str(tree.this) if tree.is_string else _number(str(tree.this))
+            return str(tree.this) if tree.is_string else _parse_number(str(tree.this))
         case exp.And() | exp.Or():
             return _evaluate_logical(tree)
         case exp.Not():
@@ -63,38 +63,38 @@ def value_of(tree: exp.Expr) -> Value:
         case exp.Is():
             return value_of(tree.this) is value_of(tree.expression)
         case exp.In() | exp.Between() | exp.Like() | exp.ILike():
-            return _membership(tree)
+            return _test_membership(tree)
         case exp.If() | exp.Case() | exp.Coalesce() | exp.Concat():
-            return _choose(tree)
-    return _compute(tree)
+            return _choose_value(tree)
+    return _compute_value(tree)
 
 
-def _compute(tree: exp.Expr) -> Value:
+def _compute_value(tree: exp.Expr) -> Value:
     kind = type(tree)
     try:
         if kind in _OF_ONE:
             inner = value_of(tree.this)
             return None if inner is None else _OF_ONE[kind](inner)
         if kind in _ARITHMETIC or kind in _COMPARISONS:
-            left, right = value_of(tree.this), value_of(tree.expression)
-            if left is None or right is None:
+            first, second = value_of(tree.this), value_of(tree.expression)
+            if first is None or second is None:
                 return None
             if kind in _COMPARISONS:
-                return _COMPARISONS[kind](*_alike(left, right))
-            return _ARITHMETIC[kind](left, right)
+                return _COMPARISONS[kind](*_align_types(first, second))
+            return _ARITHMETIC[kind](first, second)
     except (TypeError, OverflowError, ArithmeticError) as error:
         raise Unknowable(f"`{tree.sql()}` ({error})") from None
     raise Unknowable(f"`{tree.sql()}`")
 
 
-def _number(text: str) -> Value:
+def _parse_number(text: str) -> Value:
     try:
         return int(text) if re.fullmatch(r"\d+", text) else Decimal(text)
     except InvalidOperation:
         raise Unknowable(f"`{text}`") from None
 
 
-def _alike(left: Value, right: Value) -> tuple[Value, Value]:
+def _align_types(left: Value, right: Value) -> tuple[Value, Value]:
     """Return two values that can be compared; a string compared with a number is converted to one, as in Spark."""
     if isinstance(left, str) != isinstance(right, str) and not isinstance(left, bool) and not isinstance(right, bool):
         try:
@@ -105,16 +105,16 @@ def _alike(left: Value, right: Value) -> tuple[Value, Value]:
 
 
 def _evaluate_logical(tree: exp.Expr) -> Value:
-    left, decisive = value_of(tree.this), isinstance(tree, exp.Or)
-    if left is not None and bool(left) is decisive:
+    first, decisive = value_of(tree.this), isinstance(tree, exp.Or)
+    if first is not None and bool(first) is decisive:
         return decisive
-    right = value_of(tree.expression)
-    if right is not None and bool(right) is decisive:
+    second = value_of(tree.expression)
+    if second is not None and bool(second) is decisive:
         return decisive
-    return None if left is None or right is None else not decisive
+    return None if first is None or second is None else not decisive
 
 
-def _membership(tree: exp.Expr) -> Value:
+def _test_membership(tree: exp.Expr) -> Value:
     value = value_of(tree.this)
     if value is None:
         return None
@@ -138,11 +138,11 @@ def _is_like(text: str, pattern: str, flags: int) -> bool:
     The text between two `%` is searched only once, from the left.
     """
     pieces = ["".join("." if letter == "_" else re.escape(letter) for letter in part) for part in pattern.split("%")]
-    first, *rest = (re.compile(piece, flags | re.DOTALL) for piece in pieces)
-    if not rest:
+    first, *tail = (re.compile(piece, flags | re.DOTALL) for piece in pieces)
+    if not tail:
         return first.fullmatch(text) is not None
-    match, last = first.match(text), rest.pop()
-    for piece in rest:
+    match, last = first.match(text), tail.pop()
+    for piece in tail:
         match = match and piece.search(text, match.end())
     length = len(pattern.rpartition("%")[2])
     return (
@@ -154,7 +154,7 @@ def _build_comparison(kind: type[exp.Binary], left: Value, right: Value) -> exp.
     return kind(this=exp.convert(left), expression=exp.convert(right))
 
 
-def _choose(tree: exp.Expr) -> Value:
+def _choose_value(tree: exp.Expr) -> Value:
     if isinstance(tree, exp.Coalesce):
         values = (value_of(argument) for argument in (tree.this, *tree.expressions))
         return next((value for value in values if value is not None), None)

@@ -91,11 +91,11 @@ def dates(interval: Interval | None, execution: datetime) -> dict[str, exp.Expr]
     return {
         f"{prefix}_{suffix}": literal
         for prefix, moment in moments.items()
-        for suffix, literal in _literals(moment.astimezone(UTC)).items()
+        for suffix, literal in _moment_literals(moment.astimezone(UTC)).items()
     }
 
 
-def _literals(moment: datetime) -> dict[str, exp.Expr]:
+def _moment_literals(moment: datetime) -> dict[str, exp.Expr]:
     text, day = moment.replace(tzinfo=None).isoformat(sep=" "), moment.date().isoformat()
     millis = (moment - _EPOCH) // timedelta(milliseconds=1)
     return {

@@ -34,7 +34,7 @@ from mergeplan.planner.parsing.sql.tokens import (
     closing,
     did_you_mean,
     parse_tokens,
-    split,
+    split_commas,
 )
 from mergeplan.planner.parsing.sql.user_macros import ColumnsWanted, MacroCall
 
@@ -83,7 +83,6 @@ class Expander:
     spent: list[int] = field(default_factory=lambda: [0])  # calls so far
 
     def run(self, tokens: Tokens) -> Piece:
-        """Return the tokens with every macro replaced."""
         source_tokens = fuse_macros(tokens)
         out: Piece = []
         index = 0
@@ -91,11 +90,11 @@ class Expander:
             if self._drops_clause(source_tokens, index, out):
                 index = self._clause_end(source_tokens, index)
                 continue
-            pieces, end = self._one(source_tokens, index, out)
+            pieces, end = self._expand_token(source_tokens, index, out)
             if pieces is None:
                 out.append(source_tokens[index])
             else:
-                end = self._put(out, pieces, source_tokens, index, end)
+                end = self._append_pieces(out, pieces, source_tokens, index, end)
             if len(out) > MOST:
                 raise self.source.error(source_tokens[index], f"The macros here expand to more than {MOST} tokens.")
             index = end
@@ -105,13 +104,13 @@ class Expander:
         """Return the expansion of a statement; a macro that is the whole statement may return none, or several."""
         source_tokens = fuse_macros(tokens)
         if source_tokens and source_tokens[0].token_type is TokenType.VAR and source_tokens[0].text.startswith("@"):
-            pieces, end = self._one(source_tokens, 0, [])
+            pieces, end = self._expand_token(source_tokens, 0, [])
             if pieces is not None and end == len(source_tokens):
                 return [piece for piece in pieces if piece]
         expansion = self.run(source_tokens)
         return [expansion] if expansion else []
 
-    def _one(self, tokens: Piece, index: int, out: Piece) -> tuple[list[Piece] | None, int]:
+    def _expand_token(self, tokens: Piece, index: int, out: Piece) -> tuple[list[Piece] | None, int]:
         """Return the expansion of the token at `index` with its arguments, and the index after it.
 
         The expansion is None if the token stays as it is.
@@ -135,9 +134,9 @@ class Expander:
             )
             return [parts], index + 1
         if token.token_type is TokenType.VAR and token.text.startswith("@") and len(token.text) > 1:
-            return self._call(tokens, index) if called else self._name(token, called), index + 1 if not called else (
-                self._close(tokens, index) + 1
-            )
+            return self._expand_call(tokens, index) if called else self._expand_name(
+                token, called
+            ), index + 1 if not called else (self._find_closing(tokens, index) + 1)
         value = self.bound.get(token.text.lower()) if _is_name(token) else None
         if value is None or called or (out and out[-1].token_type is TokenType.DOT):
             return None, index + 1
@@ -149,23 +148,23 @@ class Expander:
             return [make_token(TokenType.VAR, value[0].text, value[0], value[0])]
         return value
 
-    def _close(self, tokens: Piece, index: int) -> int:
+    def _find_closing(self, tokens: Piece, index: int) -> int:
         end = closing(tokens, index + 1)
         if end is None:
             raise self.source.error(tokens[index], f"`{tokens[index].text}(` is never closed.")
         return end
 
-    def _put(self, out: Piece, pieces: list[Piece], tokens: Piece, index: int, end: int) -> int:
+    def _append_pieces(self, out: Piece, pieces: list[Piece], tokens: Piece, index: int, end: int) -> int:
         """Append pieces to `out`; if there are none, remove the adjacent comma, AND or WHERE too."""
-        after = tokens[end] if end < len(tokens) else None
+        following = tokens[end] if end < len(tokens) else None
         pieces = [piece for piece in pieces if piece]
         if pieces:
-            before = out[-1] if out else None
-            alone = [add_brackets(piece, before, after) for piece in pieces] if len(pieces) == 1 else pieces
+            previous = out[-1] if out else None
+            alone = [add_brackets(piece, previous, following) for piece in pieces] if len(pieces) == 1 else pieces
             out += join_pieces(alone, tokens[index], tokens[end - 1])
             return end
         last = out[-1].token_type if out else None
-        follows = after.token_type if after else None
+        follows = following.token_type if following else None
         if last in (TokenType.COMMA, TokenType.AND, TokenType.OR):
             out.pop()
         elif follows is TokenType.COMMA or (last in _FILTERS and follows in (TokenType.AND, TokenType.OR)):
@@ -176,8 +175,8 @@ class Expander:
 
     # Names
 
-    def _name(self, token: Token, has_brackets: bool) -> list[Piece]:
-        key = _key(token.text[1:])
+    def _expand_name(self, token: Token, has_brackets: bool) -> list[Piece]:
+        key = _name_key(token.text[1:])
         tokens = self.lookup_name(key, token)
         if tokens is not None:
             return [tokens]
@@ -188,7 +187,6 @@ class Expander:
         raise self.unknown(token, token.text[1:])
 
     def lookup_name(self, key: str, token: Token) -> Piece | None:
-        """Return the tokens of a name in lower case, or None if it has no value."""
         if key in self.bound:
             return self.bound[key]
         local = self.names.get(key)
@@ -204,13 +202,12 @@ class Expander:
             return None
 
     def unknown(self, token: Token, name: str) -> ProjectError:
-        """Return the error for an unknown name."""
         if name.lower() in LATER:
             return self.source.error(token, f"The macro `@{name}` is not supported.")
-        own = {f"@{candidate}" for candidate in (*self.scope.variables, *self.scope.blueprint, *self.names)}
-        own |= {f"@{candidate}" for candidate in self.scope.macros.names}
+        candidates = {f"@{candidate}" for candidate in (*self.scope.variables, *self.scope.blueprint, *self.names)}
+        candidates |= {f"@{candidate}" for candidate in self.scope.macros.names}
         near = did_you_mean(
-            f"@{name}", own | {f"@{candidate}" for candidate in (*DATES, *self.scope.names(), *self.built_in)}, 0
+            f"@{name}", candidates | {f"@{candidate}" for candidate in (*DATES, *self.scope.names(), *self.built_in)}, 0
         )
         if near.startswith("Did you mean"):
             return self.source.error(token, f"There is no macro or variable `@{name}`.", near)
@@ -219,7 +216,7 @@ class Expander:
             near = f"It may be defined in {names}, which cannot be imported: fix that first."
             return self.source.error(token, f"There is no macro or variable `@{name}`.", near)
         return self.source.error(
-            token, f"There is no macro or variable `@{name}`.", did_you_mean(f"@{name}", own, most=0)
+            token, f"There is no macro or variable `@{name}`.", did_you_mean(f"@{name}", candidates, most=0)
         )
 
     def fill_template(self, text: str, token: Token, pattern: re.Pattern[str] = _TEMPLATE) -> str:
@@ -227,8 +224,8 @@ class Expander:
 
         def value(match: re.Match[str]) -> str:
             name = next(group for group in match.groups() if group)
-            tokens = self.lookup_name(_key(name), token)
-            if tokens is None and _key(name) in DATES:
+            tokens = self.lookup_name(_name_key(name), token)
+            if tokens is None and _name_key(name) in DATES:
                 raise self.source.error(
                     token, f"`@{{{name}}}` is known only when the model runs, not when it is loaded."
                 )
@@ -242,18 +239,18 @@ class Expander:
         """Return a quoted name with each known `@name` replaced; any other may be part of a column's name."""
 
         def value(match: re.Match[str]) -> str:
-            tokens = self.lookup_name(_key(match[1]), token)
+            tokens = self.lookup_name(_name_key(match[1]), token)
             return match[0] if tokens is None else text_of(self.source, tokens) if len(tokens) > 1 else tokens[0].text
 
         return _AT.sub(value, text)
 
     # Calls
 
-    def _call(self, tokens: Piece, index: int) -> list[Piece]:
-        end = self._close(tokens, index)
+    def _expand_call(self, tokens: Piece, index: int) -> list[Piece]:
+        end = self._find_closing(tokens, index)
         arguments: list[Piece] = []
         keywords: dict[str, Piece] = {}
-        for part in split(tokens[index + 2 : end]):
+        for part in split_commas(tokens[index + 2 : end]):
             if len(part) > 2 and part[1].token_type is TokenType.COLON_EQ:
                 keywords[part[0].text.lower()] = part[2:]
             elif keywords:
@@ -278,7 +275,7 @@ class Expander:
             if isinstance(local, Lambda):
                 return [self.apply_lambda(local, call, [self.run(argument) for argument in call.arguments])]
             if key in self.scope.macros.names:
-                return self._users(call)
+                return self._call_project_macro(call)
             if key in self.built_in:
                 return self.built_in[key](self, call)
         finally:
@@ -287,13 +284,13 @@ class Expander:
             return [tokens]
         raise self.unknown(call.at, call.name)
 
-    def _users(self, call: Invocation) -> list[Piece]:
+    def _call_project_macro(self, call: Invocation) -> list[Piece]:
         texts = tuple(text_of(self.source, self.run(argument)) for argument in call.arguments)
         keywords = tuple((key, text_of(self.source, self.run(argument))) for key, argument in call.keywords.items())
-        own = {**self.scope.blueprint, **self.names}
-        texts_of = {k: text_of(self.source, value) for k, value in own.items() if not isinstance(value, Lambda)}
+        local_names = {**self.scope.blueprint, **self.names}
+        texts_of = {k: text_of(self.source, value) for k, value in local_names.items() if not isinstance(value, Lambda)}
         variables = {**self.scope.variables, **texts_of}
-        asked = MacroCall(
+        macro_call = MacroCall(
             call.name.lower(),
             texts,
             keywords,
@@ -304,11 +301,10 @@ class Expander:
             columns=self._columns_by_table(texts),
             place=self.source.place(call.at),
         )
-        results = self._call_with_columns(asked)
+        results = self._call_with_columns(macro_call)
         return [self.run(self.cut(text, call.at, call.last)) for text in results]
 
     def _call_with_columns(self, call: MacroCall) -> tuple[str, ...]:
-        """Return the result of a call; repeat it with the columns of each table that the macro requests."""
         while True:
             try:
                 return self.scope.macros.call(call)
@@ -319,7 +315,6 @@ class Expander:
                 call = replace(call, columns={**call.columns, wanted.table: tuple(columns.items())})
 
     def _columns_by_table(self, texts: tuple[str, ...]) -> dict[str, tuple[tuple[str, str], ...]]:
-        """Return the columns and types of each argument that names a table whose columns are known."""
         columns_by_table = {}
         for text in texts:
             name = text.strip("'\"`").lower()
@@ -328,17 +323,15 @@ class Expander:
         return columns_by_table
 
     def cut(self, text: str, first: Token, last: Token) -> Piece:
-        """Return SQL from a macro as tokens; raise ProjectError at the macro if it cannot be tokenized."""
         try:
             return tokens_of(text, self.source.dialect, first, last)
         except ValueError as error:
             raise self.source.error(first, f"The macro's result is not SQL: {error}") from None
 
     def apply_lambda(self, function: Lambda, call: Invocation, values: list[Piece]) -> Piece:
-        """Return the body of a lambda with values for its names."""
         if len(values) != len(function.names):
-            wanted = ", ".join(function.names)
-            raise self.source.error(call.at, f"`@{call.name}` gives {len(values)} values to a function of ({wanted}).")
+            names = ", ".join(function.names)
+            raise self.source.error(call.at, f"`@{call.name}` gives {len(values)} values to a function of ({names}).")
         self.spent[0] += 1
         outer = self.bound
         self.bound = {**outer, **dict(zip(function.names, values, strict=True))}
@@ -353,7 +346,7 @@ class Expander:
         """Return the items of a list in brackets, of a macro that returns several, or the argument as the only one."""
         source_tokens = fuse_macros(argument)
         if source_tokens and source_tokens[0].text.startswith("@") and source_tokens[0].token_type is TokenType.VAR:
-            pieces, end = self._one(source_tokens, 0, [])
+            pieces, end = self._expand_token(source_tokens, 0, [])
             if pieces is not None and end == len(source_tokens):
                 return [element for piece in pieces for element in _split_items(piece)] if len(pieces) == 1 else pieces
         bound = (
@@ -393,7 +386,6 @@ class Expander:
             raise self.source.error(at, message) from None
 
     def pieces(self, call: Invocation, *fragments: exp.Expr | str) -> list[Piece]:
-        """Return trees (or SQL in the file's dialect) as the result of a macro."""
         texts = [
             fragment if isinstance(fragment, str) else fragment.sql(self.source.dialect, comments=False)
             for fragment in fragments
@@ -408,7 +400,7 @@ class Expander:
         word = CLAUSES.get(token.text[1:].upper()) if token.text.startswith("@") else None
         if word is None or index + 1 >= len(tokens) or tokens[index + 1].token_type is not TokenType.L_PAREN:
             return False
-        end = self._close(tokens, index)
+        end = self._find_closing(tokens, index)
         call = Invocation(token.text[1:], token, tokens[end], (tokens[index + 2 : end],), {})
         if self.value(call.arguments[0], call):
             tokens[index : end + 1] = self.cut(word, token, tokens[end])
@@ -418,9 +410,8 @@ class Expander:
         return True
 
     def _clause_end(self, tokens: Piece, index: int) -> int:
-        """Return the index after the clause that begins with a macro at `index`."""
         word, depth = tokens[index].text[1:].upper(), 0
-        for at in range(self._close(tokens, index) + 1, len(tokens)):
+        for at in range(self._find_closing(tokens, index) + 1, len(tokens)):
             token = tokens[at]
             text = token.text.upper()
             begins = text in _CLAUSE_WORDS or text.removeprefix("@") in CLAUSES
@@ -458,15 +449,14 @@ def function_of(argument: Piece) -> Lambda | None:
 
 
 def _split_items(piece: Piece) -> list[Piece]:
-    """Return the items between the brackets that enclose the whole piece, or the piece as the only one."""
     start = 1 if len(piece) > 1 and piece[0].text.upper() == "ARRAY" else 0
     opens = len(piece) > start and piece[start].token_type in (TokenType.L_BRACKET, TokenType.L_PAREN)
     if opens and closing(piece, start) == len(piece) - 1:
-        return split(piece[start + 1 : -1])
+        return split_commas(piece[start + 1 : -1])
     return [piece]
 
 
-def _key(name: str) -> str:
+def _name_key(name: str) -> str:
     key = name.lower()
     return key.replace("latest_", "execution_", 1) if key.startswith("latest_") else key  # an older spelling
 

@@ -36,7 +36,7 @@ class _NotSql(Exception):
     """Something that a template must not do; the message says why."""
 
 
-def _refuse(self: object, *_: object, **__: object) -> NoReturn:
+def _refuse_date(self: object, *_: object, **__: object) -> NoReturn:
     raise _NotSql(f"`{self._date}` is known only when the model runs: Jinja cannot compute with it.")  # type: ignore[attr-defined]
 
 
@@ -50,9 +50,9 @@ class _Date:
         return f"__mergeplan_{self._date}__"
 
     __hash__ = object.__hash__
-    __eq__ = __lt__ = __le__ = __gt__ = __ge__ = __bool__ = __len__ = __iter__ = _refuse
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __truediv__ = __mod__ = __neg__ = _refuse
-    __int__ = __float__ = __getitem__ = __call__ = __getattr__ = __format__ = _refuse
+    __eq__ = __lt__ = __le__ = __gt__ = __ge__ = __bool__ = __len__ = __iter__ = _refuse_date
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __truediv__ = __mod__ = __neg__ = _refuse_date
+    __int__ = __float__ = __getitem__ = __call__ = __getattr__ = __format__ = _refuse_date
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,6 @@ class Template:
     line: int
 
     def error(self, message: str, line: int = 1) -> ProjectError:
-        """Return an error at a line of the text."""
         return ProjectError(f"Jinja: {message}", place=Place(self.path, self.line + line - 1))
 
 
@@ -78,29 +77,29 @@ def render_template(template: Template, macros: tuple[tuple[str, str], ...], sco
         return template.error(f"rendering it {why}.")
 
     with limit_resources(too_much, SECONDS, MEMORY):
-        return _render(template, macros, scope)
+        return _render_text(template, macros, scope)
 
 
-def _render(template: Template, macros: tuple[tuple[str, str], ...], scope: MacroScope) -> str:
+def _render_text(template: Template, macros: tuple[tuple[str, str], ...], scope: MacroScope) -> str:
     from jinja2 import TemplateError
 
-    environment = _environment()
-    context = _context(scope)
-    own: dict[str, Any] = {}
+    environment = _create_environment()
+    context = _create_context(scope)
+    members: dict[str, Any] = {}
     at = template
     try:
         for path, text in macros:
             at = Template(text, path, 1)
-            module = environment.from_string(text, globals=own | context).make_module()
-            own |= {name: member for name, member in vars(module).items() if not name.startswith("_")}
+            module = environment.from_string(text, globals=members | context).make_module()
+            members |= {name: member for name, member in vars(module).items() if not name.startswith("_")}
         at = template
-        return _text_of(environment.from_string(template.text, globals=own | context).generate())
+        return _text_of(environment.from_string(template.text, globals=members | context).generate())
     except TemplateError as error:
-        raise at.error(_sentence(error), getattr(error, "lineno", None) or _line(error)) from None
+        raise at.error(_error_sentence(error), getattr(error, "lineno", None) or _error_line(error)) from None
     except _NotSql as error:
-        raise at.error(str(error), _line(error)) from None
+        raise at.error(str(error), _error_line(error)) from None
     except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, SyntaxError) as error:
-        raise at.error(_sentence(error), _line(error)) from None
+        raise at.error(_error_sentence(error), _error_line(error)) from None
 
 
 def _text_of(pieces: Iterable[str]) -> str:
@@ -147,7 +146,7 @@ def _text_with_dates(text: str) -> str:
     return parts[0] if len(parts) == 1 else f"CONCAT({', '.join(parts)})"
 
 
-def _context(scope: MacroScope) -> dict[str, object]:
+def _create_context(scope: MacroScope) -> dict[str, object]:
     def var(name: str, default: Variable = None) -> Variable:
         return scope.variables.get(name.lower(), default)
 
@@ -163,13 +162,12 @@ def _context(scope: MacroScope) -> dict[str, object]:
         **facts,
         "var": var,
         "blueprint_var": blueprint_var,
-        "range": _counting(),
+        "range": _create_range(),
         "this_model": "@this_model",
     }
 
 
-def _counting() -> Callable[..., range]:
-    """Return Python's range, within the limit."""
+def _create_range() -> Callable[..., range]:
     left = LOOPS
 
     def count_range(*bounds: int) -> range:
@@ -184,7 +182,7 @@ def _counting() -> Callable[..., range]:
 
 
 @cache
-def _environment() -> Any:
+def _create_environment() -> Any:
     from jinja2 import StrictUndefined
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
@@ -195,7 +193,7 @@ def _environment() -> Any:
 
         def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
             if any(isinstance(operand, _Date) for operand in (left, right)):
-                _refuse(left if isinstance(left, _Date) else right)
+                _refuse_date(left if isinstance(left, _Date) else right)
             sized = [len(operand) for operand in (left, right) if isinstance(operand, str | list | tuple)]
             counts = [abs(operand) for operand in (left, right) if isinstance(operand, int)]
             grown = sum(sized) * max([1, *counts]) if operator == "*" else sum(sized)
@@ -220,13 +218,12 @@ def _environment() -> Any:
     return environment
 
 
-def _sentence(error: Exception) -> str:
+def _error_sentence(error: Exception) -> str:
     text = str(getattr(error, "message", None) or error).strip()
     return f"{text.rstrip('.')}."
 
 
-def _line(error: BaseException) -> int:
-    """Return the last line of a template in the error's traceback."""
+def _error_line(error: BaseException) -> int:
     trace, line = error.__traceback__, 1
     while trace is not None:
         if trace.tb_frame.f_code.co_filename == "<template>":

@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from mergeplan.planner.naming import qualify_table
 from mergeplan.planner.parsing.macros.expander import BuiltIn, Expander, Invocation
-from mergeplan.planner.parsing.macros.signature import bind_arguments, flag, text
+from mergeplan.planner.parsing.macros.signature import bind_arguments, flag_argument, text_argument
 from mergeplan.planner.parsing.sql.macro_scope import ColumnTypes
 from mergeplan.planner.parsing.sql.names import without_default
 from mergeplan.planner.parsing.sql.token_lists import Piece, text_of
@@ -15,12 +15,12 @@ from mergeplan.planner.parsing.sql.tokens import parse_tokens
 _STAR = ("relation", "alias", "exclude", "prefix", "suffix", "quote_identifiers", "except")
 
 
-def star(room: Expander, call: Invocation) -> list[Piece]:
+def expand_star(room: Expander, call: Invocation) -> list[Piece]:
     """`@STAR(relation, alias, exclude := [a], prefix := 'x_', suffix := '_y')`: the columns of a table, one by one."""
     keywords = {("except" if key == "except_" else key): argument for key, argument in call.keywords.items()}
     call = Invocation(call.name, call.at, call.last, call.arguments, keywords)
     arguments = bind_arguments(room, call, _STAR, 1)
-    relation = _relation(room, call, arguments["relation"])
+    relation = _read_relation(room, call, arguments["relation"])
     alias = room.run(arguments["alias"]) if "alias" in arguments else []
     table = alias[0].text if alias else relation.name
     left_out = {
@@ -29,9 +29,12 @@ def star(room: Expander, call: Invocation) -> list[Piece]:
         if key in arguments
         for column_tokens in room.items(arguments[key])
     }
-    prefix, suffix = text(room, call, arguments, "prefix", ""), text(room, call, arguments, "suffix", "")
-    quoted = flag(room, call, arguments, "quote_identifiers", True)
-    columns = {name: type_ for name, type_ in _columns(room, call, relation).items() if name not in left_out}
+    prefix, suffix = (
+        text_argument(room, call, arguments, "prefix", ""),
+        text_argument(room, call, arguments, "suffix", ""),
+    )
+    quoted = flag_argument(room, call, arguments, "quote_identifiers", True)
+    columns = {name: type_ for name, type_ in _relation_columns(room, call, relation).items() if name not in left_out}
     outputs = []
     for name, type_ in columns.items():
         column = exp.column(name, table=table, quoted=quoted)
@@ -40,7 +43,7 @@ def star(room: Expander, call: Invocation) -> list[Piece]:
     return room.pieces(call, *outputs)
 
 
-def union(room: Expander, call: Invocation) -> list[Piece]:
+def union_tables(room: Expander, call: Invocation) -> list[Piece]:
     """`@UNION('distinct', a, b)`: the columns that all tables have, with the same name and type, from each of them."""
     arguments = list(call.arguments)
     whole = True
@@ -54,8 +57,8 @@ def union(room: Expander, call: Invocation) -> list[Piece]:
         raise room.source.error(call.at, f"`@{call.name}` takes 'all' or 'distinct', not '{kind.lower()}'.")
     if not arguments or call.keywords:
         raise room.source.error(call.at, f"`@{call.name}` takes tables: `@{call.name}('all', a.b, c.d)`.")
-    tables = [_relation(room, call, item) for argument in arguments for item in room.items(argument)]
-    listed = [_columns(room, call, table) for table in tables]
+    tables = [_read_relation(room, call, item) for argument in arguments for item in room.items(argument)]
+    listed = [_relation_columns(room, call, table) for table in tables]
     shared = {
         name: kind for name, kind in listed[0].items() if all(columns.get(name) == kind for columns in listed[1:])
     }
@@ -78,10 +81,10 @@ def _is_condition(room: Expander, call: Invocation, argument: Piece) -> bool:
     return isinstance(tree, (exp.Boolean, exp.Predicate, exp.Connector, exp.Not, exp.Paren))
 
 
-def deduplicate(room: Expander, call: Invocation) -> list[Piece]:
+def deduplicate_rows(room: Expander, call: Invocation) -> list[Piece]:
     """`@DEDUPLICATE(relation, [a, b], ['c DESC'])`: the first row of each group in that order."""
     arguments = bind_arguments(room, call, ("relation", "partition_by", "order_by"), 3)
-    relation, sql = _relation(room, call, arguments["relation"]), room.source.dialect
+    relation, sql = _read_relation(room, call, arguments["relation"]), room.source.dialect
     keys = [room.tree(key, call).sql(sql) for key in room.items(arguments["partition_by"])]
     orders = []
     for order in room.items(arguments["order_by"]):
@@ -91,7 +94,7 @@ def deduplicate(room: Expander, call: Invocation) -> list[Piece]:
     if not orders:
         raise room.source.error(call.at, f"`@{call.name}` needs an order: `['a DESC']`.")
     over = f"PARTITION BY {', '.join(keys)} ORDER BY {', '.join(orders)}" if keys else f"ORDER BY {', '.join(orders)}"
-    columns = room.scope.columns(_key(room, relation)) if relation.db else None
+    columns = room.scope.columns(_relation_key(room, relation)) if relation.db else None
     quoted = [exp.to_identifier(name, quoted=True).sql(sql) for name in columns or ()]
     numbered = f"SELECT *, ROW_NUMBER() OVER ({over}) AS _nth FROM {relation.sql(sql)}"
     shown = ", ".join(quoted) if quoted else "* EXCEPT (_nth)"
@@ -101,8 +104,7 @@ def deduplicate(room: Expander, call: Invocation) -> list[Piece]:
     return room.pieces(call, f"SELECT {shown} FROM ({numbered}) AS _numbered WHERE _nth = 1")
 
 
-def _relation(room: Expander, call: Invocation, argument: Piece) -> exp.Table:
-    """Return an argument as the name of a table; raise ProjectError for any other."""
+def _read_relation(room: Expander, call: Invocation, argument: Piece) -> exp.Table:
     tokens = room.run(argument)
     name = text_of(room.source, tokens)
     if len(tokens) == 1 and tokens[0].token_type.name == "STRING":
@@ -116,18 +118,17 @@ def _relation(room: Expander, call: Invocation, argument: Piece) -> exp.Table:
     )
 
 
-def _key(room: Expander, relation: exp.Table) -> str:
+def _relation_key(room: Expander, relation: exp.Table) -> str:
     return without_default(qualify_table(relation.catalog, relation.db, relation.name).lower(), room.source.catalog)
 
 
-def _columns(room: Expander, call: Invocation, relation: exp.Table) -> ColumnTypes:
-    """Return the columns of a table; raise ProjectError if they are not known."""
-    columns = room.scope.columns(_key(room, relation)) if relation.db else None
+def _relation_columns(room: Expander, call: Invocation, relation: exp.Table) -> ColumnTypes:
+    columns = room.scope.columns(_relation_key(room, relation)) if relation.db else None
     if columns:
         return columns
-    name = _key(room, relation) if relation.db else relation.name
+    name = _relation_key(room, relation) if relation.db else relation.name
     hint = "Declare it in external_models.yaml, or give its model `columns`." if relation.db else "Name schema.table."
     raise room.source.error(call.at, f"`@{call.name}` needs the columns of `{name}`, which are not known.", hint)
 
 
-RELATIONS: dict[str, BuiltIn] = {"star": star, "union": union, "deduplicate": deduplicate}
+RELATIONS: dict[str, BuiltIn] = {"star": expand_star, "union": union_tables, "deduplicate": deduplicate_rows}

@@ -39,13 +39,11 @@ def bind_arguments(room: Expander, call: Invocation, names: Sequence[str], requi
 
 
 def arguments_of(room: Expander, call: Invocation, *names: str) -> list[exp.Expr]:
-    """Return the arguments as trees; all are required."""
     arguments = bind_arguments(room, call, names, len(names))
     return [room.tree(arguments[name], call) for name in names]
 
 
-def text(room: Expander, call: Invocation, arguments: dict[str, Piece], name: str, default: str) -> str:
-    """Return a text argument; raise ProjectError for anything else."""
+def text_argument(room: Expander, call: Invocation, arguments: dict[str, Piece], name: str, default: str) -> str:
     if name not in arguments:
         return default
     tree = room.tree(arguments[name], call)
@@ -54,8 +52,7 @@ def text(room: Expander, call: Invocation, arguments: dict[str, Piece], name: st
     raise room.source.error(arguments[name][0], f"`{name}` of `@{call.name}` must be a quoted string.")
 
 
-def flag(room: Expander, call: Invocation, arguments: dict[str, Piece], name: str, default: bool) -> bool:
-    """Return a true or false argument; raise ProjectError for anything else."""
+def flag_argument(room: Expander, call: Invocation, arguments: dict[str, Piece], name: str, default: bool) -> bool:
     if name not in arguments:
         return default
     value = room.value(arguments[name], call)

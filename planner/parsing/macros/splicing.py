@@ -38,9 +38,8 @@ class Unplaced(Exception):
 
 
 def is_placed(tree: exp.Expr) -> bool:
-    """Return True if the place of each table and each `@name` is known."""
     try:
-        list(_places(tree))
+        list(_list_places(tree))
     except Unplaced:
         return False
     return True
@@ -59,7 +58,7 @@ def splice_text(text: str, tables: Mapping[str, str], values: Mapping[str, exp.E
     A table is replaced by a name or a query in brackets, and `@this_model` by `this`, a query in brackets. A table that
     is replaced keeps its short name as its alias, so that `schema.table.column` still names a column.
     """
-    return apply_splices(text, [*splices(text, tables, values), *(_itself(text, this) if this else ())])
+    return apply_splices(text, [*list_splices(text, tables, values), *(_splice_this_model(text, this) if this else ())])
 
 
 def apply_splices(text: str, changes: list[Splice]) -> str:
@@ -70,8 +69,7 @@ def apply_splices(text: str, changes: list[Splice]) -> str:
     return out + text[last:]
 
 
-def origin(changes: list[Splice], offset: int) -> int:
-    """Return the offset in the original text of an offset in the changed text."""
+def original_offset(changes: list[Splice], offset: int) -> int:
     moved = 0
     for change in sorted(changes):
         begins = change.start + moved
@@ -97,16 +95,19 @@ def splice_names(text: str, values: Mapping[str, exp.Expr]) -> str:
         of_table = isinstance(identifier.parent, exp.Table)
         if not 1 <= len(parts) <= (3 if of_table else 1) or not all(isinstance(part, exp.Identifier) for part in parts):
             raise ValueError(f"`{name}` stands for the name of a {'table' if of_table else 'column'}.")
-        changes.append(Splice(*_span([identifier]), ".".join(part.sql("spark") for part in parts)))
+        changes.append(Splice(*_find_span([identifier]), ".".join(part.sql("spark") for part in parts)))
     return apply_splices(text, changes)
 
 
-def splices(text: str, tables: Mapping[str, str], values: Mapping[str, exp.Expr]) -> list[Splice]:
-    """Return the changes that put physical names and values into a text."""
+def list_splices(text: str, tables: Mapping[str, str], values: Mapping[str, exp.Expr]) -> list[Splice]:
     tree = spark_tree(text)
     aliases = aliases_of(tree, tables)
-    changes = [*_tables(text, tree, tables, aliases), *_columns(tree, aliases), *_values(tree, values)]
-    return [*changes, *_hints(text, aliases)]
+    changes = [
+        *_splice_tables(text, tree, tables, aliases),
+        *_splice_columns(tree, aliases),
+        *_splice_values(tree, values),
+    ]
+    return [*changes, *_splice_hints(text, aliases)]
 
 
 def short_alias(name: str) -> exp.Identifier:
@@ -127,7 +128,6 @@ def key_of(table: exp.Table) -> str:
 
 
 def _is_in_hint(table: exp.Table) -> bool:
-    """Return True for the argument of BROADCAST and the like, which is an alias."""
     return isinstance(table.find_ancestor(exp.Hint, exp.Select), exp.Hint)
 
 
@@ -153,10 +153,10 @@ def alias_of(column: exp.Column, aliases: Aliases) -> tuple[str, int] | None:
     The alias comes from the nearest SELECT that reads that table without one.
     """
     parts = [part.name.lower() for part in column.parts]
-    known = [(".".join(parts[0:2]), 2), (".".join(parts[0:3]), 3)]
+    candidates = [(".".join(parts[0:2]), 2), (".".join(parts[0:3]), 3)]
     if parts[0] == SESSION_CATALOG:
-        known.append((".".join(parts[1:3]), 3))
-    for key, dropped in known:
+        candidates.append((".".join(parts[1:3]), 3))
+    for key, dropped in candidates:
         select = column.find_ancestor(exp.Select) if len(parts) > dropped else None
         while select is not None:
             if key in aliases.get(id(select), {}):
@@ -165,30 +165,30 @@ def alias_of(column: exp.Column, aliases: Aliases) -> tuple[str, int] | None:
     return None
 
 
-def _places(tree: exp.Expr) -> Iterator[tuple[int, int]]:
+def _list_places(tree: exp.Expr) -> Iterator[tuple[int, int]]:
     for table in tree.find_all(exp.Table):
         if key_of(table):
-            yield _span(table.parts)
+            yield _find_span(table.parts)
     for name in tree.find_all(exp.Identifier):
         if name.name.startswith("@") and not name.quoted:
-            yield _span([name])
+            yield _find_span([name])
 
 
-def _span(parts: list[exp.Expr]) -> tuple[int, int]:
+def _find_span(parts: list[exp.Expr]) -> tuple[int, int]:
     try:
         return parts[0].meta["start"], parts[-1].meta["end"] + 1
     except KeyError:
         raise Unplaced from None
 
 
-def _tables(text: str, tree: exp.Expr, tables: Mapping[str, str], aliases: Aliases) -> Iterator[Splice]:
+def _splice_tables(text: str, tree: exp.Expr, tables: Mapping[str, str], aliases: Aliases) -> Iterator[Splice]:
     tokens: list[Token] = []
     for table in tree.find_all(exp.Table):
         key = key_of(table)
         if tables.get(key, key) == key:
             continue
-        start, end = _span(table.parts)
-        physical = tables[key] if tables[key].startswith("(") else _physical(tables[key])
+        start, end = _find_span(table.parts)
+        physical = tables[key] if tables[key].startswith("(") else _quote_name(tables[key])
         if table.alias:
             yield Splice(start, end, physical)
             continue
@@ -197,15 +197,16 @@ def _tables(text: str, tree: exp.Expr, tables: Mapping[str, str], aliases: Alias
         yield from _splice_with_alias(tokens, (start, end), physical, alias)
 
 
-def _itself(text: str, this: str) -> Iterator[Splice]:
-    """Yield the changes for `@this_model` as a table, and before the name of a column."""
+def _splice_this_model(text: str, this: str) -> Iterator[Splice]:
     tree, tokens = spark_tree(text), tokenize(SourceText("", text, "spark"))
     for table in tree.find_all(exp.Table):
         if table.name == THIS:
-            yield from _splice_with_alias(tokens, _span(table.parts), this, "" if table.alias else " AS this_model")
+            yield from _splice_with_alias(
+                tokens, _find_span(table.parts), this, "" if table.alias else " AS this_model"
+            )
     for column in tree.find_all(exp.Column):
         if column.table == THIS:
-            yield Splice(*_span(column.parts[:1]), "this_model")
+            yield Splice(*_find_span(column.parts[:1]), "this_model")
 
 
 def _splice_with_alias(tokens: list[Token], span: tuple[int, int], query: str, alias: str) -> Iterator[Splice]:
@@ -218,7 +219,7 @@ def _splice_with_alias(tokens: list[Token], span: tuple[int, int], query: str, a
         yield Splice(behind, behind, alias)
 
 
-def _physical(name: str) -> str:
+def _quote_name(name: str) -> str:
     return ".".join(exp.to_identifier(part).sql("spark") for part in name.split("."))
 
 
@@ -233,28 +234,28 @@ def _behind_sample(tokens: list[Token], end: int) -> int:
     return end if last is None else tokens[last].end + 1
 
 
-def _columns(tree: exp.Expr, aliases: Aliases) -> Iterator[Splice]:
+def _splice_columns(tree: exp.Expr, aliases: Aliases) -> Iterator[Splice]:
     for column in tree.find_all(exp.Column) if aliases else ():
         if match := alias_of(column, aliases):
             alias, dropped = match
-            start, end = _span(column.parts[:dropped])
+            start, end = _find_span(column.parts[:dropped])
             yield Splice(start, end, short_alias(alias).sql("spark"))
 
 
-def _values(tree: exp.Expr, values: Mapping[str, exp.Expr]) -> Iterator[Splice]:
+def _splice_values(tree: exp.Expr, values: Mapping[str, exp.Expr]) -> Iterator[Splice]:
     for name in tree.find_all(exp.Identifier):
         value = values.get(name.name[1:]) if name.name.startswith("@") and not name.quoted else None
         if value is not None:
             sql = spark_text(value)
             alone = isinstance(value, (exp.Literal, exp.Cast)) and not sql.startswith("-")
-            yield Splice(*_span([name]), sql if alone else f"({sql})")
+            yield Splice(*_find_span([name]), sql if alone else f"({sql})")
 
 
-def _hints(text: str, aliases: Aliases) -> Iterator[Splice]:
+def _splice_hints(text: str, aliases: Aliases) -> Iterator[Splice]:
     """Yield the changes for `BROADCAST(schema.table)`: Spark finds the table only by its alias."""
-    known = {key: alias for table_aliases in aliases.values() for key, alias in table_aliases.items()}
-    for hint in tokenize(SourceText("", text, "spark")) if known and "/*+" in text else ():
+    alias_by_key = {key: alias for table_aliases in aliases.values() for key, alias in table_aliases.items()}
+    for hint in tokenize(SourceText("", text, "spark")) if alias_by_key and "/*+" in text else ():
         if hint.token_type is TokenType.HINT:
             for name in re.finditer(r"(?<!\w)\w+(?:\.\w+){1,2}", text[hint.start : hint.end + 1]):
-                if alias := known.get(name[0].lower()):
+                if alias := alias_by_key.get(name[0].lower()):
                     yield Splice(hint.start + name.start(), hint.start + name.end(), alias)

@@ -7,7 +7,7 @@ from datetime import date
 from sqlglot import exp
 
 from mergeplan.planner.parsing.macros.expander import BuiltIn, Expander, Invocation
-from mergeplan.planner.parsing.macros.signature import arguments_of, bind_arguments, flag, text
+from mergeplan.planner.parsing.macros.signature import arguments_of, bind_arguments, flag_argument, text_argument
 from mergeplan.planner.parsing.sql.token_lists import Piece
 
 NULL_KEY = "_sqlmesh_surrogate_key_null_"  # SQLMesh's constant, so that existing keys stay the same
@@ -29,7 +29,7 @@ _PIVOT = (
 _RATES = {"mi": "1.0", "km": "1.60934"}
 
 
-def _several(room: Expander, call: Invocation) -> list[exp.Expr]:
+def _list_values(room: Expander, call: Invocation) -> list[exp.Expr]:
     if not call.arguments or call.keywords.keys() - {"hash_function"}:
         raise room.source.error(call.at, f"`@{call.name}` takes one or more values.")
     return [room.tree(item, call) for argument in call.arguments for item in _argument_values(room, argument)]
@@ -43,33 +43,33 @@ def _argument_values(room: Expander, argument: Piece) -> list[Piece]:
 def surrogate_key(room: Expander, call: Invocation) -> list[Piece]:
     """`@GENERATE_SURROGATE_KEY(a, b, hash_function := 'SHA256')`: one string from all values, including NULLs."""
     fields: list[exp.Expr] = []
-    for value in _several(room, call):
+    for value in _list_values(room, call):
         fields += [exp.Literal.string("|")] if fields else []
         fields.append(exp.func("COALESCE", exp.cast(value, "text"), exp.Literal.string(NULL_KEY)))
     whole = exp.Concat(expressions=fields, safe=False, coalesce=False)
-    name = text(room, call, dict(call.keywords), "hash_function", "MD5").upper()
+    name = text_argument(room, call, dict(call.keywords), "hash_function", "MD5").upper()
     if name == "MD5":
         return room.pieces(call, exp.MD5(this=whole))
     if name in ("SHA", "SHA1"):
         return room.pieces(call, exp.SHA(this=whole))
     if name in _LENGTHS:
         return room.pieces(call, exp.SHA2(this=whole, length=exp.Literal.number(_LENGTHS[name])))
-    known = ", ".join(("MD5", "SHA1", *_LENGTHS))
-    raise room.source.error(call.at, f"`hash_function := '{name}'` is not supported.", f"Known: {known}.")
+    hash_names = ", ".join(("MD5", "SHA1", *_LENGTHS))
+    raise room.source.error(call.at, f"`hash_function := '{name}'` is not supported.", f"Known: {hash_names}.")
 
 
 def safe_add(room: Expander, call: Invocation) -> list[Piece]:
     """`@SAFE_ADD(a, b)`: the sum with 0 for NULL; NULL when all are NULL."""
-    return _safe(room, call, exp.Add)
+    return _safe_arithmetic(room, call, exp.Add)
 
 
 def safe_sub(room: Expander, call: Invocation) -> list[Piece]:
     """`@SAFE_SUB(a, b)`: the difference with 0 for NULL; NULL when all are NULL."""
-    return _safe(room, call, exp.Sub)
+    return _safe_arithmetic(room, call, exp.Sub)
 
 
-def _safe(room: Expander, call: Invocation, kind: type[exp.Binary]) -> list[Piece]:
-    operands = [operand.unnest() if isinstance(operand, exp.Paren) else operand for operand in _several(room, call)]
+def _safe_arithmetic(room: Expander, call: Invocation, kind: type[exp.Binary]) -> list[Piece]:
+    operands = [operand.unnest() if isinstance(operand, exp.Paren) else operand for operand in _list_values(room, call)]
     nothing = exp.and_(*(exp.Is(this=exp.paren(operand) if isinstance(operand, exp.Binary) else operand.copy(),
                                 expression=exp.null()) for operand in operands))  # fmt: skip
     zeros = [exp.func("COALESCE", operand, exp.Literal.number(0)) for operand in operands]
@@ -88,13 +88,13 @@ def safe_div(room: Expander, call: Invocation) -> list[Piece]:
     return room.pieces(call, f"{above.sql(dialect)} / {divided.sql(dialect)}")
 
 
-def haversine(room: Expander, call: Invocation) -> list[Piece]:
+def haversine_distance(room: Expander, call: Invocation) -> list[Piece]:
     """`@HAVERSINE_DISTANCE(lat1, lon1, lat2, lon2, 'mi')`: the distance of two points, in miles or 'km'."""
     arguments = bind_arguments(room, call, ("lat1", "lon1", "lat2", "lon2", "unit"), 4)
     lat1, lon1, lat2, lon2 = (
-        _term(room, room.tree(arguments[name], call)) for name in ("lat1", "lon1", "lat2", "lon2")
+        _bracket_term(room, room.tree(arguments[name], call)) for name in ("lat1", "lon1", "lat2", "lon2")
     )
-    unit = text(room, call, arguments, "unit", "mi")
+    unit = text_argument(room, call, arguments, "unit", "mi")
     if unit not in _RATES:
         raise room.source.error(call.at, f"`unit` of `@{call.name}` is 'mi' or 'km', not '{unit}'.")
     sql = (
@@ -104,26 +104,32 @@ def haversine(room: Expander, call: Invocation) -> list[Piece]:
     return room.pieces(call, sql)
 
 
-def _term(room: Expander, tree: exp.Expr) -> str:
+def _bracket_term(room: Expander, tree: exp.Expr) -> str:
     return str((exp.paren(tree) if isinstance(tree, exp.Binary) else tree).sql(room.source.dialect))
 
 
-def pivot(room: Expander, call: Invocation) -> list[Piece]:
+def pivot_values(room: Expander, call: Invocation) -> list[Piece]:
     """`@PIVOT(status, ['a', 'b'])`: a column for each value, by default how many rows have it."""
     arguments = bind_arguments(room, call, _PIVOT, 2)
     sql = room.source.dialect
-    column = _term(room, room.tree(arguments["column"], call))
-    agg, cmp = text(room, call, arguments, "agg", "SUM"), text(room, call, arguments, "cmp", "=")
-    prefix, suffix = text(room, call, arguments, "prefix", ""), text(room, call, arguments, "suffix", "")
-    then, otherwise = (
+    column = _bracket_term(room, room.tree(arguments["column"], call))
+    agg, cmp = text_argument(room, call, arguments, "agg", "SUM"), text_argument(room, call, arguments, "cmp", "=")
+    prefix, suffix = (
+        text_argument(room, call, arguments, "prefix", ""),
+        text_argument(room, call, arguments, "suffix", ""),
+    )
+    then_sql, otherwise = (
         room.tree(arguments[key], call).sql(sql) if key in arguments else default
         for key, default in (("then_value", "1"), ("else_value", "0"))
     )
-    distinct = "DISTINCT " if flag(room, call, arguments, "distinct", False) else ""
-    quote, named = flag(room, call, arguments, "quote", True), flag(room, call, arguments, "alias", True)
+    distinct = "DISTINCT " if flag_argument(room, call, arguments, "distinct", False) else ""
+    quote, named = (
+        flag_argument(room, call, arguments, "quote", True),
+        flag_argument(room, call, arguments, "alias", True),
+    )
     out = []
     for value in (room.tree(item, call) for item in room.items(arguments["values"])):
-        case = f"{agg}({distinct}CASE WHEN {column} {cmp} {value.sql(sql)} THEN {then} ELSE {otherwise} END)"
+        case = f"{agg}({distinct}CASE WHEN {column} {cmp} {value.sql(sql)} THEN {then_sql} ELSE {otherwise} END)"
         name = exp.to_identifier(f"{prefix}{value.sql()}{suffix}", quoted=quote).sql(sql)
         out.append(f"{case} AS {name}" if named else case)
     return room.pieces(call, *out)
@@ -160,7 +166,7 @@ VALUES: dict[str, BuiltIn] = {
     "safe_add": safe_add,
     "safe_sub": safe_sub,
     "safe_div": safe_div,
-    "haversine_distance": haversine,
-    "pivot": pivot,
+    "haversine_distance": haversine_distance,
+    "pivot": pivot_values,
     "date_spine": date_spine,
 }

@@ -18,7 +18,7 @@ _FIXED = {
 _EXAMPLES = "Write it like `2024-01-31`, `2024-01-31 06:00:00`, `yesterday` or `2 weeks ago`."
 
 
-def instant(text: str, now: datetime) -> datetime:
+def parse_instant(text: str, now: datetime) -> datetime:
     """Return the moment (UTC) that a text names; raise ValueError if it is no date.
 
     Days and longer units count from midnight.
@@ -30,10 +30,12 @@ def instant(text: str, now: datetime) -> datetime:
     if words == "now":
         return now.astimezone(UTC)
     if match := _AGO.fullmatch(words):
-        return _ago(int(match[1]), match[2], now.astimezone(UTC), midnight)
+        return _subtract_units(int(match[1]), match[2], now.astimezone(UTC), midnight)
     try:
         # a long run of digits is epoch milliseconds, as in SQLMesh
-        read = _milliseconds(words) if re.fullmatch(r"\d{10,14}", words) else datetime.fromisoformat(words.upper())
+        read = (
+            _parse_milliseconds(words) if re.fullmatch(r"\d{10,14}", words) else datetime.fromisoformat(words.upper())
+        )
     except (ValueError, OverflowError, OSError):
         raise ValueError(f"`{text}` is not a date. {_EXAMPLES}") from None
     return read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC)
@@ -46,24 +48,23 @@ def end_instant(text: str, now: datetime) -> datetime:
     """
     words = text.strip().lower()
     whole_day = _DAY.fullmatch(words) or words in ("today", "yesterday", "tomorrow") or _day_ago(words)
-    return instant(text, now) + timedelta(days=1 if whole_day else 0)
+    return parse_instant(text, now) + timedelta(days=1 if whole_day else 0)
 
 
-def moves(text: str) -> bool:
+def is_relative(text: str) -> bool:
     """Return True for a text that names another moment tomorrow: `yesterday`, `2 weeks ago`."""
     words = " ".join(text.lower().split())
     return words in ("today", "yesterday", "tomorrow", "now") or _AGO.fullmatch(words) is not None
 
 
 def text_of(value: object) -> str:
-    """Return a date from YAML (date, datetime, number or text) as text for `instant`."""
+    """Return a date from YAML (date, datetime, number or text) as text for `parse_instant`."""
     if isinstance(value, datetime):
         return value.isoformat(sep=" ")
     return value.isoformat() if isinstance(value, date) else str(value)
 
 
-def day(value: date) -> Interval:
-    """Return the interval of the whole day."""
+def day_interval(value: date) -> Interval:
     start = datetime.combine(value, time(), UTC)
     return Interval(start, start + timedelta(days=1))
 
@@ -73,11 +74,11 @@ def _day_ago(words: str) -> bool:
     return match is not None and match[2] not in ("minute", "hour")
 
 
-def _milliseconds(words: str) -> datetime:
+def _parse_milliseconds(words: str) -> datetime:
     return datetime.fromtimestamp(int(words) / 1000, UTC)
 
 
-def _ago(count: int, unit: str, now: datetime, midnight: datetime) -> datetime:
+def _subtract_units(count: int, unit: str, now: datetime, midnight: datetime) -> datetime:
     try:
         if unit in ("minute", "hour"):
             return now - count * _FIXED[unit]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 
-def reaching(tree: exp.Expr) -> tuple[str, str] | None:
+def find_forbidden(tree: exp.Expr) -> tuple[str, str] | None:
     """Return the token at which SQL accesses anything other than tables, and the error message, or None."""
     for node in tree.find_all(exp.QueryTransform, exp.CTE, exp.Anonymous):
         if isinstance(node, exp.QueryTransform):

@@ -16,7 +16,14 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from mergeplan.planner.parsing.sql.spark_registry import CLOSED, JAVA, OPTIONS, option_refusal, refusal, spark_name
+from mergeplan.planner.parsing.sql.spark_registry import (
+    CLOSED,
+    JAVA,
+    OPTIONS,
+    function_refusal,
+    option_refusal,
+    spark_name,
+)
 
 # Words that may precede a bracket without a call, including types.
 WORDS = frozenset(
@@ -62,14 +69,14 @@ def find_refused_call(
     """
     columns = _names_of_columns(tree) if tree is not None else Counter[str]()
     for call in function_calls(tokens):
-        if call.name in columns and refusal(call.name, allowed_names) and call.name not in CLOSED | JAVA:
+        if call.name in columns and function_refusal(call.name, allowed_names) and call.name not in CLOSED | JAVA:
             columns -= Counter((call.name,))
         elif refused := _check_call(call, allowed_names):
             return refused
     for node in tree.find_all(exp.Anonymous) if tree is not None else ():
         # A function of the catalog that is called as a word of the grammar.
         name = node.name.lower()
-        if name in WORDS - {"table"} and (reason := refusal(name, allowed_names)):
+        if name in WORDS - {"table"} and (reason := function_refusal(name, allowed_names)):
             at = next((token for token in tokens if token.text.lower() == name), tokens[0])
             return RefusedCall(at, *reason)
     return None
@@ -95,13 +102,13 @@ def function_calls(tokens: Sequence[Token]) -> Iterator[FunctionCall]:
     for index, token in enumerate(tokens):
         if token.token_type is TokenType.HINT:
             yield from _calls_in_hint(token)
-        elif index + 1 < len(tokens) and tokens[index + 1].token_type is TokenType.L_PAREN and _calls(tokens, index):
-            yield FunctionCall(_name(tokens, index), token, _arguments(tokens, index + 2))
+        elif index + 1 < len(tokens) and tokens[index + 1].token_type is TokenType.L_PAREN and _is_call(tokens, index):
+            yield FunctionCall(_full_name(tokens, index), token, _split_arguments(tokens, index + 2))
 
 
-def _calls(tokens: Sequence[Token], index: int) -> bool:
+def _is_call(tokens: Sequence[Token], index: int) -> bool:
     """Return True if the token at `index`, which precedes a bracket, may be the name of a function."""
-    token, before = tokens[index], tokens[index - 1] if index else None
+    token, previous = tokens[index], tokens[index - 1] if index else None
     word = token.text.lower()
     if token.token_type is TokenType.IDENTIFIER:
         return True
@@ -109,17 +116,16 @@ def _calls(tokens: Sequence[Token], index: int) -> bool:
         return word in CLOSED | JAVA  # double quotes may enclose names
     if token.token_type is TokenType.NUMBER or _SYMBOL.fullmatch(token.text):
         return False
-    if word.startswith("@") or (before is not None and before.token_type is TokenType.PARAMETER):
+    if word.startswith("@") or (previous is not None and previous.token_type is TokenType.PARAMETER):
         return False  # a macro
-    if before is not None and before.token_type is TokenType.DOT:
+    if previous is not None and previous.token_type is TokenType.DOT:
         return True
-    if word == "name" and before is not None and before.text.upper() == "BY":  # `UNION BY NAME (SELECT ...)`
+    if word == "name" and previous is not None and previous.text.upper() == "BY":  # `UNION BY NAME (SELECT ...)`
         return False
     return word not in WORDS and not (" " in word and token.token_type is not TokenType.VAR)
 
 
-def _name(tokens: Sequence[Token], index: int) -> str:
-    """Return the name that ends at `index`, including its qualifiers before dots."""
+def _full_name(tokens: Sequence[Token], index: int) -> str:
     parts = [tokens[index].text.lower()]
     while index >= 2 and tokens[index - 1].token_type is TokenType.DOT:
         index -= 2
@@ -127,7 +133,7 @@ def _name(tokens: Sequence[Token], index: int) -> str:
     return ".".join(parts)
 
 
-def _arguments(tokens: Sequence[Token], start: int) -> tuple[tuple[Token, ...], ...]:
+def _split_arguments(tokens: Sequence[Token], start: int) -> tuple[tuple[Token, ...], ...]:
     arguments: list[list[Token]] = [[]]
     depth = 0
     for token in tokens[start:]:
@@ -147,28 +153,27 @@ def _calls_in_hint(hint: Token) -> Iterator[FunctionCall]:
     depth = 0
     for index, token in enumerate(inner):
         opens = index + 1 < len(inner) and inner[index + 1].token_type is TokenType.L_PAREN
-        if depth and opens and _calls(inner, index):
-            yield FunctionCall(_name(inner, index), hint, _arguments(inner, index + 2))
+        if depth and opens and _is_call(inner, index):
+            yield FunctionCall(_full_name(inner, index), hint, _split_arguments(inner, index + 2))
         depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
 
 
 def _names_of_columns(tree: exp.Expr) -> Counter[str]:
-    """Return how often each name precedes a list of columns."""
     aliases = (node.name.lower() for node in tree.find_all(exp.TableAlias) if node.args.get("columns"))
     return Counter(aliases)
 
 
 def _check_call(call: FunctionCall, allowed_names: Collection[str]) -> RefusedCall | None:
-    if reason := refusal(call.name, allowed_names):
+    if reason := function_refusal(call.name, allowed_names):
         return RefusedCall(call.at, *reason)
-    own = spark_name(call.name)
-    if own not in OPTIONS or own in allowed_names:
+    bare_name = spark_name(call.name)
+    if bare_name not in OPTIONS or bare_name in allowed_names:
         return None
     if any(token.token_type is TokenType.FARROW for argument in call.arguments for token in argument[1:2]):
-        return RefusedCall(call.at, option_refusal(own, None))
-    for argument in call.arguments[OPTIONS[own] :]:
+        return RefusedCall(call.at, option_refusal(bare_name, None))
+    for argument in call.arguments[OPTIONS[bare_name] :]:
         for option in _option_names(argument):
-            if message := option_refusal(own, option):
+            if message := option_refusal(bare_name, option):
                 return RefusedCall(call.at, message)
     return None
 
@@ -178,7 +183,7 @@ def _option_names(argument: Sequence[Token]) -> list[str | None]:
     words = [token.text.lower() for token in argument[:2]]
     if words != ["map", "("] or argument[-1].token_type is not TokenType.R_PAREN:
         return [None]
-    parts = _arguments(argument, 2)
+    parts = _split_arguments(argument, 2)
     if sum(len(part) for part in parts) + max(len(parts) - 1, 0) != len(argument) - 3:
         return [None]  # something follows the map
     plain = [part[0].text if len(part) == 1 and part[0].token_type is TokenType.STRING else None for part in parts[::2]]

@@ -18,7 +18,6 @@ Lookup = Callable[[str], ColumnTypes | None]  # `schema.table` -> its columns, N
 
 
 def no_columns(table: str) -> ColumnTypes | None:
-    """Return None: the columns of no table are known."""
     return None
 
 
@@ -45,15 +44,14 @@ class MacroScope:
         """Return the value of a name in lower case; raise KeyError if it has none."""
         if name in self.variables:
             return self.variables[name]
-        known: dict[str, Scalar] = {"gateway": self.gateway, "runtime_stage": self.stage, "model_kind_name": self.kind}
+        facts: dict[str, Scalar] = {"gateway": self.gateway, "runtime_stage": self.stage, "model_kind_name": self.kind}
         if name == "model_kind_name" and not self.kind:
             raise KeyError(name)
-        return known[name]
+        return facts[name]
 
     def names(self) -> set[str]:
-        """Return every name that has a value."""
-        own = {"gateway", "runtime_stage", *(("model_kind_name",) if self.kind else ())}
-        return {*self.variables, *self.blueprint, *own}
+        scope_names = {"gateway", "runtime_stage", *(("model_kind_name",) if self.kind else ())}
+        return {*self.variables, *self.blueprint, *scope_names}
 
 
 __all__ = ["CREATING", "DATES", "EVALUATING", "ColumnTypes", "Lookup", "MacroScope", "Scalar", "Variable", "no_columns"]

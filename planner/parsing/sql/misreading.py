@@ -18,7 +18,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.naming import SESSION_CATALOG
 from mergeplan.planner.parsing.sql.token_lists import fuse_macros
-from mergeplan.planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, Tokens, split, tokenize
+from mergeplan.planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, Tokens, split_commas, tokenize
 from mergeplan.planner.semantics.expressions import has_other_precedence
 from mergeplan.planner.semantics.reading.readable_tokens import with_calls_for_paths
 from mergeplan.planner.semantics.spark.spark_sql import NAMED
@@ -64,14 +64,14 @@ _ADDED = {"LISTAGG": ("''",), "STR_TO_MAP": ("','", "':'"), "FROM_UTC_TIMESTAMP"
           "TO_UTC_TIMESTAMP": ("TIMESTAMPTZ",)}  # fmt: skip
 
 
-def misread(tokens: Tokens, tree: exp.Expr, sql: str) -> str:
+def misreading_digest(tokens: Tokens, tree: exp.Expr, sql: str) -> str:
     """Return '' if the tree, generated as `sql`, represents all tokens, or a digest of the tokens."""
-    again = fuse_macros(tokenize(SourceText("", sql, "spark")))
+    new_tokens = fuse_macros(tokenize(SourceText("", sql, "spark")))
     unsaid = any(has_other_precedence(node) or _filters_by_field(node) for node in tree.walk())
     unsaid = unsaid or bool(tree.meta.get(NAMED))
-    if not unsaid and not _differ(tokens, again, tree):
+    if not unsaid and not _has_difference(tokens, new_tokens, tree):
         return ""
-    return digest(*(_word(token, None) for token in tokens))[:24]
+    return digest(*(_word_text(token, None) for token in tokens))[:24]
 
 
 def _filters_by_field(node: exp.Expr) -> bool:
@@ -89,26 +89,25 @@ def _filters_by_field(node: exp.Expr) -> bool:
     return any(column.table.lower() in structs for clause in clauses for column in clause.find_all(exp.Column))
 
 
-def differ(tokens: Tokens, again: Tokens) -> bool:
-    """Return True unless the tokens of a query are equivalent to those that are generated from its tree."""
-    return _differ(tokens, again, None)
+def tokens_differ(tokens: Tokens, again: Tokens) -> bool:
+    return _has_difference(tokens, again, None)
 
 
-def _differ(tokens: Tokens, again: Tokens, tree: exp.Expr | None) -> bool:
-    there, read = (Counter(_words(with_calls_for_paths(part))) for part in (tokens, again))
-    added = there - read, read - there
+def _has_difference(tokens: Tokens, again: Tokens, tree: exp.Expr | None) -> bool:
+    text_words, read = (Counter(_list_words(with_calls_for_paths(part))) for part in (tokens, again))
+    added = text_words - read, read - text_words
     if tree is not None:
         _forget_conditions(added[1], tree)
     for name, words in _ADDED.items():
-        added[1].subtract(word for word in words for _ in range(there[name]))
+        added[1].subtract(word for word in words for _ in range(text_words[name]))
     return bool(+added[0]) or any(n > 0 and not _names_field(word) for word, n in added[1].items())
 
 
 def _forget_conditions(added: Counter[str], tree: exp.Expr) -> None:
     """Remove `ON TRUE` from the added words, because Spark reads a join without a condition in the same way."""
     conditions = [join.args.get("on") for join in tree.find_all(exp.Join)]
-    most = sum(isinstance(condition, exp.Boolean) and bool(condition.this) for condition in conditions)
-    if added["ON"] == added["TRUE"] <= most:
+    limit = sum(isinstance(condition, exp.Boolean) and bool(condition.this) for condition in conditions)
+    if added["ON"] == added["TRUE"] <= limit:
         added["ON"] = added["TRUE"] = 0
 
 
@@ -117,17 +116,17 @@ def _names_field(word: str) -> bool:
     return word.startswith("COL") and word[3:].isdigit()
 
 
-def _words(tokens: Tokens) -> Iterator[str]:
+def _list_words(tokens: Tokens) -> Iterator[str]:
     sized, crosses = _find_types_of_length(tokens), _find_joining_commas(tokens)
     left_out = _default_arguments(tokens) | _redundant_aliases(tokens) | {index + 2 for index in sized}
     fields = _field_names(tokens)
-    for index, (before, token) in enumerate(pairwise([None, *tokens])):
+    for index, (last, token) in enumerate(pairwise([None, *tokens])):
         assert token is not None
-        if token.token_type is TokenType.DCOLON and before and before.end == token.end and _tells(tokens, index + 1):
+        if token.token_type is TokenType.DCOLON and last and last.end == token.end and _is_suffix(tokens, index + 1):
             yield "suffix"  # next to a decimal `1L` is another number than `CAST(1 AS BIGINT)`
         if index in crosses:
             yield from _CROSS_JOIN
-        if token.token_type is TokenType.L_PAREN and index - 1 not in crosses and _groups(before):
+        if token.token_type is TokenType.L_PAREN and index - 1 not in crosses and _is_grouping(last):
             yield "("  # the parser puts brackets where it takes one operator to bind closer than another
         if token.token_type is TokenType.ALIAS and _is_a_name(tokens, index):
             yield "AS"
@@ -144,7 +143,7 @@ def _words(tokens: Tokens) -> Iterator[str]:
         if _is_amount(tokens, index) and (amount := _AMOUNT.fullmatch(token.text)):
             yield from (amount[1], amount[2].upper())
             continue
-        word = _word(token, before)
+        word = _word_text(token, last)
         if word not in _UNSAID:
             yield from _SAME.get(word, (word,))
 
@@ -153,15 +152,15 @@ def _find_joining_commas(tokens: Tokens) -> set[int]:
     """Return the commas between tables of FROM, each a CROSS JOIN: to Spark it binds as any other JOIN does."""
     commas, is_from = set[int](), [False]  # by brackets that are open
     for index, token in enumerate(tokens):
-        kind, before = token.token_type, tokens[index - 1].token_type if index else None
-        after = tokens[index + 1].token_type if index + 1 < len(tokens) else None
+        kind, previous = token.token_type, tokens[index - 1].token_type if index else None
+        following = tokens[index + 1].token_type if index + 1 < len(tokens) else None
         if kind in OPEN:
             is_from.append(False)
         elif kind in CLOSE:
             is_from = is_from[:-1] or [False]
         elif kind is TokenType.FROM:
-            is_from[-1] = is_from[-1] or before not in (TokenType.DISTINCT, TokenType.DOT)
-        elif kind in _BEHIND_FROM or (kind is TokenType.LATERAL and after is TokenType.VIEW):
+            is_from[-1] = is_from[-1] or previous not in (TokenType.DISTINCT, TokenType.DOT)
+        elif kind in _BEHIND_FROM or (kind is TokenType.LATERAL and following is TokenType.VIEW):
             is_from[-1] = False
         elif kind is TokenType.COMMA and is_from[-1]:
             commas.add(index)
@@ -186,7 +185,6 @@ def _lacks_length(tokens: Tokens, index: int) -> bool:
 
 
 def _is_amount(tokens: Tokens, index: int) -> bool:
-    """Return True for the text of `INTERVAL '30 days'`."""
     return bool(index) and tokens[index - 1].token_type is TokenType.INTERVAL
 
 
@@ -201,12 +199,12 @@ def _is_a_name(tokens: Tokens, index: int) -> bool:
     return index + 1 >= len(tokens) or tokens[index + 1].token_type in _BEHIND_NAMES
 
 
-def _tells(tokens: Tokens, index: int) -> bool:
+def _is_suffix(tokens: Tokens, index: int) -> bool:
     """Return True for a suffix of a number except `D`: `1e16D` is always `CAST(1e16 AS DOUBLE)`."""
     return index >= len(tokens) or tokens[index].text.upper() not in ("D", "DOUBLE")
 
 
-def _groups(before: Token | None) -> bool:
+def _is_grouping(before: Token | None) -> bool:
     """Return True if a bracket after this token only groups: it is no function's, list's or subquery's in FROM."""
     if before is None or before.text.upper() in _BEFORE_VALUES:
         return True
@@ -214,7 +212,7 @@ def _groups(before: Token | None) -> bool:
     return not named and not before.text.replace(" ", "").replace("_", "").isalnum()
 
 
-def _word(token: Token, before: Token | None) -> str:
+def _word_text(token: Token, before: Token | None) -> str:
     kind = token.token_type
     if kind in _TEXTS:
         amount = before is not None and before.token_type is TokenType.INTERVAL
@@ -233,14 +231,14 @@ def _goes_without(tokens: Tokens, index: int) -> bool:
     return any(tokens[index].text.upper() in pair for pair in pairs)
 
 
-def _calls(tokens: Tokens) -> Iterator[tuple[str, list[list[Token]]]]:
+def _list_calls(tokens: Tokens) -> Iterator[tuple[str, list[list[Token]]]]:
     for index, (name, opening) in enumerate(pairwise(tokens)):
         if opening.token_type is TokenType.L_PAREN and name.text.upper() in (*_DEFAULTS, "NAMED_STRUCT", "STRUCT"):
-            end = _closing(tokens, index + 1)
-            yield name.text.upper(), split(tokens[index + 2 : end])
+            end = _find_closing(tokens, index + 1)
+            yield name.text.upper(), split_commas(tokens[index + 2 : end])
 
 
-def _closing(tokens: Tokens, start: int) -> int:
+def _find_closing(tokens: Tokens, start: int) -> int:
     depth = 0
     for index in range(start, len(tokens)):
         depth += (tokens[index].token_type in OPEN) - (tokens[index].token_type in CLOSE)
@@ -250,10 +248,10 @@ def _closing(tokens: Tokens, start: int) -> int:
 
 
 def _default_arguments(tokens: Tokens) -> set[int]:
-    known = {id(token): index for index, token in enumerate(tokens)}
+    index_by_id = {id(token): index for index, token in enumerate(tokens)}
     return {
-        known[id(arguments[-1][0])]
-        for name, arguments in _calls(tokens)
+        index_by_id[id(arguments[-1][0])]
+        for name, arguments in _list_calls(tokens)
         if name in _DEFAULTS and len(arguments) == _DEFAULTS[name][0]
         and len(arguments[-1]) == 1 and arguments[-1][0].text.upper() == _DEFAULTS[name][1].upper()
     }  # fmt: skip
@@ -261,10 +259,10 @@ def _default_arguments(tokens: Tokens) -> set[int]:
 
 def _redundant_aliases(tokens: Tokens) -> set[int]:
     """Return the positions of aliases that repeat a column's name: `struct(a.id AS id)` is `struct(a.id)`."""
-    known = {id(token): index for index, token in enumerate(tokens)}
+    index_by_id = {id(token): index for index, token in enumerate(tokens)}
     return {
-        known[id(argument[-1])]
-        for name, arguments in _calls(tokens)
+        index_by_id[id(argument[-1])]
+        for name, arguments in _list_calls(tokens)
         if name == "STRUCT"
         for argument in arguments
         if len(argument) > 2 and argument[-2].token_type is TokenType.ALIAS and argument[-1].text == argument[-3].text
@@ -274,10 +272,10 @@ def _redundant_aliases(tokens: Tokens) -> set[int]:
 
 def _field_names(tokens: Tokens) -> set[int]:
     """Return the positions of texts that are names of fields: `named_struct('a', 1)` is `struct(1 AS a)`."""
-    known = {id(token): index for index, token in enumerate(tokens)}
+    index_by_id = {id(token): index for index, token in enumerate(tokens)}
     return {
-        known[id(argument[0])]
-        for name, arguments in _calls(tokens)
+        index_by_id[id(argument[0])]
+        for name, arguments in _list_calls(tokens)
         if name == "NAMED_STRUCT"
         for argument in arguments[::2]
         if len(argument) == 1 and argument[0].token_type is TokenType.STRING

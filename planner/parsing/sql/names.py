@@ -69,7 +69,7 @@ def name_tables(
         if not table.db and (_is_cte(table) or table.name.lower() in temporary):
             continue
         text = ".".join(part.name for part in table.parts)
-        name = model_name(text, _place(text, table, source, tokens), source.catalog)
+        name = model_name(text, _find_place(text, table, source, tokens), source.catalog)
         called[text.lower()] = name
         set_name(table, name)
         names.add(name)
@@ -83,7 +83,6 @@ def name_tables(
 
 
 def set_name(table: exp.Table, name: str) -> None:
-    """Set the name of a table in a tree."""
     catalog, schema, short = parts_of(name)
     table.set("catalog", exp.to_identifier(catalog) if catalog else None)
     table.set("db", exp.to_identifier(schema))
@@ -107,24 +106,23 @@ def name_tokens(tree: exp.Expr, source: SourceText, tokens: Tokens) -> Tokens:
         called = tokens[index : index + length]
         if len(parts) == 3 and parts[0] == source.catalog:
             called = called[2:]
-        out += [_lowercase(token) for token in called] if parts else called
+        out += [_lower_token(token) for token in called] if parts else called
         index += length
     return out or tokens
 
 
-def _lowercase(token: Token) -> Token:
+def _lower_token(token: Token) -> Token:
     text = token.text.lower()
     return token if token.text == text else make_token(token.token_type, text, token, token)
 
 
 def _stands_at(parts: tuple[str, ...], tokens: Tokens, index: int) -> bool:
-    """Return True if these parts, with dots between them, are at `index` and not after a dot."""
     if index and tokens[index - 1].token_type is TokenType.DOT:
         return False
-    wanted = [word for part in parts for word in (part, ".")][:-1]
-    there = tokens[index : index + len(wanted)]
-    quoted = any(token.token_type is TokenType.STRING for token in there)
-    return not quoted and [token.text.lower() for token in there] == wanted
+    pattern = [word for part in parts for word in (part, ".")][:-1]
+    span = tokens[index : index + len(pattern)]
+    quoted = any(token.token_type is TokenType.STRING for token in span)
+    return not quoted and [token.text.lower() for token in span] == pattern
 
 
 def name_outputs(tree: exp.Query) -> dict[int, str]:
@@ -183,7 +181,7 @@ def _is_cte(table: exp.Table) -> bool:
     return False
 
 
-def _place(text: str, table: exp.Table, source: SourceText, tokens: Tokens) -> Place:
+def _find_place(text: str, table: exp.Table, source: SourceText, tokens: Tokens) -> Place:
     first = text.split(".")[0].lower()
     at = next((token for token in tokens if token.text.lower() == first), tokens[0])
     return source.place(at)

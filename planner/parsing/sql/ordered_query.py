@@ -24,11 +24,11 @@ def order_query(text: str, columns: int) -> str:
     order = max((at for at, kind in enumerate(kinds) if kind is TokenType.ORDER_BY), default=-1)
     if order >= 0 and kinds[order + 1 : order + 2] == [TokenType.ALL]:
         return text
-    after = AFTER if order >= 0 else AFTER[:2]
-    end = next((token.start for token in outer[max(order, 0) :] if token.token_type in after), len(text))
+    end_kinds = AFTER if order >= 0 else AFTER[:2]
+    end = next((token.start for token in outer[max(order, 0) :] if token.token_type in end_kinds), len(text))
     ordinals = ", ".join(str(number + 1) for number in range(columns))
-    more = f", {ordinals}" if order >= 0 else f" ORDER BY {ordinals}"
-    return f"{text[:end].rstrip()}{more} {text[end:]}".rstrip()
+    ordering = f", {ordinals}" if order >= 0 else f" ORDER BY {ordinals}"
+    return f"{text[:end].rstrip()}{ordering} {text[end:]}".rstrip()
 
 
 def _outer_tokens(tokens: Sequence[Token]) -> list[Token]:

@@ -16,9 +16,9 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from mergeplan.planner.parsing.sql.forbidden_sql import reaching
+from mergeplan.planner.parsing.sql.forbidden_sql import find_forbidden
 from mergeplan.planner.parsing.sql.function_calls import find_refused_call
-from mergeplan.planner.parsing.sql.spark_registry import refusal
+from mergeplan.planner.parsing.sql.spark_registry import function_refusal
 from mergeplan.planner.parsing.sql.spark_text import join_quotes
 
 LONGEST = 1_000_000  # characters of a query
@@ -63,34 +63,34 @@ def parse_query(text: str, functions: Collection[str] = ()) -> Queried:
 
     `functions` may be called besides Spark's own.
     """
-    clean, tokens = _read(text)
+    clean, tokens = _tokenize_text(text)
     if not tokens or tokens[0].text.upper() not in FIRST or _is_quoted(tokens[0], clean):
         word = tokens[0].text if tokens else ""
         raise NotAdmitted(
             f"`spark.sql` accepts only a query here, and `{word[:40]}` does not begin one: a model can only read."
         )
     _check_words(tokens, clean)
-    tree = _tree(clean, tokens)
+    tree = _parse_tree(clean, tokens)
     _check_functions(tokens, tree, functions)
     if not isinstance(tree, exp.Query | exp.Values):
         raise NotAdmitted("`spark.sql` accepts only a query here: a model can only read.")
-    return Queried(clean, _tables(tree))
+    return Queried(clean, _list_tables(tree))
 
 
 def parse_expression(text: str, functions: Collection[str] = ()) -> Queried:
     """Return one expression with the tables that its subqueries read; raise NotAdmitted for any other text."""
-    clean, tokens = _read(text)
+    clean, tokens = _tokenize_text(text)
     _check_words(tokens, clean)
     if not any(token.text.upper() in READING and not _is_quoted(token, clean) for token in tokens):
         _check_functions(tokens, None, functions)
         return Queried(clean)
     head = "SELECT "
-    tree = _tree(head + clean, join_quotes(Dialect.get_or_raise("spark").tokenize(head + clean), head + clean))
+    tree = _parse_tree(head + clean, join_quotes(Dialect.get_or_raise("spark").tokenize(head + clean), head + clean))
     _check_functions(tokens, tree, functions)
     clauses = {key for key, value in tree.args.items() if value} if isinstance(tree, exp.Select) else set()
     if clauses != {"expressions"} or len(tree.expressions) != 1:
         raise NotAdmitted(f"`{text[:80]}` is not one expression.")
-    return Queried(clean, _tables(tree))
+    return Queried(clean, _list_tables(tree))
 
 
 def table_name(text: str) -> str:
@@ -107,8 +107,7 @@ def table_name(text: str) -> str:
 
 
 def check_function(name: str, functions: Collection[str] = ()) -> None:
-    """Raise NotAdmitted for a function that is not allowed; `functions` may be called besides Spark's own."""
-    if refused := refusal(name.lower(), functions):
+    if refused := function_refusal(name.lower(), functions):
         raise NotAdmitted(" ".join(refused).strip())
 
 
@@ -117,7 +116,7 @@ def _check_functions(tokens: Sequence[Token], tree: exp.Expr | None, functions: 
         raise NotAdmitted(f"{refused.message} {refused.hint}".strip())
 
 
-def _read(text: str) -> tuple[str, list[Token]]:
+def _tokenize_text(text: str) -> tuple[str, list[Token]]:
     """Return the text with blanks for its comments, and its tokens; raise NotAdmitted if it is ambiguous."""
     if len(text) > LONGEST:
         raise NotAdmitted(f"A query of more than {LONGEST:,} characters is not supported.")
@@ -193,12 +192,11 @@ def _is_quoted(token: Token, text: str) -> bool:
 
 
 def _check_words(tokens: Sequence[Token], text: str) -> None:
-    for token, after in zip(tokens, [*tokens[1:], None], strict=True):
-        _check_word(token, after, text)
+    for token, following in zip(tokens, [*tokens[1:], None], strict=True):
+        _check_word(token, following, text)
 
 
 def _check_word(token: Token, after: Token | None, text: str) -> None:
-    """Raise NotAdmitted for a token that gives access to more than tables, however it is parsed."""
     follows = after.text if after is not None else ""
     if _is_quoted(token, text):
         return
@@ -213,28 +211,27 @@ def _check_word(token: Token, after: Token | None, text: str) -> None:
         raise NotAdmitted(f"`{token.text}` is not allowed in a query of project code.")
 
 
-def _tree(text: str, tokens: list[Token]) -> exp.Expr:
+def _parse_tree(text: str, tokens: list[Token]) -> exp.Expr:
     try:
         trees = Dialect.get_or_raise("spark").parser().parse(tokens, text)
     except (SqlglotError, RecursionError):
         raise NotAdmitted("mergeplan cannot parse the query, so it cannot check which tables it reads.") from None
     if len(trees) != 1 or trees[0] is None:
         raise NotAdmitted("Only one query is allowed at a time.")
-    if reaches := reaching(trees[0]):
+    if reaches := find_forbidden(trees[0]):
         raise NotAdmitted(reaches[1])
     if odd := trees[0].find(exp.DDL, exp.DML, exp.Command, exp.Into, exp.WithTableHint):
         raise NotAdmitted(f"`{odd.key.upper()}` is not allowed in a query: a model can only read.")
     return trees[0]
 
 
-def _tables(tree: exp.Expr) -> frozenset[str]:
-    """Return the names of all tables that a query reads, without names that a visible WITH defines."""
+def _list_tables(tree: exp.Expr) -> frozenset[str]:
     names = set()
     for table in tree.find_all(exp.Table):
         if isinstance(table.this, exp.Func):
             name = (table.this.name if isinstance(table.this, exp.Anonymous) else table.this.key).lower()
-            known = name in TABLE_FUNCTIONS or isinstance(table.this, exp.UDTF | exp.Explode | exp.GenerateSeries)
-            if not known or table.args.get("db"):
+            is_known = name in TABLE_FUNCTIONS or isinstance(table.this, exp.UDTF | exp.Explode | exp.GenerateSeries)
+            if not is_known or table.args.get("db"):
                 raise NotAdmitted(
                     f"The table function `{name}` is not allowed: it may read something other than tables."
                 )
@@ -255,7 +252,6 @@ def _tables(tree: exp.Expr) -> frozenset[str]:
 
 
 def _is_defined(table: exp.Expr, name: str) -> bool:
-    """Return True if a WITH that applies to the table defines the name."""
     inside: exp.Expr | None = None  # the definition of a WITH in which the table stands
     node: exp.Expr | None = table
     while node is not None:
@@ -265,12 +261,12 @@ def _is_defined(table: exp.Expr, name: str) -> bool:
         if isinstance(clause, exp.With):
             within = inside if inside is not None and inside.parent is clause else None
             for cte in clause.expressions:
-                own = cte is within
-                if own and not clause.args.get("recursive"):
+                is_own = cte is within
+                if is_own and not clause.args.get("recursive"):
                     break
                 if cte.alias.lower() == name:
                     return True
-                if own:
+                if is_own:
                     break
         node = node.parent
     return False

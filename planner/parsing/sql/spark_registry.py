@@ -33,28 +33,28 @@ OPTION_NAMES = frozenset(_LISTS["options"]["names"])
 OPERATOR = "the operator can allow it in `functions` of the gateway's `connection`"
 
 
-def refusal(name: str, allowed_names: Collection[str] = ()) -> tuple[str, str] | None:
+def function_refusal(name: str, allowed_names: Collection[str] = ()) -> tuple[str, str] | None:
     """Return why a function may not be called and a hint, or None if it may.
 
     `name` is in lower case, with its schema if it has one. `allowed_names` are the names, and the beginnings of names
     with a `*`, that the operator adds. A beginning opens nothing that is closed.
     """
-    own = spark_name(name)
-    if own in JAVA:
-        return f"`{own}` runs arbitrary Java code and is not allowed.", ""
-    if own in NAMING:
+    bare_name = spark_name(name)
+    if bare_name in JAVA:
+        return f"`{bare_name}` runs arbitrary Java code and is not allowed.", ""
+    if bare_name in NAMING:
         return "`IDENTIFIER(...)` hides which table or column is read.", "Write the name itself."
-    if name in allowed_names or own in allowed_names:
+    if name in allowed_names or bare_name in allowed_names:
         return None
-    if own in CLOSED:
-        return _refuse_closed(own)
+    if bare_name in CLOSED:
+        return _refuse_closed(bare_name)
     schema, _, last = name.rpartition(".")
-    if own in OPEN or (last in OF_CATALOGS and schema.rpartition(".")[2] == "system"):
+    if bare_name in OPEN or (last in OF_CATALOGS and schema.rpartition(".")[2] == "system"):
         return None
     if any(name.startswith(beginning[:-1]) for beginning in allowed_names if beginning.endswith("*")):
         return None
     near = [] if schema else get_close_matches(name, PLAIN | SHOWING, n=1, cutoff=0.8)
-    hint = "".join(f"Did you mean `{other}`? " for other in near)
+    hint = "".join(f"Did you mean `{candidate}`? " for candidate in near)
     hint += f"If it is a function of a jar or of the catalog, {OPERATOR}: `functions: [{name}]`."
     return f"`{name}` is not a function of Spark.", hint
 

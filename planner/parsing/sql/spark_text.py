@@ -16,12 +16,10 @@ from mergeplan.planner.semantics.spark.spark_sql import SPARK, spark_text_of
 
 
 def spark_text(tree: exp.Expr, error_level: ErrorLevel = ErrorLevel.IGNORE) -> str:
-    """Return the tree as Spark SQL."""
     return spark_text_of(tree, error_level)
 
 
 def preserve_calls(tree: exp.Expr, dialect: str) -> exp.Expr:
-    """Return the tree with such calls as plain names and arguments."""
     kinds = (exp.PercentileCont, exp.PercentileDisc, *((exp.ToChar, exp.ParseJSON) if dialect in SPARK else ()))
     for listed in tree.find_all(exp.GroupConcat) if dialect in SPARK else ():
         if not listed.args.get("separator"):
@@ -45,7 +43,7 @@ def join_quotes(tokens: Sequence[Token], text: str) -> list[Token]:
             joined.append(token)
             continue
         quote = text[token.start]
-        both = f"{last.text}{quote}{token.text}" if text[last.end] == quote else last.text + token.text
+        whole = f"{last.text}{quote}{token.text}" if text[last.end] == quote else last.text + token.text
         comments = [*last.comments, *token.comments]
-        joined[-1] = Token(TokenType.STRING, both, last.line, token.col, last.start, token.end, comments)
+        joined[-1] = Token(TokenType.STRING, whole, last.line, token.col, last.start, token.end, comments)
     return joined

@@ -29,7 +29,6 @@ _LEVELS = {
 
 
 def make_token(kind: TokenType, text: str, first: Token, last: Token) -> Token:
-    """Return a token at the position of those from `first` to `last`."""
     return Token(kind, text, first.line, last.col, first.start, last.end, list(first.comments))
 
 
@@ -44,7 +43,6 @@ def tokens_of(sql: str, dialect: str, first: Token, last: Token) -> Piece:
 
 
 def value_tokens(value: Variable, dialect: str, first: Token, last: Token) -> Piece:
-    """Return a value as literal tokens."""
     if value is None:
         return [make_token(TokenType.NULL, "NULL", first, last)]
     if isinstance(value, bool):
@@ -60,24 +58,26 @@ def value_tokens(value: Variable, dialect: str, first: Token, last: Token) -> Pi
             make_token(TokenType.R_PAREN, ")", first, last),
         )
         return [opening, make_token(TokenType.DASH, "-", first, last), *number, closing]
-    return tokens_of(_literal(value).sql(dialect), dialect, first, last)
+    return tokens_of(_literal_tree(value).sql(dialect), dialect, first, last)
 
 
-def _literal(value: Variable) -> exp.Expr:
+def _literal_tree(value: Variable) -> exp.Expr:
     if isinstance(value, Mapping):
-        keys, values = [_literal(str(key)) for key in value], [_literal(element) for element in value.values()]
+        keys, values = (
+            [_literal_tree(str(key)) for key in value],
+            [_literal_tree(element) for element in value.values()],
+        )
         return exp.Map(keys=exp.Array(expressions=keys), values=exp.Array(expressions=values))
     if isinstance(value, tuple | list):
-        return exp.Array(expressions=[_literal(element) for element in value])
+        return exp.Array(expressions=[_literal_tree(element) for element in value])
     return exp.convert(str(value) if isinstance(value, date) else value)
 
 
 def text_of(source: SourceText, tokens: Tokens) -> str:
-    """Return tokens as SQL text in the source's dialect."""
     out = ""
     for index, token in enumerate(tokens):
-        before = tokens[index - 1] if index else None
-        if before is not None and _needs_space(before, token):
+        previous = tokens[index - 1] if index else None
+        if previous is not None and _needs_space(previous, token):
             out += " "
         out += _token_text(source, token)
     return out
@@ -106,12 +106,12 @@ def _needs_space(before: Token, token: Token) -> bool:
 
 def add_brackets(piece: Piece, before: Token | None, after: Token | None) -> Piece:
     """Return the piece, in brackets if an adjacent operator would bind more tightly than its own."""
-    weakest = _weakest(piece)
+    weakest = _weakest_level(piece)
     if weakest is None:
         return piece
-    left, right = (_LEVELS.get(t.token_type.name) if t else None for t in (before, after))
-    torn = (left is not None and weakest <= left and not weakest == left <= 2) or (
-        right is not None and (weakest < right or weakest == right == 4)
+    left_level, right_level = (_LEVELS.get(t.token_type.name) if t else None for t in (before, after))
+    torn = (left_level is not None and weakest <= left_level and not weakest == left_level <= 2) or (
+        right_level is not None and (weakest < right_level or weakest == right_level == 4)
     )
     if not torn:
         return piece
@@ -120,7 +120,7 @@ def add_brackets(piece: Piece, before: Token | None, after: Token | None) -> Pie
     return [opening, *piece, closing]
 
 
-def _weakest(piece: Piece) -> int | None:
+def _weakest_level(piece: Piece) -> int | None:
     """Return the level of the operator that binds least, ignoring those in brackets and CASE."""
     depth, weakest = 0, None
     for token in piece:
@@ -150,7 +150,7 @@ def fuse_macros(tokens: Tokens) -> Piece:
     index = 0
     while index < len(tokens):
         token, end, text = tokens[index], index + 1, ""
-        if token.text == "@" and not _is_doubled(tokens, index) and _touch(tokens, index):
+        if token.text == "@" and not _is_doubled(tokens, index) and _is_adjacent(tokens, index):
             following = tokens[index + 1]
             if following.token_type is TokenType.STRING:
                 out.append(make_token(TokenType.PARAMETER, f"@'{following.text}", token, following))
@@ -164,10 +164,10 @@ def fuse_macros(tokens: Tokens) -> Piece:
             index += 1
             continue
         first = out[-1] if out else None
-        if first is not None and first.end + 1 == token.start and _glues(first):
+        if first is not None and first.end + 1 == token.start and _is_name_part(first):
             out.pop()
             token, text = first, first.text + _add_braces(text)
-        while end < len(tokens) and _touch(tokens, end - 1) and "{" in text and _glues(tokens[end]):
+        while end < len(tokens) and _is_adjacent(tokens, end - 1) and "{" in text and _is_name_part(tokens[end]):
             text += tokens[end].text
             end += 1
         out.append(make_token(TokenType.VAR, text, token, tokens[end - 1]))
@@ -176,7 +176,6 @@ def fuse_macros(tokens: Tokens) -> Piece:
 
 
 def _macro_name(tokens: Tokens, index: int) -> tuple[str, int]:
-    """Return `@name` or `@{name}` at an `@` and the index after it, or '' if no name follows."""
     following = tokens[index + 1]
     if _NAME.fullmatch(following.text) and following.token_type not in _QUOTED:
         return f"@{following.text}", index + 2
@@ -188,14 +187,14 @@ def _add_braces(text: str) -> str:
     return text if "{" in text else f"@{{{text[1:]}}}"
 
 
-def _touch(tokens: Tokens, index: int) -> bool:
+def _is_adjacent(tokens: Tokens, index: int) -> bool:
     return index + 1 < len(tokens) and tokens[index].end + 1 == tokens[index + 1].start
 
 
 def _is_doubled(tokens: Tokens, index: int) -> bool:
-    return index > 0 and tokens[index - 1].text == "@" and _touch(tokens, index - 1)
+    return index > 0 and tokens[index - 1].text == "@" and _is_adjacent(tokens, index - 1)
 
 
-def _glues(token: Token) -> bool:
+def _is_name_part(token: Token) -> bool:
     """Return True for a part of a name: a word, a keyword or a number, or a name with a macro in it."""
     return token.token_type not in _QUOTED and re.fullmatch(r"(\w|@\{\w+\})+", token.text) is not None

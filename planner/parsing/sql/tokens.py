@@ -18,10 +18,10 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.naming import SESSION_CATALOG
-from mergeplan.planner.parsing.sql.forbidden_sql import reaching
+from mergeplan.planner.parsing.sql.forbidden_sql import find_forbidden
 from mergeplan.planner.parsing.sql.function_calls import find_refused_call
 from mergeplan.planner.parsing.sql.spark_text import join_quotes, preserve_calls, spark_text
-from mergeplan.planner.semantics.spark.spark_sql import FAILURES, SPARK, find_unquoted_name, trees
+from mergeplan.planner.semantics.spark.spark_sql import FAILURES, SPARK, find_unquoted_name, parse_statements
 from mergeplan.planner.wording import first_names
 
 NAMES = frozenset(name.lower() for name in DIALECTS) | {""}
@@ -54,11 +54,9 @@ class SourceText:
     functions: frozenset[str] | None = frozenset()
 
     def place(self, token: Token) -> Place:
-        """Return the place where a token begins."""
         return self.place_at(token.start)
 
     def place_at(self, offset: int) -> Place:
-        """Return the place of a character."""
         if self.at is not None:
             return self.at
         line, column = self.position(offset)
@@ -74,11 +72,9 @@ class SourceText:
         return (0, *(match.end() for match in _NEWLINE.finditer(self.text)))
 
     def error(self, token: Token, message: str, hint: str = "") -> ProjectError:
-        """Return an error at a token."""
         return ProjectError(message, place=self.place(token), hint=hint)
 
     def slice(self, tokens: Tokens) -> str:
-        """Return the text from the first of the tokens to the last."""
         return self.text[tokens[0].start : tokens[-1].end + 1] if tokens else ""
 
 
@@ -136,8 +132,8 @@ def create_source(
     if named is None:
         return SourceText(path, text, dialect, catalog=catalog, functions=functions)
     name = next(filter(None, named.groups()), "")
-    own = parse_dialect(name, SourceText(path, text, dialect).place_at(text.find(name)))
-    return SourceText(path, text, own, catalog=catalog, functions=functions)
+    own_dialect = parse_dialect(name, SourceText(path, text, dialect).place_at(text.find(name)))
+    return SourceText(path, text, own_dialect, catalog=catalog, functions=functions)
 
 
 def tokenize(source: SourceText) -> list[Token]:
@@ -167,7 +163,7 @@ def statements(tokens: Tokens) -> list[list[Token]]:
     return [statement for statement in groups if statement]
 
 
-def split(tokens: Tokens, angles: bool = False) -> list[list[Token]]:
+def split_commas(tokens: Tokens, angles: bool = False) -> list[list[Token]]:
     """Return the tokens split at commas outside of brackets; `angles` counts `<` and `>` of types as brackets too."""
     opening = (*OPEN, TokenType.LT) if angles else OPEN
     closing = (*CLOSE, TokenType.GT) if angles else CLOSE
@@ -193,13 +189,12 @@ def closing(tokens: Tokens, start: int) -> int | None:
 
 
 def _check_arguments(source: SourceText, tokens: Tokens) -> None:
-    """Raise ProjectError if the parser would silently drop an argument."""
-    for index, (token, after) in enumerate(pairwise(tokens)):
-        most = ARGUMENTS.get(token.text.upper())
-        end = closing(tokens, index + 1) if most is not None and after.token_type is TokenType.L_PAREN else None
-        if end is not None and most is not None and len(split(tokens[index + 2 : end])) > most:
+    for index, (token, following) in enumerate(pairwise(tokens)):
+        limit = ARGUMENTS.get(token.text.upper())
+        end = closing(tokens, index + 1) if limit is not None and following.token_type is TokenType.L_PAREN else None
+        if end is not None and limit is not None and len(split_commas(tokens[index + 2 : end])) > limit:
             name = token.text.upper()
-            excess = f"more than {most} arguments" if most else "an argument"
+            excess = f"more than {limit} arguments" if limit else "an argument"
             raise source.error(token, f"`{name}` with {excess} is not supported.")
 
 
@@ -210,15 +205,15 @@ def parse_tokens(source: SourceText, tokens: Tokens, what: str = "The query") ->
     """
     _check_size(source, tokens, what)
     _check_arguments(source, tokens)
-    for before, after in pairwise(tokens):
-        if before.token_type is after.token_type is TokenType.COMMA:
-            raise source.error(after, f"{what} has two commas in a row.")
+    for first, second in pairwise(tokens):
+        if first.token_type is second.token_type is TokenType.COMMA:
+            raise source.error(second, f"{what} has two commas in a row.")
     try:
-        results = trees(tokens, source.text, source.dialect)
+        results = parse_statements(tokens, source.text, source.dialect)
     except ParseError as error:
         raise _syntax_error(source, tokens, error, what) from None
     except FAILURES as error:
-        raise unreadable(source, tokens, error, what) from None
+        raise unreadable_error(source, tokens, error, what) from None
     tree = results[0] if results else None
     if tree is None:
         raise source.error(tokens[0], f"{what} is empty.")
@@ -229,7 +224,7 @@ def parse_tokens(source: SourceText, tokens: Tokens, what: str = "The query") ->
         _refuse_nonsense(source, tokens, tree)
     if source.dialect != "spark":
         _refuse_frequency(source, tokens)
-    if reaches := reaching(tree):
+    if reaches := find_forbidden(tree):
         word, message = reaches
         raise source.error(next((token for token in tokens if token.text.lower() == word), tokens[0]), message)
     tree = preserve_calls(tree, source.dialect)
@@ -239,7 +234,7 @@ def parse_tokens(source: SourceText, tokens: Tokens, what: str = "The query") ->
 
 def _syntax_error(source: SourceText, tokens: Tokens, error: ParseError, what: str) -> ProjectError:
     details = error.errors[0] if error.errors else {}
-    message = f"{what} is not valid {source.dialect or 'standard'} SQL{_problem(details)}"
+    message = f"{what} is not valid {source.dialect or 'standard'} SQL{_describe_problem(details)}"
     word = find_unquoted_name(tokens, source.text) if source.dialect == "spark" else ""
     hint = f"If `{word.lower()}` is a name here, quote it with back-ticks." if word else ""
     if source.at is not None:
@@ -260,11 +255,10 @@ def spark_query(tree: exp.Expr, source: SourceText, tokens: Tokens) -> str:
 
 
 def _check_size(source: SourceText, tokens: Tokens, what: str) -> None:
-    """Raise ProjectError for a statement that is too long, or whose nesting would end this process."""
     if len(tokens) > MOST_TOKENS:
         hint = "Put the values into a table or a seed, or make several models of it."
         raise source.error(tokens[MOST_TOKENS], f"{what} has more than {MOST_TOKENS:,} words and signs.", hint)
-    bare = [after for one, after in pairwise(tokens) if one.token_type is TokenType.FROM and _begins_query(after)]
+    bare = [second for one, second in pairwise(tokens) if one.token_type is TokenType.FROM and _begins_query(second)]
     if len(bare) > MOST_BARE_QUERIES:
         hint = "Put a query that is used as a table in brackets."
         raise source.error(bare[0], f"`{bare[0].text}` cannot stand here.", hint)
@@ -294,15 +288,14 @@ def _check_functions(source: SourceText, tokens: Tokens, tree: exp.Expr, what: s
         try:
             words = Dialect.get_or_raise("spark").tokenize(spark_text(tree))
         except FAILURES as error:
-            raise unreadable(source, tokens, error, what) from None
+            raise unreadable_error(source, tokens, error, what) from None
     if refused := find_refused_call(words, tree, source.functions):
         name = refused.at.text.lower()
         at = refused.at if words is tokens else next((t for t in tokens if t.text.lower() == name), tokens[0])
         raise source.error(at, refused.message, refused.hint)
 
 
-def unreadable(source: SourceText, tokens: Tokens, error: Exception, what: str = "The query") -> ProjectError:
-    """Return the error for SQL on which the parser itself fails."""
+def unreadable_error(source: SourceText, tokens: Tokens, error: Exception, what: str = "The query") -> ProjectError:
     if isinstance(error, RecursionError):
         return source.error(tokens[0], f"{what} is nested too deeply to be parsed.")
     hint = "Write it differently, or as a Python model."
@@ -314,7 +307,7 @@ def _refuse_nonsense(source: SourceText, tokens: Tokens, tree: exp.Expr) -> None
     if any(isinstance(clause.this, exp.Query) and not isinstance(clause.this, exp.Subquery | exp.Values)
            for clause in tree.find_all(exp.From, exp.Join)):  # fmt: skip
         words = (TokenType.FROM, TokenType.JOIN, TokenType.COMMA)
-        doubled = (after for one, after in pairwise(tokens) if one.token_type in words and _begins_query(after))
+        doubled = (second for one, second in pairwise(tokens) if one.token_type in words and _begins_query(second))
         at = next(doubled, tokens[0])
         raise source.error(at, f"`{at.text}` cannot stand here.", "Put a query that is used as a table in brackets.")
     for node in tree.find_all(exp.Placeholder):
@@ -336,12 +329,11 @@ def _refuse_frequency(source: SourceText, tokens: Tokens) -> None:
     for index, token in enumerate(tokens[:-1]):
         if token.text.lower() == "percentile" and tokens[index + 1].token_type is TokenType.L_PAREN:
             end = closing(tokens, index + 1)
-            if end is not None and len(split(tokens[index + 2 : end])) > 2:
+            if end is not None and len(split_commas(tokens[index + 2 : end])) > 2:
                 raise source.error(token, "`percentile` with a frequency is not supported yet.")
 
 
-def _problem(details: dict[str, object]) -> str:
-    """Return sqlglot's description of a syntax error, as the end of a sentence."""
+def _describe_problem(details: dict[str, object]) -> str:
     description = str(details.get("description") or "").strip().rstrip(".")
     if description.startswith("Required keyword"):
         description = "something is missing after it"

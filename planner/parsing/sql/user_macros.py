@@ -62,5 +62,4 @@ class NoMacros:
     unavailable: tuple[str, ...] = ()
 
     def call(self, call: MacroCall) -> tuple[str, ...]:
-        """Raise KeyError, because there are no macros."""
         raise KeyError(call.name)

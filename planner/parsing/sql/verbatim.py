@@ -16,7 +16,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.parsing.sql.token_lists import fuse_macros, make_token
-from mergeplan.planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, Tokens, split, tokenize
+from mergeplan.planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, Tokens, split_commas, tokenize
 
 _WORD = re.compile(r"@?[A-Za-z0-9_]+(?: [A-Za-z]+)*")  # `GROUP BY` is one token of the parser's
 _NUMBER = re.compile(r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
@@ -49,7 +49,7 @@ class Unwritable(Exception):
     """A token that Spark's lexer would split differently, or does not know."""
 
 
-def verbatim(source: SourceText, tokens: Tokens, tree: exp.Expr) -> str:
+def query_text(source: SourceText, tokens: Tokens, tree: exp.Expr) -> str:
     """Return a query as it is written, with the columns of the file, or '' if Spark does not accept it.
 
     Such a query is generated from its tree: one with `QUALIFY`, with `[1, 2]`, with a token that Spark's lexer splits
@@ -68,36 +68,35 @@ def write_tokens(source: SourceText, tokens: Tokens) -> str:
 
     Read again, the text yields these same tokens: no new comment, quoted text or name begins in it.
     """
-    parts, line, before = list[str](), source.position(tokens[0].start)[0], None
-    for first, last, word in _words(source, tokens):
+    parts, line, previous = list[str](), source.position(tokens[0].start)[0], None
+    for first, last, word in _list_words(source, tokens):
         at, column = source.position(first.start)
         lines = at - line
-        if before is None or lines > 0:
+        if previous is None or lines > 0:
             parts.append("\n" * lines + " " * (column - 1))
         else:
-            parts.append(_gap(before, first))
+            parts.append(_gap_text(previous, first))
         parts.append(word)
-        line, before = line + max(lines, 0) + word.count("\n"), last
+        line, previous = line + max(lines, 0) + word.count("\n"), last
     out = "".join(parts)
-    if _comparison_keys(fuse_macros(_tokens(out))) != _comparison_keys(tokens):
+    if _comparison_keys(fuse_macros(_read_tokens(out))) != _comparison_keys(tokens):
         raise Unwritable
     return out
 
 
 def without_trailing_commas(tokens: Tokens) -> Tokens:
     """Return the tokens without the comma of `SELECT a, FROM t`, after which Spark would expect another value."""
-    after = [*tokens[1:], None]
+    followers = [*tokens[1:], None]
     return [
         token
-        for token, following in zip(tokens, after, strict=True)
+        for token, following in zip(tokens, followers, strict=True)
         if token.token_type is not TokenType.COMMA or not (following is None or following.token_type in _BEHIND_LIST)
     ]
 
 
 def add_output_names(tokens: Tokens, names: Mapping[int, str]) -> Tokens:
-    """Return the tokens with names given to outputs (by number) of the query's first SELECT."""
     start = _first_select(tokens) if names else None
-    items = split(tokens[start : _list_end(tokens, start)]) if start is not None else []
+    items = split_commas(tokens[start : _list_end(tokens, start)]) if start is not None else []
     if not names or max(names) >= len(items):
         return tokens  # parsing it again shows that a name is missing
     last = {id(items[number][-1]): name for number, name in names.items()}
@@ -119,7 +118,7 @@ def _is_sparks(tree: exp.Expr, tokens: Tokens) -> bool:
         distinct = node.args.get("distinct")
         if isinstance(distinct, exp.Expr) and distinct.args.get("on"):
             return False
-    return not any(_opens_list(before, token) for before, token in pairwise(tokens))
+    return not any(_opens_list(previous, token) for previous, token in pairwise(tokens))
 
 
 def _opens_list(before: Token, token: Token) -> bool:
@@ -135,17 +134,17 @@ def _opens_list(before: Token, token: Token) -> bool:
 _BEFORE_VALUES = frozenset("SELECT WHERE AND OR NOT WHEN THEN ELSE IN ON BY DISTINCT ALL HAVING CASE LIKE".split())
 
 
-def _words(source: SourceText, tokens: Tokens) -> Iterator[tuple[Token, Token, str]]:
+def _list_words(source: SourceText, tokens: Tokens) -> Iterator[tuple[Token, Token, str]]:
     """Yield each word with its first and its last token: `1L` is three of them."""
     index = 0
     while index < len(tokens):
         token = tokens[index]
         suffix = tokens[index + 1 : index + 3]
         if len(suffix) == 2 and suffix[0].token_type is TokenType.DCOLON and _is_suffix(suffix[1]):
-            yield token, suffix[1], _word(source, token) + suffix[1].text
+            yield token, suffix[1], _write_word(source, token) + suffix[1].text
             index += 3
         else:
-            yield token, token, _word(source, token)
+            yield token, token, _write_word(source, token)
             index += 1
 
 
@@ -153,26 +152,25 @@ def _is_suffix(token: Token) -> bool:
     return token.token_type is not TokenType.VAR and token.text.upper() in _SUFFIXES
 
 
-def _word(source: SourceText, token: Token) -> str:
+def _write_word(source: SourceText, token: Token) -> str:
     kind, text = token.token_type, token.text
     if kind is TokenType.IDENTIFIER:
         return f"`{text.replace('`', '``')}`"
     if kind in _AS_WRITTEN:
-        there = source.text[token.start : token.end + 1]
-        if _AS_WRITTEN[kind].fullmatch(there):
-            return there
+        written = source.text[token.start : token.end + 1]
+        if _AS_WRITTEN[kind].fullmatch(written):
+            return written
         if kind is TokenType.STRING:  # of a macro
             return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
         raise Unwritable
     text = " ".join(text.split())
-    known = _NUMBER if kind is TokenType.NUMBER else _WORD
-    if not known.fullmatch(text) and text not in _SYMBOLS:
+    pattern = _NUMBER if kind is TokenType.NUMBER else _WORD
+    if not pattern.fullmatch(text) and text not in _SYMBOLS:
         raise Unwritable
     return text
 
 
-def _gap(before: Token, token: Token) -> str:
-    """Return the text between two words of one line, with blanks for comments."""
+def _gap_text(before: Token, token: Token) -> str:
     if token.start > before.end:
         return " " * (token.start - before.end - 1)
     shifts = before.text == token.text and token.text in "<>"
@@ -186,7 +184,7 @@ def _comparison_keys(tokens: Tokens) -> list[tuple[TokenType, str]]:
     ]
 
 
-def _tokens(text: str) -> list[Token]:
+def _read_tokens(text: str) -> list[Token]:
     try:
         return tokenize(SourceText("", text, "spark"))
     except ProjectError:

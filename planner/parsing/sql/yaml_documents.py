@@ -43,7 +43,6 @@ class Document:
         return Place(self.path, self.lines.get(key_path, 1))
 
     def error(self, key_path: Path, message: str, hint: str = "") -> ProjectError:
-        """Return an error at a key or an item."""
         return ProjectError(message, place=self.place(key_path), hint=hint)
 
 
@@ -62,7 +61,7 @@ def read_document(
         text = _mark_variables(path, text, variable_value, values)
     lines: dict[Path, int] = {}
     try:
-        value = _read(path, text, lines, values, last_wins)
+        value = _load_value(path, text, lines, values, last_wins)
     except yaml.MarkedYAMLError as error:
         raise explain_yaml_error(path, text, error) from None
     except yaml.reader.ReaderError as error:
@@ -73,19 +72,19 @@ def read_document(
     return Document(path, value, lines)
 
 
-def _read(path: str, text: str, lines: dict[Path, int], values: list[str], last_wins: bool) -> Any:
+def _load_value(path: str, text: str, lines: dict[Path, int], values: list[str], last_wins: bool) -> Any:
     _check_depth(path, text)
     loader = _Loader(text)
     try:
         node = loader.get_single_node()
         if node is None:
             return None
-        if _size(path, node, {}, 1)[0] > MOST:
+        if _measure_node(path, node, {}, 1)[0] > MOST:
             message = f"The file has more than {MOST} values when its aliases are expanded."
             raise ProjectError(message, place=Place(path))
         if last_wins:
             _drop_repeated(node)
-        return _value(path, loader, node, (), lines, values)
+        return _node_value(path, loader, node, (), lines, values)
     finally:
         loader.dispose()
 
@@ -110,7 +109,7 @@ def _too_deep(path: str, line: int) -> ProjectError:
     return ProjectError(f"Lists and mappings are nested more than {DEEPEST} deep.", place=Place(path, line))
 
 
-def _size(path: str, node: yaml.Node, sizes: dict[int, tuple[int, int] | None], depth: int) -> tuple[int, int]:
+def _measure_node(path: str, node: yaml.Node, sizes: dict[int, tuple[int, int] | None], depth: int) -> tuple[int, int]:
     """Return the number of values of a node and their depth, with aliases expanded.
 
     Raise ProjectError at the line of a node that contains itself, or is too deep.
@@ -123,7 +122,7 @@ def _size(path: str, node: yaml.Node, sizes: dict[int, tuple[int, int] | None], 
             raise _too_deep(path, place.line)
         sizes[id(node)] = None  # under way
         inner = (part for item in node.value for part in (item if isinstance(item, tuple) else (item,)))
-        parts = [_size(path, part, sizes, depth + 1) for part in inner]
+        parts = [_measure_node(path, part, sizes, depth + 1) for part in inner]
         sizes[id(node)] = 1 + sum(count for count, _ in parts), 1 + max((height for _, height in parts), default=0)
     size = sizes[id(node)]
     if size is None:
@@ -134,13 +133,12 @@ def _size(path: str, node: yaml.Node, sizes: dict[int, tuple[int, int] | None], 
 
 
 def _drop_repeated(node: yaml.Node) -> None:
-    """Reduce equal keys of each mapping to the last one; aliases share their nodes."""
-    waiting, seen = [node], set()
+    waiting, node_ids = [node], set()
     while waiting:
         node = waiting.pop()
-        if id(node) in seen or isinstance(node, yaml.ScalarNode):
+        if id(node) in node_ids or isinstance(node, yaml.ScalarNode):
             continue
-        seen.add(id(node))
+        node_ids.add(id(node))
         if isinstance(node, yaml.MappingNode):
             last = {key.value if isinstance(key, yaml.ScalarNode) and key.tag != MERGED else id(key): (key, value)
                     for key, value in node.value}  # fmt: skip
@@ -148,17 +146,21 @@ def _drop_repeated(node: yaml.Node) -> None:
         waiting += [part for item in node.value for part in (item if isinstance(item, tuple) else (item,))]
 
 
-def _value(path: str, loader: Any, node: yaml.Node, key_path: Path, lines: dict[Path, int], values: list[str]) -> Any:
+def _node_value(
+    path: str, loader: Any, node: yaml.Node, key_path: Path, lines: dict[Path, int], values: list[str]
+) -> Any:
     lines.setdefault(key_path, node.start_mark.line + 1)
     if isinstance(node, yaml.ScalarNode):
-        return _scalar(path, loader, node, key_path, values)
+        return _scalar_value(path, loader, node, key_path, values)
     if isinstance(node, yaml.SequenceNode):
-        return [_value(path, loader, item, (*key_path, index), lines, values) for index, item in enumerate(node.value)]
+        return [
+            _node_value(path, loader, item, (*key_path, index), lines, values) for index, item in enumerate(node.value)
+        ]
     assert isinstance(node, yaml.MappingNode)
     loader.flatten_mapping(node)  # `<<: *defaults`
     mapping: dict[Any, Any] = {}
     for key_node, value_node in node.value:
-        key = _value(path, loader, key_node, (*key_path, "?"), {}, values)
+        key = _node_value(path, loader, key_node, (*key_path, "?"), {}, values)
         line = key_node.start_mark.line + 1
         if not isinstance(key, str | int | float | bool) and key is not None and not hasattr(key, "isoformat"):
             hint = "Put it in quotes: without them, `{` and `[` begin a mapping or a list."
@@ -166,11 +168,11 @@ def _value(path: str, loader: Any, node: yaml.Node, key_path: Path, lines: dict[
         if key in mapping:
             raise ProjectError(f"`{key}` is given twice.", place=Place(path, line))
         lines[(*key_path, str(key))] = line
-        mapping[key] = _value(path, loader, value_node, (*key_path, str(key)), lines, values)
+        mapping[key] = _node_value(path, loader, value_node, (*key_path, str(key)), lines, values)
     return mapping
 
 
-def _scalar(path: str, loader: Any, node: yaml.ScalarNode, key_path: Path, values: list[str]) -> Any:
+def _scalar_value(path: str, loader: Any, node: yaml.ScalarNode, key_path: Path, values: list[str]) -> Any:
     """Return the value of a scalar; one with an environment variable is a text, which a password must remain.
 
     In `variables`, which have no types of their own, an unquoted number or boolean is one.
@@ -186,8 +188,8 @@ def _scalar(path: str, loader: Any, node: yaml.ScalarNode, key_path: Path, value
             return _fill_variables(loader, node, key_path, values)
         return loader.construct_object(node)
     except (ValueError, ArithmeticError, LookupError, AttributeError, TypeError) as error:  # 2026-02-30, !!bool maybe
-        why = f": {error}" if isinstance(error, ValueError) else ""
-        raise ProjectError(f"`{node.value[:40]}` is not a valid value{why}.", place=place) from None
+        reason = f": {error}" if isinstance(error, ValueError) else ""
+        raise ProjectError(f"`{node.value[:40]}` is not a valid value{reason}.", place=place) from None
 
 
 def _fill_variables(loader: Any, node: yaml.ScalarNode, key_path: Path, values: list[str]) -> Any:

@@ -14,7 +14,6 @@ _QUOTES = "Put the value in quotes."
 
 
 def explain_yaml_error(path: str, text: str, error: yaml.MarkedYAMLError) -> ProjectError:
-    """Return the parser's error as a ProjectError, at the line that has to be edited."""
     mark = error.problem_mark or error.context_mark
     if mark is None:
         return ProjectError(f"This is not YAML: {_parsers_words(error)}.", place=Place(path))
@@ -24,20 +23,21 @@ def explain_yaml_error(path: str, text: str, error: yaml.MarkedYAMLError) -> Pro
         hint = "Resolve it, and remove the lines with these marks."
         return ProjectError(f"A merge conflict is left here: `{conflict[0].strip()}`.", place=place, hint=hint)
     line = lines[mark.line] if mark.line < len(lines) else ""
-    row, message, hint = _problem(error, mark, line, lines)
+    row, message, hint = _describe_problem(error, mark, line, lines)
     return ProjectError(message, place=Place(path, row + 1, mark.column + 1 if row == mark.line else 0), hint=hint)
 
 
-def _problem(error: yaml.MarkedYAMLError, mark: yaml.Mark, line: str, lines: list[str]) -> tuple[int, str, str]:
-    """Return the line, counted from 0, the message, and the hint."""
+def _describe_problem(
+    error: yaml.MarkedYAMLError, mark: yaml.Mark, line: str, lines: list[str]
+) -> tuple[int, str, str]:
     problem, context = error.problem or "", error.context or ""
     opened = error.context_mark.line if error.context_mark else mark.line
     if "\t" in line[: len(line) - len(line.lstrip())]:
         return mark.line, "This line is indented with a tab.", _SPACES
     if "cannot start any token" in problem:
         character = line[mark.column : mark.column + 1]
-        what = "a backtick" if character == "`" else f"`{character}`"
-        return mark.line, f"A value cannot begin with {what}.", _QUOTES
+        sign = "a backtick" if character == "`" else f"`{character}`"
+        return mark.line, f"A value cannot begin with {sign}.", _QUOTES
     if "mapping values are not allowed" in problem:
         return _stray_colon(mark, line, lines)
     if "flow node" in context:
@@ -52,40 +52,39 @@ def _problem(error: yaml.MarkedYAMLError, mark: yaml.Mark, line: str, lines: lis
         return opened, "The quote that opens in this line is not closed.", "Add the closing quote."
     if "block" in context and "scalar" not in context:
         return _stray_line(mark, line)
-    return _rare(error, mark)
+    return _describe_rare(error, mark)
 
 
 def _stray_colon(mark: yaml.Mark, line: str, lines: list[str]) -> tuple[int, str, str]:
     if re.search(r":\s.*:(?:\s|$)", line):
         return mark.line, "A value with `: ` in it needs quotes.", "Put everything after the first `: ` in quotes."
-    above = next((row for row in range(mark.line - 1, -1, -1) if _code(lines[row])), mark.line)
-    code = _code(lines[above])
+    above = next((row for row in range(mark.line - 1, -1, -1) if _code_text(lines[row])), mark.line)
+    code = _code_text(lines[above])
     if not re.search(r":(?:\s|$)", code):
-        what = "a space after its `:`" if ":" in code else "its `:`"
-        return above, f"This line lacks {what}: `{code}`.", "A key is written `key: value`."
+        sign = "a space after its `:`" if ":" in code else "its `:`"
+        return above, f"This line lacks {sign}: `{code}`.", "A key is written `key: value`."
     return mark.line, "This line is indented further than the one above, which has a value.", "Indent both alike."
 
 
 def _last_opened(mark: yaml.Mark, lines: list[str]) -> tuple[int, str]:
-    """Return the line of the last bracket before a place, and the bracket that closes it."""
-    before = [*lines[: mark.line], lines[mark.line][: mark.column] if mark.line < len(lines) else ""]
-    row = next((row for row in range(len(before) - 1, -1, -1) if set("[{") & set(before[row])), mark.line)
-    return row, "]" if before[row].rfind("[") > before[row].rfind("{") else "}"
+    lines_above = [*lines[: mark.line], lines[mark.line][: mark.column] if mark.line < len(lines) else ""]
+    row = next((row for row in range(len(lines_above) - 1, -1, -1) if set("[{") & set(lines_above[row])), mark.line)
+    return row, "]" if lines_above[row].rfind("[") > lines_above[row].rfind("{") else "}"
 
 
 def _inside_brackets(
     mark: yaml.Mark, line: str, lines: list[str], first_line: int, bracket: str
 ) -> tuple[int, str, str]:
     begins = "" if first_line == mark.line else f" It begins in line {first_line + 1}."
-    what = "list" if bracket == "]" else "mapping"
+    kind = "list" if bracket == "]" else "mapping"
     if mark.line >= len(lines) or not line.strip():
-        return first_line, f"The {what} that begins in this line is not closed.", f"Add its `{bracket}`."
+        return first_line, f"The {kind} that begins in this line is not closed.", f"Add its `{bracket}`."
     character = line[mark.column : mark.column + 1]
     if character in tuple("]}") and character != bracket:
-        return mark.line, f"`{character}` closes nothing here.{begins}", f"The {what} ends with `{bracket}`."
+        return mark.line, f"`{character}` closes nothing here.{begins}", f"The {kind} ends with `{bracket}`."
     if character in tuple("]},"):
         return mark.line, f"A value is missing before `{character}`.{begins}", "Add it, or remove what separates it."
-    message = f"The {what} lacks a comma or its `{bracket}` before the end of this line: `{line.strip()}`.{begins}"
+    message = f"The {kind} lacks a comma or its `{bracket}` before the end of this line: `{line.strip()}`.{begins}"
     return mark.line, message, f"Separate its items with commas, and end it with `{bracket}`."
 
 
@@ -99,7 +98,7 @@ def _stray_line(mark: yaml.Mark, line: str) -> tuple[int, str, str]:
     return mark.line, "The indentation of this line fits no line above.", hint
 
 
-def _rare(error: yaml.MarkedYAMLError, mark: yaml.Mark) -> tuple[int, str, str]:
+def _describe_rare(error: yaml.MarkedYAMLError, mark: yaml.Mark) -> tuple[int, str, str]:
     problem, context = error.problem or "", error.context or ""
     if "another document" in problem:
         return mark.line, "A second document begins here: `---`.", "Keep one document in the file."
@@ -118,5 +117,5 @@ def _parsers_words(error: yaml.MarkedYAMLError) -> str:
     return f"{error.context or ''} {error.problem or ''}".strip()
 
 
-def _code(line: str) -> str:
+def _code_text(line: str) -> str:
     return "" if line.lstrip().startswith("#") else line.strip()

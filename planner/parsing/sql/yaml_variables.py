@@ -73,12 +73,12 @@ def replace_variables(path: str, text: str, replacement: Replacement) -> str:
         code, comment = _without_comment(line)
         if _JINJA.search(_ENV.sub("", code)):
             raise ProjectError(SUPPORTED, place=place, hint=HINT)
-        lines[number - 1] = _ENV.sub(partial(_replace, replacement, place), code) + comment
+        lines[number - 1] = _ENV.sub(partial(_replace_use, replacement, place), code) + comment
     return "\n".join(lines)
 
 
-def _replace(replacement: Replacement, place: Place, match: re.Match[str]) -> str:
-    return replacement(_variable(match), place)
+def _replace_use(replacement: Replacement, place: Place, match: re.Match[str]) -> str:
+    return replacement(_read_variable(match), place)
 
 
 def _without_comment(line: str) -> tuple[str, str]:
@@ -87,12 +87,12 @@ def _without_comment(line: str) -> tuple[str, str]:
     return line[:start], line[start:]
 
 
-def _variable(match: re.Match[str]) -> Variable:
+def _read_variable(match: re.Match[str]) -> Variable:
     filters = tuple(name.strip() for name in match["filters"].split("|")[1:])
-    return Variable(match["one"] or match["two"], _default(match["default"]), filters)
+    return Variable(match["one"] or match["two"], _default_text(match["default"]), filters)
 
 
-def _default(literal: str | None) -> str | None:
+def _default_text(literal: str | None) -> str | None:
     if literal is None or literal.lower() == "none":
         return None
     return literal[1:-1] if literal[0] in "'\"" else literal

@@ -18,11 +18,11 @@ from mergeplan.planner.plan.category.reasons import (
     Causes,
     chance_reason,
     edit_reason,
-    names,
+    effect_verbs,
+    format_names,
     no_change_reason,
     parents_reason,
     sentence,
-    verbs,
 )
 from mergeplan.planner.plan.change import Category, Columns
 from mergeplan.planner.semantics.digests import SORTED, TableDigest
@@ -72,11 +72,11 @@ def fingerprint_of(
     """
     under = [part for pair in model.settings for part in pair]
     later = (text for facet in (Facet.ROWS, Facet.LAYOUT) for text in model.encode_properties(facet).values())
-    said = (*_first_rows(model).values(), *_first_layout(model).values(), began, *under, *later)
+    row_texts = (*_first_rows(model).values(), *_first_layout(model).values(), began, *under, *later)
     # a table's rows have no order; that of a view is part of what its readers get
     ordered = [order] if order and not model.kind.is_stored else []
     metadata = digest(model.sql, *_metadata_settings(model).values())
-    return Fingerprint(digest(text, *said, *ordered), metadata, digest_parents(parents))
+    return Fingerprint(digest(text, *row_texts, *ordered), metadata, digest_parents(parents))
 
 
 def digest_parents(parents: Mapping[str, Fingerprint]) -> str:
@@ -87,12 +87,15 @@ def is_edited(old: Model, new: Model) -> bool:
     """Return True if a person changed this model itself, not only something it reads."""
     if old == new:
         return False
-    if body(old) != body(new) or old.settings != new.settings:
+    if row_source(old) != row_source(new) or old.settings != new.settings:
         return True
-    return any(said(old) != said(new) for said in (row_settings, layout, _metadata_settings))
+    return any(
+        read_settings(old) != read_settings(new)
+        for read_settings in (row_settings, layout_settings, _metadata_settings)
+    )
 
 
-def difference(old: TableDigest, new: TableDigest) -> Columns:
+def compare_digests(old: TableDigest, new: TableDigest) -> Columns:
     """Return the changes by which the new rows differ from the old ones for a reader."""
     # column digests compare only over the same rows: over other rows equal ones prove nothing
     if old.rows != new.rows:
@@ -114,29 +117,34 @@ def is_reordered(old: TableDigest, new: TableDigest) -> bool:
     return [c for c in old.names if c in new.columns] != [c for c in new.names if c in old.columns]
 
 
-def verdict(old: Side, new: Side, causes: Causes, middle_side: Side | None = None) -> Verdict:
+def reach_verdict(old: Side, new: Side, causes: Causes, middle_side: Side | None = None) -> Verdict:
     """Return the verdict on a model by its own edit and by its parents' changes.
 
     The rows decide, not the texts: two queries that mean the same over the same tables are no change. `middle_side` is
     the old text over the new parents, so that the reason can tell the edit from the effect of the parents.
     """
-    difference_now, reordered = difference(old.seen, new.seen), is_reordered(old.seen, new.seen)
+    difference_now, reordered = compare_digests(old.seen, new.seen), is_reordered(old.seen, new.seen)
     touched = replace(difference_now, order=False)
-    same = touched == UNTOUCHED and not reordered
+    is_unchanged = touched == UNTOUCHED and not reordered
     # the order of a view's rows concerns only readers that take rows by it, so it is judged apart from the rows
-    own = _own_change(old, new) if is_edited(old.model, new.model) else None
-    if same and difference_now.order and _is_sorted(old, new) and (own is None or own.rule in ("same-query", "query")):
-        return _order_verdict(difference_now, causes, was_edited=own is not None)
-    if own is None:
-        return _no_effect_verdict(new, causes) if same else _parents_verdict(old, new, causes, touched)
-    if own.category in (Category.METADATA, Category.EQUIVALENT) or own.rule == "layout-changed":
+    own_verdict = _own_change(old, new) if is_edited(old.model, new.model) else None
+    if (
+        is_unchanged
+        and difference_now.order
+        and _is_sorted(old, new)
+        and (own_verdict is None or own_verdict.rule in ("same-query", "query"))
+    ):
+        return _order_verdict(difference_now, causes, was_edited=own_verdict is not None)
+    if own_verdict is None:
+        return _no_effect_verdict(new, causes) if is_unchanged else _parents_verdict(old, new, causes, touched)
+    if own_verdict.category in (Category.METADATA, Category.EQUIVALENT) or own_verdict.rule == "layout-changed":
         # such an edit changes no row, so any difference comes from the parents
-        said = own.reason if own.rule != "layout-changed" else f"{_layout_words(old, new)}."
-        return own if same else _parents_verdict(old, new, causes, touched, said)
-    edit = _edit(old, new, causes, middle_side)
-    if own.rule in ("kind-changed", "settings-changed", "seed-content"):
-        return _settings_verdict(own, touched, reordered, edit)
-    if same:
+        edit_text = own_verdict.reason if own_verdict.rule != "layout-changed" else f"{_layout_words(old, new)}."
+        return own_verdict if is_unchanged else _parents_verdict(old, new, causes, touched, edit_text)
+    edit = _build_edit(old, new, causes, middle_side)
+    if own_verdict.rule in ("kind-changed", "settings-changed", "seed-content"):
+        return _settings_verdict(own_verdict, touched, reordered, edit)
+    if is_unchanged:
         return _same_query(old, new, edit)
     return _query_changed(old, new, touched, reordered, edit)
 
@@ -161,22 +169,22 @@ class _Edit:
         return " ".join(filter(None, (self.above, self.chance)))
 
 
-def _edit(old: Side, new: Side, causes: Causes, middle_side: Side | None) -> _Edit:
-    middle, before, after, above = middle_side or old, (middle_side or old).seen, new.seen, ""
+def _build_edit(old: Side, new: Side, causes: Causes, middle_side: Side | None) -> _Edit:
+    middle, old_digest, new_digest, above = middle_side or old, (middle_side or old).seen, new.seen, ""
     if middle_side and not (
         middle_side.is_known and (middle_side.shape is None or middle_side.shape.unresolved is None)
     ):
         # the old text reads columns that are gone, and the new one was edited to fit: compare them by names
-        middle, before, after = old, _digest_by_names(old), _digest_by_names(new)
+        middle, old_digest, new_digest = old, _digest_by_names(old), _digest_by_names(new)
     elif not _is_alike(old.seen, middle.seen):
         above = parents_reason(old.model.sql, old.shape, middle.shape, causes)[1]
-    columns = replace(difference(before, after), order=False)
+    columns = replace(compare_digests(old_digest, new_digest), order=False)
     clauses = edit_reason(old.model, middle.shape, new.model, new.shape)
-    return _Edit(columns, is_reordered(before, after), clauses, above, chance_reason(causes, columns))
+    return _Edit(columns, is_reordered(old_digest, new_digest), clauses, above, chance_reason(causes, columns))
 
 
 def _is_alike(old: TableDigest, new: TableDigest) -> bool:
-    return replace(difference(old, new), order=False) == UNTOUCHED and not is_reordered(old, new)
+    return replace(compare_digests(old, new), order=False) == UNTOUCHED and not is_reordered(old, new)
 
 
 def _digest_by_names(side: Side) -> TableDigest:
@@ -185,7 +193,7 @@ def _digest_by_names(side: Side) -> TableDigest:
 
 
 def _same_query(old: Side, new: Side, edit: _Edit) -> Verdict:
-    if layout(old.model) != layout(new.model):
+    if layout_settings(old.model) != layout_settings(new.model):
         return _layout_changed(old, new)
     anew = "The new text over what it reads now means what the old one meant." if edit.above else SAME_QUERY
     return Verdict(Category.EQUIVALENT, "same-query", anew)
@@ -201,7 +209,7 @@ def _is_sorted(old: Side, new: Side) -> bool:
 
 def _order_verdict(touched_columns: Columns, causes: Causes, *, was_edited: bool) -> Verdict:
     if not was_edited:
-        above = names(parent for parent in causes.parents_with_effect if causes.effects[parent].order)
+        above = format_names(parent for parent in causes.parents_with_effect if causes.effects[parent].order)
         reason = f"{above} returns its rows in another order, and so does it."
         return Verdict(Category.INDIRECT_BREAKING, "reads-changed-order", reason, touched_columns)
     reason = "It returns the same rows in another order, which matters to what takes rows by their order."
@@ -217,16 +225,16 @@ def _own_change(old: Side, new: Side) -> Verdict:
     # undeclared columns are read from the file, so an edit of the file may change both
     if "seed" in settings and set(settings) <= {"seed", "columns"}:
         return Verdict(Category.BREAKING, "seed-content", _seed_reason(old.model.seed, new.model.seed))
-    changed = [f"{names(settings)} changed"] if settings else []
+    changed = [f"{format_names(settings)} changed"] if settings else []
     changed += _spark_setting_changes(old.model, new.model)
     same_query = _is_same_query(old, new)
     if changed:
         changed += [] if same_query else ["the query changed"]
         return Verdict(Category.BREAKING, "settings-changed", " and ".join(changed))
-    if layout(old.model) != layout(new.model) and same_query:
+    if layout_settings(old.model) != layout_settings(new.model) and same_query:
         return _layout_changed(old, new)
-    if body(old.model) == body(new.model):
-        about = names(changed_settings(_metadata_settings(old.model), _metadata_settings(new.model)))
+    if row_source(old.model) == row_source(new.model):
+        about = format_names(changed_settings(_metadata_settings(old.model), _metadata_settings(new.model)))
         return Verdict(Category.METADATA, "metadata-only", f"Only {about} changed; the rows come from the same query.")
     if same_query:
         return Verdict(Category.EQUIVALENT, "same-query", SAME_QUERY)
@@ -234,7 +242,6 @@ def _own_change(old: Side, new: Side) -> Verdict:
 
 
 def _schedule_changes(old: Side, new: Side) -> list[str]:
-    """Return the schedule settings that changed and that decide rows of the old or the new query."""
     changed = []
     if old.model.batch_size != new.model.batch_size and any(
         batch_decides(side.model, side.shape) for side in (old, new)
@@ -255,29 +262,29 @@ def _seed_reason(old: Seed | None, new: Seed | None) -> str:
 
 def _is_same_query(old: Side, new: Side) -> bool:
     """Return True if both are one query without comparing digests: equal texts over parents with known columns."""
-    before, after = old.shape, new.shape
-    known = before and after and before.known and after.known and before.text == after.text
-    return body(old.model) == body(new.model) or bool(known)
+    old_shape, new_shape = old.shape, new.shape
+    is_same_text = old_shape and new_shape and old_shape.known and new_shape.known and old_shape.text == new_shape.text
+    return row_source(old.model) == row_source(new.model) or bool(is_same_text)
 
 
 def _layout_changed(old: Side, new: Side) -> Verdict:
-    how = "the rows are copied from the table that holds them"
+    method = "the rows are copied from the table that holds them"
     if new.model.kind.is_seed:
-        how = "the file is loaded again"
+        method = "the file is loaded again"
     elif not old.is_copied:
-        how = "the table is computed anew"
-    return Verdict(Category.NON_BREAKING, "layout-changed", f"{_layout_words(old, new)}: {how}.")
+        method = "the table is computed anew"
+    return Verdict(Category.NON_BREAKING, "layout-changed", f"{_layout_words(old, new)}: {method}.")
 
 
 def _layout_words(old: Side, new: Side) -> str:
-    return f"{names(changed_settings(layout(old.model), layout(new.model)))} changed"
+    return f"{format_names(changed_settings(layout_settings(old.model), layout_settings(new.model)))} changed"
 
 
 def _spark_setting_changes(old: Model, new: Model) -> list[str]:
-    before, after = dict(old.settings), dict(new.settings)
-    changed = sorted(key for key in before.keys() | after.keys() if before.get(key) != after.get(key))
+    old_conf, new_conf = dict(old.settings), dict(new.settings)
+    changed = sorted(key for key in old_conf.keys() | new_conf.keys() if old_conf.get(key) != new_conf.get(key))
     return [
-        f"The setting `{key}` changed from {before.get(key, default_of(key))} to {after.get(key, default_of(key))}"
+        f"The setting `{key}` changed from {old_conf.get(key, default_of(key))} to {new_conf.get(key, default_of(key))}"
         for key in changed
     ]
 
@@ -299,10 +306,9 @@ def _settings_verdict(own: Verdict, touched_columns: Columns, changed_order: boo
 
 
 def _effect_of(edit: _Edit, besides: str) -> str:
-    """Return the effect of an edited setting on the rows, as the end of a sentence."""
     if edit.columns.every:
         return ", and with it the rows."
-    if does := verbs(edit.columns):
+    if does := effect_verbs(edit.columns):
         return f"; it {does}."
     if edit.reordered:
         return "; it puts the columns in another order."
@@ -343,16 +349,17 @@ def _edit_words(edit: _Edit) -> str:
     if columns == UNTOUCHED:
         return "The columns stand in another order." if edit.reordered else SAME_QUERY
     if edit.besides:  # the sentence must not claim that rows stay the same
-        return sentence(f"the edit {verbs(columns)}")
+        return sentence(f"the edit {effect_verbs(columns)}")
     if not (columns.altered or columns.removed or edit.reordered):
-        return f"Only adds {names(sorted(columns.added))}; the rows and the other columns stay as they are."
-    return sentence(f"{verbs(columns)}; the rows stay the same ones")
+        return f"Only adds {format_names(sorted(columns.added))}; the rows and the other columns stay as they are."
+    return sentence(f"{effect_verbs(columns)}; the rows stay the same ones")
 
 
 def _parents_verdict(old: Side, new: Side, causes: Causes, touched_columns: Columns, own: str = "") -> Verdict:
     """Return the verdict on a model that only its parents' changes affect; the reason starts with the `own` edit."""
     if not (old.is_known and new.is_known) and causes.parents_with_effect:
-        reason = f"Which columns of {names(causes.parents_with_effect)} it reads is not known, so it counts as changed."
+        parents = format_names(causes.parents_with_effect)
+        reason = f"Which columns of {parents} it reads is not known, so it counts as changed."
         return Verdict(Category.INDIRECT_BREAKING, "undecidable", f"{own} {reason}".strip(), EVERY)
     rule, reason = parents_reason(new.model.sql, old.shape, new.shape, causes)
     touched_columns = touched_columns if old.is_known and new.is_known else EVERY
@@ -365,7 +372,7 @@ def _no_effect_verdict(new: Side, causes: Causes) -> Verdict:
     return Verdict(Category.INDIRECT_NON_BREAKING, rule, reason)
 
 
-def body(model: Model) -> str:
+def row_source(model: Model) -> str:
     """Return the source of the rows: the query's text, or the digest of the Python code."""
     return model.python.digest if model.python else model.sql + model.misread
 
@@ -398,7 +405,7 @@ def _first_rows(model: Model) -> dict[str, str]:
         "merge_filter": model.merge_filter,
         "history": encode_text(model.history or ""),
         "insert_overwrite": str(model.insert_overwrite),
-        "partitioned_by": _partitions(model) if model.replaces_partitions else "",
+        "partitioned_by": _partitions_text(model) if model.replaces_partitions else "",
         "pre_statements": encode_text(listed) if (listed := model.shaping) else "",
     }
 
@@ -407,12 +414,11 @@ def _start_text(model: Model) -> str:
     return model.start_text if model.start_moves else str(model.start or "")
 
 
-def _partitions(model: Model) -> str:
+def _partitions_text(model: Model) -> str:
     return encode_text(tuple(map(partition_text, model.partitioned_by)))
 
 
-def layout(model: Model) -> dict[str, str]:
-    """Return the settings that decide how rows are stored, but not which rows."""
+def layout_settings(model: Model) -> dict[str, str]:
     return _first_layout(model) | model.encode_properties(Facet.LAYOUT)
 
 
@@ -423,16 +429,15 @@ def _first_layout(model: Model) -> dict[str, str]:
         "storage_format": model.storage_format,
         "table_format": model.table_format,
         "physical_properties": encode_text(model.physical_properties),
-        "partitioned_by": "" if model.replaces_partitions else _partitions(model),
+        "partitioned_by": "" if model.replaces_partitions else _partitions_text(model),
         "clustered_by": encode_text(model.clustered_by),
         "partition_by_time_column": str(model.partition_by_time_column),
     }
 
 
-def _harmless(model: Model) -> tuple[tuple[Statement, ...], ...]:
-    """Return the statements beside a model's query that change no row."""
-    before = tuple(statement for statement in model.pre_statements if statement.harmless)
-    return before, model.post_statements, model.on_virtual_update
+def _harmless_statements(model: Model) -> tuple[tuple[Statement, ...], ...]:
+    statements = tuple(statement for statement in model.pre_statements if statement.harmless)
+    return statements, model.post_statements, model.on_virtual_update
 
 
 def _metadata_settings(model: Model) -> dict[str, str]:
@@ -456,7 +461,7 @@ def _metadata_settings(model: Model) -> dict[str, str]:
         "on_destructive_change": model.on_destructive_change,
         "on_additive_change": model.on_additive_change,
         "auto_restatement": encode_text(model.auto_restatement_cron) + f" {model.auto_restatement_intervals}",
-        "statements": encode_text(listed) if any(listed := _harmless(model)) else "",
+        "statements": encode_text(listed) if any(listed := _harmless_statements(model)) else "",
     }
     later = {
         "contract": encode_text(model.columns) if model.contract else "",

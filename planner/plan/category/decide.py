@@ -1,9 +1,9 @@
 """Decisions from models to changes: each model is decided by its own edit and by the decisions about its parents.
 
-`decide` walks the graph, parents first. `decide_model` decides one model. Its steps are separate files: `settled` (a
-model that is known to mean the same as before), `new_table` (the model if it were built again), `verdict` (the rules),
-`override` (a person's category), `keep_rows` (forward-only), `parent_effects` (what a model sees of its parents and
-shows to its readers).
+`decide_all_models` walks the graph, parents first. `decide_model` decides one model. Its steps are separate files:
+`settled` (a model that is known to mean the same as before), `new_table` (the model if it were built again), `verdict`
+(the rules), `override` (a person's category), `keep_rows` (forward-only), `parent_effects` (what a model sees of its
+parents and shows to its readers).
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from mergeplan.planner.errors import ProjectErrors
 from mergeplan.planner.intervals import Timeline, build_timeline
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.plan.blockers import find_column_problem, readers_of_removed
-from mergeplan.planner.plan.category.categorize import EVERY, UNTOUCHED, Verdict, difference, is_edited
+from mergeplan.planner.plan.category.categorize import EVERY, UNTOUCHED, Verdict, compare_digests, is_edited
 from mergeplan.planner.plan.category.decision import Analysis, Candidate, Decision, Decisions, Inputs
-from mergeplan.planner.plan.category.override import overridden, override_of
+from mergeplan.planner.plan.category.override import apply_override, override_of
 from mergeplan.planner.plan.category.parent_effects import OverParents, digest_for_readers, over_parents
 from mergeplan.planner.plan.category.refuted import build_refuted_verdict, claim_of, find_refutation
 from mergeplan.planner.plan.category.self_reading import follow_old_snapshot, keep_old_meaning
@@ -49,7 +49,7 @@ from mergeplan.planner.snapshot.snapshot import Snapshot
 ALWAYS = build_timeline(datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
 
 
-def decide(inputs: Inputs) -> Decisions:
+def decide_all_models(inputs: Inputs) -> Decisions:
     """Decide every model against the base; raise ProjectErrors if a query reads a column that does not exist."""
     graph, base = inputs.graph, inputs.base
     decision_by_model: dict[str, Decision] = {}
@@ -75,8 +75,8 @@ def decide_model(inputs: Inputs, model: Model, parents: Mapping[str, Decision]) 
     followed = follow_old_snapshot(inputs, old) if old is not None else None
     analysis = analyze_query(inputs, model, parents)
     effects = {name: parent.effect for name, parent in parents.items()}
-    known = {column for parent in parents.values() for column in parent.snapshot.as_parent.columns or ()}
-    problem = find_column_problem(inputs.graph, model, analysis.shape, effects, known)
+    parent_columns = {column for parent in parents.values() for column in parent.snapshot.as_parent.columns or ()}
+    problem = find_column_problem(inputs.graph, model, analysis.shape, effects, parent_columns)
     decision = _decide_by_analysis(inputs, model, followed, analysis, parents).add_problem(problem)
     return decision if old is None or followed is old else keep_old_meaning(decision, old)
 
@@ -95,44 +95,44 @@ def _decide_by_analysis(
 
 
 def _decide_settled(candidate: Candidate) -> Decision:
-    """Decide a model whose meaning is the same as before: its parents' changes do not concern it."""
     if candidate.fresh.fingerprint == candidate.old.fingerprint:
         return Decision(candidate.old)
-    seen, verdict = OverParents(candidate.old.raw), verdict_of_settled(candidate)
-    if reason := find_refutation(candidate, seen):
-        return _decide_refuted(candidate, seen, reason)
-    return _complete(candidate, seen, _rebuilt_or_kept(candidate, seen, verdict, None), None)
+    seen_rows, verdict = OverParents(candidate.old.raw), verdict_of_settled(candidate)
+    if reason := find_refutation(candidate, seen_rows):
+        return _decide_refuted(candidate, seen_rows, reason)
+    return _complete_change(candidate, seen_rows, _rebuilt_or_kept(candidate, seen_rows, verdict, None), None)
 
 
 def _decide_change(candidate: Candidate) -> Decision:
     """Decide a changed model by the rules, then by a person, then by forward-only requests; then choose its table."""
-    seen = over_parents(candidate)
+    seen_rows = over_parents(candidate)
     override = override_of(candidate, candidate.inputs.overrides)
-    if override is None and (reason := find_refutation(candidate, seen)):
-        return _decide_refuted(candidate, seen, reason)
-    by_rule = verdict_by_rule(candidate, seen)
+    if override is None and (reason := find_refutation(candidate, seen_rows)):
+        return _decide_refuted(candidate, seen_rows, reason)
+    by_rule = verdict_by_rule(candidate, seen_rows)
     # A person overrules every rule, including a model's or a plan's request for forward-only.
-    verdict = overridden(by_rule, override) if override else forward_only_verdict(candidate, by_rule)
+    verdict = apply_override(by_rule, override) if override else forward_only_verdict(candidate, by_rule)
     if verdict.category is Category.FORWARD_ONLY:
         decision = keep_rows(candidate, verdict)
     else:
-        decision = _rebuilt_or_kept(candidate, seen, verdict, override)
-    return _complete(candidate, seen, decision, override)
+        decision = _rebuilt_or_kept(candidate, seen_rows, verdict, override)
+    return _complete_change(candidate, seen_rows, decision, override)
 
 
 def _decide_refuted(candidate: Candidate, seen: OverParents, reason: str) -> Decision:
     """Decide a model whose verdict Spark's analyzer refutes: it is recomputed, and all its rows count as changed."""
-    own = assign_refuted_rows(candidate.inputs, candidate.fresh, candidate.parents, claim_of(candidate, seen))
-    candidate = replace(candidate, fresh=own)
+    snapshot = assign_refuted_rows(candidate.inputs, candidate.fresh, candidate.parents, claim_of(candidate, seen))
+    candidate = replace(candidate, fresh=snapshot)
     verdict = forward_only_verdict(candidate, build_refuted_verdict(candidate, reason))
-    seen = OverParents(own.raw)
+    seen = OverParents(snapshot.raw)
     if verdict.category is Category.FORWARD_ONLY:
-        return _complete(candidate, seen, keep_rows(candidate, verdict), None)
-    return _complete(candidate, seen, _rebuilt_or_kept(candidate, seen, verdict, None), None)
+        return _complete_change(candidate, seen, keep_rows(candidate, verdict), None)
+    return _complete_change(candidate, seen, _rebuilt_or_kept(candidate, seen, verdict, None), None)
 
 
-def _complete(candidate: Candidate, seen: OverParents, decision: Decision, override: Override | None) -> Decision:
-    """Return the decision with the parts of its change that do not depend on who decided."""
+def _complete_change(
+    candidate: Candidate, seen: OverParents, decision: Decision, override: Override | None
+) -> Decision:
     inputs, old = candidate.inputs, candidate.old
     assert decision.change is not None
     change = replace(
@@ -150,7 +150,6 @@ def _complete(candidate: Candidate, seen: OverParents, decision: Decision, overr
 def _rebuilt_or_kept(
     candidate: Candidate, seen_parents: OverParents, rule_verdict: Verdict, override: Override | None
 ) -> Decision:
-    """Decide whether a model gets a new table or keeps its own, and what its readers see of it."""
     inputs, old, model = candidate.inputs, candidate.old, candidate.model
     rebuilt = rule_verdict.category in REBUILT
     whole = candidate.fresh
@@ -174,7 +173,7 @@ def _rebuilt_or_kept(
     change = build_change(candidate, snapshot, rule_verdict, is_recomputed=rebuilt and model.kind.is_stored)
     return replace(
         decision,
-        effect=difference(old.visible_digest, decision.visible),
+        effect=compare_digests(old.visible_digest, decision.visible),
         change=replace(change, shares=inputs.compared.name if keeps else None),
     )
 
@@ -259,9 +258,9 @@ def _is_as_before(inputs: Inputs, model: Model, old: Snapshot, parents: Mapping[
     """
     read = {name for name in old.model.depends_on if name in inputs.base}
     # the same snapshots, and not equal ones: a parent that was decided again must be compared
-    same = read == parents.keys() and all(parents[name].snapshot is inputs.base[name] for name in read)
+    has_same_parents = read == parents.keys() and all(parents[name].snapshot is inputs.base[name] for name in read)
     return (
-        same
+        has_same_parents
         and not is_edited(old.model, model)
         and (has_own_start(model) or model.name not in inputs.below_moved_starts)
     )

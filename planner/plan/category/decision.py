@@ -57,11 +57,13 @@ class Inputs:
     def below_moved_starts(self) -> frozenset[str]:
         """The models that may take their own first day from one above them that starts elsewhere now."""
         models, base = self.graph.models.items(), self.base
-        moved = (name for name, model in models if name not in base or _start(model) != _start(base[name].model))
+        moved = (
+            name for name, model in models if name not in base or _model_start(model) != _model_start(base[name].model)
+        )
         return self.graph.downstream(moved)
 
 
-def _start(model: Model) -> str | datetime | None:
+def _model_start(model: Model) -> str | datetime | None:
     return model.start_text or model.start
 
 
@@ -114,7 +116,6 @@ class Decision:
         return self.change is not None and self.change.preview
 
     def add_problem(self, problem: Blocker | ProjectError | None) -> Decision:
-        """Return the decision with the problem of a column that does not exist: an error or a blocker."""
         if isinstance(problem, ProjectError):
             return replace(self, errors=(problem, *self.errors))
         return replace(self, blockers=(problem, *self.blockers)) if problem else self

@@ -33,8 +33,8 @@ def overrides_for(changes: Iterable[Change], categories: Mapping[str, Category],
         assert change.old is not None
         assert change.new is not None
         # refused now, and not where the plan is carried out: its table could not go on with the old rows
-        if category is Category.FORWARD_ONLY and (why := why_not(change.old.model, change.new.model)):
-            raise RequestError(f"`{name}` cannot be forward-only: {why}.", hint="Choose another category.")
+        if category is Category.FORWARD_ONLY and (obstacle := why_not(change.old.model, change.new.model)):
+            raise RequestError(f"`{name}` cannot be forward-only: {obstacle}.", hint="Choose another category.")
         overrides.append(Override(name, category, change.old.fingerprint.text, change.new.fingerprint.text, who))
     return tuple(overrides)
 
@@ -59,8 +59,7 @@ def end_of(override: Override, changes: Iterable[Change]) -> str:
     return "base" if change and change.old and change.old.fingerprint.text != override.old else "edit"
 
 
-def overridden(rule_verdict: Verdict, override: Override) -> Verdict:
-    """Return the person's verdict, whose reason names the rule's."""
+def apply_override(rule_verdict: Verdict, override: Override) -> Verdict:
     who = f"@{override.who}" if override.who else "Somebody"
     category = str(override.category).replace("_", "-")
     reason = f"{who} categorized it as {category}; the rule `{rule_verdict.rule}` had said: {rule_verdict.reason}"

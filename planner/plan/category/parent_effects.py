@@ -13,7 +13,7 @@ from mergeplan.planner.intervals import Timeline
 from mergeplan.planner.plan.category.categorize import UNTOUCHED, Verdict
 from mergeplan.planner.plan.category.decision import Candidate, Decision
 from mergeplan.planner.plan.change import REBUILT, Category, Override
-from mergeplan.planner.plan.early_cutoff import Comparison, comparison, equal_time, open_questions
+from mergeplan.planner.plan.early_cutoff import Comparison, build_comparison, equal_time, open_questions
 from mergeplan.planner.semantics.digests import TableDigest
 from mergeplan.planner.snapshot.meaning import meaning_of
 from mergeplan.planner.snapshot.snapshot import Snapshot
@@ -42,20 +42,20 @@ def over_parents(candidate: Candidate) -> OverParents:
     loaded = candidate.inputs.loaded
 
     def rows(alike: Iterable[Comparison]) -> TableDigest:
-        seen = {name: parent.visible for name, parent in candidate.parents.items()}
-        before = {question.model: question.old.visible_digest for question in alike}
-        return meaning_of(candidate.model, shape, seen | before, began).table_digest
+        visible = {name: parent.visible for name, parent in candidate.parents.items()}
+        unchanged = {question.model: question.old.visible_digest for question in alike}
+        return meaning_of(candidate.model, shape, visible | unchanged, began).table_digest
 
     plain = rows(())
     if loaded.contents is None or plain == old.raw:
         return OverParents(plain)  # nothing may be compared, or nothing need be
-    asked = _comparable(candidate)
-    answers = [question.answer(loaded) for question in asked]
-    if None not in answers and False in answers and rows(asked) == old.raw:
+    questions = _list_comparisons(candidate)
+    answers = [question.answer(loaded) for question in questions]
+    if None not in answers and False in answers and rows(questions) == old.raw:
         # Some tables differ, so the model is computed; but in the periods in which all of them are alike its rows are
         # the old ones, which are copied.
-        return OverParents(plain, same=equal_time(candidate.fresh, shape, asked, loaded))
-    hoped = [question for question, answer in zip(asked, answers, strict=True) if answer is not False]
+        return OverParents(plain, same=equal_time(candidate.fresh, shape, questions, loaded))
+    hoped = [question for question, answer in zip(questions, answers, strict=True) if answer is not False]
     if not hoped or rows(hoped) != old.raw:
         return OverParents(plain)  # even if all of these were equal, it would not mean the same as before
     if None in answers:
@@ -83,20 +83,19 @@ def digest_for_readers(
         if rule_verdict.category not in REBUILT:
             return old.visible_digest
         if override is None:
-            return _holding(whole if emptied else snapshot, rows)
+            return _digest_with_rows(whole if emptied else snapshot, rows)
     # a reader that the edit does not affect keeps its rows, and the empty table does not affect it either
     return whole.visible_digest if emptied else None
 
 
-def _comparable(candidate: Candidate) -> list[Comparison]:
-    """Return the comparisons of parents' new tables with their old ones that might prove the parents unchanged."""
+def _list_comparisons(candidate: Candidate) -> list[Comparison]:
     base = candidate.inputs.base
     news = ((name, parent) for name, parent in candidate.parents.items() if _may_be_the_same(parent))
-    asked = (
-        comparison(candidate.model.name, candidate.analysis.shape, base.get(name), parent.snapshot)
+    comparisons = (
+        build_comparison(candidate.model.name, candidate.analysis.shape, base.get(name), parent.snapshot)
         for name, parent in news
     )
-    return [question for question in asked if question is not None]
+    return [question for question in comparisons if question is not None]
 
 
 def _may_be_the_same(parent: Decision) -> bool:
@@ -108,8 +107,7 @@ def _may_be_the_same(parent: Decision) -> bool:
     return parent.effect != UNTOUCHED and not insisted and not parent.is_forward_only
 
 
-def _holding(snapshot: Snapshot, rows: TableDigest) -> TableDigest:
-    """Return what readers of a snapshot see if its rows are reported to be these."""
+def _digest_with_rows(snapshot: Snapshot, rows: TableDigest) -> TableDigest:
     assert snapshot.meaning is not None
     meaning = replace(snapshot.meaning, rows=rows.rows, columns=tuple(rows.columns.items()), order=rows.order)
     return replace(snapshot, meaning=meaning).visible_digest

@@ -51,21 +51,20 @@ class Causes:
 
 
 def edit_reason(old: Model, before: Shape | None, new: Model, after: Shape | None) -> str:
-    """Return why an edit of a query changes its rows, with the changed clauses if they are the reason."""
     one, two = (shape.frame if shape else {} for shape in (before, after))
     labels = [label for label in {**one, **two} if one.get(label, "") != two.get(label, "")]
     if new.reads_itself:
         return "It reads itself: each row depends on those before it, and its query changed."
     if not one or not two:
-        return _unfollowed(after) or _unfollowed(before) or UNFOLLOWED
+        return _obstacle_reason(after) or _obstacle_reason(before) or UNFOLLOWED
     if labels:
         return _clauses_reason(labels, old.sql, new.sql)
-    if new.time_column and _column(before, new.time_column) != _column(after, new.time_column):
+    if new.time_column and _column_digest(before, new.time_column) != _column_digest(after, new.time_column):
         return f"`{new.time_column}` changed, and it says in which interval a row lies."
     return UNFOLLOWED
 
 
-def _unfollowed(shape: Shape | None) -> str:
+def _obstacle_reason(shape: Shape | None) -> str:
     obstacle = shape.obstacle if shape else ""
     return f"mergeplan cannot follow {obstacle}, so every row counts as changed." if obstacle else ""
 
@@ -74,7 +73,7 @@ def _clauses_reason(labels: list[str], before: str, after: str) -> str:
     if labels == [LIMITED]:
         return "The query that LIMIT takes rows of changed, and with it the rows."
     if clauses := find_changed_clauses(labels, before, after):
-        return f"{names(clauses, quoted=False)} changed, and with it the rows."
+        return f"{format_names(clauses, quoted=False)} changed, and with it the rows."
     if keyword := dependent_clause(labels, after):
         return f"What SELECT computes changed, and {keyword} depends on it."
     return "What SELECT computes changed, and with it the rows."
@@ -87,7 +86,7 @@ def chance_reason(causes: Causes, touched_columns: Columns) -> str:
     if causes.volatile_rows:
         return "Its rows may come out otherwise when they are computed anew."
     columns = sorted(causes.volatile - touched_columns.added - touched_columns.altered)
-    return f"{names(columns)} may come out otherwise when computed anew." if columns else ""
+    return f"{format_names(columns)} may come out otherwise when computed anew." if columns else ""
 
 
 def parents_reason(sql: str, before: Shape | None, after: Shape | None, causes: Causes) -> tuple[str, str]:
@@ -114,20 +113,23 @@ def no_change_reason(sql: str, shape: Shape | None, causes: Causes) -> tuple[str
     if parents and shape is not None:
         effects = causes.effects
         facts = [
-            f"{_reading(shape, parent, effects[parent])}, which {verbs(effects[parent]) or 'changes'}"
+            f"{_describe_reads(shape, parent, effects[parent])}, which {effect_verbs(effects[parent]) or 'changes'}"
             for parent in parents
         ]
         return "reads-nothing-changed", sentence(" and ".join(facts))
     if causes.overridden:
         chosen = sorted(causes.overridden)
-        return "parents-unchanged", f"{names(chosen)} {_is(chosen)} categorized as non-breaking, so it keeps its table."
+        return (
+            "parents-unchanged",
+            f"{format_names(chosen)} {_is_or_are(chosen)} categorized as non-breaking, so it keeps its table.",
+        )
     return "parents-unchanged", "What it reads holds the same rows as before."
 
 
-def verbs(touched_columns: Columns) -> str:
+def effect_verbs(touched_columns: Columns) -> str:
     """Return a text such as: alters `a`, removes `b` and adds `c`."""
     pairs = (("alters", touched_columns.altered), ("removes", touched_columns.removed), ("adds", touched_columns.added))
-    parts = [f"{verb} {names(sorted(columns))}" for verb, columns in pairs if columns]
+    parts = [f"{verb} {format_names(sorted(columns))}" for verb, columns in pairs if columns]
     return join_names(parts)
 
 
@@ -136,7 +138,7 @@ def sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def names(items: Iterable[str], *, quoted: bool = True, owner: str = "") -> str:
+def format_names(items: Iterable[str], *, quoted: bool = True, owner: str = "") -> str:
     """Return a text such as: `a`, `b` and `c`; name only the first of many, and how many more there are."""
     shown = [f"`{owner}.{item}`" if owner else f"`{item}`" if quoted else item for item in items]
     if len(shown) > NAMES_MOST:
@@ -145,7 +147,6 @@ def names(items: Iterable[str], *, quoted: bool = True, owner: str = "") -> str:
 
 
 def columns_read(reads: Reads) -> frozenset[str]:
-    """Return the columns that a query reads of a parent, in any clause."""
     return reads.rows | frozenset[str]().union(*reads.outputs.values())
 
 
@@ -154,9 +155,9 @@ def _rows_of_parents(causes: Causes) -> tuple[str, str] | None:
     if added := [parent for parent in every if parent in causes.added]:
         return (
             "reads-changed-rows",
-            f"{names(added)} {_is(added)} added as {'a model' if len(added) == 1 else 'models'}.",
+            f"{format_names(added)} {_is_or_are(added)} added as {'a model' if len(added) == 1 else 'models'}.",
         )
-    return ("reads-changed-rows", f"The rows of {names(every)} change.") if every else None
+    return ("reads-changed-rows", f"The rows of {format_names(every)} change.") if every else None
 
 
 def _columns_of_parents(after: Shape | None, causes: Causes) -> tuple[str, str] | None:
@@ -166,20 +167,22 @@ def _columns_of_parents(after: Shape | None, causes: Causes) -> tuple[str, str] 
         changed = effect.altered | effect.removed
         if reads is None or reads.every:
             unknown = f"Which columns of `{parent}` it reads is not known, so all of them count"
-            return "reads-every-column", f"{unknown}; `{parent}` {verbs(effect) or 'changes'}."
+            return "reads-every-column", f"{unknown}; `{parent}` {effect_verbs(effect) or 'changes'}."
         if hit := changed & reads.rows:
-            return "reads-changed-column", f"{names(sorted(hit), owner=parent)} changed, and its rows depend on that."
+            return (
+                "reads-changed-column",
+                f"{format_names(sorted(hit), owner=parent)} changed, and its rows depend on that.",
+            )
         hits += [f"{parent}.{column}" for column in sorted(changed & columns_read(reads))]
-    return ("reads-changed-column", f"Reads {names(hits)}, which changed.") if hits else None
+    return ("reads-changed-column", f"Reads {format_names(hits)}, which changed.") if hits else None
 
 
 def _keys_of_parents(before: Shape | None, after: Shape | None) -> tuple[str, str] | None:
-    """Return the reason if the known keys of a parent are others than when the table was judged."""
-    then, now = ({*shape.relies} if shape else set() for shape in (before, after))
-    if parents := sorted({parent for parent, _ in then ^ now}):
+    old_keys, new_keys = ({*shape.relies} if shape else set() for shape in (before, after))
+    if parents := sorted({parent for parent, _ in old_keys ^ new_keys}):
         return (
             "reads-changed-rows",
-            f"The keys of {names(parents)} changed, and which rows it takes may depend on them.",
+            f"The keys of {format_names(parents)} changed, and which rows it takes may depend on them.",
         )
     return None
 
@@ -189,35 +192,45 @@ def _start_or_order(causes: Causes) -> tuple[str, str] | None:
         return "starts-elsewhere", "Its first day, which it takes from what it reads, is another one now."
     if ordered := [parent for parent in causes.parents_with_effect if causes.effects[parent].order]:
         order = "their rows in another order" if len(ordered) > 1 else "its rows in another order"
-        return "reads-changed-order", f"{names(ordered)} may return {order}, and what is taken of them depends on that."
+        return (
+            "reads-changed-order",
+            f"{format_names(ordered)} may return {order}, and what is taken of them depends on that.",
+        )
     return None
 
 
 def _other_reading(sql: str, before: Shape | None, after: Shape | None, causes: Causes) -> tuple[str, str] | None:
-    """Return the reason if the same text now reads other columns by its names than before."""
     for parent in causes.parents_with_other_data:
         effect, starred = causes.effects[parent], has_star_over(sql, parent)
-        then, now = (
+        old_columns, new_columns = (
             columns_read(shape.reads.get(parent, Reads())) if shape else NO_COLUMNS for shape in (before, after)
         )
-        if added := sorted(effect.added & now):
-            how = "Its `*` now includes" if starred else "By its names it now reads"
-            return "reads-changed-column", f"{how} {names(added, owner=parent)}, which {_is(added)} added."
-        if removed := sorted(effect.removed & then):
-            how = "Its `*` no longer includes" if starred else "By its names it read"
-            return "reads-changed-column", f"{how} {names(removed, owner=parent)}, which {_is(removed)} removed."
+        if added := sorted(effect.added & new_columns):
+            phrase = "Its `*` now includes" if starred else "By its names it now reads"
+            return (
+                "reads-changed-column",
+                f"{phrase} {format_names(added, owner=parent)}, which {_is_or_are(added)} added.",
+            )
+        if removed := sorted(effect.removed & old_columns):
+            phrase = "Its `*` no longer includes" if starred else "By its names it read"
+            return (
+                "reads-changed-column",
+                f"{phrase} {format_names(removed, owner=parent)}, which {_is_or_are(removed)} removed.",
+            )
     if reordered := sorted(parent for parent in causes.reordered if has_star_over(sql, parent)):
-        order = f"The columns of {names(reordered)} stand in another order"
+        order = f"The columns of {format_names(reordered)} stand in another order"
         return "reads-reordered-columns", f"{order}, and its `*` takes them in that order."
     return None
 
 
 def _other_meaning(causes: Causes) -> str:
-    facts = [f"`{parent}` {verbs(causes.effects[parent]) or 'changes'}" for parent in causes.parents_with_other_data]
+    facts = [
+        f"`{parent}` {effect_verbs(causes.effects[parent]) or 'changes'}" for parent in causes.parents_with_other_data
+    ]
     return sentence(f"{' and '.join(facts) or 'what it reads changed'}, and the same query means something else now")
 
 
-def _reading(shape: Shape, parent: str, effect: Columns) -> str:
+def _describe_reads(shape: Shape, parent: str, effect: Columns) -> str:
     reads = shape.reads.get(parent, Reads(every=True))
     if reads.every:
         return f"reads `{parent}`"
@@ -225,13 +238,12 @@ def _reading(shape: Shape, parent: str, effect: Columns) -> str:
     # a column in an ORDER BY, or in the SELECT of an EXISTS, is read and decides nothing
     idle = shape.named & (effect.altered | effect.removed) - read
     verb = "its rows depend on" if idle else "reads"
-    return f"{verb} only {names(sorted(read))} of `{parent}`" if read else f"{verb} no column of `{parent}`"
+    return f"{verb} only {format_names(sorted(read))} of `{parent}`" if read else f"{verb} no column of `{parent}`"
 
 
-def _column(shape: Shape | None, name: str) -> str:
-    """Return the digest of a column, whatever the tables hold."""
+def _column_digest(shape: Shape | None, name: str) -> str:
     return shape.own.columns.get(name, "") if shape and shape.own else ""
 
 
-def _is(items: Collection[str]) -> str:
+def _is_or_are(items: Collection[str]) -> str:
     return "is" if len(items) == 1 else "are"

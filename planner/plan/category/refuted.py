@@ -14,10 +14,10 @@ RULE = "witness-disagrees"
 def claim_of(candidate: Candidate, seen_parents: OverParents) -> str:
     """Return the name of the rules' claim about a model: its old and new text, and the claims about its parents."""
     parents = [f"{name} {_effect_text(parent)}" for name, parent in sorted(candidate.parents.items())]
-    same = [f"{comparison.model} {comparison.columns}" for comparison in seen_parents.unchanged]
+    unchanged = [f"{comparison.model} {comparison.columns}" for comparison in seen_parents.unchanged]
     old, new = candidate.old, candidate.fresh
     sides = (old.fingerprint.text, old.version, encode_text(old.model.settings), new.fingerprint.text)
-    return digest("claim", new.name, *sides, "over", *parents, "same", *same)[:32]
+    return digest("claim", new.name, *sides, "over", *parents, "same", *unchanged)[:32]
 
 
 def find_refutation(candidate: Candidate, seen_parents: OverParents) -> str:

@@ -28,8 +28,8 @@ def follow_old_snapshot(inputs: Inputs, old: Snapshot) -> Snapshot:
     if shape is None or not _is_known_by_text(old, read_old_meanings(model, shape, base, began)):
         return old
     meaning = meaning_of(model, shape, _read_digests(model, base), began)
-    kept = replace(meaning, held_rows=old.meaning.held_rows, held=old.meaning.held)
-    return replace(old, meaning=kept, columns=old.columns or table_names(model, shape))
+    new_meaning = replace(meaning, held_rows=old.meaning.held_rows, held=old.meaning.held)
+    return replace(old, meaning=new_meaning, columns=old.columns or table_names(model, shape))
 
 
 def read_old_meanings(model: Model, shape: Shape, base: Mapping[str, Snapshot], began: str) -> tuple[Meaning, ...]:
@@ -45,8 +45,8 @@ def read_old_meanings(model: Model, shape: Shape, base: Mapping[str, Snapshot], 
 
 
 def _is_known_by_text(old: Snapshot, meanings: tuple[Meaning, ...]) -> bool:
-    known = old.meaning
-    return known is not None and any((m.rows, m.columns) == (known.rows, known.columns) for m in meanings)
+    meaning = old.meaning
+    return meaning is not None and any((m.rows, m.columns) == (meaning.rows, meaning.columns) for m in meanings)
 
 
 def _read_digests(model: Model, base: Mapping[str, Snapshot]) -> dict[str, TableDigest]:

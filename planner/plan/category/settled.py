@@ -27,7 +27,9 @@ def settle(inputs: Inputs, model: Model, old: Snapshot, parents: Mapping[str, De
         return None
     began = table_time(inputs.graph, model)
     above = {name: parent.snapshot for name, parent in parents.items()}
-    analysis = _settled_by_parents(inputs, model, old, began, above) or _recalled(inputs, model, old, began, above)
+    analysis = _settled_by_parents(inputs, model, old, began, above) or _recall_analysis(
+        inputs, model, old, began, above
+    )
     if analysis is None:
         return None
     fresh = name_version(inputs, Snapshot(model, analysis.fingerprint, "", old.columns, meaning=old.meaning), parents)
@@ -41,7 +43,6 @@ def _shows_what_it_holds(parent: Decision) -> bool:
 def _settled_by_parents(
     inputs: Inputs, model: Model, old: Snapshot, began: str, parents: Mapping[str, Snapshot]
 ) -> Analysis | None:
-    """Return the model over its parents if no query could tell them from those in the base, else None."""
     base = inputs.base
     is_begun_alike = has_own_start(model) or model.name not in inputs.below_moved_starts
     if not (_reads_the_same(inputs, old, parents) and is_begun_alike):
@@ -52,19 +53,18 @@ def _settled_by_parents(
     return Analysis(None, began, replace(old.fingerprint, parents=digest_parents(read)))
 
 
-def _recalled(
+def _recall_analysis(
     inputs: Inputs, model: Model, old: Snapshot, began: str, parents: Mapping[str, Snapshot]
 ) -> Analysis | None:
-    """Return the model over parents that its own query, as remembered, cannot tell from the old ones, else None."""
     if not _reads_the_same(inputs, old, parents):
         return None
-    known = recall_meaning(model, {name: inputs.base[name] for name in parents}, parents, began, inputs.shapes)
-    if known is None or not known.is_of(old):
+    meaning = recall_meaning(model, {name: inputs.base[name] for name in parents}, parents, began, inputs.shapes)
+    if meaning is None or not meaning.is_of(old):
         return None
     read = {name: parent.fingerprint for name, parent in parents.items()}
     # what the reason names: the columns that it reads of a parent that changed
-    shape = Shape(True, known.text, old.columns, reads=known.reads, named=known.named)
-    return Analysis(shape, began, fingerprint_of(model, known.text, known.order, read, began))
+    shape = Shape(True, meaning.text, old.columns, reads=meaning.reads, named=meaning.named)
+    return Analysis(shape, began, fingerprint_of(model, meaning.text, meaning.order, read, began))
 
 
 def _reads_the_same(inputs: Inputs, old: Snapshot, parents: Mapping[str, Snapshot]) -> bool:

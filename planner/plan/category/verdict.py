@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mergeplan.planner.plan.category.categorize import Side, Verdict, is_reordered, verdict
+from mergeplan.planner.plan.category.categorize import Side, Verdict, is_reordered, reach_verdict
 from mergeplan.planner.plan.category.decision import Candidate, Decision
 from mergeplan.planner.plan.category.parent_effects import OverParents
 from mergeplan.planner.plan.category.reasons import Causes
@@ -25,37 +25,40 @@ def verdict_by_rule(candidate: Candidate, seen_parents: OverParents) -> Verdict:
     # an override or a comparison that kept the table left rows in it that its query does not return
     shapes = candidate.inputs.shapes
     keyed = as_keyed(read, old, old.model.sql, shapes)
-    before = Side(
+    old_side = Side(
         old.model, shape_of(old.model, keyed, shapes), old.raw, not old.forced or old.is_mixed, _old_time(candidate)
     )
-    after = Side(model, candidate.analysis.shape, seen_parents.rows, time=candidate.analysis.began)
-    causes = _causes(candidate, seen_parents)
+    new_side = Side(model, candidate.analysis.shape, seen_parents.rows, time=candidate.analysis.began)
+    causes = _find_causes(candidate, seen_parents)
     between = _build_middle_side(candidate, seen_parents) if candidate.edited and causes.effects else None
-    result = verdict(before, after, causes, between)
+    result = reach_verdict(old_side, new_side, causes, between)
     if old.is_mixed and result.category in REBUILT and result.rule != "layout-changed":
         # Judged by its query it changed little, but the rebuilt table loses the rows that a forward-only change had
         # kept, and its readers lose them too.
         losing = replace(causes, loses_kept_rows=True)
-        result = verdict(replace(before, seen=old.visible_digest), after, losing, between or before)
+        result = reach_verdict(replace(old_side, seen=old.visible_digest), new_side, losing, between or old_side)
     if seen_parents.unchanged and result.category is Category.INDIRECT_NON_BREAKING:
         return _same_data_verdict(seen_parents.unchanged)
     return result
 
 
 def verdict_of_settled(candidate: Candidate) -> Verdict:
-    """Return the verdict of the rules on an unedited model that means the same as before."""
     rows = candidate.old.raw
-    causes = _causes(candidate, OverParents(rows))
-    return verdict(Side(candidate.old.model, None, rows), Side(candidate.model, candidate.analysis.shape, rows), causes)
+    causes = _find_causes(candidate, OverParents(rows))
+    return reach_verdict(
+        Side(candidate.old.model, None, rows), Side(candidate.model, candidate.analysis.shape, rows), causes
+    )
 
 
-def _causes(candidate: Candidate, seen_parents: OverParents) -> Causes:
+def _find_causes(candidate: Candidate, seen_parents: OverParents) -> Causes:
     """Return the changes in what the model read before; parents that it reads only since its edit are left out."""
     base, old, model = candidate.inputs.base, candidate.old, candidate.model
     # a recomputed parent with the same rows has no effect, whatever its own edit was
-    same = {comparison.model for comparison in seen_parents.unchanged}
+    unchanged = {comparison.model for comparison in seen_parents.unchanged}
     parents = {
-        name: parent for name, parent in candidate.parents.items() if name not in same and name in old.model.depends_on
+        name: parent
+        for name, parent in candidate.parents.items()
+        if name not in unchanged and name in old.model.depends_on
     }
     meaning = candidate.fresh.meaning if model.kind.is_stored else None
     return Causes(
@@ -82,7 +85,6 @@ def _is_called_non_breaking(parent: Decision) -> bool:
 
 
 def _build_middle_side(candidate: Candidate, seen_parents: OverParents) -> Side:
-    """Return the old text over the new parents, which separates the effect of the parents from that of the edit."""
     old, base, parents = candidate.old, candidate.inputs.base, candidate.parents
     unchanged = {comparison.model: comparison.old.visible_digest for comparison in seen_parents.unchanged}
     read = {name: base[name].as_parent if name in base else Parent(None) for name in old.model.depends_on}
@@ -144,8 +146,8 @@ def _forward_only_parents(candidate: Candidate) -> tuple[str, ...]:
     snapshots = {name: base[name] if name in going else parent.snapshot for name, parent in parents.items()}
     above = {name: snapshot.as_parent for name, snapshot in snapshots.items()}
     shape = shape_of(old.model, above, candidate.inputs.shapes)
-    seen = {name: base[name].visible_digest if name in going else parent.visible for name, parent in parents.items()}
-    return going if meaning_of(old.model, shape, seen, candidate.analysis.began).table_digest == old.raw else ()
+    digests = {name: base[name].visible_digest if name in going else parent.visible for name, parent in parents.items()}
+    return going if meaning_of(old.model, shape, digests, candidate.analysis.began).table_digest == old.raw else ()
 
 
 def _same_data_verdict(unchanged_parents: tuple[Comparison, ...]) -> Verdict:

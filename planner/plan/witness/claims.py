@@ -48,9 +48,9 @@ def _claim_of(plan: Plan, changes: Mapping[str, Change], change: Change, is_read
     effect = change.effect
     if effect.every or not is_read or change.category is Category.FORWARD_ONLY or old.columns is None:
         return None
-    same = tuple(name for name in old.columns if name not in effect.altered | effect.removed)
-    own = {column.name for column in new.model.history_columns}
-    return Claim(change, tuple(name for name in same if name not in own))
+    unchanged = tuple(name for name in old.columns if name not in effect.altered | effect.removed)
+    history_names = {column.name for column in new.model.history_columns}
+    return Claim(change, tuple(name for name in unchanged if name not in history_names))
 
 
 def _is_touched(plan: Plan, changes: Mapping[str, Change], change: Change) -> bool:

@@ -22,7 +22,7 @@ from mergeplan.planner.parsing.files.dbt.nodes import DbtNode, DbtProject, DbtQu
 from mergeplan.planner.parsing.sql.names import without_default
 from mergeplan.planner.parsing.sql.ordered_query import order_query
 from mergeplan.planner.parsing.sql.queried_tables import FIRST, NotAdmitted, parse_query
-from mergeplan.planner.project.dbt.node_columns import NodeColumns, ancestors
+from mergeplan.planner.project.dbt.node_columns import NodeColumns, find_ancestors
 
 MOST_ROWS = 10_000
 LONGEST = 1_000_000  # characters of an answer
@@ -70,8 +70,8 @@ class Answers:
         ready = [question for question in questions if not waiting & _source_nodes(project, question)]
         if not ready:
             message = "It asks for the columns of a model that waits for its own"
-            return {question.key: _refusal(message) for question in questions}
-        return {question.key: remembered.get(question.key) or self._try(project, question) for question in ready}
+            return {question.key: _refusal_answer(message) for question in questions}
+        return {question.key: remembered.get(question.key) or self._try_answer(project, question) for question in ready}
 
     def follows_from_files(self, project: DbtProject, question: DbtQuestion, answer: Answer) -> bool:
         """Return True for the columns of a node that were found without Spark; they change only with the files."""
@@ -86,28 +86,30 @@ class Answers:
             about = f"the columns of `{node.table}`, which reads" if node else "something of"
             return f"It asks for {about} what cannot be compiled"
 
-        return {question.key: _refusal(why(question)) for question in questions}
+        return {question.key: _refusal_answer(why(question)) for question in questions}
 
-    def _try(self, project: DbtProject, question: DbtQuestion) -> Answer:
+    def _try_answer(self, project: DbtProject, question: DbtQuestion) -> Answer:
         try:
-            readers = {"columns": self._columns, "exists": self._exists, "query": self._query}
+            readers = {"columns": self._answer_columns, "exists": self._answer_existence, "query": self._answer_query}
             return readers[question.kind](project, question)
         except Cancelled:
             raise
         except NotAdmitted as error:
-            return _refusal(f"Its query is not run: {error}")
+            return _refusal_answer(f"Its query is not run: {error}")
         except MergeplanError as error:
             message = error.message if isinstance(error, ProjectError) else str(error).partition("\n")[0]
-            return _refusal(f"It asks the warehouse while it is compiled: {message}")
+            return _refusal_answer(f"It asks the warehouse while it is compiled: {message}")
 
-    def _columns(self, project: DbtProject, question: DbtQuestion) -> Answer:
+    def _answer_columns(self, project: DbtProject, question: DbtQuestion) -> Answer:
         source = project.source_by_id.get(question.subject)
         if source is not None:
             return {"columns": [(column.name, column.type) for column in self._source_columns(project, source.id)]}
         node = project.by_id[question.subject]
         columns = self._node_columns.find(project, node)
         if not columns:
-            return _refusal(f"It asks for the columns of `{node.table}`, which are not known before that is built")
+            return _refusal_answer(
+                f"It asks for the columns of `{node.table}`, which are not known before that is built"
+            )
         return {"columns": [*columns.items()]}
 
     def _source_columns(self, project: DbtProject, id: str) -> tuple[Column, ...]:
@@ -117,16 +119,16 @@ class Answers:
 
     def _table_columns(self, project: DbtProject, name: str) -> tuple[Column, ...]:
         name = without_default(name, self.default_catalog) if self.default_catalog else name
-        return self._spark(project).schema(f"SELECT * FROM {quote_name(name)}")
+        return self._spark_engine(project).schema(f"SELECT * FROM {quote_name(name)}")
 
-    def _exists(self, project: DbtProject, question: DbtQuestion) -> Answer:
+    def _answer_existence(self, project: DbtProject, question: DbtQuestion) -> Answer:
         name = question.subject.removeprefix(TABLE)
         is_listed = name == question.subject
-        if not is_listed and not (_PLAIN.fullmatch(name) and name.rpartition(".")[0] in _schemas(project)):
+        if not is_listed and not (_PLAIN.fullmatch(name) and name.rpartition(".")[0] in _schema_names(project)):
             message = (
                 f"It asks for `{name[:80]}` while it is compiled, which is no model, seed, snapshot or source of the"
             )
-            return _refusal(f"{message} project, and in no schema of these")
+            return _refusal_answer(f"{message} project, and in no schema of these")
         try:
             if is_listed:
                 self._source_columns(project, name)
@@ -138,37 +140,37 @@ class Answers:
             return {"exists": False}
         return {"exists": True}
 
-    def _query(self, project: DbtProject, question: DbtQuestion) -> Answer:
+    def _answer_query(self, project: DbtProject, question: DbtQuestion) -> Answer:
         word = (COMMENTS.sub("", question.subject).split() or [""])[0].upper()
         if word.partition("(")[0] not in FIRST - {"("} | {""}:
-            return _refusal(f"It runs `{word[:40]}` while it is compiled, and mergeplan answers only queries")
+            return _refusal_answer(f"It runs `{word[:40]}` while it is compiled, and mergeplan answers only queries")
         if not self.gives_rows:
-            return _refusal(OF_A_FORK)
+            return _refusal_answer(OF_A_FORK)
         queried = parse_query(question.subject, self.functions)
         named = {node.table: node.id for node in project.nodes}
         named |= {source.table: source.id for source in project.sources}
         for table in sorted(queried.tables):
             if table.lower() not in named:
-                return _refusal(
+                return _refusal_answer(
                     f"Its query reads `{table}`, which is no model, seed, snapshot or source of the project"
                 )
             if named[table.lower()] == question.by:
-                return _refusal(OWN)
+                return _refusal_answer(OWN)
         try:
-            return _rows_answer(self._fetch(project, drop_catalog(queried.text.strip(), self.default_catalog)))
+            return _rows_answer(self._fetch_rows(project, drop_catalog(queried.text.strip(), self.default_catalog)))
         except QueryError as error:
             built = sorted(table for table in queried.tables if named[table.lower()] in project.by_id)
             if error.condition not in NOT_THERE or not built:
                 raise
             return {"error": f"{NOT_BUILT.format(', '.join(f'`{table}`' for table in built))}. {PLAN_AGAIN}"}
 
-    def _fetch(self, project: DbtProject, sql: str) -> Rows:
+    def _fetch_rows(self, project: DbtProject, sql: str) -> Rows:
         if sql not in self._rows:
-            engine = self._spark(project)
+            engine = self._spark_engine(project)
             self._rows[sql] = engine.fetch(order_query(sql, len(engine.schema(sql))), MOST_ROWS + 1)
         return self._rows[sql]
 
-    def _spark(self, project: DbtProject) -> Engine:
+    def _spark_engine(self, project: DbtProject) -> Engine:
         if self._engine is None:
             if self.open_engine is None:
                 raise ProjectError("no Spark is available to answer.")
@@ -195,30 +197,29 @@ def refuse_unanswered(project: DbtProject, answers: Mapping[str, Answer]) -> Dbt
     return project.with_nodes(map(refuse, project.nodes)) if errors else project
 
 
-def _schemas(project: DbtProject) -> set[str]:
+def _schema_names(project: DbtProject) -> set[str]:
     tables = {node.table for node in project.nodes} | {source.table for source in project.sources}
     return {table.rpartition(".")[0] for table in tables}
 
 
 def _source_nodes(project: DbtProject, question: DbtQuestion) -> set[str]:
-    """Return the nodes whose texts determine an answer."""
     is_known = question.kind != "columns" or question.subject not in project.by_id
-    return set() if is_known else ancestors(project, question.subject)
+    return set() if is_known else find_ancestors(project, question.subject)
 
 
 def _rows_answer(rows: Rows) -> Answer:
     if len(rows.rows) > MOST_ROWS:
-        return _refusal(f"Its query returns more than {MOST_ROWS:,} rows while it is compiled")
+        return _refusal_answer(f"Its query returns more than {MOST_ROWS:,} rows while it is compiled")
     try:
-        answer = {"names": list(rows.columns), "rows": [[_cell(value) for value in row] for row in rows.rows]}
+        answer = {"names": list(rows.columns), "rows": [[_encode_cell(value) for value in row] for row in rows.rows]}
     except TypeError as error:
-        return _refusal(f"Its query returns {error} while it is compiled")
+        return _refusal_answer(f"Its query returns {error} while it is compiled")
     if len(json.dumps(answer)) > LONGEST:
-        return _refusal(f"Its query returns more than {LONGEST:,} characters while it is compiled")
+        return _refusal_answer(f"Its query returns more than {LONGEST:,} characters while it is compiled")
     return answer
 
 
-def _cell(value: object) -> object:
+def _encode_cell(value: object) -> object:
     """Return a value as JSON represents it; raise TypeError for one that no template can read."""
     match value:
         case None | bool() | int() | float() | str():
@@ -232,5 +233,5 @@ def _cell(value: object) -> object:
     raise TypeError(f"values of type {type(value).__name__}")
 
 
-def _refusal(message: str) -> Answer:
+def _refusal_answer(message: str) -> Answer:
     return {"error": f"{message.rstrip('.')}. {INSTEAD}"}

@@ -100,7 +100,7 @@ def compile_dbt(reading: Folder, config: DbtConfig, environment: Mapping[str, st
     if config.manifest:
         return read_manifests(reading.root, str(project_file.value.get("name") or ""), config, hashes)
     is_apart = bool(reading.proposed) or lies_apart(reading.root, project_file.value)
-    target = _target(reading, project_file, config, environment)
+    target = _find_target(reading, project_file, config, environment)
     python = find_python(environment)
     profile = str(project_file.value.get("profile") or project_file.value.get("name"))
     request = {
@@ -125,7 +125,6 @@ def compile_dbt(reading: Folder, config: DbtConfig, environment: Mapping[str, st
 
 
 def _hash_files(reading: Folder) -> dict[str, str]:
-    """Return the hash of every file that dbt may read, by its path."""
     return {name: reading.hash(name) for name in project_files(reading.root)}
 
 
@@ -134,14 +133,14 @@ def target_catalog(reading: Folder, environment: Mapping[str, str], target: str 
     with suppress(MergeplanError, OSError, UnicodeDecodeError):
         project_file = read_document(PROJECT, reading.text(PROJECT), last_wins=True)
         return (
-            _target(reading, project_file, DbtConfig(target=target), environment).catalog
+            _find_target(reading, project_file, DbtConfig(target=target), environment).catalog
             if isinstance(project_file.value, dict)
             else ""
         )
     return ""
 
 
-def _target(reading: Folder, own: Document, config: DbtConfig, environment: Mapping[str, str]) -> DbtTarget:
+def _find_target(reading: Folder, own: Document, config: DbtConfig, environment: Mapping[str, str]) -> DbtTarget:
     """Return prod's target: that of config.yaml's `dbt`, completed from profiles.yml."""
     if config.target_schema:
         name, path = config.target or "prod", config.target_http_path
@@ -251,7 +250,6 @@ class _Memory:
 
 
 def _compile_with_answers(child: DbtChild, memory: _Memory, answers: Answers) -> DbtProject:
-    """Compile until no template asks for more."""
     collected_answers: dict[str, Answer] = {}
     project: DbtProject | None = None
     for _ in range(ROUNDS):

@@ -53,12 +53,12 @@ class DbtFolder(Folder):
         return nodes
 
     @cached_property
-    def _loaded(self) -> tuple[DbtNode, ...]:
+    def _dbt_only_nodes(self) -> tuple[DbtNode, ...]:
         """The seeds and tables that only dbt can fill: it builds these, and tests them."""
         return tuple(node for node in self.project.nodes if is_loaded(node))
 
     @cached_property
-    def _audits(self) -> tuple[Mapping[str, list[tuple[str, str]]], Mapping[str, str]]:
+    def _test_audits(self) -> tuple[Mapping[str, list[tuple[str, str]]], Mapping[str, str]]:
         """The audits that tests are: by the id of their model, and the texts of those of none alone by their path."""
         by_model, apart = tests_by_model(self.project)
         audits = {id: self._audit_texts(tests, self.project.by_id[id]) for id, tests in by_model.items()}
@@ -102,14 +102,14 @@ class DbtFolder(Folder):
     @property
     def notes(self) -> tuple[str, ...]:
         """What of the project is not followed."""
-        _ = self._audits, self._unit_tests
+        _ = self._test_audits, self._unit_tests
         hooks = len(self.project.hooks)
         note_lines = [f"`on-run-start` and `on-run-end` do not run ({hooks} statements)."] if hooks else []
         placed = sum(bool(node.settings.get("location_root")) for node in self.nodes.values())
         if placed:
             note_lines.append(f"`location_root` has no effect ({placed} models): tables lie where their schema does.")
         for kind, words in LOADED.items():
-            if nodes := [node for node in self._loaded if node.type == kind]:
+            if nodes := [node for node in self._dbt_only_nodes if node.type == kind]:
                 first = f"`{nodes[0].table}`" + (f" and {len(nodes) - 1} more are" if nodes[1:] else " is among the")
                 note_lines.append(f"{first} {words}, and they are read as its tables.")
         unlisted_count = len(self._not_asked) - MOST_NOTES
@@ -126,23 +126,22 @@ class DbtFolder(Folder):
         elif ".sql" in suffixes and folder == "models":
             yield from self.nodes
         elif ".sql" in suffixes and folder == "audits":
-            yield from self._audits[1]
+            yield from self._test_audits[1]
         elif folder == "tests" and ".yml" in suffixes:
             yield from self._unit_tests
-        elif folder == "external_models" and (self.project.sources or self._loaded):
+        elif folder == "external_models" and (self.project.sources or self._dbt_only_nodes):
             yield SOURCES
         elif folder == "exposures" and self.project.exposures:
             yield EXPOSURES
 
     def hash(self, name: str) -> str:
-        """Return the hash of the text that a path represents."""
-        self.hashes[name] = digest(self._text(name))
+        self.hashes[name] = digest(self._path_text(name))
         return self.hashes[name]
 
     def text(self, name: str) -> str:
         """Return the text that a path represents; raise ProjectError if its node cannot be compiled or translated."""
         self.last = name
-        text = self._text(name)
+        text = self._path_text(name)
         self.hashes[name] = digest(text)
         return text
 
@@ -150,13 +149,13 @@ class DbtFolder(Folder):
         """Return the models of a path, even if it cannot be opened, and True: these are all."""
         return ((self.nodes[name].table,) if name in self.nodes else ()), True
 
-    def _text(self, name: str) -> str:
+    def _path_text(self, name: str) -> str:
         if name == SOURCES:
             return json.dumps([*external_texts(self.project)], indent=1)
         if name == EXPOSURES:
             return json.dumps([*exposure_texts(self.project)], indent=1)
-        if name in self._audits[1]:
-            return self._audits[1][name]
+        if name in self._test_audits[1]:
+            return self._test_audits[1][name]
         if name in self._unit_tests:
             return self._unit_tests[name]
         if name not in self.nodes:
@@ -165,4 +164,4 @@ class DbtFolder(Folder):
         if node.error:
             message = f"dbt cannot compile `{node.table}`: {node.error.rstrip('.')}."
             raise ProjectError(message, place=Place(node.path, node.line))
-        return model_text(node, self._audits[0].get(node.id, ()))
+        return model_text(node, self._test_audits[0].get(node.id, ()))

@@ -50,7 +50,7 @@ def lies_apart(root: Path, settings: Mapping[str, object]) -> bool:
     A folder of dbt_project.yml may be outside or hidden, or its name a template; or a link to a folder is in or below
     it.
     """
-    folders = {folder for name, usual in PATHS.items() for folder in _words(settings.get(name) or usual)}
+    folders = {folder for name, usual in PATHS.items() for folder in _list_texts(settings.get(name) or usual)}
     tops = {folder.partition("/")[0] for folder in folders}
     if any(_is_apart(top) or top == "" or "{" in top for top in tops) or any(".." in folder for folder in folders):
         return True
@@ -62,7 +62,7 @@ def _is_apart(name: str) -> bool:
     return name.startswith(".") or name in LEFT_OUT or name in UNREAD
 
 
-def _words(value: object) -> list[str]:
+def _list_texts(value: object) -> list[str]:
     return [str(word) for word in value] if isinstance(value, list) else [str(value)]
 
 
@@ -74,7 +74,6 @@ def _has_link(folder: Path) -> bool:
 
 
 def visible_variables(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment variables that a project's templates may read."""
     allowed = {name.strip() for name in environment.get(VARIABLES, "").split(",")}
     return {
         name: value

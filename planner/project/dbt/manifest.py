@@ -42,7 +42,7 @@ class _Reader:
         if text is None:
             hint = "`dbt compile --full-refresh` writes it to target/manifest.json."
             raise ProjectError(f"There is no `{path}` in the project.", place=Place("config.yaml", 1), hint=hint)
-        parsed = self._bytes(str(Path(path).with_name(NAME)))
+        parsed = self._read_bytes(str(Path(path).with_name(NAME)))
         return load_manifest(path, text, self.sibling(path, RESULTS), parsed, self._project)
 
     def sibling(self, path: str, name: str) -> str | None:
@@ -50,12 +50,12 @@ class _Reader:
 
     def text(self, path: str) -> str | None:
         """Return the text of a file of the project; None if it is missing, outside the project, or not UTF-8."""
-        data = self._bytes(path)
+        data = self._read_bytes(path)
         with suppress(UnicodeDecodeError):
             return None if data is None else data.decode("utf-8").replace("\r\n", "\n")
         return None
 
-    def _bytes(self, path: str) -> bytes | None:
+    def _read_bytes(self, path: str) -> bytes | None:
         file = (self._root / path).resolve()
         with suppress(OSError):
             if file.is_relative_to(self._root):

@@ -29,7 +29,7 @@ class NodeColumns:
 
     def find(self, project: DbtProject, node: DbtNode) -> Mapping[str, str] | None:
         """Return the columns of a node; None if unknown. Raise ProjectError if a node above it is not compiled."""
-        above = (project.by_id[id] for id in sorted(ancestors(project, node.id)) if id in project.by_id)
+        above = (project.by_id[id] for id in sorted(find_ancestors(project, node.id)) if id in project.by_id)
         if wrong := next((upstream for upstream in above if upstream.error), None):
             raise ProjectError(f"It asks for the columns of `{node.table}`, and `{wrong.table}` cannot be compiled.")
         self._tables.take(project)
@@ -64,10 +64,10 @@ class _Tables(Mapping[str, Model]):
 
     def __getitem__(self, table: str) -> Model:
         if table not in self._nodes:
-            return self._source(self._sources[table])
+            return self._source_model(self._sources[table])
         if table not in self._models:
             node = self._nodes[table]
-            self._models[table] = node, _model(node, self._defaults)
+            self._models[table] = node, _node_model(node, self._defaults)
         return self._models[table][1]
 
     def __iter__(self) -> Iterator[str]:
@@ -76,7 +76,7 @@ class _Tables(Mapping[str, Model]):
     def __len__(self) -> int:
         return len({**self._sources, **self._nodes})
 
-    def _source(self, source: DbtSource) -> Model:
+    def _source_model(self, source: DbtSource) -> Model:
         """Return a source, with the columns of its YAML if they have types, as in a plan; otherwise those of Spark."""
         assert self._project is not None
         columns = tuple(Column(column.name.lower(), column.type) for column in source.columns)
@@ -85,7 +85,7 @@ class _Tables(Mapping[str, Model]):
         return Model(source.table, Kind.EXTERNAL, "", 0, "", columns=columns)
 
 
-def ancestors(project: DbtProject, id: str) -> set[str]:
+def find_ancestors(project: DbtProject, id: str) -> set[str]:
     """Return a node and all that it is made from."""
     above: set[str] = set()
     waiting = [id]
@@ -97,7 +97,7 @@ def ancestors(project: DbtProject, id: str) -> set[str]:
     return above
 
 
-def _model(node: DbtNode, defaults: Defaults) -> Model:
+def _node_model(node: DbtNode, defaults: Defaults) -> Model:
     """Return a node as a model, as far as its columns depend on it; raise ProjectError."""
     if node.type == "seed":
         columns = tuple(Column(name.lower(), kind) for name, kind in node.types)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Container
 from types import BuiltinMethodType
 from typing import Any
 
-from mergeplan.planner.python.config_code.references import Number, References, Text, plain, why_unknown
+from mergeplan.planner.python.config_code.references import Number, References, Text, plain_value, why_unknown
 from mergeplan.planner.python.config_code.stand_ins import Unknown
 
 OURS = __name__.rpartition(".")[0]
@@ -22,11 +22,11 @@ PASSING: tuple[Any, ...] = (  # functions that pass on what they are given, or a
 JOINING = ("format", "join", "replace")  # methods of texts whose result keeps the marks
 
 
-def call(references: References, files: Container[str], function: Any, *args: Any, **keywords: Any) -> Any:
+def call_function(references: References, files: Container[str], function: Any, *args: Any, **keywords: Any) -> Any:
     """Return the result of a call; `files` are those of the project."""
     values = (*args, *keywords.values())
     references_in = any(isinstance(value, Text | Number | Unknown) for value in values)
-    if not references_in or _passes(function, files):
+    if not references_in or _can_take_references(function, files):
         return function(*args, **keywords)
     if function in (int, float) and len(args) == 1 and not keywords and isinstance(args[0], Text):
         text = args[0].filtered(function.__name__)
@@ -37,10 +37,10 @@ def call(references: References, files: Container[str], function: Any, *args: An
         return unknown
     if reason := next(filter(None, map(why_unknown, values)), ""):
         return Unknown.because(reason, references)
-    return function(*map(plain, args), **{name: plain(value) for name, value in keywords.items()})
+    return function(*map(plain_value, args), **{name: plain_value(value) for name, value in keywords.items()})
 
 
-def _passes(function: Callable[..., Any], files: Container[str]) -> bool:
+def _can_take_references(function: Callable[..., Any], files: Container[str]) -> bool:
     """Return True for the project's own code, stand-ins, and functions that only pass on their arguments."""
     if any(function is passing for passing in PASSING):
         return True

@@ -22,12 +22,12 @@ from types import FrameType, ModuleType
 from typing import Any
 
 from mergeplan.planner.python.config_code import rewriting
-from mergeplan.planner.python.config_code.calling import call
+from mergeplan.planner.python.config_code.calling import call_function
 from mergeplan.planner.python.config_code.environment import Environment, guard_environment
-from mergeplan.planner.python.config_code.recording import Recording, note_lines, see, variables_data
+from mergeplan.planner.python.config_code.recording import Recording, note_lines, record_expression, variables_data
 from mergeplan.planner.python.config_code.references import References, Undecided, is_same, is_within
 from mergeplan.planner.python.config_code.stand_ins import Recorded, Sqlmesh, Unknown, modules_of_ours
-from mergeplan.planner.python.serving import run
+from mergeplan.planner.python.serving import serve_pipes
 
 FILE, NAME = "config.py", "config"
 SECONDS, MEMORY, FILE_SIZE = 30, 1 << 30, 64 << 20  # of the processor's time; bytes
@@ -43,10 +43,10 @@ class ConfigCode(importlib.abc.MetaPathFinder):
         self.files = set[str]()  # of the project, opened
         self.builtins = {
             **vars(builtins),
-            "__import__": self._import,
-            rewriting.SEE: self._see,
+            "__import__": self._import_module,
+            rewriting.SEE: self._record_expression,
             rewriting.LINES: note_lines,
-            rewriting.CALL: partial(call, references, self.caught),
+            rewriting.CALL: partial(call_function, references, self.caught),
             rewriting.SAME: is_same,
             rewriting.WITHIN: is_within,
         }
@@ -81,8 +81,7 @@ class ConfigCode(importlib.abc.MetaPathFinder):
                 self.files.add(os.path.relpath(path, self.root))
 
     def execute(self, text: str, path: str, names: dict[str, Any]) -> None:
-        """Run the text of a file of the project."""
-        tree, self.caught[path] = rewriting.rewrite(text, path)
+        tree, self.caught[path] = rewriting.rewrite_file(text, path)
         names["__builtins__"] = self.builtins
         exec(compile(tree, path, "exec"), names)  # noqa: S102  # what this process is for
 
@@ -90,11 +89,11 @@ class ConfigCode(importlib.abc.MetaPathFinder):
         """Return the file of the project and the line of an error; line 1 of config.py if no file is involved."""
         if isinstance(error, Undecided) and error.line:
             return FILE, error.line
-        if isinstance(error, SyntaxError) and (name := self._relative(error.filename or "")):
+        if isinstance(error, SyntaxError) and (name := self._relative_path(error.filename or "")):
             return name, error.lineno or 1
         place = (FILE, 1)
         for frame, line in traceback.walk_tb(error.__traceback__):
-            if name := self._relative(frame.f_code.co_filename):
+            if name := self._relative_path(frame.f_code.co_filename):
                 place = name, line
         return place
 
@@ -103,16 +102,16 @@ class ConfigCode(importlib.abc.MetaPathFinder):
     ) -> importlib.machinery.ModuleSpec | None:
         """Return the spec of the project's own module of a name; None for any other module."""
         spec = PathFinder.find_spec(fullname, path if path is not None else [self.root, *sys.path], target)
-        if spec is not None and self._relative(spec.origin or "") and isinstance(spec.loader, SourceFileLoader):
+        if spec is not None and self._relative_path(spec.origin or "") and isinstance(spec.loader, SourceFileLoader):
             spec.loader = ProjectLoader(spec.name, spec.origin or "", self)
             return spec
         return spec if spec is not None and spec.origin is None else None
 
-    def _relative(self, path: str) -> str:
+    def _relative_path(self, path: str) -> str:
         return os.path.relpath(path, self.root) if path.startswith(self.root + os.sep) else ""
 
-    def _see(self, value: Any, line: int, lines: dict[Any, int]) -> Any:
-        return see(value, line, lines, self.references)
+    def _record_expression(self, value: Any, line: int, lines: dict[Any, int]) -> Any:
+        return record_expression(value, line, lines, self.references)
 
     def _in_try(self) -> bool:
         frame: FrameType | None = sys._getframe()
@@ -120,7 +119,9 @@ class ConfigCode(importlib.abc.MetaPathFinder):
             frame = frame.f_back
         return frame is not None and frame.f_lineno in self.caught[frame.f_code.co_filename]
 
-    def _import(self, name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0) -> Any:
+    def _import_module(
+        self, name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0
+    ) -> Any:
         try:
             module = builtins.__import__(name, globals, locals, fromlist, level)
         except ModuleNotFoundError as error:
@@ -132,7 +133,6 @@ class ConfigCode(importlib.abc.MetaPathFinder):
         return self.os.path if name == "os.path" and fromlist else self.os
 
     def _make_os(self) -> Any:
-        """Return `os` as the project's files see it."""
         environment = Environment(self.references, self._in_try)
         os_module, path_module = ModuleType("os"), ModuleType("os.path")
         path_module.__dict__.update(vars(os.path), expandvars=self._refuse_expansion)
@@ -153,7 +153,6 @@ class ProjectLoader(SourceFileLoader):
         self._code = code
 
     def exec_module(self, module: ModuleType) -> None:
-        """Run the module's text."""
         text = importlib.util.decode_source(self.get_data(self.path))
         self._code.execute(text, self.path, module.__dict__)
 
@@ -184,7 +183,6 @@ class Answering:
         self._root = ""
 
     def answer(self, request: Mapping[str, Any]) -> Any:
-        """Return the answer to one request, as JSON data."""
         if request["op"] == "open":
             self._root, self._packages = request["root"], request["packages"]
             return None
@@ -197,7 +195,6 @@ class Answering:
             return self._code.run(request["text"])
 
     def locate(self, error: BaseException) -> tuple[str, int]:
-        """Return the file of the project and the line of an error."""
         return self._code.locate(error) if self._code else ("", 0)
 
     def interrupt(self) -> None:
@@ -220,8 +217,7 @@ def limit_itself(references: References) -> None:
 
 
 def main() -> None:
-    """Serve one configuration."""
-    run(Answering())
+    serve_pipes(Answering())
 
 
 if __name__ == "__main__":

@@ -6,7 +6,15 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from mergeplan.planner.python.config_code.references import NAME, Number, References, Scalar, Text, Variable, plain
+from mergeplan.planner.python.config_code.references import (
+    NAME,
+    Number,
+    References,
+    Scalar,
+    Text,
+    Variable,
+    plain_value,
+)
 
 OF_SPARK = ("SPARK", "PYSPARK", "JAVA", "JDK", "HADOOP", "HIVE", "AWS", "MERGEPLAN")  # how variables of a Spark begin
 
@@ -20,13 +28,12 @@ class Environment:
         self._in_try = in_try
 
     def __getitem__(self, name: Any) -> Any:
-        return self._read(name, Variable(_plain_name(name), required=True))
+        return self._read_variable(name, Variable(_plain_name(name), required=True))
 
     def get(self, name: Any, default: Any = None) -> Any:
-        """Return a reference to a variable, with a default."""
         if isinstance(default, Text | Number) or not isinstance(default, Scalar):
-            return self._read(name, None) if name in self else default
-        return self._read(name, Variable(_plain_name(name), default))
+            return self._read_variable(name, None) if name in self else default
+        return self._read_variable(name, Variable(_plain_name(name), default))
 
     getenv = get
 
@@ -43,18 +50,15 @@ class Environment:
         self._own[name] = value
 
     def setdefault(self, name: Any, value: Any) -> Any:
-        """Return the variable, and set it if it is not set."""
         if name not in self:
             self[name] = value
         return self[name]
 
     def update(self, *mappings: Any, **values: Any) -> None:
-        """Set several variables."""
         for key, value in dict(*mappings, **values).items():
             self[key] = value
 
     def pop(self, name: Any, *default: Any) -> Any:
-        """Return the variable, and unset it."""
         value = self.get(name, *default) if default else self[name]
         self._own[_plain_name(name)] = None
         return value
@@ -72,7 +76,7 @@ class Environment:
 
     __iter__ = __len__ = __eq__ = __or__ = __ror__ = __hash__ = _refuse_all
 
-    def _read(self, name: Any, variable: Variable | None) -> Any:
+    def _read_variable(self, name: Any, variable: Variable | None) -> Any:
         name = _plain_name(name)
         if name in self._own:
             if self._own[name] is not None:
@@ -88,7 +92,7 @@ class Environment:
 
 
 def _plain_name(name: Any) -> str:
-    return str(plain(name))
+    return str(plain_value(name))
 
 
 def guard_environment(references: References) -> None:

@@ -31,7 +31,9 @@ def beyond_plain(text: str) -> int:
     try:
         tree = ast.parse(text)
         bound = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-        bound |= {name.asname or name.name.partition(".")[0] for node in ast.walk(tree) for name in _imported(node)}
+        bound |= {
+            name.asname or name.name.partition(".")[0] for node in ast.walk(tree) for name in _import_aliases(node)
+        }
         odd = (part for part in tree.body if not all(_is_plain(node, bound) for node in ast.walk(part)))
         return next((part.lineno for part in odd), 0)
     except SyntaxError as error:
@@ -40,7 +42,7 @@ def beyond_plain(text: str) -> int:
         return 1
 
 
-def _imported(node: ast.AST) -> list[ast.alias]:
+def _import_aliases(node: ast.AST) -> list[ast.alias]:
     return node.names if isinstance(node, ast.Import | ast.ImportFrom) else []
 
 

@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from mergeplan.planner.errors import Place, ProjectError, Refused
 from mergeplan.planner.isolation.probe import cannot
-from mergeplan.planner.parsing.files.configuration import MARK, CodeConfiguration, CodeVariable, instead
+from mergeplan.planner.parsing.files.configuration import MARK, CodeConfiguration, CodeVariable, replacement_hint
 from mergeplan.planner.python.config_code.plain import beyond_plain
 from mergeplan.planner.python.config_code.references import NAME, VARIABLE
 from mergeplan.planner.python.host import Child, ChildFailed
@@ -45,15 +45,15 @@ class RecordedConfig(ChildMessage):
 
     @model_validator(mode="after")
     def _has_each_variable(self) -> Self:
-        _check(self.value, len(self.variables))
+        _check_marks(self.value, len(self.variables))
         return self
 
 
-def _check(value: Any, variables: int) -> None:
+def _check_marks(value: Any, variables: int) -> None:
     """Raise ValueError for a mark of a variable that does not exist."""
     if isinstance(value, dict | list):
         for inner in (*value, *value.values()) if isinstance(value, dict) else value:
-            _check(inner, variables)
+            _check_marks(inner, variables)
     elif isinstance(value, str) and any(int(mark[1]) >= variables for mark in MARK.finditer(value)):
         raise ValueError("a variable that was not read")
 
@@ -103,7 +103,7 @@ def configuration_of(answer: Any, root: Path, path: str = "config.py") -> CodeCo
     variables = tuple(
         CodeVariable(variable.name, variable.default, variable.filters) for variable in recorded.variables
     )
-    files = tuple(dict.fromkeys((path, *(_beside(path, file) for file in recorded.files))))
+    files = tuple(dict.fromkeys((path, *(_sibling_path(path, file) for file in recorded.files))))
     lines = dict(recorded.lines)
     return CodeConfiguration(path, recorded.value, lines, variables, recorded.unclear, str(root), files=files)
 
@@ -134,11 +134,12 @@ def failure_of(wrong: Wrong, path: str, text: str = "") -> ProjectError:
     """Return the error of a config.py, at its place or at that of the module that it imports."""
     file, line = (wrong.path, wrong.line) if wrong.path else ("config.py", 1)
     message = f"{wrong.message.rstrip('.')}."
-    return ProjectError(message, place=Place(_beside(path, file), line), hint=instead(_keys(text)))
+    return ProjectError(
+        message, place=Place(_sibling_path(path, file), line), hint=replacement_hint(_config_keywords(text))
+    )
 
 
-def _keys(text: str) -> tuple[str, ...]:
-    """Return the keywords of `Config(...)` in a text."""
+def _config_keywords(text: str) -> tuple[str, ...]:
     try:
         calls = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -147,6 +148,6 @@ def _keys(text: str) -> tuple[str, ...]:
     return tuple(keyword.arg for call in named[:1] for keyword in call.keywords if keyword.arg)
 
 
-def _beside(path: str, file: str) -> str:
+def _sibling_path(path: str, file: str) -> str:
     """Return a file of the project as a path like that of its config.py."""
     return (Path(path).parent / file).as_posix()

@@ -31,14 +31,13 @@ class LinedList(list[Any]):
 
 
 def note_lines(value: Any, line: int, lines: dict[Any, int]) -> Any:
-    """Return a new mapping or list with its lines."""
     new = LinedDict(value) if type(value) is dict else LinedList(value) if type(value) is list else value
     if new is not value:
         new.line, new.lines = line, lines
     return new
 
 
-def see(value: Any, line: int, lines: dict[Any, int], references: References) -> Any:
+def record_expression(value: Any, line: int, lines: dict[Any, int], references: References) -> Any:
     """Return an expression's result: a new instance of a SQLMesh class gets its lines, a text its references."""
     if isinstance(value, Recorded) and not value.__dict__["line"]:
         value.__dict__.update(line=line, lines=lines)
@@ -60,13 +59,13 @@ class Recording:
         """Return the value as data; `line` is that of its key."""
         recorded_line = value.__dict__["line"] if isinstance(value, Recorded) else getattr(value, "line", 0)
         line = line or (recorded_line if isinstance(recorded_line, int) else 0)
-        self._count(1, depth, line)
+        self._count_values(1, depth, line)
         if line:
             self.lines.append((key_path, line))
         if isinstance(value, Recorded):
-            return self._instance(value, key_path, depth)
+            return self._record_instance(value, key_path, depth)
         if isinstance(value, Mapping):
-            return self._mapping(value, getattr(value, "lines", {}), key_path, line, depth)
+            return self._record_mapping(value, getattr(value, "lines", {}), key_path, line, depth)
         if isinstance(value, list | tuple | Set):
             items = sorted(value, key=str) if isinstance(value, Set) else value
             lines = getattr(value, "lines", {})
@@ -74,68 +73,68 @@ class Recording:
                 self.record(item, (*key_path, index), lines.get(index, 0), depth + 1)
                 for index, item in enumerate(items)
             ]
-        return self._scalar(value, key_path, line)
+        return self._record_scalar(value, key_path, line)
 
-    def _instance(self, value: Recorded, key_path: Path, depth: int) -> Any:
+    def _record_instance(self, value: Recorded, key_path: Path, depth: int) -> Any:
         if not value.is_exact:
-            return self._leave(
+            return self._note_unclear(
                 key_path, f"`{type(value).__name__}`, a class of this project, decides the configuration here."
             )
         attributes = value.__dict__
         if key_path == ("gateways",) and value.stands_for == "GatewayConfig":  # one without a name is the default one
             return {"default": self.record(value, (*key_path, "default"), attributes["line"], depth + 1)}
-        return self._mapping(attributes["keywords"], attributes["lines"], key_path, attributes["line"], depth)
+        return self._record_mapping(attributes["keywords"], attributes["lines"], key_path, attributes["line"], depth)
 
-    def _mapping(
+    def _record_mapping(
         self, values: Mapping[Any, Any], lines: Mapping[Any, int], key_path: Path, line: int, depth: int
     ) -> Any:
         data = {}
         for key, value in values.items():
             if isinstance(key, bool) or not isinstance(key, str | int):
                 self.references.refuse("A key must be a plain text.", lines.get(key, line))
-            name = str(self._text(key, key_path, line)) if isinstance(key, str) else str(key)
+            name = str(self._record_text(key, key_path, line)) if isinstance(key, str) else str(key)
             data[name] = self.record(value, (*key_path, name), lines.get(key, 0), depth + 1)
         return data
 
-    def _scalar(self, value: Any, key_path: Path, line: int) -> Any:
+    def _record_scalar(self, value: Any, key_path: Path, line: int) -> Any:
         match value:
             case None | bool() | float():
                 return value
             case Member() | Enum():
-                return self._scalar(value.value, key_path, line)
+                return self._record_scalar(value.value, key_path, line)
             case int():
                 if abs(value) >= 2**63:
                     self.references.refuse("This number is too large.", line)
                 return int(value)
             case Number():
-                return self._text(value.text, key_path, line)
+                return self._record_text(value.text, key_path, line)
             case str() | PurePath():
-                return self._text(value, key_path, line)
+                return self._record_text(value, key_path, line)
             case date():
                 return value.isoformat()
             case type():
                 name = value.stands_for if issubclass(value, Recorded) else value.__name__
-                return self._leave(key_path, f"The class `{name}` decides the configuration here.")
+                return self._note_unclear(key_path, f"The class `{name}` decides the configuration here.")
         if isinstance(value, Unknown):
-            return self._leave(key_path, value._why)
-        return self._leave(
+            return self._note_unclear(key_path, value._why)
+        return self._note_unclear(
             key_path, f"A value of Python's type `{type(value).__name__}` decides the configuration here."
         )
 
-    def _count(self, more: int, depth: int, line: int) -> None:
+    def _count_values(self, more: int, depth: int, line: int) -> None:
         self.count += more
         if self.count > MOST or depth > DEEPEST:
             self.references.refuse("This value is too large, or nested too deeply.", line)
 
-    def _leave(self, key_path: Path, why: str) -> None:
+    def _note_unclear(self, key_path: Path, why: str) -> None:
         self.unclear.append((key_path, why))
 
-    def _text(self, value: Any, key_path: Path, line: int) -> str | None:
+    def _record_text(self, value: Any, key_path: Path, line: int) -> str | None:
         text = value.raw if isinstance(value, Text) else str.__str__(os.fspath(value))
-        self._count(len(text) // 100, 0, line)
+        self._count_values(len(text) // 100, 0, line)
         parsed_text = Text(text, self.references)
         if reason := next((part.why for part in parsed_text.parts if isinstance(part, Variable) and part.why), ""):
-            self._leave(key_path, reason)
+            self._note_unclear(key_path, reason)
             return None
         if any(START in part or END in part for part in parsed_text.parts if isinstance(part, str)):
             self.references.refuse(
@@ -151,5 +150,4 @@ class Recording:
 
 
 def variables_data(variables: list[Variable]) -> list[dict[str, Any]]:
-    """Return the variables that were read, by the numbers of their marks."""
     return [{"name": variable.name, "default": variable.default, "filters": variable.filters} for variable in variables]

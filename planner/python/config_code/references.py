@@ -61,7 +61,6 @@ class References:
         raise self.refusal
 
     def refer(self, variable: Variable) -> Text:
-        """Return the text that represents a variable."""
         if variable not in self.variables:
             self.variables.append(variable)
         return Text(f"{START}{self.variables.index(variable)}:{variable.name}{END}", self)
@@ -80,7 +79,6 @@ class References:
         return variable.why or (stays if name in self.filled else "")
 
     def refer_unknown(self, why: str) -> Text:
-        """Return the text that represents a variable of which nothing is known."""
         return self.refer(Variable("unknown", why=why))
 
     def content(self, variable: Variable) -> Scalar:
@@ -180,15 +178,15 @@ class Text(str):
 
     def lower(self) -> Any:
         text = self.filtered("lower")
-        return _made(self, "lower") if text is None else text
+        return _derive_text(self, "lower") if text is None else text
 
     def upper(self) -> Any:
         text = self.filtered("upper")
-        return _made(self, "upper") if text is None else text
+        return _derive_text(self, "upper") if text is None else text
 
     def strip(self, *characters: Any) -> Any:
         text = None if characters else self.filtered("trim")
-        return _made(self, "strip", *characters) if text is None else text
+        return _derive_text(self, "strip", *characters) if text is None else text
 
 
 class Number:
@@ -211,7 +209,7 @@ class Number:
         return format(self.text, form)
 
 
-def plain(value: Any) -> Any:
+def plain_value(value: Any) -> Any:
     """Return the value that Python would have instead of a reference; raise Undecided if it is not known."""
     return value.content() if isinstance(value, Text | Number) else value
 
@@ -227,7 +225,7 @@ def why_unknown(value: Any) -> str:
 
 def is_within(left: Any, right: Any) -> bool:
     """Return `left in right`, as it would be without references."""
-    return (plain(left) if type(right) is str else left) in right
+    return (plain_value(left) if type(right) is str else left) in right
 
 
 def is_same(left: Any, right: Any) -> bool:
@@ -247,24 +245,24 @@ def _is_text(text: Text, variable: Variable) -> bool:
     return variable.required or text.references.is_set(variable.name)
 
 
-def _made(text: Text, name: str, *args: Any, **keywords: Any) -> Any:
+def _derive_text(text: Text, name: str, *args: Any, **keywords: Any) -> Any:
     """Return the text that a method makes of another one; an unknown one for an unknown one."""
     if reason := why_unknown(text):
         return text.references.refer_unknown(reason)
-    return getattr(text.content(), name)(*map(plain, args), **keywords)
+    return getattr(text.content(), name)(*map(plain_value, args), **keywords)
 
 
-def _making(name: str) -> Callable[..., Any]:
+def _text_method(name: str) -> Callable[..., Any]:
     def method(self: Text, *args: Any, **keywords: Any) -> Any:
-        return _made(self, name, *args, **keywords)
+        return _derive_text(self, name, *args, **keywords)
 
     return method
 
 
-def _asking(name: str) -> Callable[..., Any]:
+def _content_method(name: str) -> Callable[..., Any]:
     def method(self: Text | Number, *args: Any, **keywords: Any) -> Any:
         return getattr(self.content(), name)(
-            *map(plain, args), **{key: plain(value) for key, value in keywords.items()}
+            *map(plain_value, args), **{key: plain_value(value) for key, value in keywords.items()}
         )
 
     method.__name__ = name
@@ -281,4 +279,6 @@ _NUMBERS = {name for kind in (int, float) for name in dir(kind) if callable(geta
 } | {*_COMPARED.split()}  # fmt: skip
 for _kind, _names in ((Text, _TEXTS), (Number, _NUMBERS)):
     for _method in _names:
-        setattr(_kind, _method, _making(_method) if _kind is Text and _method in _MAKING else _asking(_method))
+        setattr(
+            _kind, _method, _text_method(_method) if _kind is Text and _method in _MAKING else _content_method(_method)
+        )

@@ -15,7 +15,7 @@ OF_ITS_FRAME = ("super", "exec", "eval", "vars", "dir")  # what looks at the fra
 _SEEN = (ast.JoinedStr, ast.BinOp, ast.Call, ast.Attribute, ast.Subscript)
 
 
-def rewrite(text: str, path: str) -> tuple[ast.Module, frozenset[int]]:
+def rewrite_file(text: str, path: str) -> tuple[ast.Module, frozenset[int]]:
     """Return the syntax tree to compile, and the lines in a `try` that catches something; raise SyntaxError."""
     tree = ast.parse(text, path)
     tries = [node for node in ast.walk(tree) if isinstance(node, ast.Try) and node.handlers]
@@ -27,12 +27,12 @@ class _Rewriter(ast.NodeTransformer):
     def visit(self, node: ast.AST) -> Any:
         if isinstance(node, ast.pattern):
             return node  # a pattern is no expression
-        lines = _lines(node)
+        lines = _key_lines(node)
         new = super().visit(node)
         if isinstance(node, ast.Dict | ast.List) and isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
-            return _call(node, LINES, new, lines)
+            return _wrap_expression(node, LINES, new, lines)
         if isinstance(node, _SEEN) and isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
-            return _call(node, SEE, new, lines)
+            return _wrap_expression(node, SEE, new, lines)
         return new
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
@@ -56,14 +56,13 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
 
-def _call(node: Any, name: str, argument: ast.expr, lines: dict[str | int, int]) -> ast.Call:
+def _wrap_expression(node: Any, name: str, argument: ast.expr, lines: dict[str | int, int]) -> ast.Call:
     keys = ast.Dict([ast.Constant(key) for key in lines], [ast.Constant(line) for line in lines.values()])
     call = ast.Call(ast.Name(name, ast.Load()), [argument, ast.Constant(node.lineno), keys], [])
     return ast.copy_location(call, node)
 
 
-def _lines(node: ast.AST) -> dict[str | int, int]:
-    """Return the lines of an expression's keys, items or keywords."""
+def _key_lines(node: ast.AST) -> dict[str | int, int]:
     match node:
         case ast.Dict(keys):
             texts = (key for key in keys if isinstance(key, ast.Constant))

@@ -37,7 +37,6 @@ class Unknown:
 
     @classmethod
     def because(cls, why: str, references: References) -> Unknown:
-        """Return an unknown value with this reason."""
         unknown = cls("", references)
         unknown.__dict__["_why"] = why
         return unknown
@@ -144,13 +143,11 @@ class Recorded(metaclass=_Kind):
 
     @classmethod
     def parse_obj(cls, values: Mapping[str, Any]) -> Any:
-        """Return an instance for a mapping, as pydantic does."""
         return cls(**values)
 
     model_validate = parse_obj
 
     def copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Any:
-        """Return another instance, with some keywords replaced."""
         new = type(self)(**{**self.__dict__["keywords"], **(update or {})})
         new.__dict__.update(line=self.__dict__["line"], lines=dict(self.__dict__["lines"]))
         return new
@@ -230,7 +227,7 @@ class Sqlmesh(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             return SqlmeshModule(spec.name, self)
         module = ModuleType(spec.name)
         nothing = {"load_dotenv": False, "find_dotenv": ""}
-        vars(module).update({name: partial(_return, value) for name, value in nothing.items()})
+        vars(module).update({name: partial(_return_value, value) for name, value in nothing.items()})
         unknown = Unknown("A .env file, which mergeplan does not read,", self.references)
         vars(module).update(dict.fromkeys(("dotenv_values", "get_key", "set_key", "unset_key"), unknown))
         return module
@@ -239,10 +236,9 @@ class Sqlmesh(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         """Do nothing: a stand-in module has no text."""
 
 
-def _return(value: Any, *_: Any, **__: Any) -> Any:
+def _return_value(value: Any, *_: Any, **__: Any) -> Any:
     return value
 
 
 def modules_of_ours() -> Iterator[str]:
-    """Return the names of all imported stand-in modules."""
     return (name for name in list(sys.modules) if name.partition(".")[0] in ("sqlmesh", "dotenv"))

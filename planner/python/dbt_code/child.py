@@ -26,7 +26,7 @@ from mergeplan.planner.python.dbt_code.connection import refuse_settings
 from mergeplan.planner.python.dbt_code.error_place import find_line, find_place
 from mergeplan.planner.python.dbt_code.fixed_context import fixed_context
 from mergeplan.planner.python.dbt_code.hooks import SHOWN
-from mergeplan.planner.python.dbt_code.moments import MARKED, TIMES, show
+from mergeplan.planner.python.dbt_code.moments import MARKED, TIMES, replace_marks
 from mergeplan.planner.python.dbt_code.node_data import (
     column_data,
     constraint_data,
@@ -42,7 +42,7 @@ from mergeplan.planner.python.dbt_code.time_limit import limit_time
 from mergeplan.planner.python.dbt_code.timed_settings import refuse_timed_settings
 from mergeplan.planner.python.dbt_code.unit_tests import unit_test_data
 from mergeplan.planner.python.dbt_code.yaml_limit import limit_yaml
-from mergeplan.planner.python.serving import run
+from mergeplan.planner.python.serving import serve_pipes
 
 VERSIONS = "dbt-core 1.7 or newer, below 2, with dbt-spark or dbt-databricks"
 KIND_OF_ERROR = re.compile(r"^\w+ Error( in \w+ [\w.]+ \([^)]*\))?:? ?")  # dbt's words before the error itself
@@ -79,14 +79,12 @@ class DbtWork:
         self._compiling: Compiling | None = None
 
     def answer(self, request: Mapping[str, Any]) -> Any:
-        """Return the answer to one request, as JSON data."""
         if request["op"] == "open":
             self.root = request["root"]
             return None
         return self.compile_project(request)
 
     def locate(self, error: BaseException) -> tuple[str, int]:
-        """Return the file of the project and the line of an error of dbt."""
         return error.place if isinstance(error, CompileError) else find_place(str(error), self.root)
 
     def interrupt(self) -> None:
@@ -140,7 +138,7 @@ class DbtWork:
             if missing := NO_ADAPTER.search(str(result.exception)):
                 raise CompileError(f"{sys.executable} has dbt without dbt-{missing[1]}. Install it there, or let "
                                    "MERGEPLAN_DBT_PYTHON be the Python that has it")  # fmt: skip
-            raise CompileError(_message(result.exception, self.root).rstrip("."), place)
+            raise CompileError(_error_message(result.exception, self.root).rstrip("."), place)
         return result.result
 
 
@@ -165,7 +163,6 @@ class Compiling:
         self._asked: dict[str, list[dict[str, str]]] = {}  # by node: the questions of its templates
 
     def project(self, answers: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the project as data, according to the known answers."""
         from dbt.version import __version__
 
         tests = getattr(self.manifest, "unit_tests", {}).values()
@@ -195,7 +192,6 @@ class Compiling:
         return compiled
 
     def node(self, node: Any) -> dict[str, Any]:
-        """Return a node as data."""
         kind = str(getattr(node.resource_type, "value", node.resource_type))
         config = node.config.to_dict() if hasattr(node.config, "to_dict") else dict(node.config)
         merge = getattr(self.manifest.macros.get(MERGE), "macro_sql", "")
@@ -227,7 +223,7 @@ class Compiling:
         except Exception as error:  # of the project's own templates: anything
             root = str(self.config.project_root)
             data |= {
-                "error": _message(error, root),
+                "error": _error_message(error, root),
                 "line": find_line(error, getattr(node, "raw_code", ""), os.path.join(root, data["path"])),
             }
         return data
@@ -260,7 +256,6 @@ class Compiling:
         return [text]  # which is refused unrendered
 
     def texts(self, node: Any, kind: str, config: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the compiled texts of a node, or the types of a seed."""
         if kind in ROWS:
             self._macros.refuse(node, kind)
         if kind == "seed":
@@ -287,7 +282,6 @@ class Compiling:
                 yield path
 
     def full_path(self, file: Any) -> str:
-        """Return the path of a file that was read."""
         return str(os.path.abspath(os.path.join(self.config.project_root, file.path.full_path)))
 
     def path(self, node: Any) -> str:
@@ -303,7 +297,6 @@ class Compiling:
         return str(self.adapter.Relation.create_from(self.config, node)) if named else ""
 
     def source(self, source: Any) -> dict[str, Any]:
-        """Return a source as data."""
         return {
             "id": source.unique_id, "relation": self.relation(source),
             "path": self.path(source), "description": source.description or "",
@@ -318,7 +311,7 @@ class Compiling:
         text = self.render(node, incremental, None)
         if MARKED.search(text):
             for time in (*TIMES, datetime.now(UTC)):
-                if self.render(node, incremental, time) != show(text, time):
+                if self.render(node, incremental, time) != replace_marks(text, time):
                     raise CompileError("Its text is another one each time: it follows from the time of the run")
         return text
 
@@ -358,7 +351,6 @@ class Compiling:
         return texts.pop()
 
     def seed_types(self, node: Any) -> list[list[str]]:
-        """Return the columns of a seed with the types that dbt gives them."""
         types = {name.lower(): kind for name, kind in (node.config.column_types or {}).items()}
         path = os.path.join(node.root_path or self.config.project_root, node.original_file_path)
         delimiter = getattr(node.config, "delimiter", ",") or ","
@@ -379,7 +371,7 @@ def _need_no_pyspark() -> None:
         sys.modules["pyspark"] = types.ModuleType("pyspark")
 
 
-def _message(error: BaseException, root: str) -> str:
+def _error_message(error: BaseException, root: str) -> str:
     """Return the message of an error of dbt on one line, with paths from the project's root."""
     if lacks_memory(error):
         return "Its template takes more memory than project code may have"
@@ -396,8 +388,7 @@ def lacks_memory(error: BaseException | None) -> bool:
 
 
 def main() -> None:
-    """Serve the planner."""
-    run(DbtWork())
+    serve_pipes(DbtWork())
 
 
 if __name__ == "__main__":

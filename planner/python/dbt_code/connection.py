@@ -19,8 +19,7 @@ _READ = re.compile(rf"\btarget\s*(?:\.\s*|\[\s*['\"]|\.get\(\s*['\"])({'|'.join(
 _TIME = re.compile(r"\b(run_started_at|invocation_id|modules\s*\.\s*datetime)\b")
 
 
-def unknown(name: str) -> str:
-    """Return the refusal of a part of the connection that is unknown here."""
+def unknown_target_message(name: str) -> str:
     instead = ". Set `dbt: {target_http_path: ...}` in config.yaml" if name == "http_path" else ""
     return f"It reads `target.{name}`, which mergeplan does not know{instead}"
 
@@ -40,23 +39,23 @@ def refuse_settings(root: Path, known: Collection[str]) -> None:
         except yaml.YAMLError:
             continue  # which dbt reports
         sections = settings if isinstance(settings, dict) else {}
-        for value in _texts({name: sections.get(name) for name in SECTIONS}):
+        for value in _find_templates({name: sections.get(name) for name in SECTIONS}):
             read, timed = _READ.search(value), _TIME.search(value)
-            wrong = unknown(read[1]) if read and read[1] not in known else ""
+            wrong = unknown_target_message(read[1]) if read and read[1] not in known else ""
             wrong = wrong or (f"It decides a setting by the time of the run: `{timed[1]}`" if timed else "")
             if wrong:
                 line = text[: max(0, text.find(value.splitlines()[0]))].count("\n") + 1
                 raise CompileError(wrong, (str(path.relative_to(root)), line))
 
 
-def _texts(value: Any) -> Iterator[str]:
+def _find_templates(value: Any) -> Iterator[str]:
     """Yield the templates in a part of YAML, without those of hooks."""
     if isinstance(value, Mapping):
         for name, part in value.items():
             if "hook" not in str(name):
-                yield from _texts(part)
+                yield from _find_templates(part)
     elif isinstance(value, list):
         for part in value:
-            yield from _texts(part)
+            yield from _find_templates(part)
     elif isinstance(value, str) and ("{{" in value or "{%" in value):
         yield value

@@ -69,7 +69,6 @@ def _find_file(path: str, root: str) -> str:
 
 
 def _first_use(pattern: str, root: str) -> tuple[str, int]:
-    """Return the file and the line where a pattern occurs first."""
     is_used = re.compile(pattern).search
     for folder, folders, names in os.walk(root):
         folders[:] = sorted(name for name in folders if not name.startswith("."))

@@ -6,8 +6,8 @@ from datetime import date, datetime, timedelta, tzinfo
 from typing import Any
 
 from mergeplan.planner.python.dbt_code.compile_error import CompileError
-from mergeplan.planner.python.dbt_code.connection import CONNECTION, unknown
-from mergeplan.planner.python.dbt_code.moments import Moment, moving
+from mergeplan.planner.python.dbt_code.connection import CONNECTION, unknown_target_message
+from mergeplan.planner.python.dbt_code.moments import Moment, moving_time_error
 
 
 def fixed_context(config: Any, time: datetime | None = None) -> dict[str, Any]:
@@ -33,7 +33,7 @@ class _Target(dict[str, Any]):
     def __getitem__(self, name: str) -> Any:
         is_path = name == "http_path" and dict.get(self, name) not in (None, "none")
         if name in CONNECTION and not is_path:
-            raise CompileError(unknown(name))
+            raise CompileError(unknown_target_message(name))
         return super().__getitem__(name)
 
     def get(self, name: str, default: Any = None) -> Any:
@@ -47,10 +47,10 @@ class _Moving:
         self._name = name
 
     def __getattr__(self, name: str) -> Any:
-        raise moving(self._name)
+        raise moving_time_error(self._name)
 
     def __str__(self) -> str:
-        raise moving(self._name)
+        raise moving_time_error(self._name)
 
 
 def _datetime_at(time: datetime | None) -> type[datetime]:
@@ -61,7 +61,7 @@ def _datetime_at(time: datetime | None) -> type[datetime]:
         def now(cls, tz: tzinfo | None = None) -> Any:
             name = "modules.datetime.datetime.now()"
             if tz is not None and tz.utcoffset(None) != timedelta(0):
-                raise moving(name)
+                raise moving_time_error(name)
             if time is not None:
                 return time if tz is not None else time.replace(tzinfo=None)
             ending = "" if tz is None else "+00:00"

@@ -24,11 +24,10 @@ class UnknownRows:
         return self
 
     def values(self) -> list[UnknownRow]:
-        """Return the rows as dbt reads those of a table."""
         return [UnknownRow()]
 
     def __getattr__(self, name: str) -> Any:
-        raise _unknown()
+        raise _unknown_error()
 
 
 class UnknownRow:
@@ -46,14 +45,14 @@ class UnknownValue:
         return SHOWN
 
     def _refuse(self, *_: Any) -> Any:
-        raise _unknown()
+        raise _unknown_error()
 
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __bool__ = __int__ = __float__ = __len__ = _refuse
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __mod__ = __getitem__ = __contains__ = __hash__ = _refuse
 
     def __iter__(self) -> Iterator[Any]:
-        raise _unknown()
+        raise _unknown_error()
 
 
-def _unknown() -> CompileError:
+def _unknown_error() -> CompileError:
     return CompileError("Its hook reads what a statement returned")

@@ -29,17 +29,15 @@ class Moment:
         self._name, self._zone, self._shown, self._offset = name, zone, shown, offset
 
     def strftime(self, format: str) -> str:
-        """Return the mark of this time in a format."""
         return MomentText(self._name, MARK.format(self._zone, self._offset.total_seconds(), format))
 
     def date(self) -> Moment:
-        """Return its day."""
         return Moment(self._name, self._zone, "%Y-%m-%d", self._offset)
 
     def astimezone(self, zone: Any = None) -> Moment:
         """Return the same time for UTC; refuse other zones."""
         if self._zone != "utc" or str(zone) != "UTC":
-            raise moving(self._name)
+            raise moving_time_error(self._name)
         return Moment(self._name, "utc", "%Y-%m-%d %H:%M:%S.%f+00:00", self._offset)
 
     def __str__(self) -> str:
@@ -47,17 +45,17 @@ class Moment:
 
     def __add__(self, other: Any) -> Moment:
         if not isinstance(other, timedelta):
-            raise moving(self._name)
+            raise moving_time_error(self._name)
         return Moment(self._name, self._zone, self._shown, self._offset + other)
 
     def __sub__(self, other: Any) -> Moment:
         return self + -other if isinstance(other, timedelta) else self + other
 
     def __getattr__(self, name: str) -> Any:
-        raise moving(self._name)
+        raise moving_time_error(self._name)
 
     def _refuse(self, *_: Any) -> Any:
-        raise moving(self._name)
+        raise moving_time_error(self._name)
 
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __bool__ = __hash__ = _refuse
 
@@ -73,18 +71,17 @@ class MomentText(str):
     _name: str
 
     def _refuse(self, *_: Any) -> Any:
-        raise moving(self._name)
+        raise moving_time_error(self._name)
 
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __hash__ = __int__ = __float__ = _refuse
     __getitem__ = __contains__ = __iter__ = __len__ = _refuse
 
 
-def show(text: str, time: datetime) -> str:
-    """Return a text with a time in place of its marks."""
+def replace_marks(text: str, time: datetime) -> str:
     return MARKED.sub(lambda match: (time + timedelta(seconds=float(match[2]))).strftime(match[3]), text)
 
 
-def moving(name: str) -> CompileError:
+def moving_time_error(name: str) -> CompileError:
     """Return the error of a template that does more with the time than write it."""
     return CompileError(
         f"Its text is another one each time: it reads `{name}`. Let SQL ask for the time, or give it as a variable"

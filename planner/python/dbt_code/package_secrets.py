@@ -13,11 +13,10 @@ _NAME = re.compile(r"\bDBT_ENV_SECRET\w*")  # dbt lets no other file of a projec
 
 def stand_ins(root: Path) -> dict[str, str]:
     """Return a value for each secret that the lists of packages name: dbt fails on one that is not set."""
-    return {name: STAND_IN for text in _lists(root) for name in _NAME.findall(text)}
+    return {name: STAND_IN for text in _read_package_lists(root) for name in _NAME.findall(text)}
 
 
-def _lists(root: Path) -> Iterator[str]:
-    """Yield the lists of the project, and of its packages in the folders where dbt puts them."""
+def _read_package_lists(root: Path) -> Iterator[str]:
     for folder in (root, *root.glob("dbt_packages/*"), *root.glob("dbt_modules/*")):
         for name in FILES:
             if (path := folder / name).is_file():

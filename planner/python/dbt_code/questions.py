@@ -52,7 +52,9 @@ class Questions:
         connections = self._adapter.connections
         answers |= {name: answer for name, answer in RUNTIME.items() if hasattr(self._adapter, name)}
         replaced = [(self._adapter, name, answer) for name, answer in answers.items()]
-        replaced += [(connections, name, _refuse) for name in ("get_thread_connection", "set_connection_name")]
+        replaced += [
+            (connections, name, _refuse_connection) for name in ("get_thread_connection", "set_connection_name")
+        ]
         try:
             for owner, name, answer in replaced:
                 setattr(owner, name, answer)
@@ -80,26 +82,26 @@ class Questions:
         """Return the rows of a query, as dbt's `statement` gets them."""
         if self._sent is not None and not is_query(sql):
             self._sent.append(sql.strip())
-            return _response(0), UnknownRows()
+            return _adapter_response(0), UnknownRows()
         if MARKED.search(sql):
             raise CompileError("Its text is another one each time: it asks the warehouse by the time of the run")
-        answer = self._ask("query", sql.strip())
-        rows = [[_value(cell) for cell in row] for row in answer["rows"]][:limit]
+        answer = self._ask_question("query", sql.strip())
+        rows = [[_decode_cell(cell) for cell in row] for row in answer["rows"]][:limit]
         table = agate_helper().table_from_data_flat(
             [dict(zip(answer["names"], row)) for row in rows], answer["names"]  # noqa: B905  # Python 3.9 has no strict
         )  # fmt: skip
-        return _response(len(rows)), table
+        return _adapter_response(len(rows)), table
 
     def get_columns_in_relation(self, relation: Any) -> list[Any]:
-        """Return the columns of a relation of the project."""
-        subject, column = self._subject(relation), self._adapter.Column
+        subject, column = self._find_subject(relation), self._adapter.Column
         if subject == self._node and self._own_columns:
             return [column(name, kind) for name, kind in self._own_columns]
         if subject == self._node:
             raise CompileError(f"It asks for the columns of {OWN}")
         untyped = type("Untyped", (column,), {"dtype": property(_refuse_type, lambda *_: None)})
         return [
-            column(name, kind) if kind else untyped(name, "") for name, kind in self._ask("columns", subject)["columns"]
+            column(name, kind) if kind else untyped(name, "")
+            for name, kind in self._ask_question("columns", subject)["columns"]
         ]
 
     def get_relation(self, database: str | None, schema: str, identifier: str) -> Any:
@@ -107,31 +109,30 @@ class Questions:
         relation = self._adapter.Relation
         database = database if relation.get_default_include_policy().database else None
         named = relation.create(database=database, schema=schema, identifier=identifier, type="table")
-        subject = self._tables.get(_name(named), f"{TABLE}{_name(named)}")
+        subject = self._tables.get(_table_name(named), f"{TABLE}{_table_name(named)}")
         if subject == self._node and self._is_later is None:
             raise CompileError(f"It asks for {OWN}")
         if subject == self._node and not self._is_later:
             return None
         is_built = not subject.startswith(("source.", TABLE))
-        return named if is_built or self._ask("exists", subject)["exists"] else None
+        return named if is_built or self._ask_question("exists", subject)["exists"] else None
 
     def has_new_answer(self, asked: list[dict[str, str]], before: Mapping[str, Any]) -> bool:
-        """Return True if a question has an answer that is not among the earlier ones."""
-        keys = map(_key, asked)
+        keys = map(_question_key, asked)
         return any(key in self.answers and key not in before for key in keys)
 
-    def _subject(self, relation: Any) -> str:
-        name = _name(relation)
+    def _find_subject(self, relation: Any) -> str:
+        name = _table_name(relation)
         if name not in self._tables:
             message = f"It asks for `{name}` while it is compiled, which is no model, seed, snapshot or source"
             raise CompileError(f"{message} of the project")
         return self._tables[name]
 
-    def _ask(self, kind: str, subject: str) -> Mapping[str, Any]:
+    def _ask_question(self, kind: str, subject: str) -> Mapping[str, Any]:
         question = {"kind": kind, "subject": subject, "by": self._node if kind == "query" else ""}
         if question not in self.asked:
             self.asked.append(question)
-        answer = self.answers.get(_key(question))
+        answer = self.answers.get(_question_key(question))
         if answer is None:
             raise CompileError("It asks the warehouse while it is compiled")
         if "error" in answer:
@@ -139,11 +140,11 @@ class Questions:
         return dict(answer)
 
 
-def _name(relation: Any) -> str:
+def _table_name(relation: Any) -> str:
     return str(relation).replace("`", "").lower()
 
 
-def _key(question: Mapping[str, str]) -> str:
+def _question_key(question: Mapping[str, str]) -> str:
     return json.dumps([*question.values()])
 
 
@@ -156,7 +157,7 @@ def agate_helper() -> Any:
     return helper
 
 
-def _response(rows: int) -> Any:
+def _adapter_response(rows: int) -> Any:
     try:
         from dbt.adapters.contracts.connection import AdapterResponse
     except ImportError:
@@ -164,7 +165,7 @@ def _response(rows: int) -> Any:
     return AdapterResponse(_message="OK", rows_affected=rows)
 
 
-def _value(cell: Any) -> Any:
+def _decode_cell(cell: Any) -> Any:
     """Return a value of a row; a kind that JSON lacks is encoded as an object of its kind and its text."""
     if not isinstance(cell, dict):
         return cell
@@ -189,7 +190,7 @@ def _compare_version(major: int, minor: int) -> int:
 RUNTIME = {"has_dbr_capability": _has_capability, "compare_dbr_version": _compare_version}
 
 
-def _refuse(*args: Any, **named: Any) -> Any:
+def _refuse_connection(*args: Any, **named: Any) -> Any:
     raise CompileError(CLOSED)
 
 

@@ -34,7 +34,7 @@ class _Config:
     def __call__(self, *args: Any, **settings: Any) -> Any:
         named = [*settings.items(), *(item for arg in args if isinstance(arg, Mapping) for item in arg.items())]
         for name, value in named:
-            if name not in SAID and any(map(MARKED.search, _texts(value))):
+            if name not in SAID and any(map(MARKED.search, _list_texts(value))):
                 message = f"It sets `{name}` by the time of the run, which another run has not"
                 raise CompileError(f"{message}. Let SQL ask for the time, or give it as a variable")
         return self._config(*args, **settings)
@@ -43,11 +43,11 @@ class _Config:
         return getattr(self._config, name)
 
 
-def _texts(value: Any) -> Iterator[str]:
+def _list_texts(value: Any) -> Iterator[str]:
     if isinstance(value, Mapping):
         value = [*value.values()]
     if isinstance(value, (list, tuple)):
         for part in value:
-            yield from _texts(part)
+            yield from _list_texts(part)
     elif isinstance(value, str):
         yield value

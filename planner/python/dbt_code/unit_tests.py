@@ -10,7 +10,6 @@ from mergeplan.planner.python.dbt_code.compile_error import CompileError
 
 
 def unit_test_data(test: Any, manifest: Any, relation: Callable[[Any], str]) -> dict[str, Any]:
-    """Return a unit test as data: dbt read its rows, in each format."""
     model = next((manifest.nodes[name] for name in test.depends_on.nodes if name in manifest.nodes), None)
     overrides = test.overrides
     macros = dict(overrides.macros) if overrides else {}
@@ -18,20 +17,21 @@ def unit_test_data(test: Any, manifest: Any, relation: Callable[[Any], str]) -> 
     data = {
         "id": test.unique_id, "name": test.name, "path": test.original_file_path,
         "model": model.unique_id if model else "", "description": test.description or "",
-        "inputs": [], "expect": _fixture(test.expect), "is_incremental": is_incremental, "error": "",
+        "inputs": [], "expect": _fixture_data(test.expect), "is_incremental": is_incremental, "error": "",
     }  # fmt: skip
     if macros or (overrides and (overrides.vars or overrides.env_vars)):
         data["error"] = "it overrides other macros than `is_incremental`, or variables"
     try:
         data["inputs"] = [
-            {**_fixture(item), "relation": _input(item.input, model, manifest, relation)} for item in test.given
+            {**_fixture_data(item), "relation": _input_table(item.input, model, manifest, relation)}
+            for item in test.given
         ]
     except CompileError as error:
         data["error"] = str(error)
     return data
 
 
-def _input(text: str, model: Any, manifest: Any, relation: Callable[[Any], str]) -> str:
+def _input_table(text: str, model: Any, manifest: Any, relation: Callable[[Any], str]) -> str:
     """Return the name of the table that an input of a unit test means: `ref(...)`, `source(...)` or `this`."""
     from dbt_extractor import py_extract_from_source
 
@@ -52,12 +52,12 @@ def _input(text: str, model: Any, manifest: Any, relation: Callable[[Any], str])
     raise CompileError(f"its model does not read `{text}`")
 
 
-def _fixture(fixture: Any) -> dict[str, Any]:
+def _fixture_data(fixture: Any) -> dict[str, Any]:
     if isinstance(fixture.rows, str):
         return {"query": fixture.rows}
-    rows = [{name: _cell(value) for name, value in row.items()} for row in fixture.rows or []]
+    rows = [{name: _plain_cell(value) for name, value in row.items()} for row in fixture.rows or []]
     return {"rows": rows}
 
 
-def _cell(value: Any) -> Any:
+def _plain_cell(value: Any) -> Any:
     return str(value) if isinstance(value, date) else value

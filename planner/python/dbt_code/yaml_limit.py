@@ -32,7 +32,7 @@ def count_values(node: Any) -> int:
     waiting = [node]
     while waiting:
         node = waiting[-1]
-        parts = _parts(node)
+        parts = _child_nodes(node)
         new = [part for part in parts if id(part) not in counts] if counts.get(id(node)) is None else []
         counts.setdefault(id(node), VALUES_MAX + 1)  # until its parts are counted
         if new:
@@ -44,7 +44,7 @@ def count_values(node: Any) -> int:
     return counts[id(node)]
 
 
-def _parts(node: Any) -> list[Any]:
+def _child_nodes(node: Any) -> list[Any]:
     if isinstance(node.value, str):
         return []
     return [part for item in node.value for part in (item if isinstance(item, tuple) else (item,))]

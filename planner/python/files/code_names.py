@@ -72,7 +72,7 @@ class Names:
         """The values that statements give to names, those of the module among them."""
         if isinstance(self.node, ast.Module):
             return module_bindings(self.node)
-        outer, inner = module_bindings(self.module.tree), bindings(self.node)
+        outer, inner = module_bindings(self.module.tree), collect_bindings(self.node)
         return {name: (*outer.get(name, ()), *inner.get(name, ())) for name in (*outer, *inner)}
 
     def meanings(self, chain: list[str], depth: int = 0) -> Iterator[Meaning]:
@@ -124,10 +124,10 @@ def chain_of(node: ast.AST) -> list[str]:
 @lru_cache(maxsize=4096)  # trees are compared by identity, and never changed
 def module_bindings(tree: ast.Module) -> Bindings:
     """Return the values of names that statements of the module itself bind, outside of its functions."""
-    return bindings(tree, deep=False)
+    return collect_bindings(tree, deep=False)
 
 
-def bindings(node: ast.AST, *, deep: bool = True) -> Bindings:
+def collect_bindings(node: ast.AST, *, deep: bool = True) -> Bindings:
     """Return, for each name, the value of each statement that binds it."""
     values: dict[str, list[Value]] = {}
     for name, value in (
@@ -157,7 +157,7 @@ def _find_bindings(node: ast.AST) -> Iterator[tuple[str, Value]]:
         case ast.NamedExpr(target=ast.Name(id=name), value=value):
             yield name, value
         case ast.For(target=target, iter=value) | ast.comprehension(target=target, iter=value):
-            yield from _items(target, value)
+            yield from _loop_bindings(target, value)
         case ast.arg(arg=name):
             yield name, None
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
@@ -171,7 +171,7 @@ def _find_bindings(node: ast.AST) -> Iterator[tuple[str, Value]]:
             yield name, None
 
 
-def _items(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, Value]]:
+def _loop_bindings(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, Value]]:
     match target, value:
         case ast.Name(id=name), _:
             yield name, Item(value)

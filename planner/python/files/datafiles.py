@@ -35,7 +35,7 @@ class DataFiles:
         folders = [(self.root, frozenset((self.root.resolve(),)))]
         while folders:
             folder, above = folders.pop()
-            for entry in _entries(folder):
+            for entry in _list_entries(folder):
                 path = folder / entry.name
                 if entry.name in _LEFT_OUT or path == home_folder:
                     continue
@@ -50,7 +50,7 @@ class DataFiles:
         return folder.is_relative_to(self.root.resolve()) and not (folder / "pyvenv.cfg").exists()
 
     @cached_property
-    def _names(self) -> FileNames:
+    def _file_names(self) -> FileNames:
         return FileNames(self.paths)
 
     def digest(self, reads: FileReads, texts: Iterable[str]) -> str:
@@ -58,19 +58,19 @@ class DataFiles:
 
         `texts` are those that the code gets while it runs.
         """
-        named = frozenset(self.paths if reads.unknown else reads.select_files(self._names, texts))
+        named = frozenset(self.paths if reads.unknown else reads.select_files(self._file_names, texts))
         if named and named not in self._digests:
-            parts = (part for path in sorted(named) for part in (path, self._hash(path)))
+            parts = (part for path in sorted(named) for part in (path, self._hash_file(path)))
             self._digests[named] = digest(*parts)
         return self._digests[named] if named else ""
 
-    def _hash(self, path: str) -> str:
+    def _hash_file(self, path: str) -> str:
         if path not in self._hashes:
-            self._hashes[path] = _content(self.root / path)
+            self._hashes[path] = _hash_content(self.root / path)
         return self._hashes[path]
 
 
-def _entries(folder: Path) -> list[os.DirEntry[str]]:
+def _list_entries(folder: Path) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as entries:
             return list(entries)
@@ -78,7 +78,7 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
         return []
 
 
-def _content(path: Path) -> str:
+def _hash_content(path: Path) -> str:
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()

@@ -93,20 +93,19 @@ class _Piece:
         return {child: node for node in ast.walk(self.node) for child in ast.iter_child_nodes(node)}
 
     def look(self) -> None:
-        """Check every name and every call."""
         for part in _walk_evaluated(self.node):
             match part:
                 case ast.Name() | ast.Attribute():
-                    self._name(part)
+                    self._check_name(part)
                 case ast.Call():
-                    self._call(part)
+                    self._check_call(part)
                 case ast.Global(names=names) if not self.names.imports.keys().isdisjoint(names):
-                    self._unknown(part)
+                    self._record_unknown(part)
                 case ast.ImportFrom(names=names, module=source) if any(name.name == "*" for name in names):
                     if not self.modules.is_own(source or "") and not part.level and not opens_no_file(f"{source}.x"):
-                        self._unknown(part)
+                        self._record_unknown(part)
 
-    def _unknown(self, node: ast.AST) -> None:
+    def _record_unknown(self, node: ast.AST) -> None:
         text = " ".join(ast.unparse(node).split())
         text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
         place = Place(self.module.path, getattr(node, "lineno", self.node.lineno))
@@ -115,42 +114,42 @@ class _Piece:
 
     def _record_open(self, ends: Ends | None, node: ast.AST) -> None:
         if ends is None:
-            self._unknown(node)
+            self._record_unknown(node)
         else:
             self.accesses.opens = self.accesses.opens or bool(ends)
             self.accesses.ends |= ends
 
-    def _name(self, node: ast.Name | ast.Attribute) -> None:
+    def _check_name(self, node: ast.Name | ast.Attribute) -> None:
         above = self.parents.get(node)
         chain = chain_of(node)
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             if self.paths.is_path(node):
-                self._path(node)
+                self._check_path(node)
             elif not self._is_known(node.id):
-                self._unknown(node)
+                self._record_unknown(node)
         if not chain or (isinstance(above, ast.Attribute) and above.value is node):
             return
         for meaning in self.names.meanings(chain):
             if isinstance(meaning, OtherName):
-                self._other(node, meaning.dotted)
+                self._check_other_name(node, meaning.dotted)
             else:
-                self._own(node, meaning)
+                self._check_own_name(node, meaning)
 
     def _is_known(self, name: str) -> bool:
         return name in BUILTINS or self.names.is_bound(name) or bool(list(self.names.meanings([name])))
 
-    def _other(self, node: ast.Name | ast.Attribute, dotted_name: str) -> None:
+    def _check_other_name(self, node: ast.Name | ast.Attribute, dotted_name: str) -> None:
         call = self.parents.get(node)
         called = call if isinstance(call, ast.Call) and call.func is node else None
         if any(dotted_name == path or dotted_name.startswith(f"{path}.") for path in PATHS):
             if called is not None and (dotted_name in PATHS or dotted_name.endswith((".cwd", ".home"))):
-                self._path(called)
+                self._check_path(called)
             elif not (dotted_name in PATHS and self._is_type(node)):
-                self._unknown(called or node)
+                self._record_unknown(called or node)
         elif dotted_name in OPENERS:
-            self._opener(node, dotted_name, called)
+            self._check_opener(node, dotted_name, called)
         elif not opens_no_file(dotted_name) and dotted_name not in SAME_PATH:
-            self._unknown(called or node)
+            self._record_unknown(called or node)
 
     def _is_type(self, node: ast.AST) -> bool:
         """Return True for the class in `isinstance(x, Path)` and in `case Path()`."""
@@ -161,38 +160,38 @@ class _Piece:
             return isinstance(above.func, ast.Name) and above.func.id == "isinstance" and above.args[0] is not node
         return isinstance(above, ast.MatchClass)
 
-    def _opener(self, node: ast.AST, dotted_name: str, call: ast.Call | None) -> None:
+    def _check_opener(self, node: ast.AST, dotted_name: str, call: ast.Call | None) -> None:
         opener = OPENERS[dotted_name]
         if call is None or any(word.arg is None or word.arg in opener.refuses for word in call.keywords):
-            self._unknown(call or node)
+            self._record_unknown(call or node)
             return
         named = [word.value for word in call.keywords if word.arg in opener.keywords]
         path = (*call.args[:1], *named)[:1]
         starred = any(isinstance(argument, ast.Starred) for argument in call.args)
         self._record_open(None if starred or not path else self.paths.ends(path[0]), call)
 
-    def _own(self, node: ast.Name | ast.Attribute, meaning: OwnName) -> None:
+    def _check_own_name(self, node: ast.Name | ast.Attribute, meaning: OwnName) -> None:
         """Check a name of the project: a module as a value leads to everything in it."""
         stored = isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load) and not meaning.rest
         if stored or not meaning.name:
-            self._unknown(node)
+            self._record_unknown(node)
             return
         module_node: ast.expr = node
         for _ in meaning.rest:
             assert isinstance(module_node, ast.Attribute)
             module_node = module_node.value
         if isinstance(module_node, ast.Attribute) and self.paths.is_path(module_node):
-            self._path(module_node)
+            self._check_path(module_node)
 
-    def _path(self, node: ast.AST) -> None:
+    def _check_path(self, node: ast.AST) -> None:
         above = self.parents.get(node)
         match above:
             case ast.Attribute(attr=attr):
                 self._path_attribute(above, attr)
             case ast.BinOp(op=ast.Div()) | ast.IfExp() | ast.BoolOp() | ast.NamedExpr():
-                self._path(above)
+                self._check_path(above)
             case ast.Subscript(value=ast.Attribute(attr="parents")):
-                self._path(above)
+                self._check_path(above)
             case ast.FormattedValue() | ast.Compare() | ast.Expr() | ast.UnaryOp():
                 pass
             case ast.Assign() | ast.AnnAssign() if self._is_followed(above):
@@ -206,7 +205,7 @@ class _Piece:
                 assert isinstance(call, ast.Call | ast.ClassDef)
                 self._path_argument(call, above)
             case _:
-                self._unknown(node)
+                self._record_unknown(node)
 
     def _is_followed(self, statement: ast.Assign | ast.AnnAssign) -> bool:
         """Return True if the assignment binds only names, each use of which is checked."""
@@ -222,13 +221,13 @@ class _Piece:
         above = self.parents.get(node)
         call = above if isinstance(above, ast.Call) and above.func is node else None
         if attr in ("parent", "parents") or (attr in TO_PATH and attr not in _TEXT_OF_PATH and call):
-            self._path(call or node)
+            self._check_path(call or node)
         elif attr in _READ_OF_PATH and call:
             self._record_open(self.paths.ends(node.value), call)
         elif attr in LISTING and call and self._is_iterated(call):
             self._record_open(self.paths.listing_ends(call), call)
         elif attr not in _TEXT_OF_PATH:
-            self._unknown(call or node)
+            self._record_unknown(call or node)
 
     def _is_iterated(self, call: ast.Call) -> bool:
         """Return True if a loop with one variable takes the paths, each use of which is checked."""
@@ -243,7 +242,7 @@ class _Piece:
 
     def _path_argument(self, call: ast.Call | ast.ClassDef, node: ast.AST) -> None:
         if isinstance(call, ast.ClassDef):
-            self._unknown(node)
+            self._record_unknown(node)
             return
         match call.func:
             case ast.Attribute(attr=attr) if attr in _LOGGING:
@@ -260,10 +259,9 @@ class _Piece:
         )
         read = all(name in OPENERS or name in PATHS or name in SAME_PATH or "os.path." in name for name in dotted_names)
         if not dotted_names or not read:
-            self._unknown(call)
+            self._record_unknown(call)
 
-    def _call(self, call: ast.Call) -> None:
-        """Check a call of a method of something without a known name."""
+    def _check_call(self, call: ast.Call) -> None:
         match call.func:
             case ast.Name(id="getattr") if len(call.args) > 1 and isinstance(call.args[1], ast.Constant):
                 self._check_attribute(call)
@@ -272,26 +270,26 @@ class _Piece:
                 meanings = list(self.names.meanings(chain)) if chain else []
                 clear = any(isinstance(meaning, OtherName) or not meaning.rest for meaning in meanings)
                 if not clear and not self.paths.is_path(receiver):
-                    self._method(call, receiver, attr)
+                    self._check_method(call, receiver, attr)
 
     def _check_attribute(self, call: ast.Call) -> None:
         name = call.args[1]
         assert isinstance(name, ast.Constant)
         if name.value in _OPENING or name.value in _READ_OF_PATH or str(name.value).startswith("read_"):
-            self._unknown(call)
+            self._record_unknown(call)
 
-    def _method(self, call: ast.Call, receiver: ast.expr, attr: str) -> None:
+    def _check_method(self, call: ast.Call, receiver: ast.expr, attr: str) -> None:
         argument = next(iter(call.args), None) or next((word.value for word in call.keywords), None)
         if (
             attr in _OPENING
             or (attr in ("open", "exists") and argument is None)
-            or (attr in ("query", "eval") and any("@" in text and "(" in text for text in _texts(call)))
+            or (attr in ("query", "eval") and any("@" in text and "(" in text for text in _constant_texts(call)))
         ):
-            self._unknown(call)
+            self._record_unknown(call)
         elif (
             attr == "open"
             or (attr.startswith("read_") and not attr.startswith(_NO_FILES))
-            or (attr in _OF_A_READER and "read" in _attributes(receiver))
+            or (attr in _OF_A_READER and "read" in _attribute_names(receiver))
         ):
             self._record_open(self.paths.ends(argument), call)
 
@@ -308,11 +306,11 @@ def _walk_evaluated(node: ast.AST) -> Iterator[ast.AST]:
             yield from _walk_evaluated(child)
 
 
-def _texts(node: ast.AST) -> list[str]:
+def _constant_texts(node: ast.AST) -> list[str]:
     return [part.value for part in ast.walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str)]
 
 
-def _attributes(node: ast.AST) -> list[str]:
+def _attribute_names(node: ast.AST) -> list[str]:
     names = []
     while isinstance(node, ast.Attribute | ast.Call):
         if isinstance(node, ast.Attribute):

@@ -30,7 +30,6 @@ class FileReads:
     unknown: list[FileAccess] = field(default_factory=list)
 
     def look(self, node: Code, module: Module, modules: ProjectModules) -> None:
-        """Analyse a piece of code of a module."""
         self.texts |= {
             part.value for part in ast.walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str)
         }
@@ -52,7 +51,7 @@ class FileReads:
         matches = {path for text in wholes for path in files.ends.get(text, ())}
         matches |= {path for text in folders for path in files.below.get(text, ())}
         matches |= {path for text in kinds for path in files.kinds.get(text, ())}
-        patterns = (pattern for text in wholes for pattern in _patterns(text))
+        patterns = (pattern for text in wholes for pattern in _shell_patterns(text))
         return matches | {path for text in patterns for name in files.like(text) for path in files.ends[name]}
 
 
@@ -71,8 +70,8 @@ class FileNames:
         for path in self.paths:
             folder, _, _ = path.rpartition("/")
             if folder not in above:
-                above[folder] = sorted({end for parent in _folders(path) for end in _ends(parent)})
-            for end in _ends(path):
+                above[folder] = sorted({end for parent in _parent_folders(path) for end in _path_ends(parent)})
+            for end in _path_ends(path):
                 self.ends.setdefault(end, []).append(path)
             for end in above[folder]:
                 self.below.setdefault(end, []).append(path)
@@ -93,7 +92,7 @@ class FileNames:
                 yield name
 
 
-def _patterns(text: str) -> Iterator[str]:
+def _shell_patterns(text: str) -> Iterator[str]:
     """Yield the patterns of file names that a text may mean.
 
     `**/` also means no folder, and a folder means what is below it.
@@ -103,12 +102,12 @@ def _patterns(text: str) -> Iterator[str]:
         yield from (text, f"{text}/*", bare, f"{bare}/*")
 
 
-def _ends(path: str) -> set[str]:
+def _path_ends(path: str) -> set[str]:
     """Return the ends of a path: `a/b/c` -> `a/b/c`, `b/c`, `c`."""
     parts = path.split("/")
     return {"/".join(parts[index:]) for index in range(len(parts))}
 
 
-def _folders(path: str) -> list[str]:
+def _parent_folders(path: str) -> list[str]:
     parts = path.split("/")[:-1]
     return ["/".join(parts[: index + 1]) for index in range(len(parts))]

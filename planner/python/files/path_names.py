@@ -45,9 +45,9 @@ class PathNames:
             case ast.BinOp(op=ast.Div(), right=right):
                 return self.ends(right, depth + 1)
             case ast.IfExp(body=one, orelse=other):
-                return _union(self.ends(part, depth + 1) for part in (one, other))
+                return _union_ends(self.ends(part, depth + 1) for part in (one, other))
             case ast.BoolOp(values=parts):
-                return _union(self.ends(part, depth + 1) for part in parts)
+                return _union_ends(self.ends(part, depth + 1) for part in parts)
             case ast.NamedExpr(value=inner):
                 return self.ends(inner, depth + 1)
             case ast.Subscript(value=of):
@@ -64,9 +64,9 @@ class PathNames:
             of = _strip_sorting(value.of)
             if not (isinstance(of, ast.Call) and isinstance(of.func, ast.Attribute)):
                 return False
-            return of.func.attr in LISTING and not self._others(of.func)
+            return of.func.attr in LISTING and not self._other_names(of.func)
         match value:
-            case ast.Call(func=function) if any(name in PATHS for name in self._others(function)):
+            case ast.Call(func=function) if any(name in PATHS for name in self._other_names(function)):
                 return True
             case ast.Call(func=ast.Attribute(value=inner, attr=attr)) if attr in TO_PATH:
                 return attr != "as_posix" and (self.is_path(inner, depth + 1) or self._is_path_class(inner))
@@ -83,7 +83,7 @@ class PathNames:
             case ast.NamedExpr(value=inner):
                 return self.is_path(inner, depth + 1)
             case ast.Name() | ast.Attribute():
-                return any(paths.is_path(value, depth + 1) for paths, value in self._values(chain_of(value)))
+                return any(paths.is_path(value, depth + 1) for paths, value in self._name_values(chain_of(value)))
         return False
 
     def listing_ends(self, call: ast.Call, depth: int = 0) -> Ends | None:
@@ -97,16 +97,16 @@ class PathNames:
         return None
 
     def _is_path_class(self, value: ast.expr) -> bool:
-        return any(name in PATHS for name in self._others(value))
+        return any(name in PATHS for name in self._other_names(value))
 
     def _is_path_attribute(self, value: ast.expr) -> bool:
         return isinstance(value, ast.Attribute) and self.is_path(value.value)
 
-    def _others(self, function: ast.expr) -> list[str]:
+    def _other_names(self, function: ast.expr) -> list[str]:
         chain = chain_of(function)
         return [name.dotted for name in self.names.meanings(chain) if isinstance(name, OtherName)] if chain else []
 
-    def _values(self, chain: list[str]) -> Iterator[tuple[PathNames, Value]]:
+    def _name_values(self, chain: list[str]) -> Iterator[tuple[PathNames, Value]]:
         """Yield the values of a name, here or in the module of the project that defines it."""
         if len(chain) == 1 and chain[0] in self.names.value_bindings:
             yield from ((self, value) for value in self.names.value_bindings[chain[0]])
@@ -120,11 +120,11 @@ class PathNames:
     def _chain_ends(self, chain: list[str], depth: int) -> Ends | None:
         if chain == ["__file__"] and not self.names.is_bound("__file__"):
             return frozenset((self.names.module.path,))
-        values = list(self._values(chain))
-        return _union(paths.ends(value, depth + 1) for paths, value in values) if values else None
+        values = list(self._name_values(chain))
+        return _union_ends(paths.ends(value, depth + 1) for paths, value in values) if values else None
 
     def _call_ends(self, call: ast.Call, depth: int) -> Ends | None:
-        dotted_names = self._others(call.func)
+        dotted_names = self._other_names(call.func)
         if call.args and isinstance(call.args[-1], ast.Starred):
             return None
         if dotted_names:
@@ -149,7 +149,7 @@ class PathNames:
                 return _tail_ends(form, re.split(r"\{[^{}]*\}", form)[-1])
             case ast.Call(func=ast.Attribute(attr="var" | "blueprint_var"), args=[ast.Constant(), *default]):
                 # the values of variables are among the texts that code is given
-                return _union((NO_FILE, *(self.ends(part, depth + 1) for part in default)))
+                return _union_ends((NO_FILE, *(self.ends(part, depth + 1) for part in default)))
         return None
 
     def _concatenation_ends(self, value: ast.expr, depth: int) -> Ends | None:
@@ -161,12 +161,12 @@ class PathNames:
             case ast.BinOp(left=ast.Constant(value=str() as form), op=ast.Mod()):
                 return _tail_ends(form, re.split(r"%\W?\d*\.?\d*\w", form)[-1])
             case ast.BinOp(left=left, op=ast.Add(), right=ast.Constant(value=str() as last)):
-                return _tail_ends(self._head(left, depth + 1), last)
+                return _tail_ends(self._text_head(left, depth + 1), last)
             case ast.BinOp(left=left, op=ast.Add()):
-                return NO_FILE if _is_remote(self._head(left, depth + 1)) else None
+                return NO_FILE if _is_remote(self._text_head(left, depth + 1)) else None
         return None
 
-    def _head(self, value: Value, depth: int) -> str:
+    def _text_head(self, value: Value, depth: int) -> str:
         """Return the text that a value begins with, as far as one is certain."""
         match value:
             case ast.Constant(value=str() as text):
@@ -174,9 +174,9 @@ class PathNames:
             case ast.JoinedStr(values=[ast.Constant(value=str() as text), *_]):
                 return text
             case ast.BinOp(left=left, op=ast.Add()) if depth < _DEEPEST:
-                return self._head(left, depth + 1)
+                return self._text_head(left, depth + 1)
             case ast.Name() if depth < _DEEPEST:
-                heads = {paths._head(item, depth + 1) for paths, item in self._values(chain_of(value))}
+                heads = {paths._text_head(item, depth + 1) for paths, item in self._name_values(chain_of(value))}
                 return heads.pop() if len(heads) == 1 else ""
         return ""
 
@@ -185,25 +185,24 @@ class PathNames:
         of = _strip_sorting(item.of)
         match of:
             case ast.Tuple(elts=items) | ast.List(elts=items) | ast.Set(elts=items):
-                return _union(self.ends(part, depth + 1) for part in items)
+                return _union_ends(self.ends(part, depth + 1) for part in items)
             case ast.Dict(keys=keys, values=values):
-                return _union(self.ends(part, depth + 1) for part in [*(values if item.at == 1 else keys)])
+                return _union_ends(self.ends(part, depth + 1) for part in [*(values if item.at == 1 else keys)])
             case ast.Call(func=ast.Attribute(value=mapping, attr="values"), args=[]):
                 return self._item_ends(Item(mapping, 1), depth + 1)
-            case ast.Call(func=function, args=[pattern, *_]) if PATTERNS.intersection(self._others(function)):
+            case ast.Call(func=function, args=[pattern, *_]) if PATTERNS.intersection(self._other_names(function)):
                 return self.ends(pattern, depth + 1)
             case ast.Call(func=ast.Attribute(attr=attr)) if attr in LISTING and item.at == -1:
                 return self.listing_ends(of, depth)
             case ast.Name() | ast.Attribute() if depth < _DEEPEST:
-                sequences = [(paths, of) for paths, of in self._values(chain_of(of)) if isinstance(of, ast.expr)]
-                if not sequences or len(sequences) < len(list(self._values(chain_of(of)))):
+                sequences = [(paths, of) for paths, of in self._name_values(chain_of(of)) if isinstance(of, ast.expr)]
+                if not sequences or len(sequences) < len(list(self._name_values(chain_of(of)))):
                     return None
-                return _union(paths._item_ends(Item(of, item.at), depth + 1) for paths, of in sequences)
+                return _union_ends(paths._item_ends(Item(of, item.at), depth + 1) for paths, of in sequences)
         return None
 
 
 def _strip_sorting(value: ast.expr) -> ast.expr:
-    """Return the value inside of calls that sort it or make a list of it."""
     while (
         isinstance(value, ast.Call)
         and isinstance(value.func, ast.Name)
@@ -222,7 +221,6 @@ def _text_ends(text: str) -> Ends | None:
 
 
 def _tail_ends(head: str, tail: str) -> Ends | None:
-    """Return the ends of a path whose beginning and end are written."""
     if _is_remote(head):
         return NO_FILE
     if _SCHEME.match(head) or tail.rpartition("/")[2] in ("", ".", ".."):
@@ -236,7 +234,7 @@ def _is_remote(head: str) -> bool:
     return bool(scheme and scheme[1].lower() in REMOTE and head[scheme.end() :].startswith("//"))
 
 
-def _union(many: Iterable[Ends | None]) -> Ends | None:
+def _union_ends(many: Iterable[Ends | None]) -> Ends | None:
     every: Ends = NO_FILE
     for ends in many:
         if ends is None:

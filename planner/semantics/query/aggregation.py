@@ -11,7 +11,7 @@ from sqlglot import exp
 from mergeplan.planner.semantics.digests import Digests
 from mergeplan.planner.semantics.expressions import Reader, has_op
 from mergeplan.planner.semantics.query.algebra import Block, Opaque, Part, Ref, Relation, Term, Value
-from mergeplan.planner.semantics.query.rewrites import conjuncts
+from mergeplan.planner.semantics.query.rewrites import flatten_conjuncts
 from mergeplan.planner.semantics.query.row_order import RowProvenance
 from mergeplan.planner.semantics.query.scope import Scope
 from mergeplan.planner.semantics.query.sources import Group, is_constant
@@ -91,7 +91,7 @@ def group_block(
     among = Among(block)
     by_digest = {among.digest(key): key for key in keys}
     early, late = list[Value](), list[Value]()
-    for predicate in conjuncts([having]) if having else []:
+    for predicate in flatten_conjuncts([having]) if having else []:
         # ROLLUP and the like add groups in which a key is NULL, so that the predicate must wait for them.
         (early if keys and sets is None and _is_of_keys(among, predicate, by_digest) else late).append(predicate)
     group = Group(block.add_predicates(early), tuple(keys), provenance, sets)
@@ -100,27 +100,23 @@ def group_block(
     return grouping, Block((group,), (), tuple(predicates))
 
 
-def distinct(relation: Relation, provenance: RowProvenance) -> Relation:
-    """Return the relation of SELECT DISTINCT: a group of all columns."""
+def distinct_relation(relation: Relation, provenance: RowProvenance) -> Relation:
     group = Group(relation.block, tuple(relation.columns.values()), provenance)
     return Relation(Block((group,)), {name: Ref(group, value) for name, value in relation.columns.items()})
 
 
 def as_value(part: Part) -> Value:
-    """Return a part that must be a value, as a value."""
     assert isinstance(part, (Term, Ref))
     return part
 
 
-def folds(value: Part) -> bool:
-    """Return True if the value aggregates rows of its own query."""
+def has_aggregate(value: Part) -> bool:
     return has_op(value, "aggregate")
 
 
 def group_keys(
     reader: Reader, node: exp.Select, scope: Scope, outputs: Mapping[str, Value]
 ) -> tuple[list[Value], Value | None]:
-    """Return the keys of GROUP BY, and the grouping sets of ROLLUP, CUBE and GROUPING SETS."""
     group = node.args.get("group")
     if group is None:
         return [], None
@@ -128,9 +124,9 @@ def group_keys(
         if any(has_op(value, "window") for value in outputs.values()):
             raise Opaque("GROUP BY ALL beside a window")
         # Spark adds such columns as keys, but the parser does not show which ones.
-        if any(folds(value) and _uses_bare(value) for value in outputs.values()):
+        if any(has_aggregate(value) and _uses_bare(value) for value in outputs.values()):
             raise Opaque("GROUP BY ALL with columns beside an aggregate")
-        return [value for value in outputs.values() if not folds(value)], None
+        return [value for value in outputs.values() if not has_aggregate(value)], None
     if odd := set(clause_keys(group)) - {"expressions", "cube", "rollup", "grouping_sets"}:
         raise Opaque(f"GROUP BY with {', '.join(sorted(odd)).upper()}")
     sets = [grouping_set for kind in ("cube", "rollup", "grouping_sets") for grouping_set in group.args.get(kind) or ()]
@@ -160,7 +156,6 @@ def group_keys(
 
 
 def _grouping_set(reader: Reader, node: exp.Expr, scope: Scope) -> Value:
-    """Return the value of ROLLUP, CUBE and GROUPING SETS, in the order they are written."""
     if isinstance(node, (*_SETS, exp.Tuple)):
         members = [_grouping_set(reader, member, scope) for member in node.expressions]
         return (
@@ -179,16 +174,16 @@ def _expand_grouping_sets(kind: str, members: Sequence[Value]) -> Value:
         return Term(kind, tuple(members))  # one inside another
     count = len(members)
     if kind == "GroupingSets":
-        return Term(kind, tuple(_tuple([member]) for member in members))
+        return Term(kind, tuple(_flatten_tuple([member]) for member in members))
     if kind == "Rollup":
-        return Term("GroupingSets", tuple(_tuple(members[:length]) for length in range(count, -1, -1)))
+        return Term("GroupingSets", tuple(_flatten_tuple(members[:length]) for length in range(count, -1, -1)))
     if count > _CUBED:
         return Term(kind, tuple(members))
     chosen = (member for length in range(count, -1, -1) for member in combinations(members, length))
-    return Term("GroupingSets", tuple(map(_tuple, chosen)))
+    return Term("GroupingSets", tuple(map(_flatten_tuple, chosen)))
 
 
-def _tuple(members: Sequence[Value]) -> Value:
+def _flatten_tuple(members: Sequence[Value]) -> Value:
     flat: list[Part] = []
     for member in members:
         flat += member.parts if isinstance(member, Term) and member.op == "Tuple" else [member]
@@ -223,7 +218,6 @@ def _set_members(node: exp.Expr) -> list[exp.Expr]:
 
 
 def _has_key_behind_set(group: exp.Expr) -> bool:
-    """Return True for `GROUP BY ROLLUP (a), b`."""
     are_sets = [isinstance(expression, _SETS) for expression in group.expressions]
     return are_sets != sorted(are_sets)
 

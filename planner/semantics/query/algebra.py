@@ -204,7 +204,6 @@ class Block:
         return len(self.sources) == 1 and not self.steps and not self.where
 
     def add_predicates(self, predicates: Iterable[Value]) -> Block:
-        """Return the block with more predicates."""
         return replace(self, where=(*self.where, *predicates))
 
     def add_step(self, step: LateralJoin) -> Block:

@@ -53,10 +53,10 @@ _NODES: Mapping[type[exp.Expr], str] = {
 def find_changed_clauses(labels: Iterable[str], before: str, after: str) -> tuple[str, ...]:
     """Return the keywords of changed clauses whose text differs, or else of any clauses whose text does."""
     old, new = clause_texts(before), clause_texts(after)
-    wanted = list(dict.fromkeys(keyword for label in labels for keyword in KEYWORDS.get(label, ())))
+    keywords = list(dict.fromkeys(keyword for label in labels for keyword in KEYWORDS.get(label, ())))
     written = [keyword for keyword in dict.fromkeys((*old, *new)) if keyword != SELECT]
     differ = [keyword for keyword in written if old.get(keyword) != new.get(keyword)]
-    return tuple(keyword for keyword in wanted if keyword in differ) or tuple(differ)
+    return tuple(keyword for keyword in keywords if keyword in differ) or tuple(differ)
 
 
 def dependent_clause(labels: Iterable[str], sql: str) -> str:
@@ -82,31 +82,31 @@ def clause_texts(sql: str) -> Mapping[str, tuple[str, ...]]:
 
 def _node_clauses(node: exp.Expr) -> list[tuple[str, str]]:
     if keyword := _NODES.get(type(node)):
-        return [(keyword, _text(node))]
+        return [(keyword, _clause_text(node))]
     if isinstance(node, exp.Select):
-        return [(SELECT, ", ".join(map(_text, node.expressions)))]
+        return [(SELECT, ", ".join(map(_clause_text, node.expressions)))]
     if isinstance(node, exp.Table):
-        return [("FROM", _tables(node))]
+        return [("FROM", _table_names(node))]
     if isinstance(node, exp.Join):
         on = node.args.get("on") or node.args.get("using")
         kind = " ".join(filter(None, (node.method, node.side, node.kind)))
-        return [("JOIN", f"{kind} {_text(node.this)}"), *([("ON", _text(on))] if on else [])]
+        return [("JOIN", f"{kind} {_clause_text(node.this)}"), *([("ON", _clause_text(on))] if on else [])]
     if isinstance(node, exp.SetOperation):
         keyword = type(node).__name__.upper()
-        branches = " | ".join(_tables(branch) for branch in (node.this, node.expression))
+        branches = " | ".join(_table_names(branch) for branch in (node.this, node.expression))
         return [(keyword, f"{'DISTINCT' if node.args.get('distinct') else 'ALL'} {branches}")]
     if isinstance(node, exp.Lateral):
-        return [("LATERAL VIEW", _text(node))]
+        return [("LATERAL VIEW", _clause_text(node))]
     if isinstance(node, exp.Pivot):
-        return [("UNPIVOT" if node.args.get("unpivot") else "PIVOT", _text(node))]
+        return [("UNPIVOT" if node.args.get("unpivot") else "PIVOT", _clause_text(node))]
     return []
 
 
-def _tables(node: exp.Expr) -> str:
+def _table_names(node: exp.Expr) -> str:
     return ", ".join(".".join(part.name.lower() for part in table.parts) for table in node.find_all(exp.Table))
 
 
-def _text(node: object) -> str:
+def _clause_text(node: object) -> str:
     if isinstance(node, list):
-        return ", ".join(map(_text, node))
+        return ", ".join(map(_clause_text, node))
     return node.sql(dialect="spark", comments=False) if isinstance(node, exp.Expr) else str(node)

@@ -9,7 +9,7 @@ from mergeplan.planner.semantics.query.algebra import Block, Relation, Source
 from mergeplan.planner.semantics.query.sources import Group, Limit, is_constant
 
 
-def clauses(relation: Relation) -> Mapping[str, str]:
+def clause_digests(relation: Relation) -> Mapping[str, str]:
     """Return the digest of each clause, '' if it is missing; equal digests are equivalent over equal tables."""
     digests_by_clause: dict[str, str] = {}
     digests = Digests()
@@ -20,7 +20,7 @@ def clauses(relation: Relation) -> Mapping[str, str]:
         where = digests.hash_texts(*sorted(digests.part(value, inside) for value in block.where))
         if isinstance(source, Group):
             name = "DISTINCT" if _is_distinct(relation, source) else "GROUP BY"
-            digests_by_clause |= {name: _keys(digests, source), "HAVING": where if block.where else ""}
+            digests_by_clause |= {name: _digest_keys(digests, source), "HAVING": where if block.where else ""}
             block = source.block
         elif isinstance(source, Limit):
             digests_by_clause["LIMIT"] = digests.hash_texts(*(digests.part(count, {}) for count in source.count))
@@ -49,7 +49,7 @@ def _digest_from_clause(digests: Digests, block: Block) -> dict[str, str]:
     }
 
 
-def _keys(digests: Digests, group: Group) -> str:
+def _digest_keys(digests: Digests, group: Group) -> str:
     inside = digests.inside(group.block, {})
     sets = digests.part(group.sets, inside) if group.sets else ""
     keys = sorted({digests.part(key, inside) for key in group.keys if not is_constant(key)})

@@ -25,7 +25,6 @@ _EXPLODING = {  # name -> the operation, and whether it has a column with positi
 def read_generator(
     reader: Reader, output: exp.Expr, scope: Scope, block: Block, lift: Grouping | None
 ) -> tuple[Block, dict[str, Value]]:
-    """Return the block and the columns of a generator among the outputs of a SELECT."""
     names = (
         [alias.name.lower() for alias in output.expressions]
         if isinstance(output, exp.Aliases)
@@ -64,7 +63,6 @@ def call_of(reader: Reader, node: exp.Expr, scope: Scope, names: Sequence[str]) 
 def apply_generator(
     block: Block, call: Value | None, columns: list[Part], names: Sequence[str], *, outer: bool
 ) -> tuple[Block, dict[str, Value]]:
-    """Return the block with the rows that a generator makes of each row, and its columns by name."""
     if len(columns) != len(names):
         raise Opaque("aliases for some of a generator's columns")
     if call is None:

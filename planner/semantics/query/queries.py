@@ -9,7 +9,14 @@ from sqlglot import exp
 
 from mergeplan.planner.semantics.expressions import has_op, place_windows
 from mergeplan.planner.semantics.query import rewrites as rules
-from mergeplan.planner.semantics.query.aggregation import Grouping, as_value, distinct, folds, group_block, group_keys
+from mergeplan.planner.semantics.query.aggregation import (
+    Grouping,
+    as_value,
+    distinct_relation,
+    group_block,
+    group_keys,
+    has_aggregate,
+)
 from mergeplan.planner.semantics.query.algebra import Block, LateralJoin, Opaque, Ref, Relation, Term, Value
 from mergeplan.planner.semantics.query.generators import read_generator, without_volatility
 from mergeplan.planner.semantics.query.joins import FromClause, settle_using
@@ -18,7 +25,7 @@ from mergeplan.planner.semantics.query.scope import Scope
 from mergeplan.planner.semantics.query.set_operations import apply_set_operation, push_filter, tells_groups_apart
 from mergeplan.planner.semantics.query.sources import Generated, Limit
 from mergeplan.planner.semantics.spark.spark_functions import is_unknown, multiplies_rows
-from mergeplan.planner.semantics.syntax import clause_keys, has
+from mergeplan.planner.semantics.syntax import clause_keys, has_clause
 
 _KNOWN_CLAUSES = frozenset(
     """expressions from_ joins laterals where group having qualify windows distinct order limit offset with_ hint
@@ -34,18 +41,18 @@ class Query(FromClause):
 
     def relation(self, tree: exp.Expr) -> Relation:
         """Return the relation of the whole query; raise Opaque if it cannot be translated."""
-        return self._query(tree, With(), None)
+        return self._translate_query(tree, With(), None)
 
-    def _query(self, node: exp.Expr, ctes: With, outer: Scope | None) -> Relation:
+    def _translate_query(self, node: exp.Expr, ctes: With, outer: Scope | None) -> Relation:
         self._queries += 1
         if self._queries > _MAX_QUERIES:
             raise Opaque("CTEs that expand to that many queries")
         # A CTE is expanded with the CTEs of the place where it was defined, not of where it is used.
-        before, self._ctes = self._ctes, self._read_ctes(node, ctes)
+        outer_ctes, self._ctes = self._ctes, self._read_ctes(node, ctes)
         try:
-            return self._read(node, outer)
+            return self._translate_node(node, outer)
         finally:
-            self._ctes = before
+            self._ctes = outer_ctes
 
     def _read_ctes(self, node: exp.Expr, ctes: With) -> With:
         clause = node.args.get("with_")
@@ -59,22 +66,24 @@ class Query(FromClause):
             ctes = With({**ctes.queries, cte.alias.lower(): (cte.this, ctes)})
         return ctes
 
-    def _read(self, node: exp.Expr, outer: Scope | None) -> Relation:
+    def _translate_node(self, node: exp.Expr, outer: Scope | None) -> Relation:
         match node:
             case exp.Subquery():
                 if set(clause_keys(node)) - {"this", "with_", "alias"}:
                     raise Opaque("a subquery with clauses of its own")
-                return self._query(node.this, self._ctes, outer)
+                return self._translate_query(node.this, self._ctes, outer)
             case exp.Select():
-                return self._select(node, outer)
+                return self._translate_select(node, outer)
             case exp.SetOperation():
                 return self._set_operation(node, outer)
         raise Opaque(f"{node.key.upper()} in place of a query")
 
-    def _select(self, node: exp.Select, outer: Scope | None) -> Relation:
+    def _translate_select(self, node: exp.Select, outer: Scope | None) -> Relation:
         if odd := set(clause_keys(node)) - _KNOWN_CLAUSES:
             raise Opaque(f"a SELECT with {', '.join(sorted(odd)).upper().replace('_', ' ')}")
-        if node.args.get("kind") or (has(node, "sort", "cluster", "distribute") and has(node, "limit", "offset")):
+        if node.args.get("kind") or (
+            has_clause(node, "sort", "cluster", "distribute") and has_clause(node, "limit", "offset")
+        ):
             raise Opaque("this form of SELECT")
         block, scope = self._read_from(node, outer)
         settle_using(node)
@@ -83,19 +92,22 @@ class Query(FromClause):
         windows = {window.name.lower(): window for window in node.args.get("windows") or ()}
         if where := node.args.get("where"):
             block, scope = push_filter(
-                block.add_predicates(rules.filters(self._reader.value(where.this, scope))), scope
+                block.add_predicates(rules.filter_predicates(self._reader.value(where.this, scope))), scope
             )
         # The clauses in Spark's order of evaluation: GROUP BY, HAVING, windows, QUALIFY, DISTINCT, LIMIT.
-        relation, order = self._outputs(node, block, scope, windows)
+        relation, order = self._project_outputs(node, block, scope, windows)
         if once := node.args.get("distinct"):
             if once.args.get("on"):
                 raise Opaque("DISTINCT ON")
-            relation, order = relation if tells_groups_apart(relation) else distinct(relation, _provenance(scope)), []
+            relation, order = (
+                relation if tells_groups_apart(relation) else distinct_relation(relation, _require_provenance(scope)),
+                [],
+            )
         # Without LIMIT or OFFSET, ORDER BY is dropped: a table has no order.
-        if has(node, "limit", "offset"):
+        if has_clause(node, "limit", "offset"):
             if node.args.get("distinct") and node.args.get("order"):
                 raise Opaque("SELECT DISTINCT with ORDER BY and LIMIT")
-            return self._apply_limit(node, relation, order, _provenance(scope))
+            return self._apply_limit(node, relation, order, _require_provenance(scope))
         return relation
 
     def _only_star(self, node: exp.Select, block: Block, scope: Scope) -> Relation | None:
@@ -110,13 +122,12 @@ class Query(FromClause):
         (columns,) = scope.tables.values()
         return Relation(block, columns)
 
-    def _outputs(
+    def _project_outputs(
         self, node: exp.Select, block: Block, scope: Scope, windows: Mapping[str, exp.Expr]
     ) -> tuple[Relation, list[Value]]:
-        """Return the projected relation and the values of ORDER BY."""
         raw = self._raw_outputs(node, scope, windows)
         values = {name: value for name, value in raw.items() if not isinstance(value, exp.Expr)}
-        order = self._order(node, scope, windows, values) if has(node, "limit", "offset") else []
+        order = self._read_order(node, scope, windows, values) if has_clause(node, "limit", "offset") else []
         # Values are read over the ungrouped rows and lifted afterwards: an output may be the key of its own GROUP BY.
         lift, block = self._apply_grouping(node, block, scope, windows, values)
 
@@ -135,7 +146,7 @@ class Query(FromClause):
             else:
                 columns[name] = final(value)
         if qualify := node.args.get("qualify"):
-            conditions = rules.filters(self._reader.value(qualify.this, scope, windows))
+            conditions = rules.filter_predicates(self._reader.value(qualify.this, scope, windows))
             block = block.add_predicates([final(condition) for condition in conditions])
         block = self._join_unknown_functions(node, block, columns)
         return Relation(block, columns), [final(value) for value in order]
@@ -143,7 +154,6 @@ class Query(FromClause):
     def _raw_outputs(
         self, node: exp.Select, scope: Scope, windows: Mapping[str, exp.Expr]
     ) -> dict[str, Value | exp.Expr]:
-        """Return the outputs over the ungrouped rows, with generators left as expressions."""
         raw: dict[str, Value | exp.Expr] = {}
         for output in node.selects:
             name = output.alias_or_name.lower()
@@ -155,7 +165,7 @@ class Query(FromClause):
             elif multiplies_rows(output.unalias()):
                 raw[name] = output
             else:
-                raw[name] = rules.output(self._reader.value(output.unalias(), scope, windows))
+                raw[name] = rules.output_value(self._reader.value(output.unalias(), scope, windows))
         return raw
 
     def _apply_grouping(
@@ -169,9 +179,9 @@ class Query(FromClause):
         """Return the grouping and the block after GROUP BY and HAVING; an aggregate alone makes one group."""
         having = node.args.get("having")
         condition = self._reader.value(having.this, scope, windows) if having else None
-        if node.args.get("group") or any(map(folds, (*outputs.values(), *([condition] if condition else [])))):
+        if node.args.get("group") or any(map(has_aggregate, (*outputs.values(), *([condition] if condition else [])))):
             keys, sets = group_keys(self._reader, node, scope, outputs)
-            return group_block(block, keys, sets, condition, _provenance(scope))
+            return group_block(block, keys, sets, condition, _require_provenance(scope))
         if condition is not None:
             raise Opaque("HAVING without GROUP BY")  # Spark makes it a global aggregate or a WHERE, by a legacy setting
         return None, block
@@ -184,7 +194,7 @@ class Query(FromClause):
                 block = block.add_step(LateralJoin(Generated(Term("maybe rows", (without_volatility(columns[name]),)))))
         return block
 
-    def _order(
+    def _read_order(
         self, node: exp.Expr, scope: Scope, windows: Mapping[str, exp.Expr], outputs: Mapping[str, Value]
     ) -> list[Value]:
         order = node.args.get("order")
@@ -213,22 +223,22 @@ class Query(FromClause):
         return Relation(Block((limit,)), {name: Ref(limit, value) for name, value in relation.columns.items()})
 
     def _set_operation(self, node: exp.SetOperation, outer: Scope | None) -> Relation:
-        known = {"this", "expression", "distinct", "order", "limit", "offset", "with_"}
-        if set(clause_keys(node)) - known:
+        allowed_keys = {"this", "expression", "distinct", "order", "limit", "offset", "with_"}
+        if set(clause_keys(node)) - allowed_keys:
             raise Opaque("this form of a set operation")
-        left = self._query(node.this, self._ctes, outer)
-        right = self._query(node.expression, self._ctes, outer)
-        if len(left.columns) != len(right.columns):
+        left_query = self._translate_query(node.this, self._ctes, outer)
+        right_query = self._translate_query(node.expression, self._ctes, outer)
+        if len(left_query.columns) != len(right_query.columns):
             raise Opaque("a set operation over different numbers of columns")
         # The order of branches matters only to what takes rows by their order, which the written form represents.
         provenance = RowProvenance(node, self._ctes, outer.provenance if outer else None)
-        relation = apply_set_operation(node, left, right, provenance)
-        if not has(node, "limit", "offset"):
+        relation = apply_set_operation(node, left_query, right_query, provenance)
+        if not has_clause(node, "limit", "offset"):
             return relation
-        order = self._order(node, Scope(), {}, relation.columns)
+        order = self._read_order(node, Scope(), {}, relation.columns)
         return self._apply_limit(node, relation, order, provenance)
 
 
-def _provenance(scope: Scope) -> RowProvenance:
+def _require_provenance(scope: Scope) -> RowProvenance:
     assert scope.provenance is not None
     return scope.provenance

@@ -33,77 +33,80 @@ _COMPARED: dict[str, Callable[[int, int], bool]] = {
 }
 
 
-def conjunction(values: Iterable[Value]) -> Value:
+def build_conjunction(values: Iterable[Value]) -> Value:
     """Return the AND of all: nested ANDs are flattened, TRUE is dropped, FALSE decides."""
-    operands = [value for value in conjuncts(values) if not _is(value, "TRUE")]
-    if any(_is(value, "FALSE") for value in operands):
+    operands = [value for value in flatten_conjuncts(values) if not _is_operation(value, "TRUE")]
+    if any(_is_operation(value, "FALSE") for value in operands):
         return FALSE
     alone = len(operands) == 1 and type_of(operands[0]) == "boolean"  # AND casts a string to boolean, so it must stay
     return TRUE if not operands else operands[0] if alone else Term("and", tuple(operands))
 
 
-def conjuncts(values: Iterable[Value]) -> list[Value]:
-    """Return the operands of nested ANDs as one list."""
+def flatten_conjuncts(values: Iterable[Value]) -> list[Value]:
     operands: list[Value] = []
     for value in values:
-        operands += conjuncts(_values(value)) if _is(value, "and") else [value]
+        operands += flatten_conjuncts(_value_parts(value)) if _is_operation(value, "and") else [value]
     return operands
 
 
-def filters(value: Value) -> list[Value]:
+def filter_predicates(value: Value) -> list[Value]:
     """Return the predicates of a filter condition: only rows for which all are true count, so NULL is FALSE."""
-    return [_as_filter(predicate) for predicate in conjuncts([conjunction([value])]) if predicate is not TRUE]
+    return [
+        _as_filter(predicate) for predicate in flatten_conjuncts([build_conjunction([value])]) if predicate is not TRUE
+    ]
 
 
 def _as_filter(value: Value) -> Value:
     """Return `x IN (SELECT y ...)` as EXISTS with y = x: in a filter, NULL and FALSE both exclude the row."""
     if isinstance(value, Term) and value.op in ("EQ", "NEQ", "NullSafeEQ"):
         return _truth_test(value)
-    if not _is(value, "in query"):
+    if not _is_operation(value, "in query"):
         return value
     assert isinstance(value, Term)
     this, query = value.parts
     assert isinstance(this, (Term, Ref))
     assert isinstance(query, Relation)
     # tuples are compared field by field, with NULL rules of their own
-    if len(query.columns) != 1 or _is(this, "Tuple"):
+    if len(query.columns) != 1 or _is_operation(this, "Tuple"):
         return value
     (column,) = query.columns.values()
-    return exists(query.block.add_predicates([comparison("EQ", column, this)]))
+    return build_exists(query.block.add_predicates([build_comparison("EQ", column, this)]))
 
 
 def _truth_test(value: Term) -> Value:
     """Return `b` for `b = TRUE`, and `NOT b` for `b = FALSE`: in a filter, NULL excludes the row either way."""
-    for truth, other in (_values(value), _values(value)[::-1]):
-        if truth in (TRUE, FALSE) and other not in (TRUE, FALSE):
-            same = (truth is TRUE) is (value.op != "NEQ")
-            return other if same else negation(other) if value.op != "NullSafeEQ" else value
+    for truth, operand in (_value_parts(value), _value_parts(value)[::-1]):
+        if truth in (TRUE, FALSE) and operand not in (TRUE, FALSE):
+            is_positive = (truth is TRUE) is (value.op != "NEQ")
+            return operand if is_positive else build_negation(operand) if value.op != "NullSafeEQ" else value
     return value
 
 
-def membership(this: Value, listed: Sequence[Value]) -> Value:
+def build_membership(this: Value, listed: Sequence[Value]) -> Value:
     """Return IN over literals of one type as OR of equalities, if the other side has a plain type.
 
     With decimals, or literals of several types, IN compares in a common type of all.
     """
     ops = {literal.op if isinstance(literal, Term) else "" for literal in listed}
     if ops in ({"int"}, {"text"}) and type_of(this) in PLAIN:
-        return disjunction([comparison("EQ", this, literal) for literal in listed])
+        return build_disjunction([build_comparison("EQ", this, literal) for literal in listed])
     return Term("in", (this, Term("any of", tuple(listed))))
 
 
-def disjunction(values: Sequence[Value]) -> Value:
+def build_disjunction(values: Sequence[Value]) -> Value:
     """Return the OR of all: nested ORs are flattened, FALSE is dropped, TRUE decides."""
     operands: list[Value] = []
     for value in values:
-        operands += _values(value) if _is(value, "or") else [] if _is(value, "FALSE") else [value]
-    if any(_is(value, "TRUE") for value in operands):
+        operands += (
+            _value_parts(value) if _is_operation(value, "or") else [] if _is_operation(value, "FALSE") else [value]
+        )
+    if any(_is_operation(value, "TRUE") for value in operands):
         return TRUE
     alone = len(operands) == 1 and type_of(operands[0]) == "boolean"  # OR casts a string to boolean too
     return FALSE if not operands else operands[0] if alone else Term("or", tuple(operands))
 
 
-def negation(value: Value) -> Value:
+def build_negation(value: Value) -> Value:
     """Return NOT, pushed inside as far as possible: by De Morgan, and by the opposite comparison."""
     if not isinstance(value, Term):
         return Term("not", (value,))
@@ -114,33 +117,33 @@ def negation(value: Value) -> Value:
             return TRUE
         # `NOT NOT x` casts a string to boolean, so only booleans lose the pair
         case "not" if type_of(value.parts[0]) == "boolean":
-            return _values(value)[0]
+            return _value_parts(value)[0]
         case "and":
-            return disjunction([negation(operand) for operand in _values(value)])
+            return build_disjunction([build_negation(operand) for operand in _value_parts(value)])
         case "or":
-            return conjunction([negation(operand) for operand in _values(value)])
+            return build_conjunction([build_negation(operand) for operand in _value_parts(value)])
         case "EQ" | "NEQ" | "LT" | "LTE":
             op, turned = _OPPOSITE[value.op]
-            one, two = _values(value)  # NULL stays NULL on both sides, so that this is exact in three-valued logic
+            one, two = _value_parts(value)  # NULL stays NULL on both sides, so that this is exact in three-valued logic
             return Term(op, (two, one) if turned else (one, two))
     return Term("not", (value,))
 
 
-def comparison(op: str, one: Value, two: Value) -> Value:
+def build_comparison(op: str, one: Value, two: Value) -> Value:
     """Return `b < a` for `a > b`, and the result of a comparison of two whole numbers."""
     if op in ("GT", "GTE"):
-        return comparison({"GT": "LT", "GTE": "LTE"}[op], two, one)
-    if (numbers := _numbers(one, two)) and op in _COMPARED:
+        return build_comparison({"GT": "LT", "GTE": "LTE"}[op], two, one)
+    if (numbers := _read_int_pair(one, two)) and op in _COMPARED:
         return TRUE if _COMPARED[op](*numbers) else FALSE
     return Term(op, (one, two))
 
 
-def arithmetic(op: str, one: Value, two: Value) -> Value:
+def build_arithmetic(op: str, one: Value, two: Value) -> Value:
     """Return the result of an operation on small whole numbers: sum, difference and product are INT too."""
-    if numbers := _numbers(one, two):
+    if numbers := _read_int_pair(one, two):
         result = _ARITHMETIC[op](*numbers)
         if abs(result) <= _INT_MAX:
-            return as_constant(number(result))
+            return as_constant(int_term(result))
     return Term(op, (one, two))
 
 
@@ -153,26 +156,25 @@ def as_constant(value: Value) -> Value:
     return Term("constant", (value,)) if isinstance(value, Term) and value.op in ("int", "number", "text") else value
 
 
-def output(value: Value) -> Value:
+def output_value(value: Value) -> Value:
     """Return a value as an output column, where the origin of a literal does not matter."""
     if isinstance(value, Term) and value.op == "constant":
-        (inner,) = _values(value)
+        (inner,) = _value_parts(value)
         return inner
     return value
 
 
-def number(value: int) -> Term:
-    """Return a whole number, of Spark's type INT."""
+def int_term(value: int) -> Term:
     return Term("int", (str(value),))
 
 
-def choice(cases: Sequence[tuple[Value, Value]], otherwise: Value) -> Value:
+def build_case(cases: Sequence[tuple[Value, Value]], otherwise: Value) -> Value:
     """Return CASE, IF, NULLIF and NVL2 as conditions and results in order; without ELSE the result is NULL."""
     flat = [part for case in cases for part in case]
     return Term("case", (*flat, otherwise))
 
 
-def cast(value: Value, type_: str, *, safe: bool) -> Value:
+def build_cast(value: Value, type_: str, *, safe: bool) -> Value:
     """Return a cast; drop one to the type that the value already has."""
     # The declared type of a table's column may be wrong, so a cast of a column always stays; a computed type is
     # certain.
@@ -182,18 +184,18 @@ def cast(value: Value, type_: str, *, safe: bool) -> Value:
     return Term("try cast" if safe else "cast", (value, type_))
 
 
-def concatenation(parts: Sequence[Value]) -> Value:
+def build_concatenation(parts: Sequence[Value]) -> Value:
     """Return `||` and CONCAT of strings, nested or not, as one operation."""
     nested: list[Value] = []
     for part in parts:
-        nested += _values(part) if _is(part, "concat") else [part]
+        nested += _value_parts(part) if _is_operation(part, "concat") else [part]
     # Without a string literal they may be arrays, whose types are widened pair by pair: there the nesting matters.
-    if not any(_is(operand, "text") for operand in nested):
+    if not any(_is_operation(operand, "text") for operand in nested):
         return Term("concat", tuple(parts))
     flat: list[Value] = []
     for operand in nested:
         # Only neighbours: a value between two literals keeps them apart.
-        if flat and _is(flat[-1], "text") and _is(operand, "text"):
+        if flat and _is_operation(flat[-1], "text") and _is_operation(operand, "text"):
             flat[-1] = Term("text", (text_of(flat[-1]) + text_of(operand),))
         else:
             flat.append(operand)
@@ -201,12 +203,11 @@ def concatenation(parts: Sequence[Value]) -> Value:
 
 
 def text_of(value: Value) -> str:
-    """Return the value of a string literal."""
     assert isinstance(value, Term)
     return str(value.parts[0])
 
 
-def exists(block: Block) -> Value:
+def build_exists(block: Block) -> Value:
     """Return EXISTS: a group exists if one of its rows does, so GROUP BY and DISTINCT are removed."""
     while len(block.sources) == 1 and not block.steps and isinstance(block.sources[0], Group):
         group = block.sources[0]
@@ -232,20 +233,20 @@ def ungroup_predicate(group: Group, predicate: Value) -> Value | None:
     return (
         None
         if any(not isinstance(s, str) and group in s.free for s in sides if s is not keys[0])
-        else comparison("EQ", one, two)
+        else build_comparison("EQ", one, two)
     )
 
 
-def _values(value: Value) -> list[Value]:
+def _value_parts(value: Value) -> list[Value]:
     assert isinstance(value, Term)
     return [part for part in value.parts if isinstance(part, (Term, Ref))]
 
 
-def _is(value: Part, op: str) -> bool:
+def _is_operation(value: Part, op: str) -> bool:
     return isinstance(value, Term) and value.op == op
 
 
-def _numbers(*values: Value) -> tuple[int, int] | None:
-    plain = [output(value) for value in values]
+def _read_int_pair(*values: Value) -> tuple[int, int] | None:
+    plain = [output_value(value) for value in values]
     numbers = [int(str(v.parts[0])) for v in plain if isinstance(v, Term) and v.op == "int"]
     return (numbers[0], numbers[1]) if len(numbers) == 2 else None

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from mergeplan.planner.semantics.query.aggregation import as_value, distinct
+from mergeplan.planner.semantics.query.aggregation import as_value, distinct_relation
 from mergeplan.planner.semantics.query.algebra import Block, Opaque, Ref, Relation, Term, Value
 from mergeplan.planner.semantics.query.row_order import RowProvenance
 from mergeplan.planner.semantics.query.scope import Scope
@@ -15,7 +15,6 @@ from mergeplan.planner.semantics.types import are_of_one_type, is_collated
 
 
 def apply_set_operation(node: exp.SetOperation, left: Relation, right: Relation, provenance: RowProvenance) -> Relation:
-    """Return the relation of a set operation over two relations with the same number of columns."""
     every = not node.args.get("distinct")
     if not isinstance(node, exp.Union):
         kind = f"{type(node).__name__.upper()}{' ALL' if every else ''}"
@@ -27,15 +26,15 @@ def apply_set_operation(node: exp.SetOperation, left: Relation, right: Relation,
     if not every:
         left, right = _as_set(left), _as_set(right)
     # Nested unions are flattened only for one type: three types are widened differently at once than pair by pair.
-    flat = (*_branches(left), *_branches(right))
+    flat = (*_union_branches(left), *_union_branches(right))
     union = Union(flat if _is_of_one_type(flat) else (left, right))
     columns = {}
     for index, (name, value) in enumerate(left.columns.items()):
-        others = [list(branch.columns.values())[index] for branch in union.branches]
+        branch_values = [list(branch.columns.values())[index] for branch in union.branches]
         # A constant that all branches return can be used as such, for example as a GROUP BY key that splits no group.
-        columns[name] = value if _same_constant(others) else Ref(union, str(index))
+        columns[name] = value if _same_constant(branch_values) else Ref(union, str(index))
     relation = Relation(Block((union,)), columns)
-    return relation if every else distinct(relation, provenance)
+    return relation if every else distinct_relation(relation, provenance)
 
 
 def _is_of_one_type(branches: tuple[Relation, ...]) -> bool:
@@ -70,19 +69,19 @@ def _as_set(relation: Relation) -> Relation:
     return relation if group.sets or not group.keys else _as_set(Relation(group.block, columns))
 
 
-def _branches(relation: Relation) -> tuple[Relation, ...]:
+def _union_branches(relation: Relation) -> tuple[Relation, ...]:
     """Return the branches of a UNION ALL that this relation returns unchanged, or else the relation itself."""
     block = relation.block
     if block.is_plain and isinstance(block.sources[0], Union):
         union = block.sources[0]
-        if [_place(value, union) for value in relation.columns.values()] == [
+        if [_union_position(value, union) for value in relation.columns.values()] == [
             str(index) for index in range(len(relation.columns))
         ] and len(relation.columns) == len(union.branches[0].columns):
             return union.branches
     return (relation,)
 
 
-def _place(value: Value, union: Union) -> str | None:
+def _union_position(value: Value, union: Union) -> str | None:
     return str(value.inner) if isinstance(value, Ref) and value.source is union else None
 
 
@@ -99,7 +98,6 @@ def _same_constant(values: list[Value]) -> bool:
 
 
 def push_filter(block: Block, scope: Scope) -> tuple[Block, Scope]:
-    """Push a filter over UNION ALL into each of its branches; return the block and the scope."""
     if len(block.sources) != 1 or block.steps or not isinstance(block.sources[0], Union) or not block.where:
         return block, scope
     union = block.sources[0]
@@ -107,7 +105,7 @@ def push_filter(block: Block, scope: Scope) -> tuple[Block, Scope]:
         return block, scope  # the union widens types, so a branch would compare in another type
     branches = []
     for branch in union.branches:
-        where = [_within(predicate, union, branch) for predicate in block.where]
+        where = [_move_to_branch(predicate, union, branch) for predicate in block.where]
         branches.append(
             replace(
                 branch, block=branch.block.add_predicates([predicate for predicate in where if predicate is not None])
@@ -124,7 +122,7 @@ def push_filter(block: Block, scope: Scope) -> tuple[Block, Scope]:
     return Block((pushed,)), replace(scope, tables=tables)
 
 
-def _within(value: Value, union: Union, branch: Relation) -> Value | None:
+def _move_to_branch(value: Value, union: Union, branch: Relation) -> Value | None:
     """Return a value of a union as a value of one of its branches, or None if a subquery uses it."""
     if isinstance(value, Ref):
         return column_at(branch, value.inner) if value.source is union else value
@@ -132,7 +130,7 @@ def _within(value: Value, union: Union, branch: Relation) -> Value | None:
         return value
     if any(isinstance(part, (Block, Relation)) for part in value.parts):
         return None
-    parts = [part if isinstance(part, str) else _within(as_value(part), union, branch) for part in value.parts]
+    parts = [part if isinstance(part, str) else _move_to_branch(as_value(part), union, branch) for part in value.parts]
     return None if None in parts else replace(value, parts=tuple(part for part in parts if part is not None))
 
 

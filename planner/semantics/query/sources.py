@@ -58,8 +58,8 @@ class TableSource(Source):
         return dict(self.types).get(str(inner))
 
     def explicit_column_type(self, name: Part) -> str | None:
-        known = self.column_type(name) if name in self.stated else None
-        return normalize_type(known) if known else None
+        column_type = self.column_type(name) if name in self.stated else None
+        return normalize_type(column_type) if column_type else None
 
     def column_collated(self, inner: Part) -> bool:
         return is_collation(self.column_type(inner))
@@ -154,8 +154,8 @@ class Group(_Over):
         sets = digests.part(self.sets, inside) if self.sets else ""
         splitting = [key for key in self.keys if sets or not is_constant(key)]  # a constant key splits no group
         keys = sorted({digests.part(key, inside) for key in splitting})
-        some = "of some" if self.keys else "of any"  # without keys there is one group even of no rows
-        return digests.hash_texts("group", some, digests.block(self.block, names), sets, *keys)
+        kind = "of some" if self.keys else "of any"  # without keys there is one group even of no rows
+        return digests.hash_texts("group", kind, digests.block(self.block, names), sets, *keys)
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,7 +287,7 @@ class Full(Source):
     def volatile(self) -> bool:
         return any(part.volatile for part in (self.left, self.right, *self.on))
 
-    def _names(self, digests: Digesting, names: Names) -> Names:
+    def _names_inside(self, digests: Digesting, names: Names) -> Names:
         # Named after their content, so that `a FULL JOIN b` and `b FULL JOIN a` have the same names.
         sides = sorted((self.left, self.right), key=lambda side: side.rows(digests, names))
         return digests.around(names) | dict(zip(sides, ("one", "other"), strict=True))
@@ -299,12 +299,12 @@ class Full(Source):
         return is_collated(inner)
 
     def rows(self, digests: Digesting, names: Names) -> str:
-        on = sorted({digests.part(value, self._names(digests, names)) for value in self.on})
+        on = sorted({digests.part(value, self._names_inside(digests, names)) for value in self.on})
         sides = sorted((self.left.rows(digests, names), self.right.rows(digests, names)))
         return digests.hash_texts("full", *sides, *on)
 
     def column(self, digests: Digesting, names: Names, inner: Part) -> str:
-        return digests.part(inner, self._names(digests, names))
+        return digests.part(inner, self._names_inside(digests, names))
 
 
 @dataclass(frozen=True, eq=False)
@@ -324,14 +324,14 @@ class Union(Source):
         return any(is_collated(column_at(branch, inner)) for branch in self.branches)
 
     def column_type(self, inner: Part) -> str | None:
-        return self._types[int(str(inner))]
+        return self._column_types[int(str(inner))]
 
     def explicit_column_type(self, name: Part) -> str | None:
         return self._explicit_types[int(str(name))]
 
     # Cached: a union of unions would compute the innermost one again at each level.
     @cached_property
-    def _types(self) -> list[str | None]:
+    def _column_types(self) -> list[str | None]:
         return self._merge_types(type_of)
 
     @cached_property
@@ -395,12 +395,12 @@ class Compound(Source):
                     digests.block(relation.block, names), *columns_of(relation, digests, names), "named", *titles
                 )
             )
-        arguments = [digests.part(value, self._names(digests, names)) for value in self.arguments]
+        arguments = [digests.part(value, self._names_inside(digests, names)) for value in self.arguments]
         if self.op.startswith("INTERSECT"):  # commutative, unlike EXCEPT
             wholes.sort()
         return digests.hash_texts(self.op, *wholes, "said", *arguments)
 
-    def _names(self, digests: Digesting, names: Names) -> Names:
+    def _names_inside(self, digests: Digesting, names: Names) -> Names:
         for relation in self.relations:
             names = names | digests.inside(relation.block, names)
         return names
@@ -419,15 +419,14 @@ def _is_of_one_type(predicate: Value) -> bool:
 
 
 def _equality_keys(group: Group, predicate: Value) -> list[Part]:
-    """Return the keys of a group that a predicate compares with a value outside of it."""
     if not isinstance(predicate, Term) or predicate.op != "EQ":
         return []
     one, two = predicate.parts
     pairs = ((one, two), (two, one))
     return [
         key.inner
-        for key, other in pairs
-        if isinstance(key, Ref) and key.source is group and (isinstance(other, str) or group not in other.free)
+        for key, operand in pairs
+        if isinstance(key, Ref) and key.source is group and (isinstance(operand, str) or group not in operand.free)
     ]
 
 
@@ -437,7 +436,6 @@ def column_at(relation: Relation, inner: Part) -> Value:
 
 
 def columns_of(relation: Relation, digests: Digesting, names: Names) -> list[str]:
-    """Return the digests of a relation's columns, in order."""
     inside = digests.inside(relation.block, names)
     return [digests.part(value, inside) for value in relation.columns.values()]
 
@@ -452,7 +450,7 @@ def is_constant(value: Part) -> bool:
 NOT_CONSTANT = frozenset(("window", "scalar", "exists", "in query", "maybe rows", "date", "aggregate"))
 
 
-def fresh(relation: Relation, source: Source, at_place: bool = False) -> Relation:
+def rebase_relation(relation: Relation, source: Source, at_place: bool = False) -> Relation:
     """Return the relation with one source in place of its block."""
     columns: dict[str, Value] = {
         name: Ref(source, str(index) if at_place else value)

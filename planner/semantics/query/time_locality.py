@@ -58,15 +58,15 @@ def time_dependence(relation: Relation, time_column: str) -> TimeDependence:
         above += block.where
         groups.append(block.sources[0])
         block = groups[-1].block
-    day = _day(block)
+    day = _find_day_column(block)
     time = relation.columns.get(time_column)
     folded = [part for group in groups for part in group.keys]
     # The time column must be the filtered column itself: else a row could belong to another day than it is loaded for.
-    is_other_day = bool(time_column) and (time is None or day is None or not _is(time, day))
+    is_other_day = bool(time_column) and (time is None or day is None or not _is_day(time, day))
     if day is None or is_other_day or any(map(has_dates, (*above, *folded))):
         return TimeDependence(rows=True)
     # A group without the day gets rows of several days; ROLLUP and the like add such groups.
-    if any(group.sets or not any(_is(key, day) for key in group.keys) for group in groups):
+    if any(group.sets or not any(_is_day(key, day) for key in group.keys) for group in groups):
         return TimeDependence(rows=True)
     if any(_leaves_day(value, day) for value in (*above, *folded, *block.where)):
         return TimeDependence(rows=True)
@@ -91,42 +91,41 @@ def _union_dependence(relation: Relation, union: Union, time_column: str) -> Tim
     )
 
 
-def _day(block: Block) -> Ref | None:
+def _find_day_column(block: Block) -> Ref | None:
     """Return the only column that is filtered by dates, or None if dates are used elsewhere or for two columns."""
-    held: dict[tuple[int, str], Ref] = {}
+    columns: dict[tuple[int, str], Ref] = {}
     for value in block.where:
         if not has_dates(value):
             continue
         column = _filter_column(value)
         if column is None or column.source not in block.sources:
             return None
-        held[id(column.source), str(column.inner)] = column
+        columns[id(column.source), str(column.inner)] = column
     # Two filtered columns join the rows of two intervals; a date inside a source decides rows that the filter does not
     # see.
-    if len(held) != 1 or any(map(has_dates, (part for source in block.all_sources for part in source.parts))):
+    if len(columns) != 1 or any(map(has_dates, (part for source in block.all_sources for part in source.parts))):
         return None
-    return next(iter(held.values()))
+    return next(iter(columns.values()))
 
 
 def _filter_column(value: Value, sides: tuple[str, ...] = ("start", "end")) -> Ref | None:
     """Return the table column that a predicate filters by the start, or by the end, of the interval, or None."""
     if not isinstance(value, Term) or value.op not in ("LT", "LTE"):
         return None
-    less, more = value.parts
-    for column, date, side in ((more, less, "start"), (less, more, "end")):
+    less, greater = value.parts
+    for column, date, side in ((greater, less, "start"), (less, greater, "end")):
         is_date = isinstance(date, Term) and date.op == "date" and str(date.parts[0]).startswith(side)
         if side in sides and is_date and isinstance(column, Ref) and isinstance(column.source, TableSource):
             return column
     return None
 
 
-def _is(value: Part, day: Ref) -> bool:
-    """Return True for the day, or a cast of it."""
+def _is_day(value: Part, day: Ref) -> bool:
     if isinstance(value, Ref):
         if value.source is day.source:
             return value.inner == day.inner
-        return isinstance(value.source, Group) and _is(value.inner, day)
-    return isinstance(value, Term) and value.op in _OF_THE_DAY and any(_is(part, day) for part in value.parts)
+        return isinstance(value.source, Group) and _is_day(value.inner, day)
+    return isinstance(value, Term) and value.op in _OF_THE_DAY and any(_is_day(part, day) for part in value.parts)
 
 
 def _leaves_day(part: Part, day: Ref) -> bool:
@@ -138,13 +137,12 @@ def _leaves_day(part: Part, day: Ref) -> bool:
     if part.op == "window":
         partition = part.parts[1]
         assert isinstance(partition, Term)
-        if not any(_is(key, day) for key in partition.parts):
+        if not any(_is_day(key, day) for key in partition.parts):
             return True
     return any(_leaves_day(inner, day) for inner in part.parts if not isinstance(inner, Block))
 
 
 def has_dates(part: Part) -> bool:
-    """Return True if a date of the interval occurs in it."""
     if isinstance(part, str):
         return False
     if isinstance(part, Ref):
@@ -156,26 +154,26 @@ def has_dates(part: Part) -> bool:
         return any(map(has_dates, inside))
     if part.op == "date":
         return str(part.parts[0]).startswith(("start", "end"))
-    # The last part of a window is the block of its rows, whose dates `_day` checks.
-    own = part.parts[:-1] if part.op == "window" else part.parts
-    return any(map(has_dates, own))
+    # The last part of a window is the block of its rows, whose dates `_find_day_column` checks.
+    own_parts = part.parts[:-1] if part.op == "window" else part.parts
+    return any(map(has_dates, own_parts))
 
 
 def interval_filters(relation: Relation) -> Mapping[str, frozenset[str]]:
     """Return the columns of each table that are filtered by the interval's dates wherever the query reads it."""
     filters: dict[str, frozenset[str]] = {}
-    for table, columns in _appearances(relation):
+    for table, columns in _list_table_uses(relation):
         filters[table] = filters.get(table, columns) & columns  # one unfiltered use reads rows of any day
     return filters
 
 
-def _appearances(relation: Relation) -> Iterator[tuple[str, frozenset[str]]]:
+def _list_table_uses(relation: Relation) -> Iterator[tuple[str, frozenset[str]]]:
     for value in relation.columns.values():
-        yield from _within(value)
+        yield from _list_inner_uses(value)
     block = relation.block
     while True:
         for predicate in block.where:
-            yield from _within(predicate)
+            yield from _list_inner_uses(predicate)
         for step in block.steps:
             yield from _all_of(step.source)
         inner = [source for source in block.sources if isinstance(source, Group)]
@@ -186,12 +184,11 @@ def _appearances(relation: Relation) -> Iterator[tuple[str, frozenset[str]]]:
                 yield from _all_of(source)
         if len(block.sources) != 1 or not inner:
             return
-        yield from (appearance for part in inner[0].parts[1:] for appearance in _within(part))
+        yield from (appearance for part in inner[0].parts[1:] for appearance in _list_inner_uses(part))
         block = inner[0].block
 
 
 def _interval_columns(block: Block, table: TableSource) -> frozenset[str]:
-    """Return the columns that are filtered by both a start and an end date."""
     first, last = (
         {
             str(column.inner)
@@ -203,31 +200,33 @@ def _interval_columns(block: Block, table: TableSource) -> frozenset[str]:
     return frozenset(first & last)
 
 
-def _within(part: Part) -> Iterator[tuple[str, frozenset[str]]]:
+def _list_inner_uses(part: Part) -> Iterator[tuple[str, frozenset[str]]]:
     """Yield the tables of subqueries inside a value: the filter outside does not apply to their rows."""
     if isinstance(part, Block):
         for source in part.all_sources:
             yield from _all_of(source)
         for value in part.where:
-            yield from _within(value)
+            yield from _list_inner_uses(value)
     elif isinstance(part, Relation):
-        yield from _within(part.block)
+        yield from _list_inner_uses(part.block)
         for value in part.columns.values():
-            yield from _within(value)
+            yield from _list_inner_uses(value)
     elif isinstance(part, Ref):
-        yield from _within(part.inner)
+        yield from _list_inner_uses(part.inner)
     elif isinstance(part, Term):
-        seen = part.parts[-1] if part.op == "window" else None
-        if isinstance(seen, Block):  # a window looks at rows of the block around it, before later filters
+        window_block = part.parts[-1] if part.op == "window" else None
+        if isinstance(window_block, Block):  # a window looks at rows of the block around it, before later filters
             yield from (
-                (table.name, _interval_columns(seen, table)) for table in seen.sources if isinstance(table, TableSource)
+                (table.name, _interval_columns(window_block, table))
+                for table in window_block.sources
+                if isinstance(table, TableSource)
             )
         for inner in part.parts:
-            yield from _within(inner) if inner is not seen else ()
+            yield from _list_inner_uses(inner) if inner is not window_block else ()
 
 
 def _all_of(source: Source) -> Iterator[tuple[str, frozenset[str]]]:
     if isinstance(source, TableSource):
         yield source.name, frozenset()
     for part in source.parts:
-        yield from _within(part)
+        yield from _list_inner_uses(part)

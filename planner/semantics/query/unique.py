@@ -30,12 +30,12 @@ _EXTREME = ("ArgMax", "ArgMin")
 
 def mark_deterministic_window(window: Term, block: Block) -> Term:
     """Return the window over this block, as deterministic and independent of row order if its order has no ties."""
-    function, partition, order, frame, *rest = window.parts
-    values = [*_parts(partition), *(_sort_value(key) for key in _parts(order))]
+    function, partition, order, frame, *further_parts = window.parts
+    values = [*_value_parts(partition), *(_sort_value(key) for key in _value_parts(order))]
     if not _tells_apart(block, values):
         return window
     return replace(
-        window, parts=(_deterministic_function(function), partition, order, _deterministic_frame(frame), *rest)
+        window, parts=(_deterministic_function(function), partition, order, _deterministic_frame(frame), *further_parts)
     )
 
 
@@ -53,18 +53,21 @@ def mark_deterministic_aggregate(aggregate: Term, group: Group) -> Term:
 def keys_of(relation: Relation) -> Keys:
     """Return the keys of a query that follow from it and from the models that it reads, without audits."""
     unique: dict[tuple[str, ...], None] = {}
-    for key in _keys(relation.block, audited=False):
-        names = [_name(relation, value) for value in key]
+    for key in _block_keys(relation.block, audited=False):
+        names = [_output_name(relation, value) for value in key]
         if all(names):
             unique[tuple(sorted({name for name in names if name}))] = None
     return tuple(sorted(unique))
 
 
 def _tells_apart(block: Block, values: Sequence[Value]) -> bool:
-    return any(all(any(_same(part, value) for value in values) for part in key) for key in _keys(block, audited=True))
+    return any(
+        all(any(_is_same_value(part, value) for value in values) for part in key)
+        for key in _block_keys(block, audited=True)
+    )
 
 
-def _keys(block: Block, *, audited: bool) -> list[_Key]:
+def _block_keys(block: Block, *, audited: bool) -> list[_Key]:
     """Return sets of values of a block's rows in which no two of its rows agree.
 
     A row consists of one row of each source: keys of all sources together identify it. A step appends the rows that it
@@ -73,15 +76,15 @@ def _keys(block: Block, *, audited: bool) -> list[_Key]:
     """
     sources: list[Source] = [*block.sources, *(step.source for step in block.steps if not step.is_lookup)]
     units: list[list[_Key]] = []
-    for covered, key in _firsts(block):
-        if all(any(source is other for other in sources) for source in covered):
-            sources = [other for other in sources if not any(other is source for source in covered)]
-            units.append([key, *_product([_source_keys(part, audited=audited) for part in covered])])
-    units += [_source_keys(other, audited=audited) for other in sources]
-    return _product(units)
+    for covered, key in _first_row_keys(block):
+        if all(any(source is candidate for candidate in sources) for source in covered):
+            sources = [candidate for candidate in sources if not any(candidate is source for source in covered)]
+            units.append([key, *_combine_keys([_source_keys(part, audited=audited) for part in covered])])
+    units += [_source_keys(candidate, audited=audited) for candidate in sources]
+    return _combine_keys(units)
 
 
-def _product(units: Iterable[list[_Key]]) -> list[_Key]:
+def _combine_keys(units: Iterable[list[_Key]]) -> list[_Key]:
     chosen = islice(product(*units), _MOST)
     return [tuple(value for key in keys for value in key) for keys in chosen]
 
@@ -93,11 +96,11 @@ def _source_keys(source: Source, *, audited: bool) -> list[_Key]:
     if isinstance(source, Group) and source.sets is None:
         return [tuple(Ref(source, key) for key in source.keys if not is_constant(key))]
     if isinstance(source, Sealed):
-        return [tuple(Ref(source, value) for value in key) for key in _keys(source.block, audited=audited)]
+        return [tuple(Ref(source, value) for value in key) for key in _block_keys(source.block, audited=audited)]
     return []  # of FULL JOIN, both sides may be NULL in two rows; of others nothing is known
 
 
-def _firsts(block: Block) -> list[tuple[tuple[Source, ...], _Key]]:
+def _first_row_keys(block: Block) -> list[tuple[tuple[Source, ...], _Key]]:
     """Return the sources of each `ROW_NUMBER() OVER (PARTITION BY k ...) = 1`, with `k`, which identifies rows."""
     firsts = []
     for predicate in block.where:
@@ -108,12 +111,11 @@ def _firsts(block: Block) -> list[tuple[tuple[Source, ...], _Key]]:
                 continue
             function, partition, *_, over = window.parts
             if _is_term(function, "window function") and function.parts[0] == "RowNumber" and isinstance(over, Block):
-                firsts.append((over.all_sources, tuple(_parts(partition))))
+                firsts.append((over.all_sources, tuple(_value_parts(partition))))
     return firsts
 
 
 def _sort_value(ordered: Value) -> Value:
-    """Return the value that `ORDER BY x DESC NULLS LAST` orders by."""
     if not isinstance(ordered, Term) or ordered.op != "Ordered" or "this" not in ordered.parts:
         return ordered
     this = ordered.parts[ordered.parts.index("this") + 1]
@@ -123,8 +125,8 @@ def _sort_value(ordered: Value) -> Value:
 def _deterministic_function(function: Part) -> Part:
     """Return the function of a window as deterministic if it depends on the order of the rows alone."""
     if _is_term(function, "IgnoreNulls", "RespectNulls", "filter"):
-        inner, *rest = function.parts
-        return replace(function, parts=(_deterministic_function(inner), *rest))
+        inner, *further_parts = function.parts
+        return replace(function, parts=(_deterministic_function(inner), *further_parts))
     if _is_term(function, "window function") and function.parts[0] in _ORDERED:
         return _without_way(function)
     return function
@@ -139,14 +141,14 @@ def _without_way(term: Term) -> Term:
     return replace(term, parts=parts, own_volatile=False)
 
 
-def _name(relation: Relation, value: Value) -> str | None:
-    return next((name for name, shown in relation.columns.items() if _same(shown, value)), None)
+def _output_name(relation: Relation, value: Value) -> str | None:
+    return next((name for name, shown in relation.columns.items() if _is_same_value(shown, value)), None)
 
 
-def _same(one: Part, two: Part) -> bool:
+def _is_same_value(one: Part, two: Part) -> bool:
     """Return True for two references to one column, or to one key of a group."""
     if isinstance(one, Ref) and isinstance(two, Ref):
-        return one.source is two.source and _same(one.inner, two.inner)
+        return one.source is two.source and _is_same_value(one.inner, two.inner)
     return one == two if isinstance(one, str) else one is two
 
 
@@ -154,7 +156,7 @@ def _is_number(part: Part) -> bool:
     return _is_term(part, "int") or (_is_term(part, "constant") and _is_term(part.parts[0], "int"))
 
 
-def _parts(part: Part) -> list[Value]:
+def _value_parts(part: Part) -> list[Value]:
     return [inner for inner in part.parts if isinstance(inner, (Term, Ref))] if isinstance(part, Term) else []
 
 

@@ -58,10 +58,10 @@ def quote_keywords(tokens: Sequence[Token], *, clauses: bool = False) -> Iterato
     choices = [frozenset((word,)) for word in keywords]
     for chosen in (*choices, *((frozenset(keywords),) if len(choices) > 1 and not clauses else ())):
         quoted = {index for index in places if tokens[index].text.upper() in chosen}
-        yield min(chosen), [_quote(token) if at in quoted else token for at, token in enumerate(tokens)]
+        yield min(chosen), [_quote_token(token) if at in quoted else token for at, token in enumerate(tokens)]
 
 
-def _quote(token: Token) -> Token:
+def _quote_token(token: Token) -> Token:
     place = (token.line, token.col, token.start, token.end)
     return Token(TokenType.IDENTIFIER, token.text, *place, token.comments)
 
@@ -70,17 +70,21 @@ def _can_be_name(tokens: Sequence[Token], index: int, words: frozenset[str]) -> 
     token = tokens[index]
     if token.token_type in (TokenType.IDENTIFIER, TokenType.STRING) or token.text.upper() not in words:
         return False
-    before = tokens[index - 1].token_type if index else TokenType.SEMICOLON
-    after = tokens[index + 1].token_type if index + 1 < len(tokens) else TokenType.SEMICOLON
-    if TokenType.DOT in (before, after) or (before is TokenType.ALIAS and after is not TokenType.L_PAREN):
+    previous_kind = tokens[index - 1].token_type if index else TokenType.SEMICOLON
+    next_kind = tokens[index + 1].token_type if index + 1 < len(tokens) else TokenType.SEMICOLON
+    if TokenType.DOT in (previous_kind, next_kind) or (
+        previous_kind is TokenType.ALIAS and next_kind is not TokenType.L_PAREN
+    ):
         return True
-    if after is TokenType.L_PAREN:  # `WITH values (a) AS`, `AS values (a)`
-        return before in (TokenType.WITH, TokenType.ALIAS)
+    if next_kind is TokenType.L_PAREN:  # `WITH values (a) AS`, `AS values (a)`
+        return previous_kind in (TokenType.WITH, TokenType.ALIAS)
     if (
-        before in (TokenType.FROM, TokenType.JOIN)
+        previous_kind in (TokenType.FROM, TokenType.JOIN)
         and index + 1 < len(tokens)
         and tokens[index + 1].text.upper() in words
     ):
         return True  # and that is its alias
-    is_word_before = before in (*_BEFORE, *_VALUES, TokenType.VIEW) or bool(WORD.fullmatch(tokens[index - 1].text))
-    return after in _AFTER and is_word_before
+    is_word_before = previous_kind in (*_BEFORE, *_VALUES, TokenType.VIEW) or bool(
+        WORD.fullmatch(tokens[index - 1].text)
+    )
+    return next_kind in _AFTER and is_word_before

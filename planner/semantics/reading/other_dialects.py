@@ -34,8 +34,7 @@ _WHOLE = (exp.Floor, exp.Ceil, exp.IntDiv, exp.Length, exp.DateDiff, exp.StrPosi
           exp.RowNumber, exp.Predicate, exp.Connector, exp.Not)  # fmt: skip
 
 
-def mark(tree: exp.Expr, dialect: str) -> exp.Expr:
-    """Return the tree with each such construct marked with the dialect in which it was written."""
+def mark_dialect(tree: exp.Expr, dialect: str) -> exp.Expr:
     for node in tree.find_all(*_TRANSLATIONS):
         node.meta[_WRITTEN_IN] = dialect
     return tree
@@ -43,10 +42,10 @@ def mark(tree: exp.Expr, dialect: str) -> exp.Expr:
 
 def add_translations(dispatch: Mapping[type[exp.Expr], _Writer]) -> dict[type[exp.Expr], _Writer]:
     """Return the table of a generator for Spark SQL that writes marked nodes by the rules below."""
-    return {**dispatch, **{kind: _translating(dispatch[kind], kind) for kind in _TRANSLATIONS}}
+    return {**dispatch, **{kind: _build_writer(dispatch[kind], kind) for kind in _TRANSLATIONS}}
 
 
-def _translating(own: _Writer, kind: type[exp.Expr]) -> _Writer:
+def _build_writer(own: _Writer, kind: type[exp.Expr]) -> _Writer:
     translate = _TRANSLATIONS[kind]
 
     def write(generator: Generator, node: exp.Expr) -> str:
@@ -67,13 +66,13 @@ class _Untranslatable(Exception):
     """A construct without a counterpart in Spark, which the message names."""
 
 
-def _subscript(node: exp.Expr, dialect: str) -> exp.Expr | None:
+def _translate_subscript(node: exp.Expr, dialect: str) -> exp.Expr | None:
     """Return the translation of `x[...]`, or None if Spark reads it the same."""
     if len(node.expressions) != 1:
         return None
     (key,) = node.expressions
     if isinstance(key, exp.Slice):
-        return _slice(dialect, node.this, key.this, key.args.get("expression"), key.args.get("step"))
+        return _translate_slice(dialect, node.this, key.this, key.args.get("expression"), key.args.get("step"))
     if node.args.get("offset") is not None:
         return _subscript_by_offset(node) if dialect == "bigquery" else None  # `ELEMENT_AT`
     if key.is_string or node.this.is_type(exp.DType.MAP):
@@ -84,38 +83,39 @@ def _subscript(node: exp.Expr, dialect: str) -> exp.Expr | None:
     (index,) = apply_index_offset(node.this, node.expressions, offset, dialect=dialect)
     is_array = node.this.is_type(exp.DType.ARRAY) or isinstance(node.this, _ARRAYS)
     if dialect in _ARRAYS_ONLY:
-        return _call("GET", node.this, _minus_one(index))
+        return _build_call("GET", node.this, _minus_one(index))
     return (_or_null if dialect in _NULL_OUTSIDE else _or_error)(node.this, index, is_array=is_array)
 
 
 def _subscript_by_offset(node: exp.Expr) -> exp.Expr:
-    """Return the translation of `x[OFFSET(n)]`, `x[SAFE_ORDINAL(n)]` and the like."""
     (index,) = node.expressions
     if node.args["offset"] == 1:
         index = _minus_one(index)
-    return _call("GET", node.this, index) if node.args.get("safe") else _bracket(node.this, index)
+    return _build_call("GET", node.this, index) if node.args.get("safe") else _build_bracket(node.this, index)
 
 
 def _or_error(container: exp.Expr, index: exp.Expr, *, is_array: bool) -> exp.Expr:
     """Return an element of an array, or a value of a map, for which an index out of range is an error."""
     if index.is_int:
-        return _call("ELEMENT_AT", container, index)
+        return _build_call("ELEMENT_AT", container, index)
     shifted = _minus_one(index)
-    return _bracket(container, shifted if is_array else _key_or(container, shifted, index))
+    return _build_bracket(container, shifted if is_array else _key_or(container, shifted, index))
 
 
 def _or_null(container: exp.Expr, index: exp.Expr, *, is_array: bool) -> exp.Expr:
     """Return an element of an array, or a value of a map, for which an index out of range is NULL."""
     if index.is_int and index.to_py() == 0:
         null = exp.cast(exp.null(), "int")
-        return _call("TRY_ELEMENT_AT", container, null if is_array else _call("IF", _is_array(container), null, index))
+        return _build_call(
+            "TRY_ELEMENT_AT", container, null if is_array else _build_call("IF", _is_array(container), null, index)
+        )
     if index.is_int:
-        return _call("TRY_ELEMENT_AT", container, index)
+        return _build_call("TRY_ELEMENT_AT", container, index)
     if any(map(is_volatile, index.walk())):  # it may occur only once here
-        return _call("TRY_ELEMENT_AT", container, _as_int(index))
+        return _build_call("TRY_ELEMENT_AT", container, _as_int(index))
     if is_array:
-        return _call("TRY_ELEMENT_AT", container, _as_int(_call("NULLIF", index, exp.Literal.number(0))))
-    return _bracket(container, _key_or(container, _normalize_index(container, index), index))
+        return _build_call("TRY_ELEMENT_AT", container, _as_int(_build_call("NULLIF", index, exp.Literal.number(0))))
+    return _build_bracket(container, _key_or(container, _normalize_index(container, index), index))
 
 
 def _key_or(container: exp.Expr, shifted: exp.Expr, index: exp.Expr) -> exp.Expr:
@@ -123,19 +123,19 @@ def _key_or(container: exp.Expr, shifted: exp.Expr, index: exp.Expr) -> exp.Expr
 
     A text works with keys of every type: beside a number it becomes a number, and a key that is a text stays one.
     """
-    return _call("IF", _is_array(container), _call("STRING", shifted), index)
+    return _build_call("IF", _is_array(container), _build_call("STRING", shifted), index)
 
 
 def _is_array(container: exp.Expr) -> exp.Expr:
-    return exp.Like(this=_call("TYPEOF", container), expression=exp.Literal.string("array<%"))
+    return exp.Like(this=_build_call("TYPEOF", container), expression=exp.Literal.string("array<%"))
 
 
 def _normalize_index(container: exp.Expr, index: exp.Expr) -> exp.Expr:
     """Return an index from 1, or from the end if negative, as one from 0, or NULL if there is no such element."""
-    size, first = _call("SIZE", container), exp.Literal.number(1)
-    forward = exp.Between(this=_operand(index), low=first, high=size)
-    backward = exp.Between(this=_operand(index), low=exp.Neg(this=size.copy()), high=_number(-1))
-    from_end = exp.Add(this=size.copy(), expression=_operand(index))
+    size, first = _build_call("SIZE", container), exp.Literal.number(1)
+    forward = exp.Between(this=_enclose_operand(index), low=first, high=size)
+    backward = exp.Between(this=_enclose_operand(index), low=exp.Neg(this=size.copy()), high=_number_literal(-1))
+    from_end = exp.Add(this=size.copy(), expression=_enclose_operand(index))
     return exp.Case(ifs=[exp.If(this=forward, true=_minus_one(index)), exp.If(this=backward, true=from_end)])
 
 
@@ -143,17 +143,17 @@ def _array_slice(node: exp.Expr, dialect: str) -> exp.Expr | None:
     """Return the translation of `ARRAY_SLICE(x, a, b)`, or None if it takes a start and a length, as in Spark."""
     start, end = node.args.get("start"), node.args.get("end")
     if dialect == "duckdb":
-        return _slice(dialect, node.this, start, end, node.args.get("step"))
+        return _translate_slice(dialect, node.this, start, end, node.args.get("step"))
     if dialect not in ("snowflake", "bigquery"):
         return None
     low, high = _slice_bound(start), _slice_bound(end)  # from 0
     if low is None or high is None or min(low, high) < 0:
         raise _Untranslatable("the bounds of ARRAY_SLICE must be numbers that are not negative; Spark has SLICE")
     length = high - low + (dialect == "bigquery")  # in BigQuery the end is included
-    return _call("SLICE", node.this, _number(low + 1), _number(max(length, 0)))
+    return _build_call("SLICE", node.this, _number_literal(low + 1), _number_literal(max(length, 0)))
 
 
-def _slice(
+def _translate_slice(
     dialect: str, array: exp.Expr, start: exp.Expr | None, end: exp.Expr | None, step: exp.Expr | None
 ) -> exp.Expr:
     """Return the translation of `x[2:3]`, both ends included.
@@ -168,38 +168,43 @@ def _slice(
     if from_end and dialect != "duckdb":
         raise _Untranslatable("a slice `x[a:b]` must not begin or end before the first element")
     if low >= 0 and high >= 0:
-        return _call("SLICE", array, _number(max(low, 1)), _number(max(high - max(low, 1) + 1, 0)))
-    size = _call("SIZE", array)
-    first = _number(max(low, 1)) if low >= 0 else _call("GREATEST", _plus(size, low + 1), _number(1))
-    last = _call("LEAST", size, _number(high)) if high >= 0 else _plus(size, high + 1)
-    length = exp.Add(this=exp.Sub(this=last, expression=first.copy()), expression=_number(1))
-    return _call("SLICE", array, first, _call("GREATEST", length, _number(0)))
+        return _build_call(
+            "SLICE", array, _number_literal(max(low, 1)), _number_literal(max(high - max(low, 1) + 1, 0))
+        )
+    size = _build_call("SIZE", array)
+    first = (
+        _number_literal(max(low, 1))
+        if low >= 0
+        else _build_call("GREATEST", _add_number(size, low + 1), _number_literal(1))
+    )
+    last = _build_call("LEAST", size, _number_literal(high)) if high >= 0 else _add_number(size, high + 1)
+    length = exp.Add(this=exp.Sub(this=last, expression=first.copy()), expression=_number_literal(1))
+    return _build_call("SLICE", array, first, _build_call("GREATEST", length, _number_literal(0)))
 
 
-def _map(node: exp.Expr, dialect: str) -> exp.Expr | None:
+def _translate_map(node: exp.Expr, dialect: str) -> exp.Expr | None:
     """Return the translation of `MAP {'a': 1}`, and of `MAP {'a': 1}['a']`, parsed as `MAP ({'a': 1}['a'])`."""
-    if isinstance(node.this, exp.Bracket) and (literal := _map(exp.ToMap(this=node.this.this), dialect)):
+    if isinstance(node.this, exp.Bracket) and (literal := _translate_map(exp.ToMap(this=node.this.this), dialect)):
         return exp.Bracket(this=literal, expressions=[key.copy() for key in node.this.expressions])
     if not isinstance(node.this, exp.Struct):
         return None
-    return _call("MAP", *(part for entry in node.this.expressions for part in (entry.this, entry.expression)))
+    return _build_call("MAP", *(part for entry in node.this.expressions for part in (entry.this, entry.expression)))
 
 
-def _cast(node: exp.Expr, dialect: str) -> exp.Expr | None:
-    """Return a cast to an integer, rounded, or None if there is nothing to round."""
+def _translate_cast(node: exp.Expr, dialect: str) -> exp.Expr | None:
     to = node.args["to"]
     if dialect not in _ROUNDING or not to.is_type(*_INTEGERS) or _is_whole(node.this):
         return None
-    rounded = _recast(node, _recast(node, node.this, "decimal(38, 0)"), to)
+    rounded = _cast_like_node(node, _cast_like_node(node, node.this, "decimal(38, 0)"), to)
     if dialect not in _FLOATS_TO_EVEN or isinstance(node.this, exp.Literal):
         return rounded
     floats = [exp.Literal.string("float"), exp.Literal.string("double")]
-    is_float = exp.In(this=_call("TYPEOF", node.this), expressions=floats)
-    to_even = _recast(node, _call("RINT", _recast(node, node.this, "double")), to)
+    is_float = exp.In(this=_build_call("TYPEOF", node.this), expressions=floats)
+    to_even = _cast_like_node(node, _build_call("RINT", _cast_like_node(node, node.this, "double")), to)
     return exp.Case(ifs=[exp.If(this=is_float, true=to_even)], default=rounded)
 
 
-def _recast(node: exp.Expr, value: exp.Expr, to: str | exp.DataType) -> exp.Expr:
+def _cast_like_node(node: exp.Expr, value: exp.Expr, to: str | exp.DataType) -> exp.Expr:
     kind = exp.TryCast if isinstance(node, exp.TryCast) else exp.Cast
     return kind(this=value.copy(), to=exp.DataType.build(to, dialect="spark"), safe=node.args.get("safe"))
 
@@ -214,11 +219,11 @@ def _is_whole(value: exp.Expr) -> bool:
     return rounded or isinstance(value, _WHOLE) or value.is_type(*exp.DataType.INTEGER_TYPES, exp.DType.BOOLEAN)
 
 
-def _call(name: str, *arguments: exp.Expr) -> exp.Expr:
+def _build_call(name: str, *arguments: exp.Expr) -> exp.Expr:
     return exp.Anonymous(this=name, expressions=[argument.copy() for argument in arguments])
 
 
-def _bracket(container: exp.Expr, index: exp.Expr) -> exp.Expr:
+def _build_bracket(container: exp.Expr, index: exp.Expr) -> exp.Expr:
     return exp.Bracket(this=container.copy(), expressions=[index.copy()])
 
 
@@ -228,23 +233,23 @@ def _as_int(value: exp.Expr) -> exp.Expr:
 
 def _minus_one(index: exp.Expr) -> exp.Expr:
     if index.is_int:
-        return _number(int(index.to_py()) - 1)
-    return exp.Sub(this=_operand(index), expression=exp.Literal.number(1))
+        return _number_literal(int(index.to_py()) - 1)
+    return exp.Sub(this=_enclose_operand(index), expression=exp.Literal.number(1))
 
 
-def _operand(node: exp.Expr) -> exp.Expr:
+def _enclose_operand(node: exp.Expr) -> exp.Expr:
     """Return the expression, in brackets if an operator beside it could bind more tightly."""
     return node.copy() if isinstance(node, (exp.Column, exp.Literal, exp.Paren)) else exp.Paren(this=node.copy())
 
 
-def _number(value: int) -> exp.Expr:
+def _number_literal(value: int) -> exp.Expr:
     number = exp.Literal.number(abs(value))
     return exp.Neg(this=number) if value < 0 else number
 
 
-def _plus(size: exp.Expr, amount: int) -> exp.Expr:
+def _add_number(size: exp.Expr, amount: int) -> exp.Expr:
     kind = exp.Add if amount > 0 else exp.Sub
-    return kind(this=size.copy(), expression=_number(abs(amount))) if amount else size.copy()
+    return kind(this=size.copy(), expression=_number_literal(abs(amount))) if amount else size.copy()
 
 
 def _slice_bound(node: exp.Expr | None) -> int | None:
@@ -252,9 +257,9 @@ def _slice_bound(node: exp.Expr | None) -> int | None:
 
 
 _TRANSLATIONS: Mapping[type[exp.Expr], Callable[[exp.Expr, str], exp.Expr | None]] = {
-    exp.Bracket: _subscript,
+    exp.Bracket: _translate_subscript,
     exp.ArraySlice: _array_slice,
-    exp.ToMap: _map,
-    exp.Cast: _cast,
-    exp.TryCast: _cast,
+    exp.ToMap: _translate_map,
+    exp.Cast: _translate_cast,
+    exp.TryCast: _translate_cast,
 }

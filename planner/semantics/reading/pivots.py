@@ -37,7 +37,7 @@ def enclose_pivots(tokens: Sequence[Token]) -> tuple[list[Token], int]:
         items = list(split_at_commas(tokens[index + 1 : end]))
         lengths = [_expression_length(item, alone=len(items) == 1) for item in items]
         for item, length in zip(items, lengths, strict=True):
-            out += _enclose(item, length)
+            out += _enclose_item(item, length)
             out.append(build_token(TokenType.COMMA, ",", (item or tokens)[-1]))
         out.pop()
         enclosed += sum(map(bool, lengths))
@@ -45,7 +45,7 @@ def enclose_pivots(tokens: Sequence[Token]) -> tuple[list[Token], int]:
     return out, enclosed
 
 
-def _enclose(item: Sequence[Token], length: int) -> Iterator[Token]:
+def _enclose_item(item: Sequence[Token], length: int) -> Iterator[Token]:
     if length:
         yield build_token(TokenType.VAR, PIVOT, item[0])
         yield build_token(TokenType.L_PAREN, "(", item[0])

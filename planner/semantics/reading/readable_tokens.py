@@ -42,33 +42,37 @@ def readable(tokens: Sequence[Token]) -> Readable:
     piped, result.calls = enclose_pivots(list(_without_own_operators(write_out_queries(tokens))))
     index = 0
     while index < len(piped):
-        token, before = piped[index], piped[index - 1] if index else None
+        token, previous = piped[index], piped[index - 1] if index else None
         words = [word.text.upper() for word in piped[index : index + 3]]
         if words == ["MAX", "RECURSION", "LEVEL"]:
             index += 4
             continue
-        opens = token.token_type is TokenType.LT and before is not None and before.text.upper() in NESTED
+        opens = token.token_type is TokenType.LT and previous is not None and previous.text.upper() in NESTED
         closes = token.token_type is TokenType.GT and types > 0
         types += opens - closes
-        if before and token.token_type is TokenType.STRING and _begins_hex(before) and _HEX.fullmatch(token.text):
-            result.tokens[-1] = Token(TokenType.HEX_STRING, token.text, token.line, token.col, before.start, token.end)
-        elif not types and before and (end := _path_end(piped, index)):
-            result.tokens += _subscript(piped[index:end])
+        if previous and token.token_type is TokenType.STRING and _begins_hex(previous) and _HEX.fullmatch(token.text):
+            result.tokens[-1] = Token(
+                TokenType.HEX_STRING, token.text, token.line, token.col, previous.start, token.end
+            )
+        elif not types and previous and (end := _path_end(piped, index)):
+            result.tokens += _subscript_tokens(piped[index:end])
             result.paths += 1
             index = end
             continue
         elif not closes and _third_of_three(result.tokens, token):
             result.shifts += 1
-        elif token.token_type is TokenType.CLUSTER_BY and before and before.token_type is TokenType.L_PAREN:
+        elif token.token_type is TokenType.CLUSTER_BY and previous and previous.token_type is TokenType.L_PAREN:
             result.tokens.append(
                 build_token(TokenType.PARTITION_BY, "PARTITION BY", token)
             )  # of a window: it sorts nothing
         elif token.token_type is TokenType.WINDOW and piped[index + 1 : index + 2] and piped[index + 1].text == "(":
-            result.tokens.append(Token(TokenType.VAR, *_place(token)))  # of time: no clause begins with a bracket
+            result.tokens.append(
+                Token(TokenType.VAR, *_token_arguments(token))
+            )  # of time: no clause begins with a bracket
         elif (
             token.token_type is TokenType.VAR
             and token.text.upper() == "PERCENTILE"
-            and _arguments(piped, index + 1) > 2
+            and _count_arguments(piped, index + 1) > 2
         ):
             result.tokens.append(build_token(TokenType.VAR, _PERCENTILE, token))
             result.calls += 1
@@ -78,20 +82,20 @@ def readable(tokens: Sequence[Token]) -> Readable:
     return result
 
 
-def restore(trees: Sequence[exp.Expr | None], read: Readable) -> list[exp.Expr | None]:
+def restore_written_form(trees: Sequence[exp.Expr | None], read: Readable) -> list[exp.Expr | None]:
     """Return the trees with the written form restored; raise ParseError if it is ambiguous."""
     if not read.shifts and not read.paths and not read.calls:
         return list(trees)
-    shifts, paths = (list(_nodes(trees, kind)) for kind in (exp.BitwiseRightShift, exp.Bracket))
+    shifts, paths = (list(_find_nodes(trees, kind)) for kind in (exp.BitwiseRightShift, exp.Bracket))
     paths = [node for node in paths if _is_path(node)]
     if read.shifts and len(shifts) != read.shifts:
-        raise _error("`>>` and `>>>` cannot stand in one query: write `shiftrightunsigned(a, b)`")
+        raise _parse_error("`>>` and `>>>` cannot stand in one query: write `shiftrightunsigned(a, b)`")
     if len(paths) != read.paths:
-        raise _error("a field after `:` cannot stand here: write `variant_get(v, '$.field')`")
+        raise _parse_error("a field after `:` cannot stand here: write `variant_get(v, '$.field')`")
     return [tree and tree.transform(_as_written, bool(read.shifts), copy=False) for tree in trees]
 
 
-def _nodes(trees: Sequence[exp.Expr | None], kind: type[exp.Expr]) -> Iterator[exp.Expr]:
+def _find_nodes(trees: Sequence[exp.Expr | None], kind: type[exp.Expr]) -> Iterator[exp.Expr]:
     return (node for tree in trees if tree for node in tree.find_all(kind))
 
 
@@ -109,11 +113,11 @@ def _as_written(node: exp.Expr, is_unsigned: bool) -> exp.Expr:
     return node
 
 
-def _place(token: Token) -> tuple[str, int, int, int, int]:
+def _token_arguments(token: Token) -> tuple[str, int, int, int, int]:
     return token.text, token.line, token.col, token.start, token.end
 
 
-def _error(message: str) -> ParseError:
+def _parse_error(message: str) -> ParseError:
     return ParseError.new(message, description=message)
 
 
@@ -122,14 +126,13 @@ def _is_path(node: exp.Expr) -> bool:
 
 
 def _path_end(tokens: Sequence[Token], index: int) -> int:
-    """Return the end of the path that begins with the colon at `index`, or 0 if there is none."""
-    before = tokens[index - 1]
-    named = before.token_type in (TokenType.VAR, TokenType.IDENTIFIER, TokenType.R_PAREN, TokenType.R_BRACKET)
+    previous = tokens[index - 1]
+    named = previous.token_type in (TokenType.VAR, TokenType.IDENTIFIER, TokenType.R_PAREN, TokenType.R_BRACKET)
     if tokens[index].token_type is not TokenType.COLON or not named:
         return 0
     end = _part_end(tokens, index + 1)
-    while end and (more := _further_part_end(tokens, end)):
-        end = more
+    while end and (further_end := _further_part_end(tokens, end)):
+        end = further_end
     return end
 
 
@@ -150,7 +153,7 @@ def _further_part_end(tokens: Sequence[Token], index: int) -> int:
     return _part_end(tokens, index) if kind is TokenType.L_BRACKET else 0
 
 
-def _subscript(path: Sequence[Token]) -> Iterator[Token]:
+def _subscript_tokens(path: Sequence[Token]) -> Iterator[Token]:
     yield build_token(TokenType.L_BRACKET, "[", path[0])
     yield build_token(TokenType.STRING, f"{_PATH}{_path_text(path)}", path[0])
     yield build_token(TokenType.R_BRACKET, "]", path[-1])
@@ -167,10 +170,10 @@ def with_calls_for_paths(tokens: Sequence[Token]) -> list[Token]:
     """Return the tokens with the name and the path of a VARIANT_GET call in place of each `:field`."""
     out, types, index = list[Token](), 0, 0
     while index < len(tokens):
-        token, before = tokens[index], tokens[index - 1] if index else None
-        types += token.token_type is TokenType.LT and before is not None and before.text.upper() in NESTED
+        token, previous = tokens[index], tokens[index - 1] if index else None
+        types += token.token_type is TokenType.LT and previous is not None and previous.text.upper() in NESTED
         types -= token.token_type is TokenType.GT and types > 0
-        end = _path_end(tokens, index) if before and not types else 0
+        end = _path_end(tokens, index) if previous and not types else 0
         if end:
             out.append(build_token(TokenType.VAR, "VARIANT_GET", token))
             out.append(build_token(TokenType.STRING, f"${_path_text(tokens[index:end])}", token))
@@ -196,7 +199,7 @@ def _without_own_operators(tokens: Sequence[Token]) -> Iterator[Token]:
             yield from _star_tokens("EXCEPT", TokenType.EXCEPT, tokens[index + 1 : end], token)
         for number, item in enumerate(items if word == "SET" else ()):
             if len(item) < 3 or item[1].token_type is not TokenType.EQ:
-                raise _error("`|> SET` needs the form `column = expression`")
+                raise _parse_error("`|> SET` needs the form `column = expression`")
             if number:
                 yield build_token(TokenType.PIPE_GT, "|>", token)
             named = [*item[2:], build_token(TokenType.ALIAS, "AS", token), item[0]]
@@ -213,8 +216,7 @@ def _star_tokens(word: str, kind: TokenType, inside: Sequence[Token], at: Token)
     yield build_token(TokenType.R_PAREN, ")", at)
 
 
-def _arguments(tokens: Sequence[Token], index: int) -> int:
-    """Return the number of arguments in the brackets that open at `index`, or 0 without brackets."""
+def _count_arguments(tokens: Sequence[Token], index: int) -> int:
     if index >= len(tokens) or tokens[index].token_type is not TokenType.L_PAREN:
         return 0
     return len(list(split_at_commas(tokens[index + 1 : operator_end(tokens, index + 1)])))
@@ -227,5 +229,5 @@ def _begins_hex(token: Token) -> bool:
 def _third_of_three(before: Sequence[Token], token: Token) -> bool:
     """Return True for the last token of `>>>`."""
     three = [*before[-2:], token]
-    touch = all(one.end + 1 == other.start for one, other in pairwise(three))
+    touch = all(one.end + 1 == later.start for one, later in pairwise(three))
     return len(three) == 3 and touch and all(sign.token_type is TokenType.GT for sign in three)

@@ -49,7 +49,6 @@ def _is_piped_set(tokens: Sequence[Token], index: int) -> bool:
 
 
 def _operand_start(tokens: Sequence[Token], index: int) -> int:
-    """Return the index of the query after `UNION ALL BY NAME`."""
     if index < len(tokens) and tokens[index].token_type in _QUANTIFIERS:
         index += 1
     is_by_name = [token.text.upper() for token in tokens[index : index + 2]] == ["BY", "NAME"]
@@ -64,21 +63,20 @@ def _in_brackets(query: Sequence[Token]) -> Iterator[Token]:
 
 
 def _begins_short_query(tokens: Sequence[Token], index: int) -> bool:
-    """Return True for VALUES and `TABLE name` at the beginning of a query."""
     token = tokens[index]
     if token.token_type is TokenType.VALUES:
         behind_ctes = index and tokens[0].token_type is TokenType.WITH and tokens[index - 1].text == ")"
         return _begins_statement(tokens, index) or bool(behind_ctes and _begins_row(tokens, index + 1))
     if token.token_type is not TokenType.TABLE or index + 1 >= len(tokens):
         return False
-    name, before = tokens[index + 1], tokens[index - 1] if index else None
+    name, previous = tokens[index + 1], tokens[index - 1] if index else None
     if name.token_type in _NO_NAMES or not (name.token_type is TokenType.IDENTIFIER or WORD.fullmatch(name.text)):
         return False
-    if before is None or _begins_statement(tokens, index):
+    if previous is None or _begins_statement(tokens, index):
         return True
-    if before.token_type is TokenType.L_PAREN:  # `f(TABLE t)` is an argument, and no query
+    if previous.token_type is TokenType.L_PAREN:  # `f(TABLE t)` is an argument, and no query
         return index < 2 or tokens[index - 2].token_type not in (TokenType.VAR, TokenType.IDENTIFIER)
-    return before.token_type in (*_SETS, *_QUANTIFIERS, TokenType.R_PAREN)
+    return previous.token_type in (*_SETS, *_QUANTIFIERS, TokenType.R_PAREN)
 
 
 def _begins_row(tokens: Sequence[Token], index: int) -> bool:

@@ -39,5 +39,4 @@ def split_at_commas(tokens: Sequence[Token]) -> Iterator[list[Token]]:
 
 
 def build_token(kind: TokenType, text: str, at: Token) -> Token:
-    """Return a token at the place of another one."""
     return Token(kind, text, at.line, at.col, at.start, at.end)

@@ -82,7 +82,6 @@ def folds_rows(node: exp.Expr) -> bool:
 
 
 def is_unknown(node: exp.Expr) -> bool:
-    """Return True for an unknown function."""
     if isinstance(node, exp.Anonymous):
         return node.name.lower() not in SCALARS | AGGREGATES | GENERATORS
     return isinstance(node, (exp.AnonymousAggFunc, exp.CombinedAggFunc, exp.ParameterizedAgg, exp.UserDefinedFunction))
@@ -116,12 +115,10 @@ def _casts_built_text(node: exp.Cast) -> bool:
 
 
 def depends_on_session(node: exp.Expr) -> bool:
-    """Return True for functions of the clock, the user or the session, which do not depend on the rows."""
     return isinstance(node, _SESSION_TYPES) or is_keyword(node)
 
 
 def is_orderless(node: exp.Expr) -> bool:
-    """Return True for an aggregate or window function whose result does not depend on the order of rows."""
     return isinstance(node, _ORDERLESS_TYPES)
 
 

@@ -115,7 +115,7 @@ UNREADABLE = {
 }
 
 
-def shaping(conf: Mapping[str, str]) -> Settings:
+def result_settings(conf: Mapping[str, str]) -> Settings:
     """Return the settings of a session that change results and differ from Spark's defaults, sorted."""
     spelled = ((key, _normalize_value(key, value)) for key, value in conf.items())
     return tuple(sorted((key, value) for key, value in spelled if value and not is_harmless(key)))
@@ -128,26 +128,23 @@ def is_harmless(key: str) -> bool:
 
 
 def is_utc(zone: str) -> bool:
-    """Return True if days of this time zone are those of UTC."""
     return zone.strip().lower() in _UTC
 
 
 def zone_of(settings: Settings) -> str:
-    """Return the time zone of the session that rows are computed in."""
     return dict(settings).get(TIME_ZONE, "UTC")
 
 
 def default_of(key: str) -> str:
-    """Return the default value of a setting, as it is shown to users."""
     return "UTC" if key == TIME_ZONE else DEFAULTS.get(key, "not set")
 
 
-def unreadable(conf: Mapping[str, str]) -> tuple[str, ...]:
+def unreadable_settings(conf: Mapping[str, str]) -> tuple[str, ...]:
     """Return the settings under which Spark would parse queries differently, sorted."""
     return tuple(sorted(key for key, value in UNREADABLE.items() if conf.get(key, value).strip().lower() != value))
 
 
-# mergeplan sets these itself, so they are not part of a version; `unreadable` reports other values
+# mergeplan sets these itself, so they are not part of a version; `unreadable_settings` reports others
 _FIXED = frozenset(("spark.sql.runSQLOnFiles", "spark.sql.variable.substitute"))
 
 
@@ -165,22 +162,22 @@ def _normalize_value(key: str, value: str) -> str:
     return "" if plain.lower() == DEFAULTS.get(key, "").lower() else plain
 
 
-def properties(text: str) -> dict[str, tuple[str, int]]:
+def parse_properties(text: str) -> dict[str, tuple[str, int]]:
     """Return the keys of a Java properties file like `spark-defaults.conf`, each with its value and its line.
 
     White space, `=` or `:` ends a key, a backslash continues in the next line, and the last of two equal keys counts.
     """
     settings: dict[str, tuple[str, int]] = {}
-    before, began = "", 0
+    prefix, began = "", 0
     for number, line in enumerate(text.splitlines(), 1):
-        line = before + line.strip() if before else line.strip()
-        began = began if before else number
-        if not line or (not before and line[0] in "#!"):
+        line = prefix + line.strip() if prefix else line.strip()
+        began = began if prefix else number
+        if not line or (not prefix and line[0] in "#!"):
             continue
         if line.endswith("\\") and not line.endswith("\\\\"):
-            before = line[:-1]
+            prefix = line[:-1]
             continue
-        before = ""
+        prefix = ""
         key, *value = re.split(r"\s*[=:]\s*|\s+", line, maxsplit=1)
         settings[key] = (value[0] if value else "", began)
     return settings

@@ -20,8 +20,8 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from mergeplan.planner.semantics.keywords import bare_as_columns
 from mergeplan.planner.semantics.reading.keyword_names import quote_keywords
-from mergeplan.planner.semantics.reading.other_dialects import add_translations, mark
-from mergeplan.planner.semantics.reading.readable_tokens import NESTED, readable, restore
+from mergeplan.planner.semantics.reading.other_dialects import add_translations, mark_dialect
+from mergeplan.planner.semantics.reading.readable_tokens import NESTED, readable, restore_written_form
 from mergeplan.planner.semantics.syntax import clause_keys
 
 DEEPEST = 1000  # brackets and CASEs in each other
@@ -41,16 +41,16 @@ def _write_with_brackets(generator: Generator, call: exp.Expr) -> str:
     return f"{generator.normalize_func(call.sql_name())}()"
 
 
-def _select(generator: Generator, node: exp.Expr) -> str:
+def _write_select(generator: Generator, node: exp.Expr) -> str:
     """Return the text of a SELECT, with `|> SET` for `SELECT * REPLACE (...)`, which is no Spark SQL."""
     assert isinstance(node, exp.Select)
     star = node.expressions[0] if len(node.expressions) == 1 else None
     if not isinstance(star, exp.Star) or not star.args.get("replace"):
         return SELECT_WRITER(generator, node)
-    rest, from_ = node.copy(), node.args.get("from_")
-    rest.set("expressions", [exp.Star()])
+    inner_query, from_ = node.copy(), node.args.get("from_")
+    inner_query.set("expressions", [exp.Star()])
     plain = {key for key, value in node.args.items() if value} == {"expressions", "from_"} and from_ is not None
-    source = generator.sql(from_) if plain else f" FROM ({generator.sql(rest)})"
+    source = generator.sql(from_) if plain else f" FROM ({generator.sql(inner_query)})"
     pairs = (
         f"{generator.sql(assignment, 'alias')} = {generator.sql(assignment, 'this')}"
         for assignment in star.args["replace"]
@@ -68,7 +68,7 @@ CALLS: Mapping[type[exp.Expr], Callable[..., str]] = dict.fromkeys(
 def spark_text_of(tree: exp.Expr, unsupported: ErrorLevel = ErrorLevel.IGNORE) -> str:
     """Return the tree as Spark SQL, with each WITH in its place; raise UnsupportedError as the level says."""
     generator = SparkGenerator(dialect="spark", comments=False, unsupported_level=unsupported)
-    generator._dispatch = add_translations({**generator._dispatch, **CALLS, exp.Select: _select})
+    generator._dispatch = add_translations({**generator._dispatch, **CALLS, exp.Select: _write_select})
     return generate_in_place(generator, tree)
 
 
@@ -82,7 +82,7 @@ def generate_in_place(generator: Generator, tree: exp.Expr) -> str:
     return str(generator.generate(exp.Paren(this=tree.copy()).this, copy=False))
 
 
-def trees(tokens: Sequence[Token], text: str, dialect: str = "spark") -> list[exp.Expr | None]:
+def parse_statements(tokens: Sequence[Token], text: str, dialect: str = "spark") -> list[exp.Expr | None]:
     """Return the statements of these tokens as trees; raise sqlglot's errors, and RecursionError for deep nesting.
 
     The limit is deeper than realistic queries. If sqlglot is compiled, deeper nesting would end the process.
@@ -93,9 +93,9 @@ def trees(tokens: Sequence[Token], text: str, dialect: str = "spark") -> list[ex
         statements = Dialect.get_or_raise(dialect).parser().parse(read, text)
         if dialect in SPARK:
             return [tree and as_spark_reads(tree) for tree in statements]
-        return [tree and mark(without_double_brackets(tree), dialect) for tree in statements]
+        return [tree and mark_dialect(without_double_brackets(tree), dialect) for tree in statements]
     try:
-        return _parse(tokens, text)
+        return _parse_spark(tokens, text)
     except ParseError:
         if statements := _parse_with_names(tokens, text):
             return statements
@@ -106,7 +106,7 @@ def _parse_with_names(tokens: Sequence[Token], text: str) -> list[exp.Expr | Non
     """Return the statements with some keywords as names, marked as NAMED, or [] if they still cannot be parsed."""
     for _, quoted in quote_keywords(tokens):
         try:
-            statements = _parse(quoted, text)
+            statements = _parse_spark(quoted, text)
         except ParseError:
             continue
         for tree in filter(None, statements):
@@ -119,29 +119,29 @@ def find_unquoted_name(tokens: Sequence[Token], text: str) -> str:
     """Return the keyword that would make an unparsable text valid if it were in back-ticks, or ''."""
     for word, quoted in quote_keywords(tokens, clauses=True):
         try:
-            _parse(quoted, text)
+            _parse_spark(quoted, text)
         except FAILURES:
             continue
         return word
     return ""
 
 
-def _parse(tokens: Sequence[Token], text: str) -> list[exp.Expr | None]:
+def _parse_spark(tokens: Sequence[Token], text: str) -> list[exp.Expr | None]:
     parser = SparkParser(dialect=Dialect.get_or_raise("spark"))
-    own = readable(tokens)
-    marked, calls = _as_written(bare_as_columns(own.tokens))
+    prepared = readable(tokens)
+    marked, calls = _as_written(bare_as_columns(prepared.tokens))
     statements = [tree and as_spark_reads(tree) for tree in parser.parse(marked, text)]
-    statements = restore(statements, own)
+    statements = restore_written_form(statements, prepared)
     return [tree and _restore_known_calls(parser, tree) for tree in statements] if calls else statements
 
 
 def _check_depth(tokens: Sequence[Token]) -> None:
     """Raise RecursionError if brackets, CASEs, ARRAY<...s or JOINs without a condition nest deeper than DEEPEST."""
     depth = types = joins = 0
-    for before, token in pairwise((None, *tokens)):
+    for previous, token in pairwise((None, *tokens)):
         assert token is not None
         depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
-        types += token.token_type is TokenType.LT and before is not None and before.text.upper() in NESTED
+        types += token.token_type is TokenType.LT and previous is not None and previous.text.upper() in NESTED
         joins += (token.token_type is TokenType.JOIN) - (joins > 0 and token.token_type in _CONDITIONS)
         if max(depth, types, joins) > DEEPEST:
             raise RecursionError
@@ -149,7 +149,7 @@ def _check_depth(tokens: Sequence[Token]) -> None:
 
 def tree_of(sql: str) -> exp.Expr:
     """Return a Spark query as a tree; raise sqlglot's errors."""
-    statements = trees(Dialect.get_or_raise("spark").tokenize(sql), sql)
+    statements = parse_statements(Dialect.get_or_raise("spark").tokenize(sql), sql)
     assert statements[0] is not None
     return statements[0]
 
@@ -191,7 +191,6 @@ def _restore_known_calls(parser: SparkParser, tree: exp.Expr) -> exp.Expr:
 
 
 def _build_call(call: exp.Anonymous) -> exp.Expr | None:
-    """Return the node that sqlglot builds for a call, or None if its generated text differs."""
     build, arguments = SparkParser.FUNCTIONS[call.name], [argument.copy() for argument in call.expressions]
     try:
         try:
@@ -204,7 +203,6 @@ def _build_call(call: exp.Anonymous) -> exp.Expr | None:
 
 
 def as_spark_reads(tree: exp.Expr) -> exp.Expr:
-    """Return a tree of Spark SQL as Spark reads the same text."""
     for node in reversed(list(tree.find_all(exp.Lambda))):  # inner lambdas first: their variables hide the outer ones
         _bind_variables(node)
     for membership in tree.find_all(exp.In):

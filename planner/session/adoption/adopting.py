@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from mergeplan.planner.apply.adoption import Move, adopt
+from mergeplan.planner.apply.adoption import Move, apply_adoption
 from mergeplan.planner.apply.outcome import Outcome
 from mergeplan.planner.errors import ProjectError, QueryError, Refused, RequestError
 from mergeplan.planner.intervals import Timeline
@@ -58,7 +58,7 @@ def survey_project(work: Workspace, schema: str = "") -> Survey:
     """Survey the project: a table can be adopted if it has a model's name, in this schema or in the model's own."""
     work.about = frozenset({PROD})
     refused, prod = work.project.refused, work.store.environments.get(PROD)
-    models = _models(work, prod)
+    models = _merge_prod_models(work, prod)
     stored = [
         stored_model
         for name, stored_model in models.items()
@@ -81,7 +81,7 @@ def prepare_adoption(work: Workspace, declared_tables: tuple[Declared, ...]) -> 
     """Check the adoption of these tables and plan it, without any change; raise RequestError for a wrong request."""
     work.about = frozenset({PROD})
     prod = work.store.environments.get(PROD)
-    models = _models(work, prod)
+    models = _merge_prod_models(work, prod)
     declarations = _match_declarations(declared_tables, models, prod, work)
     names = models_of_adoption(models, declarations, prod.snapshots)
     chosen = select_models(models, prod, names)
@@ -90,7 +90,7 @@ def prepare_adoption(work: Workspace, declared_tables: tuple[Declared, ...]) -> 
         return Adopting(tuple(checked.values()), None)
     adoptions = {name: check.adoption(work.now.isoformat()) for name, check in checked.items()}
     loaded = load_state(work)
-    plan = _plan(work, chosen, prod, loaded, adoptions)
+    plan = _plan_adoption(work, chosen, prod, loaded, adoptions)
     check_queries(work, plan)
     moves = tuple(Move(adoption.table, adoption.moved_to) for adoption in adoptions.values() if adoption.moved_to)
     replaced = _replaceable_views(work, plan, {move.old for move in moves})
@@ -108,12 +108,12 @@ def adopt_tables(work: Workspace, preparation: Adopting, record: Record) -> Outc
         raise Refused(preparation.problems[0])
     with work.lease(PROD, f"adoption {plan.id}") as lease:
         work.settle(lease)
-        return adopt(
+        return apply_adoption(
             plan, preparation.moves, work.store, work.engine, lease, lambda: execute_plan(work, plan, lease, record)
         )
 
 
-def _models(work: Workspace, prod: Environment) -> Mapping[str, Model]:
+def _merge_prod_models(work: Workspace, prod: Environment) -> Mapping[str, Model]:
     deployed = {name: snapshot.model for name, snapshot in prod.snapshots.items()}
     return merge_deployed(work.models, work.project.refused, deployed)[0]
 
@@ -126,7 +126,7 @@ def _match_declarations(
         if declaration.model in declarations:
             raise RequestError(f"`{declaration.model}` is given two tables.")
         if declaration.model not in models:
-            raise _unknown(declaration.model, work)
+            raise _explain_missing_model(declaration.model, work)
         kind = models[declaration.model].kind
         if not kind.is_stored or kind.is_seed:
             raise RequestError(f"`{declaration.model}` is of kind {kind}: it has no rows to take over.")
@@ -139,7 +139,7 @@ def _match_declarations(
     return declarations
 
 
-def _unknown(name: str, work: Workspace) -> RequestError | ProjectError:
+def _explain_missing_model(name: str, work: Workspace) -> RequestError | ProjectError:
     for refusal in work.project.refused.refusals:
         if name in refusal.models:
             return refusal.errors[0]
@@ -154,10 +154,11 @@ def _check_tables(
     *,
     only_columns: bool = False,
 ) -> dict[str, Checked]:
-    """Check each declared table against its model, in the order of the graph."""
     naming = naming_of(work.project.config)
     sources = {name: declaration.table for name, declaration in declarations.items()}
-    first = _plan(work, models, prod, load_state(work), {name: Adoption(source) for name, source in sources.items()})
+    first = _plan_adoption(
+        work, models, prod, load_state(work), {name: Adoption(source) for name, source in sources.items()}
+    )
     checks: dict[str, Checked] = {}
     for change in first.changes:
         if change.new is None or (declared := declarations.get(change.name)) is None:
@@ -175,7 +176,7 @@ def _check_tables(
     return checks
 
 
-def _plan(
+def _plan_adoption(
     work: Workspace,
     models: Mapping[str, Model],
     prod: Environment,

@@ -28,7 +28,7 @@ from mergeplan.planner.parsing.render import no_rows
 from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.plan.change import Adoption
 from mergeplan.planner.plan.schedule import Window, whole_start
-from mergeplan.planner.session.moments import moment
+from mergeplan.planner.session.moments import parse_moment
 from mergeplan.planner.snapshot.snapshot import Snapshot
 
 ASIDE = "__adopted"  # what the name of a table ends with that made room for a view
@@ -109,7 +109,6 @@ def check_table(
     *,
     only_columns: bool = False,
 ) -> Checked:
-    """Compare the table with what its model requires."""
     name = check.declared.table
     relation = engine.catalog.standing(name)
     if relation is None:
@@ -157,7 +156,6 @@ def _wrong_columns(model: Model, there: Standing, query_columns: tuple[Column, .
 
 
 def _layout_apart(table: Table, there: Standing) -> str:
-    """Return the reason why a table cannot share the files of the other one; '' if it can."""
     parts = tuple(column.column for column in table.partition_columns)
     cut = f"partitioned by {', '.join(there.partitioned_by)}" if there.partitioned_by else "not partitioned"
     if there.is_view:
@@ -188,13 +186,12 @@ def _rows_checked(engine: Engine, check: Checked, query_columns: tuple[Column, .
 
 
 def _time_checked(engine: Engine, check: Checked, query_columns: tuple[Column, ...], now: datetime) -> Checked:
-    """Resolve the time that the table holds, by its declaration and its rows."""
     model, declared = check.model, check.declared
     snapshots = check.plan.new.snapshots
     graph = graph_of({name: snapshot_.model for name, snapshot_ in snapshots.items()})
     window = Window(now)
-    start = moment(declared.start, now) or whole_start(graph, model, window)
-    end = moment(declared.end, now, end=True)
+    start = parse_moment(declared.start, now) or whole_start(graph, model, window)
+    end = parse_moment(declared.end, now, end=True)
     if end and end > now:
         raise RequestError(f"its last day, {declared.end}, is not over.")
     if model.kind.is_order_dependent and end is None:

@@ -43,7 +43,6 @@ def parse_declaration(text: str, start: str | None, end: str | None, *, copy: bo
 
 
 def file_of(candidates: Iterable[Declared]) -> str:
-    """Return the text of the file that adopts these tables."""
     lines = [f"  {candidate.model}: {candidate.table}\n" for candidate in candidates]
     return "".join(["tables:\n", *lines]) if lines else "tables: {}\n"
 

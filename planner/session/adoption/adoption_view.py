@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mergeplan.planner.contract.adoption import AdoptedTable, AdoptionView
 from mergeplan.planner.contract.from_errors import split_place
-from mergeplan.planner.contract.from_plan import spans
+from mergeplan.planner.contract.from_plan import format_spans
 from mergeplan.planner.contract.plan import RefusedRow
 from mergeplan.planner.project.refused import Refusal
 from mergeplan.planner.session.adoption.adopting import Adopting, Survey
@@ -17,7 +17,7 @@ def survey_view(survey: Survey) -> AdoptionView:
         refused=tuple(map(_refusal_row, survey.refused)),
         deployed=survey.deployed,
         without=survey.without,
-        tables=tuple(_table(candidate) for candidate in survey.candidates),
+        tables=tuple(_build_table_row(candidate) for candidate in survey.candidates),
     )
 
 
@@ -26,9 +26,9 @@ def adoption_view(preparation: Adopting) -> AdoptionView:
     versions = {c.name: c.new.table for c in plan.changes if c.new and c.adopts} if plan else {}
     moved = {move.old: move.new for move in preparation.moves}
     tables = tuple(
-        _table(check).model_copy(
+        _build_table_row(check).model_copy(
             update={
-                "left": spans(preparation.left.get(check.declared.model, ())),
+                "left": format_spans(preparation.left.get(check.declared.model, ())),
                 "moved_to": moved.get(check.declared.table),
                 "version": versions.get(check.declared.model, ""),
             }
@@ -38,7 +38,7 @@ def adoption_view(preparation: Adopting) -> AdoptionView:
     return AdoptionView(plan_id=plan.id if plan else "", tables=tables, replaced=preparation.replaced)
 
 
-def _table(check: Checked) -> AdoptedTable:
+def _build_table_row(check: Checked) -> AdoptedTable:
     return AdoptedTable(
         model=check.declared.model,
         table=check.declared.table,
@@ -47,7 +47,7 @@ def _table(check: Checked) -> AdoptedTable:
         notes=check.notes,
         copies=check.copies,
         rows=check.rows,
-        holds=spans(check.held),
+        holds=format_spans(check.held),
     )
 
 

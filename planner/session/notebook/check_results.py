@@ -23,7 +23,7 @@ class DataDiffs(Listed, tuple[ModelDiff, ...]):
     __slots__ = ()
 
     def _repr_html_(self) -> str:
-        return self.listing().html(*(part for diff in self for part in _samples(diff)))
+        return self.listing().html(*(part for diff in self for part in _render_samples(diff)))
 
     def listing(self) -> Listing:
         columns = ("Model", "Columns", "Rows", "Rows that differ", "Columns that differ", "Compared")
@@ -84,7 +84,7 @@ def _data_row(diff: ModelDiff) -> tuple[str, ...]:
     )
 
 
-def _samples(diff: ModelDiff) -> list[str]:
+def _render_samples(diff: ModelDiff) -> list[str]:
     if diff.rows is None:
         return []
     return samples_html(TableDiff((BASE, ENVIRONMENT), diff.key, diff.schema, diff.rows, diff.samples, diff.model))
@@ -102,7 +102,6 @@ def _audit_row(result: AuditResult) -> tuple[str, ...]:
 
 
 def _failing_rows(result: AuditResult) -> list[str]:
-    """Return the rows of a failed audit, folded."""
     if not result.sample.rows:
         return []
     title = f"{result.model}: {result.name}" if result.model else result.name

@@ -45,7 +45,6 @@ class LineageBox:
         return HEAD + ROW * len(self.rows) + 4
 
     def middle(self, node: Node) -> int:
-        """Return the vertical position of a row's middle."""
         return self.y + HEAD + ROW * self.rows.index(node) + ROW // 2 - 4
 
 
@@ -54,25 +53,24 @@ def lineage_html(lineage: Lineage, models: Mapping[str, Model]) -> str:
 
     A dotted line means that a column decides rows; a thick one starts at a query that is not analysed.
     """
-    title = escape(_title(lineage))
+    title = escape(_lineage_title(lineage))
     head = f'<meta charset="utf-8"><title>{title}</title><style>{STYLE}{PAGE}</style>'
-    body = f"<h1>{title}</h1>{_body(lineage, models)}"
+    body = f"<h1>{title}</h1>{_render_body(lineage, models)}"
     return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body class="mergeplan">{body}</body></html>'
 
 
 def lineage_fragment(lineage: Lineage, models: Mapping[str, Model]) -> str:
-    """Render the lineage as a part of another page, whose own style does not change."""
-    title = escape(_title(lineage))
-    return f'<div class="mergeplan"><style>{STYLE}</style><h1>{title}</h1>{_body(lineage, models)}</div>'
+    title = escape(_lineage_title(lineage))
+    return f'<div class="mergeplan"><style>{STYLE}</style><h1>{title}</h1>{_render_body(lineage, models)}</div>'
 
 
-def _title(lineage: Lineage) -> str:
+def _lineage_title(lineage: Lineage) -> str:
     start_name = f"{lineage.model}.{lineage.column}" if lineage.column else lineage.model
     return f"{'What is made from' if lineage.downstream else 'What goes into'} {start_name}"
 
 
-def _body(lineage: Lineage, models: Mapping[str, Model]) -> str:
-    boxes = _boxes(lineage, models)
+def _render_body(lineage: Lineage, models: Mapping[str, Model]) -> str:
+    boxes = _place_boxes(lineage, models)
     lines = []
     for edge in lineage.edges:
         source_box, target_box = boxes[edge.source.model], boxes[edge.target.model]
@@ -110,7 +108,7 @@ def _draw_box(name: str, box: LineageBox, lineage: Lineage, models: Mapping[str,
     return f'<g class="{kind if name in models else "outer"}">{"".join(parts)}</g>'
 
 
-def _boxes(lineage: Lineage, models: Mapping[str, Model]) -> dict[str, LineageBox]:
+def _place_boxes(lineage: Lineage, models: Mapping[str, Model]) -> dict[str, LineageBox]:
     """Place each model's box right of all that goes into it, in columns."""
     rows: dict[str, list[Node]] = {}
     for node in lineage.nodes:
@@ -120,7 +118,7 @@ def _boxes(lineage: Lineage, models: Mapping[str, Model]) -> dict[str, LineageBo
         parents[edge.target.model].add(edge.source.model)
     boxes: dict[str, LineageBox] = {}
     x = EDGE
-    for level in _levels(parents):
+    for level in _list_levels(parents):
         y, widest = EDGE, 0
         for name in level:
             kind = str(models[name].kind) if name in models else "no model"
@@ -133,7 +131,7 @@ def _boxes(lineage: Lineage, models: Mapping[str, Model]) -> dict[str, LineageBo
     return boxes
 
 
-def _levels(parents: Mapping[str, set[str]]) -> Sequence[Sequence[str]]:
+def _list_levels(parents: Mapping[str, set[str]]) -> Sequence[Sequence[str]]:
     depth: dict[str, int] = {}
     for name in TopologicalSorter(parents).static_order():
         depth[name] = max((depth[parent] + 1 for parent in parents[name]), default=0)

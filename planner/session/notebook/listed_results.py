@@ -38,8 +38,8 @@ class Environments(Listed, tuple[Environment, ...]):
                 str(len(environment.views)),
                 str(environment.revision),
                 environment.plan_id,
-                _moment(environment.promoted_at),
-                _moment(environment.expires_at),
+                _format_moment(environment.promoted_at),
+                _format_moment(environment.expires_at),
             )
             for environment in self
         )
@@ -58,7 +58,7 @@ class History(Listed, tuple[Revision, ...]):
                 str(row.revision),
                 str(row.action),
                 row.plan_id,
-                _moment(row.at),
+                _format_moment(row.at),
                 str(len(row.snapshots)),
                 row.who,
                 row.note,
@@ -78,7 +78,7 @@ class RecordedAudits(Listed, tuple[RecordedAudit, ...]):
         columns = ("At (UTC)", "Model", "Audit", "Arguments", "Outcome", "Rows", "Of")
         rows = tuple(
             (
-                _moment(result.at),
+                _format_moment(result.at),
                 result.model,
                 result.audit,
                 ", ".join(f"{name} := {value}" for name, value in result.arguments),
@@ -130,7 +130,6 @@ def schema_text(schema: SchemaDiff) -> str:
 
 
 def samples_html(diff: TableDiff) -> list[str]:
-    """Render each sort of sampled rows, folded."""
     first, second = diff.names
     samples = diff.samples
     sorts = {
@@ -142,13 +141,13 @@ def samples_html(diff: TableDiff) -> list[str]:
     parts = []
     for title, rows in sorts.items():
         if rows.rows:
-            titles = [_side(name, diff) if rows is samples.changed else name for name in rows.columns]
+            titles = [_column_title(name, diff) if rows is samples.changed else name for name in rows.columns]
             table = html_table(titles, [map(cell_text, row) for row in rows.rows[:HTML_MOST]])
             parts.append(f"<details><summary>{escape(of + title)}</summary>{table}</details>")
     return parts
 
 
-def _side(name: str, diff: TableDiff) -> str:
+def _column_title(name: str, diff: TableDiff) -> str:
     """Return the column of a changed row with its table: `prod: amount`."""
     for prefix, table in zip(("s__", "t__"), diff.names, strict=True):
         if name.startswith(prefix) and name not in diff.key:
@@ -156,5 +155,5 @@ def _side(name: str, diff: TableDiff) -> str:
     return name
 
 
-def _moment(moment: datetime | None) -> str:
+def _format_moment(moment: datetime | None) -> str:
     return f"{moment:%Y-%m-%d %H:%M:%S}" if moment else ""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from html import escape
 from unicodedata import east_asian_width
 
-from mergeplan.planner.contract.base import plain
+from mergeplan.planner.contract.base import convert_to_json
 
 TEXT_MOST, HTML_MOST = 20, 100  # rows that are shown: a query may have millions
 STYLE = """
@@ -29,7 +29,6 @@ class Listing:
     rows: tuple[tuple[str, ...], ...]
 
     def drop_empty_columns(self) -> Listing:
-        """Return the listing without the columns that are empty in every row."""
         shown_indexes = [n for n in range(len(self.columns)) if not self.rows or any(row[n] for row in self.rows)]
         rows = tuple(tuple(row[n] for n in shown_indexes) for row in self.rows)
         return Listing(self.title, tuple(self.columns[n] for n in shown_indexes), rows)
@@ -42,7 +41,6 @@ class Listing:
         return "\n".join([self.title, *table, *hidden_lines])
 
     def html(self, *parts: str) -> str:
-        """Return the listing as a part of a page; further parts follow the table."""
         hidden_count = len(self.rows) - HTML_MOST
         hidden_parts = [f"<p>... and {hidden_count:,} more</p>"] if hidden_count > 0 else []
         table = [html_table(self.columns, self.rows[:HTML_MOST])] if self.rows else []
@@ -55,7 +53,6 @@ class Listed:
     __slots__ = ()
 
     def listing(self) -> Listing:
-        """Return its rows as texts."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -66,16 +63,15 @@ class Listed:
 
 
 def align_rows(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """Return rows below their titles, each column as wide as its longest text."""
     cells = [[line_text(text) for text in row] for row in (columns, *rows)]
-    widths = [max(_width(row[n]) for row in cells) for n in range(len(cells[0]))]
+    widths = [max(_display_width(row[n]) for row in cells) for n in range(len(cells[0]))]
     return "\n".join(
-        "  ".join(text + " " * (width - _width(text)) for text, width in zip(row, widths, strict=True)).rstrip()
+        "  ".join(text + " " * (width - _display_width(text)) for text, width in zip(row, widths, strict=True)).rstrip()
         for row in cells
     )
 
 
-def _width(text: str) -> int:
+def _display_width(text: str) -> int:
     return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text)
 
 
@@ -87,15 +83,13 @@ def html_table(titles: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 def html_fragment(title: str, parts: Sequence[str]) -> str:
-    """Render a part of a page under its title, with a style that does not reach outside."""
     return f'<div class="mergeplan-plan"><style>{STYLE}</style><p><b>{escape(title)}</b></p>{"".join(parts)}</div>'
 
 
 def cell_text(value: object) -> str:
-    """Return a value as a person reads it in a table."""
     if value is None:
         return "NULL"
-    shown = plain(value)
+    shown = convert_to_json(value)
     return shown if isinstance(shown, str) else json.dumps(shown, ensure_ascii=False)
 
 

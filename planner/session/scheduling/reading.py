@@ -26,11 +26,11 @@ def read_schedule(
     With `state_url` and `project`, its name in the state, no file is read and no variable of config.yaml resolved.
     Otherwise config.yaml says where the state is. Raise RequestError if the environment does not exist.
     """
-    settings = _settings(folder, gateway, state_url)
+    settings = _resolve_settings(folder, gateway, state_url)
     with open_state(settings, project) as store:
         return make_schedule(store, parse_environment_name(environment))
 
 
-def _settings(folder: str | Path, gateway: str | None, state_url: str | None) -> SessionSettings:
+def _resolve_settings(folder: str | Path, gateway: str | None, state_url: str | None) -> SessionSettings:
     settings = settings_of(os.environ, Path(folder), gateway)
     return settings if state_url is None else replace(settings, state_url=state_url)

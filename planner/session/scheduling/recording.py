@@ -9,7 +9,7 @@ from dataclasses import replace
 from mergeplan.planner.apply.backfill.clear_intervals import forget_restated
 from mergeplan.planner.apply.events import AuditRan, BatchDone, ModelFailed, ModelSkipped, ModelStarted, ModelUpToDate
 from mergeplan.planner.errors import RequestError
-from mergeplan.planner.intervals import Interval, Timeline, merge, subtract
+from mergeplan.planner.intervals import Interval, Timeline, merge_intervals, subtract_intervals
 from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.plan.restatement_plan import build_restatement
 from mergeplan.planner.plan.schedule import Window
@@ -34,12 +34,11 @@ class RunRecorder:
         return any(model.status in (RunStatus.FAILED, RunStatus.SKIPPED) for model in self._models.values())
 
     def record(self, event: Event) -> None:
-        """Record what an event says of its model, then pass it on."""
         if isinstance(event, Due):
-            self._expect(event.plan)
+            self._expect_models(event.plan)
         elif isinstance(event, ModelStarted):
             self._batches[event.model] = event.batches
-            self._change(event.model, status=RunStatus.RUNNING)
+            self._change_model(event.model, status=RunStatus.RUNNING)
         elif isinstance(event, BatchDone):
             self._add_batch(event)
         elif isinstance(event, AuditRan) and event.result.model in self._models:
@@ -48,15 +47,15 @@ class RunRecorder:
             earlier = tuple(audit for audit in model.audits if audit.name != result.name)
             self._models[model.model] = replace(model, audits=(*earlier, count))  # kept with the next change
         elif isinstance(event, ModelUpToDate):
-            self._change(event.model, status=RunStatus.DONE)
+            self._change_model(event.model, status=RunStatus.DONE)
         elif isinstance(event, ModelFailed):
-            self._change(event.model, status=RunStatus.FAILED, message=event.message)
+            self._change_model(event.model, status=RunStatus.FAILED, message=event.message)
         elif isinstance(event, ModelSkipped):
             message = f"`{event.because}`, which it reads, failed."
-            self._change(event.model, status=RunStatus.SKIPPED, message=message)
+            self._change_model(event.model, status=RunStatus.SKIPPED, message=message)
         self._emit(event)
 
-    def _expect(self, plan: Plan) -> None:
+    def _expect_models(self, plan: Plan) -> None:
         due = {
             change.name: (change.new.table, change.missing)
             for change in plan.changes
@@ -66,9 +65,9 @@ class RunRecorder:
         record = self._runs.get(self._id)
         models = record.models if record else {}
         self._models = {name: models[name] for name in due if name in models}
-        self._settle([model for model in models.values() if model.model not in due])
+        self._conclude_earlier_models([model for model in models.values() if model.model not in due])
 
-    def _settle(self, models: Sequence[ModelRun]) -> None:
+    def _conclude_earlier_models(self, models: Sequence[ModelRun]) -> None:
         """Conclude the models of an earlier try that are no longer due, because no other run would."""
         unfinished_models = [model for model in models if model.status is not RunStatus.DONE]
         if not unfinished_models:
@@ -81,7 +80,7 @@ class RunRecorder:
             self._id,
             self._environment,
             [
-                _conclude(model, timelines[model.table] if shown[model.model].table == model.table else None)
+                _conclude_model(model, timelines[model.table] if shown[model.model].table == model.table else None)
                 for model in unfinished_models
                 if model.model in shown
             ],
@@ -93,9 +92,11 @@ class RunRecorder:
             return
         remaining_batches = self._batches[event.model] = self._batches.get(event.model, event.of) - 1
         status = RunStatus.RUNNING if remaining_batches > 0 else RunStatus.DONE
-        self._change(event.model, status=status, rows=model.rows + event.rows, seconds=model.seconds + event.seconds)
+        self._change_model(
+            event.model, status=status, rows=model.rows + event.rows, seconds=model.seconds + event.seconds
+        )
 
-    def _change(self, name: str, **values: object) -> None:
+    def _change_model(self, name: str, **values: object) -> None:
         if name in self._models:
             self._models[name] = replace(self._models[name], **values)  # type: ignore[arg-type]
             self._runs.change(self._id, self._environment, [self._models[name]])
@@ -134,11 +135,11 @@ def restate_recorded(work: Workspace, id: str, models: Collection[str], environm
     if unknown := sorted(set(models) - recorded_models.keys()):
         hint = "Restate it with `mergeplan plan --restate-model`."
         raise RequestError(f"`{unknown[0]}` was not computed by the run `{id}`.", hint=hint)
-    spans = {name: merge(recorded_models[name].intervals) for name in models}
-    whole = merge(interval for timeline in spans.values() for interval in timeline)
+    spans = {name: merge_intervals(recorded_models[name].intervals) for name in models}
+    whole = merge_intervals(interval for timeline in spans.values() for interval in timeline)
     plans = []
     for interval in whole:
-        names = sorted(name for name, timeline in spans.items() if any(_overlap(interval, one) for one in timeline))
+        names = sorted(name for name, timeline in spans.items() if any(_has_overlap(interval, one) for one in timeline))
         window = Window(work.now, interval.start, interval.end)
         plans.append(build_restatement(shown, load_state(work), window, names, work.store.restatements.past()))
     for plan in plans:
@@ -146,7 +147,7 @@ def restate_recorded(work: Workspace, id: str, models: Collection[str], environm
         forget_restated(at, work.store, lease, work.on_event)
 
 
-def _conclude(model: ModelRun, held: Timeline | None) -> ModelRun:
+def _conclude_model(model: ModelRun, held: Timeline | None) -> ModelRun:
     """Conclude a model that is no longer due: it is done if its table holds the time by now, else it has failed.
 
     `held` is None if a promotion gave the model another table; then it is done.
@@ -154,11 +155,11 @@ def _conclude(model: ModelRun, held: Timeline | None) -> ModelRun:
     if held is None:
         message = "A promotion gave it another table, in which nothing of it is due."
         return replace(model, status=RunStatus.DONE, message=message)
-    if missing := subtract(model.intervals, held):
+    if missing := subtract_intervals(model.intervals, held):
         days = ", ".join(map(str, missing))
         return replace(model, status=RunStatus.FAILED, message=f"It is not due now and lacks {days}.")
     return replace(model, status=RunStatus.DONE, message="Its intervals were computed by another run.")
 
 
-def _overlap(first: Interval, second: Interval) -> bool:
+def _has_overlap(first: Interval, second: Interval) -> bool:
     return first.start < second.end and second.start < first.end

@@ -26,18 +26,17 @@ def make_schedule(store: StateStore, environment: str = PROD) -> Schedule:
 
 
 def schedule_of(project: str, environment: Environment, columns: Columns) -> Schedule:
-    """Return the models that an environment shows, parents first; `columns` are those that Spark gave its tables."""
     graph = graph_of({name: snapshot.model for name, snapshot in environment.snapshots.items()})
     return Schedule(
         project=project,
         environment=environment.name,
         revision=environment.revision,
         promoted_at=environment.promoted_at.isoformat() if environment.promoted_at else None,
-        models=tuple(_model(environment, environment.snapshots[name], graph, columns) for name in graph.order),
+        models=tuple(_schedule_model(environment, environment.snapshots[name], graph, columns) for name in graph.order),
     )
 
 
-def _model(environment: Environment, snapshot: Snapshot, graph: Graph, columns: Columns) -> ScheduledModel:
+def _schedule_model(environment: Environment, snapshot: Snapshot, graph: Graph, columns: Columns) -> ScheduledModel:
     model, kind = snapshot.model, snapshot.kind
     computed = kind.is_stored and not kind.is_seed
     shown = model.name in environment.views and kind.has_view
@@ -59,7 +58,7 @@ def _model(environment: Environment, snapshot: Snapshot, graph: Graph, columns: 
         description=model.description,
         tags=model.tags,
         grain=model.grain,
-        columns=_columns(snapshot, columns.get(snapshot.table, ())),
+        columns=_list_columns(snapshot, columns.get(snapshot.table, ())),
         audits=tuple(ScheduledAudit(name=call.name, blocking=call.blocking) for call in model.audits),
         fingerprint=snapshot.fingerprint.text,
         table_version=snapshot.version,
@@ -68,7 +67,7 @@ def _model(environment: Environment, snapshot: Snapshot, graph: Graph, columns: 
     )
 
 
-def _columns(snapshot: Snapshot, table_columns: tuple[Column, ...]) -> tuple[ScheduledColumn, ...] | None:
+def _list_columns(snapshot: Snapshot, table_columns: tuple[Column, ...]) -> tuple[ScheduledColumn, ...] | None:
     """Return the table's columns; without a table the declared ones, or the names that the query returns."""
     model = snapshot.model
     columns = table_columns or model.columns or tuple(Column(name, "") for name in snapshot.columns or ())

@@ -13,8 +13,8 @@ from mergeplan.planner.session.events import Revised
 from mergeplan.planner.session.options import PlanOptions
 from mergeplan.planner.session.use_cases.applying import Record, execute_plan
 from mergeplan.planner.session.use_cases.drift import check_sources
-from mergeplan.planner.session.use_cases.plan import keep_categories, renew
-from mergeplan.planner.session.use_cases.planning import current, estimates
+from mergeplan.planner.session.use_cases.plan import keep_categories, renew_expiry
+from mergeplan.planner.session.use_cases.planning import confirm_plan, estimate_costs
 from mergeplan.planner.session.witness.checking import make_checked_plan
 from mergeplan.planner.session.workspace import Workspace
 
@@ -43,7 +43,7 @@ def apply_plan(work: Workspace, plan: Plan, options: PlanOptions, note: str = ""
     check_catalogs(work, plan)
     keep_categories(work, plan, options)
     with work.lease(plan.environment, f"plan {plan.id}") as lease:
-        plan = current(work, plan, options, lease)
+        plan = confirm_plan(work, plan, options, lease)
         checked = plan if options.restate else replace(make_checked_plan(work, options, work.models), id=plan.id)
         check_sources(work, checked)
         outcome = execute_plan(
@@ -51,8 +51,8 @@ def apply_plan(work: Workspace, plan: Plan, options: PlanOptions, note: str = ""
             replan=None if options.restate else lambda: make_checked_plan(work, options, work.models),
         )  # fmt: skip
         if not outcome.failures:
-            renew(work, plan)
+            renew_expiry(work, plan)
     if (final := outcome.plan or checked) != plan:
-        work.on_event(Revised(final, estimates(work, plan)))
+        work.on_event(Revised(final, estimate_costs(work, plan)))
     work.store.plans.close(plan.id, "failed" if outcome.failures else "applied")
     return outcome

@@ -11,7 +11,7 @@ from mergeplan.planner.apply.outcome import Outcome
 from mergeplan.planner.checks.remembered_tests import spark_settings
 from mergeplan.planner.parsing.files.environments import replaces_views
 from mergeplan.planner.plan.build import Plan
-from mergeplan.planner.session.openlineage import openlineage
+from mergeplan.planner.session.openlineage import report_openlineage
 from mergeplan.planner.session.workspace import Workspace
 from mergeplan.planner.state.leases import Lease
 
@@ -34,19 +34,19 @@ def execute_plan(
     replan: Callable[[], Plan] | None = None,
 ) -> Outcome:
     """Execute the plan and report it to OpenLineage; see `mergeplan.planner.apply.executor.apply`."""
-    with openlineage(work, plan) as reported:
+    with report_openlineage(work, plan) as reported:
         reported.outcome = apply_plan(
             plan, work.project, work.engine, work.store, lease,
             ApplyOptions(
                 work.now, reported.event, record.who, record.note,
-                complete=complete, replaces=_replaces(work, plan), check=work.cancellation.check, replan=replan,
+                complete=complete, replaces=_can_replace(work, plan), check=work.cancellation.check, replan=replan,
                 spark=spark_settings(work.connection) or "",
             ),
         )  # fmt: skip
     return reported.outcome
 
 
-def _replaces(work: Workspace, plan: Plan) -> bool:
+def _can_replace(work: Workspace, plan: Plan) -> bool:
     """Return True if views of others are replaced; an adoption has shown them beforehand."""
     adopts = any(change.adopts for change in plan.changes)
     return adopts or replaces_views(work.project.config, plan.environment)

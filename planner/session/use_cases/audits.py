@@ -17,7 +17,7 @@ from mergeplan.planner.model.graph import graph_of
 from mergeplan.planner.model.selection import select, strip_default_catalog
 from mergeplan.planner.plan.schedule import ONCE
 from mergeplan.planner.session.events import Warned
-from mergeplan.planner.session.moments import moment
+from mergeplan.planner.session.moments import parse_moment
 from mergeplan.planner.session.options import AuditOptions
 from mergeplan.planner.session.use_cases.git_changes import git_change_finder
 from mergeplan.planner.session.workspace import Workspace
@@ -26,17 +26,16 @@ from mergeplan.planner.state.passed.audit_results import LISTED, RecordedAudit
 
 
 def stream_audits(work: Workspace, environment: Environment, audit_options: AuditOptions) -> Iterator[AuditResult]:
-    """Yield the result of each audit, recorded and reported when it is known."""
     records = True
-    for result in _results(work, environment, audit_options):
+    for result in _run_selected_audits(work, environment, audit_options):
         if not result.unchanged:
-            records = records and _record(work, environment, result)
+            records = records and _record_result(work, environment, result)
         work.on_event(AuditRan(result.model, result))
         yield result
         work.cancellation.check()
 
 
-def _record(work: Workspace, environment: Environment, result: AuditResult) -> bool:
+def _record_result(work: Workspace, environment: Environment, result: AuditResult) -> bool:
     """Record a result; return False if the state cannot be written, as by a reader. The audits run all the same."""
     try:
         work.store.audit_results.record([audit_record(environment.name, result.model, result)])
@@ -64,8 +63,10 @@ def _select_models(work: Workspace, environment: Environment, selectors: Collect
     return select(graph_of({**shown, **project.models}), named, git_change_finder(project))
 
 
-def _results(work: Workspace, environment: Environment, audit_options: AuditOptions) -> Iterator[AuditResult]:
-    project, time = work.project, _time(work, audit_options)
+def _run_selected_audits(
+    work: Workspace, environment: Environment, audit_options: AuditOptions
+) -> Iterator[AuditResult]:
+    project, time = work.project, _resolve_interval(work, audit_options)
     graph, since_main = graph_of(project.models), git_change_finder(project)
     named = [strip_default_catalog(selector, project.catalogs.default) for selector in audit_options.select]
     chosen = select(graph, named, since_main) if named else frozenset(environment.snapshots)
@@ -92,9 +93,9 @@ def _make_reuse(work: Workspace, environment: Environment) -> AuditReuse:
     return AuditReuse(work.store, work.engine, stored_tables, spark_settings(work.connection) or "")
 
 
-def _time(work: Workspace, audit_options: AuditOptions) -> Interval:
-    since = moment(audit_options.start, work.now) or ONCE[0].start
-    until = moment(audit_options.end, work.now, end=True) or work.now
+def _resolve_interval(work: Workspace, audit_options: AuditOptions) -> Interval:
+    since = parse_moment(audit_options.start, work.now) or ONCE[0].start
+    until = parse_moment(audit_options.end, work.now, end=True) or work.now
     if since >= until:
         raise RequestError("The end does not come after the start.")
     return Interval(since, until)

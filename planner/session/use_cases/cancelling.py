@@ -44,7 +44,6 @@ class Cancellation:
         self._asked = True
 
     def forget(self) -> None:
-        """Forget the request, because another use case begins."""
         self._asked = False
 
     def check(self) -> None:
@@ -64,7 +63,7 @@ class Cancellation:
 
 
 @contextmanager
-def interruptible(cancel: Callable[[], None], signals: Sequence[int] = (signal.SIGINT,)) -> Iterator[None]:
+def cancel_on_signals(cancel: Callable[[], None], signals: Sequence[int] = (signal.SIGINT,)) -> Iterator[None]:
     """Make these signals call `cancel` and raise KeyboardInterrupt; only the main thread can, others change nothing."""
 
     def stop(_number: int, _frame: FrameType | None) -> None:

@@ -21,12 +21,12 @@ def make_catalog(work: Workspace, environment: str, on_follow: Callable[[int], N
     queries that are analysed.
     """
     shown = work.store.environments.get(PROD) if environment == PROD else work.environment(environment)
-    return _build(work, shown, load_state(work), on_follow)
+    return _build_catalog(work, shown, load_state(work), on_follow)
 
 
 def list_unused_columns(work: Workspace) -> tuple[UnusedColumn, ...]:
     """Return the columns that nothing needs; raise RequestError while a model cannot be opened. Read no state."""
-    catalog = _build(work, Environment(PROD), Loaded({}))
+    catalog = _build_catalog(work, Environment(PROD), Loaded({}))
     if catalog.unused_columns is None:
         file = catalog.unopened[0]
         message = f"Which columns are unused cannot be said while a model cannot be opened: {file.place}: {file.reason}"
@@ -34,7 +34,7 @@ def list_unused_columns(work: Workspace) -> tuple[UnusedColumn, ...]:
     return catalog.unused_columns
 
 
-def _build(
+def _build_catalog(
     work: Workspace, environment: Environment, loaded: Loaded, on_follow: Callable[[int], None] = lambda done: None
 ) -> Catalog:
     memory = work.shapes

@@ -20,10 +20,17 @@ from mergeplan.planner.checks.diff.table_diff import SchemaDiff, schema_diff
 from mergeplan.planner.contract.base import Detail
 from mergeplan.planner.engine.table import Partitioning, Table
 from mergeplan.planner.errors import RequestError
-from mergeplan.planner.intervals import UNITS, Interval, Timeline, intersection, merge, subtract
+from mergeplan.planner.intervals import (
+    UNITS,
+    Interval,
+    Timeline,
+    intersect_intervals,
+    merge_intervals,
+    subtract_intervals,
+)
 from mergeplan.planner.model.graph import graph_of
 from mergeplan.planner.model.model import Model
-from mergeplan.planner.model.selection import fits
+from mergeplan.planner.model.selection import is_selected
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
 from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.session.options import DETAILS, DataDiffOptions
@@ -37,7 +44,6 @@ Pair = tuple[Snapshot, Snapshot]  # a model as it is in prod, and in the environ
 
 
 def pairs_of_plan(plan: Plan) -> tuple[Pair, ...]:
-    """Return the models of a plan that get another table."""
     return _select_rebuilt_pairs((change.old, change.new) for change in plan.changes)
 
 
@@ -85,7 +91,7 @@ def data_diffs(
             note="its inputs hold fewer days here than in prod" if pair[1].name in contents.partial else "",
         )
         diff = data_diff(work.engine, _restrict_to_common_time(pair, question, contents), budget)
-        yield replace(diff, nullability=nullability(*_models(pair)))
+        yield replace(diff, nullability=nullability(*_pair_models(pair)))
 
 
 def detail_of(pair: Pair, rules: Sequence[tuple[str, Detail]]) -> Detail:
@@ -94,13 +100,13 @@ def detail_of(pair: Pair, rules: Sequence[tuple[str, Detail]]) -> Detail:
     A change of a model's tags in the environment therefore shows no more than before.
     """
     details = []
-    for model in _models(pair):
-        fitting = [detail for selector, detail in rules if fits(selector, model)]
+    for model in _pair_models(pair):
+        fitting = [detail for selector, detail in rules if is_selected(selector, model)]
         details.append(fitting[-1] if fitting else DETAILS[0])
     return min(details, key=DETAILS.index)
 
 
-def _models(pair: Pair) -> tuple[Model, Model]:
+def _pair_models(pair: Pair) -> tuple[Model, Model]:
     return pair[0].model, pair[1].model
 
 
@@ -118,7 +124,7 @@ def _select_pairs(pairs: Sequence[Pair], models: Collection[str]) -> Sequence[Pa
 
 
 def _skip_comparison(pair: Pair, tables: tuple[Table, Table] | None) -> ModelDiff:
-    name, changed = pair[1].name, nullability(*_models(pair))
+    name, changed = pair[1].name, nullability(*_pair_models(pair))
     if tables is None:
         return ModelDiff(name, SchemaDiff(), changed, note="not compared: its table is not built")
     schema = schema_diff(tables[0].columns, tables[1].columns)
@@ -135,7 +141,6 @@ class _Held:
     partial: frozenset[str]  # models that read less time here than in prod
 
     def tables_of(self, pair: Pair) -> tuple[Table, Table] | None:
-        """Return both tables; None if one of them is missing."""
         tables = [self.known.get(snapshot.table) for snapshot in pair]
         if any(table is None or table.garbage or not self.loaded[table.name] for table in tables):
             return None
@@ -143,7 +148,6 @@ class _Held:
         return first, second
 
     def equal_rows(self, question: Question, periods: Collection[str]) -> Mapping[str, int]:
-        """Return the periods in which both tables are known to hold the same rows, each with their number."""
         names = [{column.name for column in side.table.columns} for side in question.sides]
         if names[0] != names[1]:
             return {}
@@ -161,7 +165,9 @@ def _load_contents(work: Workspace, pairs: Sequence[Pair]) -> _Held:
 
 def _reading_less(pairs: Sequence[Pair], timelines: Mapping[str, Timeline]) -> frozenset[str]:
     """Return the models whose rows come from fewer days here than in prod without being partitioned by them."""
-    shorter = {n.name for o, n in pairs if n.kind.is_by_time and subtract(timelines[o.table], timelines[n.table])}
+    shorter = {
+        n.name for o, n in pairs if n.kind.is_by_time and subtract_intervals(timelines[o.table], timelines[n.table])
+    }
     models = {new.name: new.model for _, new in pairs}
     names = frozenset[str]()
     for name in graph_of(models).order:
@@ -174,7 +180,6 @@ def _reading_less(pairs: Sequence[Pair], timelines: Mapping[str, Timeline]) -> f
 
 
 def _restrict_to_common_time(pair: Pair, question: Question, held_state: _Held) -> Question:
-    """Restrict the comparison to the time that both tables hold, less the time that is known to hold the same rows."""
     first, second = (side.table for side in question.sides)
     timelines = held_state.loaded[first.name], held_state.loaded[second.name]
     by, unit = second.partitioning, first.partitioning and first.partitioning.unit_seconds
@@ -185,16 +190,16 @@ def _restrict_to_common_time(pair: Pair, question: Question, held_state: _Held) 
             )
         rows = None if question.where else held_state.equal_rows(question, {WHOLE}).get(WHOLE)
         return question if rows is None else replace(question, equal_rows=rows, is_equal=True)
-    days = intersection(*timelines)
+    days = intersect_intervals(*timelines)
     periods = {period for day in days for period in by.periods(day)}
     equal = {} if question.where else held_state.equal_rows(question, periods)
-    remaining_days = subtract(days, _time_of(equal, by))
+    remaining_days = subtract_intervals(days, _time_of(equal, by))
     sides = Side(first, remaining_days), Side(second, remaining_days)
-    question = replace(question, sides=sides, days=days, left_out=subtract(timelines[0], days))
+    question = replace(question, sides=sides, days=days, left_out=subtract_intervals(timelines[0], days))
     return replace(question, equal_rows=sum(equal.values()), is_equal=bool(days and not remaining_days))
 
 
 def _time_of(periods: Iterable[str], partitioning: Partitioning) -> Timeline:
     step = timedelta(seconds=min(partitioning.unit_seconds, UNITS["day"]))
     starts = (datetime.fromisoformat(period).replace(tzinfo=UTC) for period in periods)
-    return merge(Interval(start, start + step) for start in starts)
+    return merge_intervals(Interval(start, start + step) for start in starts)

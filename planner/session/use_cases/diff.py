@@ -19,18 +19,18 @@ from mergeplan.planner.snapshot.environment import Environment, parse_environmen
 LARGEST = 1_000_000  # characters of a text
 
 
-def difference(work: Workspace, environment: str, other: str | None = None) -> Plan:
+def plan_difference(work: Workspace, environment: str, other: str | None = None) -> Plan:
     """Return the plan that would make the environment show the project's files, or the other environment."""
     shown = work.environment(parse_environment_name(environment))
-    models = _models(work.environment(parse_environment_name(other))) if other else _local(work, shown)
+    models = _list_models(work.environment(parse_environment_name(other))) if other else _load_local_models(work, shown)
     return build_plan(models, shown, shown, load_state(work), Request(Window(work.now), naming=shown.naming))
 
 
-def _models(environment: Environment) -> Mapping[str, Model]:
+def _list_models(environment: Environment) -> Mapping[str, Model]:
     return {name: snapshot.model for name, snapshot in environment.snapshots.items()}
 
 
-def _local(work: Workspace, environment: Environment) -> Mapping[str, Model]:
+def _load_local_models(work: Workspace, environment: Environment) -> Mapping[str, Model]:
     """Return the project's models and the external tables that only Spark's catalog knew; do not query Spark again."""
     external_models = {
         name: snapshot.model for name, snapshot in environment.snapshots.items() if name in work.external_tables
@@ -39,7 +39,7 @@ def _local(work: Workspace, environment: Environment) -> Mapping[str, Model]:
         **work.project.models,
         **{name: model for name, model in external_models.items() if model.kind.is_external},
     }
-    return merge_deployed(models, work.project.refused, _models(environment))[0]
+    return merge_deployed(models, work.project.refused, _list_models(environment))[0]
 
 
 def check_proposal(path: str, text: str) -> str:
@@ -69,15 +69,15 @@ def find_impact(work: Workspace, environment: str, path: str, text: str) -> Plan
         for refusal in with_text.project.refused.refusals:
             if refusal.path == name:
                 raise refusal.errors[0]
-        plan = difference(with_text, environment)
+        plan = plan_difference(with_text, environment)
     finally:
         with_text.close()
-    earlier_identities = {_identity(change) for change in difference(work, environment).changes}
+    earlier_identities = {_change_identity(change) for change in plan_difference(work, environment).changes}
     return replace(
-        plan, changes=tuple(change for change in plan.changes if _identity(change) not in earlier_identities)
+        plan, changes=tuple(change for change in plan.changes if _change_identity(change) not in earlier_identities)
     )
 
 
-def _identity(change: Change) -> tuple[str, str, str]:
+def _change_identity(change: Change) -> tuple[str, str, str]:
     """Return what tells a change of the proposal from one that the files already contain."""
     return change.name, change.new.fingerprint.text if change.new else "", str(change.category)

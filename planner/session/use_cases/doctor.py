@@ -42,38 +42,36 @@ class Finding:
 
 
 def run_checks(work: Workspace, *, connect: bool = True) -> Iterator[Finding]:
-    """Yield every finding, each after those that it depends on; `connect` starts Spark."""
     try:
         project = work.project
     except MergeplanError as error:
-        yield Finding("project", False, _line(error))
-        yield from _dbt(work.settings.root)
-        yield from _java(None)
-        yield from _isolation()
+        yield Finding("project", False, _format_error(error))
+        yield from _check_dbt(work.settings.root)
+        yield from _check_java(None)
+        yield from _check_isolation()
         return
     refused = len(project.refused.refusals)
     refused_text = f"; {refused} files of models cannot be opened: `mergeplan lint`" if refused else ""
     yield Finding(
         "project", True, f"{project.root}: {len(project.models)} models, gateway `{project.gateway}`{refused_text}"
     )
-    yield from _dbt(work.settings.root)
+    yield from _check_dbt(work.settings.root)
     connection = project.config.gateways[project.gateway].connection
-    yield from _java(connection)
-    yield _jars(connection)
+    yield from _check_java(connection)
+    yield _check_jars(connection)
     if connect:
-        catalog = _check_with("catalog", lambda: _catalog(work), work)
+        catalog = _check_with("catalog", lambda: _describe_catalog(work), work)
         yield catalog
-        yield from _server(work) if catalog.ok and connection.remote else ()
-        state = _check_with("state", lambda: _state(work), work)
+        yield from _check_server(work) if catalog.ok and connection.remote else ()
+        state = _check_with("state", lambda: _describe_state(work), work)
         yield state
-        yield from _promotions(work) if state.ok else ()
-        yield from _drift(work) if state.ok else ()
-    yield from _isolation()
-    yield from _confinement(connection, work.settings.folder)
+        yield from _check_promotions(work) if state.ok else ()
+        yield from _check_drift(work) if state.ok else ()
+    yield from _check_isolation()
+    yield from _check_confinement(connection, work.settings.folder)
 
 
-def _dbt(root: Path) -> Iterator[Finding]:
-    """Yield the dbt that compiles a dbt project, with its versions."""
+def _check_dbt(root: Path) -> Iterator[Finding]:
     if not is_dbt_project(root):
         return
     try:
@@ -83,14 +81,14 @@ def _dbt(root: Path) -> Iterator[Finding]:
         )
         versions = done.stdout.strip()
     except RequestError as error:
-        yield Finding("dbt", False, _line(error))
+        yield Finding("dbt", False, _format_error(error))
     except (OSError, subprocess.SubprocessError):
         yield Finding("dbt", False, f"{python} does not run as a Python.")
     else:
         yield Finding("dbt", "dbt-core" in versions, f"{versions or 'no dbt'}: {python}")
 
 
-def _java(connection: ConnectionConfig | None) -> Iterator[Finding]:
+def _check_java(connection: ConnectionConfig | None) -> Iterator[Finding]:
     if connection is not None and connection.remote:
         yield Finding("java", None, "not needed: Spark runs behind Spark Connect")
         yield Finding("spark", True, f"pyspark {pyspark_version()}, connects to {urlsplit(connection.remote).hostname}")
@@ -99,14 +97,14 @@ def _java(connection: ConnectionConfig | None) -> Iterator[Finding]:
         java = find_java()
         yield Finding("java", True, f"Java {java_version(java)}: {java}")
     except RequestError as error:
-        yield Finding("java", False, _line(error))
+        yield Finding("java", False, _format_error(error))
     try:
         yield Finding("spark", True, f"pyspark {pyspark_version()}: {spark_home()}")
     except RequestError as error:
-        yield Finding("spark", False, _line(error))
+        yield Finding("spark", False, _format_error(error))
 
 
-def _jars(connection: ConnectionConfig) -> Finding:
+def _check_jars(connection: ConnectionConfig) -> Finding:
     """Check the jars that `spark.jars` names on this machine; Spark fetches packages when it starts."""
     named = [jar.strip() for jar in str(connection.config.get("spark.jars", "")).split(",") if jar.strip()]
     packages = str(connection.config.get("spark.jars.packages", ""))
@@ -117,13 +115,13 @@ def _jars(connection: ConnectionConfig) -> Finding:
     return Finding("jars", True if parts else None, "; ".join(parts) or "none beside Spark's own")
 
 
-def _catalog(work: Workspace) -> str:
+def _describe_catalog(work: Workspace) -> str:
     row = work.engine.fetch("SELECT current_catalog(), version()").rows[0]
     schemas = work.engine.fetch("SHOW SCHEMAS").rows
     return f"`{row[0]}` with {len(schemas)} schemas, Spark {str(row[1]).split()[0]}"
 
 
-def _server(work: Workspace) -> Iterator[Finding]:
+def _check_server(work: Workspace) -> Iterator[Finding]:
     """Yield each setting without which a table format works on a Spark Connect server, but takes minutes."""
     connection = work.connection
     formats = dict.fromkeys((*connection.formats, *connection.apart))
@@ -131,19 +129,19 @@ def _server(work: Workspace) -> Iterator[Finding]:
         try:
             present = str(work.engine.fetch(f"SET {limit.setting}").rows[0][1])
         except MergeplanError as error:
-            yield Finding("server", False, _without_secrets(_line(error), work))
+            yield Finding("server", False, _without_secrets(_format_error(error), work))
             return
         if not present.isdigit() or int(present) > limit.most:
             slow = f"`{limit.setting}` is {present}: {limit.slow}, which takes minutes on a small server"
             yield Finding("server", False, f"{slow}; start the server with `--conf {limit.setting}={limit.value}`")
 
 
-def _state(work: Workspace) -> str:
+def _describe_state(work: Workspace) -> str:
     environments = work.store.environments.all()
     return f"{len(environments)} environments"
 
 
-def _promotions(work: Workspace) -> Iterator[Finding]:
+def _check_promotions(work: Workspace) -> Iterator[Finding]:
     """Yield each environment that is half promoted; it is wrong unless a process is promoting it."""
     for promotion in work.store.promotions.pending():
         name = promotion.environment
@@ -152,13 +150,12 @@ def _promotions(work: Workspace) -> Iterator[Finding]:
         yield Finding("promotion", None if holder else False, f"`{name}` to revision {promotion.new.revision} {by}")
 
 
-def _drift(work: Workspace) -> Iterator[Finding]:
-    """Yield each view and table of an environment that differs from the state."""
+def _check_drift(work: Workspace) -> Iterator[Finding]:
     try:
         prod, environments = work.store.environments.get(PROD), work.store.environments.all()
         drifts = [drift for environment in environments for drift in find_all_drift(work, environment, prod)]
     except MergeplanError as error:
-        yield Finding("drift", False, _without_secrets(_line(error), work))
+        yield Finding("drift", False, _without_secrets(_format_error(error), work))
         return
     for drift in drifts:
         yield Finding("drift", False, drift.sentence)
@@ -170,21 +167,21 @@ def _check_with(what: str, ask: Callable[[], str], work: Workspace) -> Finding:
     try:
         return Finding(what, True, _without_secrets(ask(), work))
     except MergeplanError as error:
-        return Finding(what, False, _without_secrets(_line(error), work))
+        return Finding(what, False, _without_secrets(_format_error(error), work))
 
 
-def _isolation() -> Iterator[Finding]:
+def _check_isolation() -> Iterator[Finding]:
     mode, obstacle = os.environ.get(VARIABLE, "") or NONE, cannot()
     able = f"this machine cannot: {obstacle}" if obstacle else "this machine can"
     try:
         needed = isolation_of(os.environ).required
     except RequestError as error:
-        yield Finding("isolation", False, _line(error))
+        yield Finding("isolation", False, _format_error(error))
         return
     yield Finding("isolation", (not obstacle if needed else None), f"of project code: `{mode}`; {able}")
 
 
-def _confinement(config: ConnectionConfig, home: Path) -> Iterator[Finding]:
+def _check_confinement(config: ConnectionConfig, home: Path) -> Iterator[Finding]:
     """Yield whether the Java of a local Spark is confined; wrong if project code is isolated and this is not."""
     conf = tuple(conf_of(config).items())
     connection = Connection(conf, config.master, config.remote, config.catalog, config.config_dir)
@@ -194,20 +191,19 @@ def _confinement(config: ConnectionConfig, home: Path) -> Iterator[Finding]:
             return
         reason = open_reason(starting_conf(connection, home), folder)
     except RequestError as error:
-        yield Finding("confined", False, _line(error))
+        yield Finding("confined", False, _format_error(error))
         return
     yield Finding("confined", not reason, f"Spark's Java: {f'no: {reason}' if reason else 'yes'}")
 
 
-def _line(error: MergeplanError) -> str:
+def _format_error(error: MergeplanError) -> str:
     return " ".join(str(error).split())
 
 
 def _without_secrets(text: str, work: Workspace) -> str:
-    """Return the text without the passwords and keys that this process was given."""
     states = [gateway.state_connection for gateway in work.project.config.gateways.values()]
     urls = [work.settings.state_url, *(state_url.url or "" for state_url in states if state_url)]
-    secrets = [state_url.password or "" for state_url in states if state_url] + [_password(url) for url in urls]
+    secrets = [state_url.password or "" for state_url in states if state_url] + [_find_password(url) for url in urls]
     remotes = (gateway.connection.remote or "" for gateway in work.project.config.gateways.values())
     secrets += [part.partition("=")[2] for url in remotes for part in url.split(";") if part.startswith("token=")]
     for secret in sorted((candidate for candidate in secrets if candidate), key=len, reverse=True):
@@ -215,7 +211,7 @@ def _without_secrets(text: str, work: Workspace) -> str:
     return text
 
 
-def _password(url: str) -> str:
+def _find_password(url: str) -> str:
     try:
         return urlsplit(url).password or ""
     except ValueError:

@@ -27,7 +27,6 @@ def add_drift_warnings(work: Workspace, plan: Plan, *, describe: bool) -> Plan:
 
 
 def find_all_drift(work: Workspace, environment: Environment, prod: Environment) -> tuple[Drift, ...]:
-    """Return every difference of an environment from the state; examine each view and table."""
     drift = find_drift(environment, prod, work.engine, describe=True)
     gone = {difference.name for difference in drift if difference.kind is DriftKind.TABLE_GONE}
     return (*drift, *find_emptied(environment, prod, work.store, work.engine, gone_tables=gone))

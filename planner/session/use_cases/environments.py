@@ -7,20 +7,20 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from mergeplan.planner.apply.events import Promoted, PromotionRecovered, Recovery
-from mergeplan.planner.apply.events import silent as no_events
+from mergeplan.planner.apply.events import ignore_event as no_events
 from mergeplan.planner.apply.janitor import (
     RETENTION,
     drop_expired,
     find_expired_environments,
     find_unused_tables,
-    sweep,
+    sweep_tables,
 )
 from mergeplan.planner.apply.old_versions import OldVersions, find_old_versions, remove_old_versions
 from mergeplan.planner.apply.promotion.promotion import drop_environment
 from mergeplan.planner.apply.promotion.rollback import AskedBy, RollbackPlan, build_rollback
-from mergeplan.planner.apply.promotion.rollback import rollback as roll_back
+from mergeplan.planner.apply.promotion.rollback import apply_rollback as roll_back
 from mergeplan.planner.errors import RequestError
-from mergeplan.planner.parsing.files.environments import replaces_views, seconds_of_promotion, ttl
+from mergeplan.planner.parsing.files.environments import parse_ttl, replaces_views, seconds_of_promotion
 from mergeplan.planner.session.use_cases.applying import Record
 from mergeplan.planner.session.workspace import Workspace
 from mergeplan.planner.snapshot.environment import PROD
@@ -71,7 +71,7 @@ def plan_rollback(work: Workspace, name: str, revision: int | None) -> RollbackP
     return build_rollback(work.store, name, revision, work.now)
 
 
-def rollback(work: Workspace, name: str, revision: int | None, record: Record) -> RolledBack:
+def roll_back_environment(work: Workspace, name: str, revision: int | None, record: Record) -> RolledBack:
     """Point the environment again at what it showed at a revision (None: the last that was different)."""
     work.about = frozenset({name})
     work.environment(name)
@@ -97,8 +97,7 @@ def check_droppable(name: str) -> None:
         raise RequestError("`prod` cannot be dropped.", hint="Only environments beside it can.")
 
 
-def invalidate(work: Workspace, name: str, who: str = "") -> Invalidated:
-    """Drop the environment at once: its views, and the tables that only it used."""
+def invalidate_environment(work: Workspace, name: str, who: str = "") -> Invalidated:
     check_droppable(name)
     work.about = frozenset({name})
     with work.lease(name, f"invalidation of {name}") as lease:
@@ -110,10 +109,10 @@ def invalidate(work: Workspace, name: str, who: str = "") -> Invalidated:
         else:
             done = Promoted(name, recovery.revision, 0, 0, len(recovery.views), 0)
     work.store.overrides.forget(name)
-    return Invalidated(done, sweep(work.store, work.engine, work.now, orphans=True, emit=work.on_event))
+    return Invalidated(done, sweep_tables(work.store, work.engine, work.now, orphans=True, emit=work.on_event))
 
 
-def janitor(work: Workspace, retention: timedelta | None = None, keep: Collection[str] = ()) -> Swept:
+def run_janitor(work: Workspace, retention: timedelta | None = None, keep: Collection[str] = ()) -> Swept:
     """Drop expired environments and unused tables; remove old versions of rows and old records of the state.
 
     A table is unused if no environment, no history younger than the retention and no open plan refers to it. Versions
@@ -124,7 +123,7 @@ def janitor(work: Workspace, retention: timedelta | None = None, keep: Collectio
     """
     config = work.project.config
     if retention is None:
-        retention = ttl(config.snapshot_ttl) if config.snapshot_ttl else RETENTION
+        retention = parse_ttl(config.snapshot_ttl) if config.snapshot_ttl else RETENTION
     pinned = {name.lower() for name in (*config.pinned_environments, *keep)}
     if work.only_looks:
         over, tables = (
@@ -134,17 +133,16 @@ def janitor(work: Workspace, retention: timedelta | None = None, keep: Collectio
         old = find_old_versions(work.store) if config.table_history_ttl else OldVersions()
         return Swept(tuple(over), tuple(tables), dropped=False, old_versions=old)
     over = drop_expired(work.store, work.engine, work.now, pinned, emit=no_events)
-    gone = sweep(work.store, work.engine, datetime.now(UTC), retention, emit=work.on_event)
-    history = ttl(config.history_ttl) if config.history_ttl else HISTORY
+    gone = sweep_tables(work.store, work.engine, datetime.now(UTC), retention, emit=work.on_event)
+    history = parse_ttl(config.history_ttl) if config.history_ttl else HISTORY
     forgotten = work.store.retention.forget(datetime.now(UTC) - max(history, retention))
     old = OldVersions()
     if config.table_history_ttl:
-        old = remove_old_versions(work.store, work.engine, ttl(config.table_history_ttl), datetime.now(UTC))
+        old = remove_old_versions(work.store, work.engine, parse_ttl(config.table_history_ttl), datetime.now(UTC))
     return Swept(tuple(over), tuple(gone), dropped=True, forgotten=forgotten, old_versions=old)
 
 
 def _find_recovery(work: Workspace, name: str, action: HistoryAction) -> PromotionRecovered | None:
-    """Return the promotion with that action which a crash left unfinished and which was just finished."""
     finished_recoveries = (
         recovery for recovery in work.recovered if recovery.environment == name and recovery.ended is Recovery.FINISHED
     )

@@ -22,10 +22,10 @@ def git_change_finder(project: Project) -> Changed:
 
     def find_changes(ref: str) -> frozenset[str]:
         _check_discovery(project.root)
-        base = _git(project.root, "merge-base", "--end-of-options", ref, "HEAD").strip()
+        base = _run_git(project.root, "merge-base", "--end-of-options", ref, "HEAD").strip()
         files = {
-            *_git(project.root, "diff", "--name-only", "--relative", "-z", base, "--").split("\0"),
-            *_git(project.root, "ls-files", "--others", "--exclude-standard", "-z").split("\0"),
+            *_run_git(project.root, "diff", "--name-only", "--relative", "-z", base, "--").split("\0"),
+            *_run_git(project.root, "ls-files", "--others", "--exclude-standard", "-z").split("\0"),
         }
         return frozenset(
             name
@@ -50,7 +50,7 @@ def _check_discovery(root: Path) -> None:
             )
 
 
-def _git(root: Path, *arguments: str) -> str:
+def _run_git(root: Path, *arguments: str) -> str:
     environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
     try:
         ran = subprocess.run(

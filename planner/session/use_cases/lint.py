@@ -30,7 +30,6 @@ class LintReport:
 def lint_project(
     work: Workspace, selectors: Sequence[str] = (), extra_violations: Iterable[Violation] = ()
 ) -> LintReport:
-    """Check the models, or those selected, against the rules of `linter` in config.yaml, with `extra_violations`."""
     project = work.project
     named = [strip_default_catalog(selector, project.catalogs.default) for selector in selectors]
     chosen = select(graph_of(project.models), named, git_change_finder(project)) if named else None

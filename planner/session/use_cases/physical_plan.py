@@ -16,14 +16,14 @@ from functools import cache, cached_property
 from mergeplan.planner.apply.physical_tables import physical_table
 from mergeplan.planner.checks.diff.data_diff import Budget
 from mergeplan.planner.checks.explained import NotUnderstood
-from mergeplan.planner.checks.physical_diff import PhysicalDiff, compare
+from mergeplan.planner.checks.physical_diff import PhysicalDiff, compare_plans
 from mergeplan.planner.checks.physical_plan import Known, KnownTables, PhysicalPlan, read_plan
 from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.errors import QueryError
 from mergeplan.planner.intervals import Interval, Timeline
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.parsing.macros.expand import dates
-from mergeplan.planner.parsing.render import render, stage_statements
+from mergeplan.planner.parsing.render import render_model, stage_statements
 from mergeplan.planner.parsing.sql.macro_scope import EVALUATING
 from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.session.workspace import Workspace
@@ -39,7 +39,6 @@ _PREPARES = re.compile(r"\s*(?:SET\s+(?:spark\.|TIME\s)|RESET\s|CREATE\s)", re.I
 
 
 def physical_diffs_of_plan(work: Workspace, plan: Plan) -> Iterator[PhysicalDiff]:
-    """Yield a diff for each model whose query an applied plan has changed."""
     old = {change.old.name: change.old for change in plan.changes if change.old}
     return physical_diffs(work, {**plan.new.snapshots, **old}, plan.new.snapshots)
 
@@ -54,7 +53,6 @@ def physical_diffs_of_environment(work: Workspace, name: str) -> Iterator[Physic
 
 
 def physical_diffs(work: Workspace, old: Snapshots, new: Snapshots) -> Iterator[PhysicalDiff]:
-    """Yield a diff for each model whose query runs differently with `new` than with `old`, if it can be explained."""
     sides = _Sides(work, old, new)
     edits = sides.edits()
     rows = work.store.costs.load([new[edit.model].table for edit in edits])
@@ -67,7 +65,7 @@ def physical_diffs(work: Workspace, old: Snapshots, new: Snapshots) -> Iterator[
         if number >= MOST:
             yield PhysicalDiff(edit.model, note=f"not compared: only the {MOST} largest models are")
         else:
-            yield _diff(edit, work.engine.engine_for(edit.gateway), table_lookup, budget)
+            yield _compare_plans(edit, work.engine.engine_for(edit.gateway), table_lookup, budget)
 
 
 @dataclass(frozen=True)
@@ -98,13 +96,14 @@ class _Sides:
     new: Snapshots
 
     def edits(self) -> list[_Edit]:
-        """Return the models whose query runs differently than before, by name."""
         edited = [(self.old[name], self.new[name]) for name in sorted(filter(self._is_edited, self.new))]
         loaded = self.work.store.intervals.load_timelines({snapshot.table for pair in edited for snapshot in pair})
         edits = []
         for old, new in edited:
-            interval = _interval(new, loaded[new.table] or loaded[old.table])
-            old_query, new_query = (self._query(snapshot, side, interval) for side, snapshot in enumerate((old, new)))
+            interval = _choose_interval(new, loaded[new.table] or loaded[old.table])
+            old_query, new_query = (
+                self._build_query(snapshot, side, interval) for side, snapshot in enumerate((old, new))
+            )
             if old_query != new_query:
                 edits.append(_Edit(new.name, new.model.gateway, old_query, new_query))
         return edits
@@ -138,11 +137,9 @@ class _Sides:
         """The models that stand inside others and run otherwise than before, by their own words or what they read."""
         names = (name for name in self.old.keys() | self.new.keys() if self.old.get(name) is not self.new.get(name))
         edited_names = {
-            name for name in names if not _is_same(*(_inside(side.get(name)) for side in (self.old, self.new)))
+            name for name in names if not _is_same(*(_select_inlined(side.get(name)) for side in (self.old, self.new)))
         }
-        inline_snapshots = (
-            [snapshot for snapshot in self.new.values() if _stands_inside(snapshot)] if edited_names else []
-        )
+        inline_snapshots = [snapshot for snapshot in self.new.values() if _is_inlined(snapshot)] if edited_names else []
         while new_names := {
             e.name
             for e in inline_snapshots
@@ -151,9 +148,9 @@ class _Sides:
             edited_names |= new_names
         return frozenset(edited_names)
 
-    def _query(self, snapshot: Snapshot, side: int, interval: Interval | None) -> _Query:
+    def _build_query(self, snapshot: Snapshot, side: int, interval: Interval | None) -> _Query:
         model, (tables, inside) = snapshot.model, self._tables_read(snapshot.model, side)
-        sql = render(model, tables, inside, interval, self.work.now)
+        sql = render_model(model, tables, inside, interval, self.work.now)
         statements = [statement for statement in model.pre_statements if EVALUATING in statement.stages]
         prepares = [statement for statement in statements if _PREPARES.match(statement.head)]
         if not statements:
@@ -171,26 +168,26 @@ class _Sides:
         names = [model.name, *model.depends_on]
         while names:
             name = names.pop()
-            snapshot = self._read(name, side)
+            snapshot = self._find_snapshot(name, side)
             if snapshot is None or name in tables or name in inside:
                 continue
-            if _stands_inside(snapshot):
+            if _is_inlined(snapshot):
                 inside[name] = snapshot.model
                 names += snapshot.model.depends_on
             else:
                 tables[name] = snapshot.table
         return tables, inside
 
-    def _read(self, name: str, side: int) -> Snapshot | None:
+    def _find_snapshot(self, name: str, side: int) -> Snapshot | None:
         """Return the snapshot that a name refers to on one side.
 
         A table is that of the new side for both; an inlined model is that of the given side.
         """
         new = self.new.get(name)
-        return new if side or (new and not _stands_inside(new)) else self.old.get(name)
+        return new if side or (new and not _is_inlined(new)) else self.old.get(name)
 
 
-def _interval(new: Snapshot, held_time: Timeline) -> Interval | None:
+def _choose_interval(new: Snapshot, held_time: Timeline) -> Interval | None:
     """Return the interval to explain both for: the last unit of time that the table holds.
 
     For a table that is computed whole it is all of its time.
@@ -204,37 +201,37 @@ def _interval(new: Snapshot, held_time: Timeline) -> Interval | None:
     return Interval(max(start, held_time[-1].start), held_time[-1].end)
 
 
-def _stands_inside(snapshot: Snapshot) -> bool:
+def _is_inlined(snapshot: Snapshot) -> bool:
     return not snapshot.kind.is_stored and not snapshot.kind.is_external and bool(snapshot.model.sql)
 
 
-def _inside(snapshot: Snapshot | None) -> Snapshot | None:
-    return snapshot if snapshot and _stands_inside(snapshot) else None
+def _select_inlined(snapshot: Snapshot | None) -> Snapshot | None:
+    return snapshot if snapshot and _is_inlined(snapshot) else None
 
 
 def _is_same(old: Snapshot | None, new: Snapshot | None) -> bool:
-    """Return True if both sides have the same text, or neither has one."""
-    return old is new or _words(old) == _words(new)
+    return old is new or _query_texts(old) == _query_texts(new)
 
 
-def _words(snapshot: Snapshot | None) -> tuple[object, ...]:
+def _query_texts(snapshot: Snapshot | None) -> tuple[object, ...]:
     return (snapshot.model.sql, snapshot.model.text, snapshot.model.pre_statements) if snapshot else ()
 
 
-def _diff(question: _Edit, engine: Engine, known_tables: KnownTables, budget: Budget) -> PhysicalDiff:
-    """Compare one model's plans, or note why they are not compared."""
+def _compare_plans(question: _Edit, engine: Engine, known_tables: KnownTables, budget: Budget) -> PhysicalDiff:
     if question.old.computes or question.new.computes:
         return PhysicalDiff(question.model, note="not compared: a statement before its query computes something")
     plans: list[PhysicalPlan] = []
     for side_name, query in (("old", question.old), ("new", question.new)):
-        physical_plan = _plan(query, side_name, engine, known_tables, budget)
+        physical_plan = _explain_query(query, side_name, engine, known_tables, budget)
         if isinstance(physical_plan, str):
             return PhysicalDiff(question.model, note=f"not compared: {physical_plan}")
         plans.append(physical_plan)
-    return PhysicalDiff(question.model, compare(plans[0], plans[1]))
+    return PhysicalDiff(question.model, compare_plans(plans[0], plans[1]))
 
 
-def _plan(query: _Query, which: str, engine: Engine, known_tables: KnownTables, budget: Budget) -> PhysicalPlan | str:
+def _explain_query(
+    query: _Query, which: str, engine: Engine, known_tables: KnownTables, budget: Budget
+) -> PhysicalPlan | str:
     """Read the plan of the old or the new query, or return why it is not compared.
 
     Raise Cancelled if the run is ended.

@@ -12,7 +12,7 @@ from mergeplan.planner.errors import MergeplanError
 from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.session.events import Tested, TestsStarted
 from mergeplan.planner.session.options import PlanOptions, category_resets
-from mergeplan.planner.session.unopened import refusals
+from mergeplan.planner.session.unopened import plan_refusals
 from mergeplan.planner.session.use_cases.lint import check_rules
 from mergeplan.planner.session.use_cases.planning import check_request, load_request, make_plan, rebuild_saved_plan
 from mergeplan.planner.session.witness.checking import add_checks
@@ -36,7 +36,7 @@ def prepare_plan(work: Workspace, options: PlanOptions) -> Plan:
     if options.strict:
         work.project.refused.check()
     if not options.skip_linter:
-        check_rules(work, () if options.restate else refusals(work, options.must_open))
+        check_rules(work, () if options.restate else plan_refusals(work, options.must_open))
     if options.restate:
         return make_plan(work, options, {})  # of what the environment shows: no file is looked at
     planned = make_plan(work, options, work.project.models)
@@ -64,7 +64,7 @@ def keep_categories(work: Workspace, plan: Plan, options: PlanOptions) -> None:
         work.store.overrides.record(plan.environment, replace(override, at=override.at or work.now))
 
 
-def renew(work: Workspace, plan: Plan) -> None:
+def renew_expiry(work: Workspace, plan: Plan) -> None:
     """Reset the expiry of the environment after an applied plan, also after one with nothing to do."""
     work.store.environments.expire(plan.environment, plan.new.expires_at)
 
@@ -82,7 +82,6 @@ def find_earlier_promotion(work: Workspace, name: str, note: str) -> Promoted | 
 
 
 def _run_tests(work: Workspace, *, again: bool) -> None:
-    """Run the unit tests, unless nothing has changed since they passed; with `again` all of them."""
     tests = work.project.tests
     if not tests:
         return

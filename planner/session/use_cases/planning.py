@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from mergeplan.planner.apply.backfill.estimate import forecast
+from mergeplan.planner.apply.backfill.estimate import forecast_costs
 from mergeplan.planner.errors import Place, PlanMoved, RequestError
 from mergeplan.planner.model.graph import graph_of
 from mergeplan.planner.model.model import Model
@@ -22,7 +22,7 @@ from mergeplan.planner.plan.restatement_plan import build_restatement
 from mergeplan.planner.plan.schedule import Window
 from mergeplan.planner.plan.selected_changes import find_unselected, select_models
 from mergeplan.planner.serial import decode_json, encode_json
-from mergeplan.planner.session.moments import moment
+from mergeplan.planner.session.moments import parse_moment
 from mergeplan.planner.session.options import RESET, PlanOptions, categories, category_resets
 from mergeplan.planner.session.unopened import add_unopened, merge_deployed
 from mergeplan.planner.session.use_cases.git_changes import git_change_finder
@@ -37,8 +37,8 @@ def check_request(work: Workspace, options: PlanOptions) -> PlanOptions:
 
     Raise RequestError for options that are wrong or do not go together.
     """
-    start, end = moment(options.start, work.now), moment(options.end, work.now, end=True)
-    since = moment(options.effective_from, work.now)
+    start, end = parse_moment(options.start, work.now), parse_moment(options.end, work.now, end=True)
+    since = parse_moment(options.effective_from, work.now)
     if start and end and start >= end:
         raise RequestError(f"The end `{options.end}` does not come after the start `{options.start}`.")
     _check_together(options)
@@ -98,7 +98,6 @@ def _check_together(options: PlanOptions) -> None:
 
 
 def make_plan(work: Workspace, options: PlanOptions, models: Mapping[str, Model]) -> Plan:
-    """Make the plan for the options from the present state; the analysis is cached for the next call."""
     plan = _make_plan(work, options, models)
     work.lookups.keep()
     return replace(plan, exposures=exposures_hit(work.project.exposures, plan.changes))
@@ -107,7 +106,7 @@ def make_plan(work: Workspace, options: PlanOptions, models: Mapping[str, Model]
 def _make_plan(work: Workspace, options: PlanOptions, models: Mapping[str, Model]) -> Plan:
     store = work.store
     if options.restate:
-        return _restatement(work, options)
+        return _plan_restatement(work, options)
     overrides = store.overrides.list_for(options.environment)
     if options.overrides_from:
         overrides = (*overrides, *store.overrides.list_for(options.overrides_from))
@@ -162,15 +161,14 @@ def _check_default(work: Workspace, target: Environment) -> None:
 
 
 def build_request(work: Workspace, options: PlanOptions, models: Mapping[str, Model]) -> Request:
-    """Return the input of the pure part of planning, with names, dates and selectors resolved."""
     only = select(graph_of(models), options.backfill, git_change_finder(work.project)) if options.backfill else None
     return Request(
-        _window(work, options),
+        _build_window(work, options),
         {name: Category(category) for name, category in options.categories.items() if category != RESET},
         options.skip_backfill,
         options.who,
         naming_of(work.project.config, work.project.catalogs.in_spark),
-        _expiry(work, options.environment),
+        _compute_expiry(work, options.environment),
         forward=_forward_only(work, options),
         backfill=only,
         empty_backfill=options.empty_backfill,
@@ -182,38 +180,37 @@ def build_request(work: Workspace, options: PlanOptions, models: Mapping[str, Mo
     )
 
 
-def _expiry(work: Workspace, environment: str) -> datetime | None:
+def _compute_expiry(work: Workspace, environment: str) -> datetime | None:
     """Return the expiry of an environment whose plan is applied now, by the wall clock; None if it never expires."""
     length = environment_ttl(work.project.config, environment)
     return None if length is None else work.began_at + length
 
 
-def _restatement(work: Workspace, options: PlanOptions) -> Plan:
+def _plan_restatement(work: Workspace, options: PlanOptions) -> Plan:
     environment = work.environment(options.environment)
-    window = _window(work, options)
+    window = _build_window(work, options)
     past, changed = work.store.restatements.past(), git_change_finder(work.project)
     return build_restatement(environment, load_state(work), window, options.restate, past, changed)
 
 
 def _forward_only(work: Workspace, options: PlanOptions) -> ForwardOnly:
     preview = True if options.enable_preview is None else options.enable_preview
-    since = moment(options.effective_from, work.now)
+    since = parse_moment(options.effective_from, work.now)
     return ForwardOnly(options.forward_only, since, preview, options.allow_destructive, options.allow_additive)
 
 
-def _window(work: Workspace, options: PlanOptions) -> Window:
-    start, end = moment(options.start, work.now), moment(options.end, work.now)
+def _build_window(work: Workspace, options: PlanOptions) -> Window:
+    start, end = parse_moment(options.start, work.now), parse_moment(options.end, work.now)
     return Window(work.now, start, end, options.min_intervals, options.ignore_cron)
 
 
-def save(work: Workspace, plan: Plan, options: PlanOptions) -> None:
-    """Keep a plan that was shown, for `mergeplan apply`."""
+def save_plan(work: Workspace, plan: Plan, options: PlanOptions) -> None:
     work.store.plans.save(
         plan.id,
         plan.environment,
         tables=[change.new.table for change in plan.changes if change.new],
         options=encode_json(options),
-        components=_components(work, plan),
+        components=_list_components(work, plan),
     )
 
 
@@ -234,32 +231,32 @@ def load_request(work: Workspace, plan_id: str) -> PlanOptions:
 
 def rebuild_saved_plan(work: Workspace, plan_id: str, options: PlanOptions) -> Plan:
     """Make the saved plan again; raise PlanMoved, with what moved, if the result differs."""
-    new_plan = _replan(work, options)
+    new_plan = _remake_plan(work, options)
     if new_plan.id != plan_id:
-        moved = _component_changes_text(work.store.plans.get(plan_id).components, _components(work, new_plan))
+        moved = _component_changes_text(work.store.plans.get(plan_id).components, _list_components(work, new_plan))
         hint = f"Plan again: `mergeplan plan {options.environment}` makes {new_plan.id} now."
         raise PlanMoved(f"Plan {plan_id} no longer holds: {moved} changed.", hint=hint)
     return new_plan
 
 
-def current(work: Workspace, plan: Plan, options: PlanOptions, lease: Lease) -> Plan:
+def confirm_plan(work: Workspace, plan: Plan, options: PlanOptions, lease: Lease) -> Plan:
     """Make the plan again now that the lease is held; raise PlanMoved unless it has the same id.
 
     The previous holder may have promoted, and a crash may have left a promotion half done. The same id means the same
     decisions.
     """
     work.settle(lease)
-    new_plan = _replan(work, options)
+    new_plan = _remake_plan(work, options)
     if new_plan.id != plan.id:
         raise PlanMoved("Something moved while this plan waited.", hint=f"Plan `{options.environment}` again.")
     return new_plan
 
 
-def _replan(work: Workspace, options: PlanOptions) -> Plan:
+def _remake_plan(work: Workspace, options: PlanOptions) -> Plan:
     return make_plan(work, options, {} if options.restate else work.models)
 
 
-def _components(work: Workspace, plan: Plan) -> dict[str, str]:
+def _list_components(work: Workspace, plan: Plan) -> dict[str, str]:
     """Return what a plan depends on, part by part, so that a moved plan can name which parts moved."""
     return {
         "the project's files": work.project.files,
@@ -276,6 +273,6 @@ def _component_changes_text(before: Mapping[str, str], now: Mapping[str, str]) -
     return " and ".join(moved) or "its decisions"
 
 
-def estimates(work: Workspace, plan: Plan) -> Mapping[str, Estimate]:
+def estimate_costs(work: Workspace, plan: Plan) -> Mapping[str, Estimate]:
     """Return the estimated cost of the plan's backfills; query Spark only if it runs already."""
-    return forecast(plan, work.store, work.engine if work.has_engine else None, work.now)
+    return forecast_costs(plan, work.store, work.engine if work.has_engine else None, work.now)

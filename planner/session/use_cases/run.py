@@ -12,20 +12,20 @@ from mergeplan.planner.apply.drift import find_drift, forget_lost_tables, mend_v
 from mergeplan.planner.apply.events import ModelLate
 from mergeplan.planner.apply.outcome import Outcome
 from mergeplan.planner.errors import LeaseHeld, ProjectError, RequestError
-from mergeplan.planner.intervals import Timeline, subtract
+from mergeplan.planner.intervals import Timeline, subtract_intervals
 from mergeplan.planner.model.graph import graph_of
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.model.selection import select, strip_default_catalog
 from mergeplan.planner.plan.build import Plan, build_run
 from mergeplan.planner.plan.schedule import Readiness, Window
-from mergeplan.planner.python.running import running
+from mergeplan.planner.python.running import open_runner
 from mergeplan.planner.session.events import Due, Warned
-from mergeplan.planner.session.moments import moment
+from mergeplan.planner.session.moments import parse_moment
 from mergeplan.planner.session.options import RunOptions
 from mergeplan.planner.session.scheduling.recording import record_run, restate_recorded
 from mergeplan.planner.session.use_cases.applying import Record, execute_plan
 from mergeplan.planner.session.use_cases.git_changes import git_change_finder
-from mergeplan.planner.session.use_cases.planning import estimates
+from mergeplan.planner.session.use_cases.planning import estimate_costs
 from mergeplan.planner.session.workspace import Workspace, load_state
 from mergeplan.planner.snapshot.environment import PROD, Environment
 from mergeplan.planner.state.leases import Lease
@@ -43,7 +43,7 @@ class RunResult:
 
 def run_window(work: Workspace, options: RunOptions) -> Window:
     """Return the requested time; raise RequestError for options that do not go together."""
-    start, end = moment(options.start, work.now), moment(options.end, work.now, end=True)
+    start, end = parse_moment(options.start, work.now), parse_moment(options.end, work.now, end=True)
     if start and end and start >= end:
         raise RequestError(f"The end `{options.end}` does not come after the start `{options.start}`.")
     if not options.upstream and not options.select:
@@ -53,13 +53,13 @@ def run_window(work: Workspace, options: RunOptions) -> Window:
     return Window(work.now, start, end, ignore_cron=options.ignore_cron)
 
 
-def run(work: Workspace, options: RunOptions) -> RunResult:
+def compute_due_models(work: Workspace, options: RunOptions) -> RunResult:
     """Compute what is due when it is this run's turn; leave it to another run that does the same work."""
     name, window = options.environment, run_window(work, options)
     work.about = frozenset({name})
     start_revision = work.environment(name).revision
     with ExitStack() as turn:
-        lease = _turn(work, name, turn)
+        lease = _wait_for_turn(work, name, turn)
         if isinstance(lease, str):
             return RunResult(skipped=lease)
         if options.unless_updated and work.environment(name).revision != start_revision:
@@ -70,13 +70,11 @@ def run(work: Workspace, options: RunOptions) -> RunResult:
 
 
 def run_after_plan(work: Workspace, name: str) -> RunResult:
-    """Compute what is due in an environment right after a plan for it was applied."""
     with work.lease(name, _run_of(name)) as lease:
         return _run_due_models(work, RunOptions(name), Window(work.now), lease)
 
 
 def _run_due_models(work: Workspace, options: RunOptions, window: Window, lease: Lease) -> RunResult:
-    """Report and compute what is due in an environment."""
     work.settle(lease)
     environment, prod = work.environment(options.environment), work.store.environments.get(PROD)
     restate_due(environment, work.store, work.now, lease, work.on_event)
@@ -93,10 +91,10 @@ def _run_due_models(work: Workspace, options: RunOptions, window: Window, lease:
         )
     lost = forget_lost_tables(drift, work.store)
     loaded, chosen = replace(load_state(work), lost=lost), _select_run_models(work, environment, options)
-    with running(work.project.code, work.engine) as python:
-        ready = _readiness(Layout(environment.snapshots, {}, work.now, python))
+    with open_runner(work.project.code, work.engine) as python:
+        ready = _make_readiness(Layout(environment.snapshots, {}, work.now, python))
         due = build_run(environment, loaded, window, prod, chosen, ready)
-    work.on_event(Due(due, estimates(work, due)))
+    work.on_event(Due(due, estimate_costs(work, due)))
     for model, late in due.late.items():
         signals = tuple(call.name for call in environment.snapshots[model].model.signals)
         work.on_event(ModelLate(model, signals, late))
@@ -113,7 +111,7 @@ def _run_due_models(work: Workspace, options: RunOptions, window: Window, lease:
     return RunResult(due, outcome)
 
 
-def _readiness(layout: Layout) -> Readiness:
+def _make_readiness(layout: Layout) -> Readiness:
     """Return a function that subtracts the time that signals hold back from a model's missing time.
 
     A signal that fails holds nothing back: it is checked again when the model is computed, and fails that model alone.
@@ -121,14 +119,14 @@ def _readiness(layout: Layout) -> Readiness:
 
     def ready(model: Model, missing: Timeline) -> Timeline:
         try:
-            return subtract(missing, layout.check_signals(model, missing, ())[1])
+            return subtract_intervals(missing, layout.check_signals(model, missing, ())[1])
         except ProjectError:
             return missing
 
     return ready
 
 
-def _turn(work: Workspace, name: str, turn: ExitStack) -> Lease | str:
+def _wait_for_turn(work: Workspace, name: str, turn: ExitStack) -> Lease | str:
     """Wait for the lease on the environment; return a sentence instead if another run does the same work."""
     try:
         return turn.enter_context(work.lease(name, _run_of(name), wait=0))

@@ -33,7 +33,7 @@ def table_diffs(
 
     Names with a dot are tables. Raise RequestError for a missing table and for a condition that cannot be parsed.
     """
-    options = _options(diff_options)
+    options = _parse_options(diff_options)
     tables = "." in first and "." in second
     if tables and (model or diff_options.select):
         raise RequestError("Two tables are no environments in which a model could be compared.", hint=FORM)
@@ -48,7 +48,7 @@ def table_diffs(
         yield replace(diff, samples=mask_samples(diff.samples, diff.key, ())) if diff_options.masked else diff
 
 
-def _options(diff_options: TableDiffOptions) -> DiffOptions:
+def _parse_options(diff_options: TableDiffOptions) -> DiffOptions:
     for old, new in diff_options.rename.items():
         if not (old.strip() and new.strip()):
             raise RequestError(f"`{old}={new}` renames nothing.", hint="Write `--rename old=new`.")
@@ -73,7 +73,6 @@ def _options(diff_options: TableDiffOptions) -> DiffOptions:
 
 
 def _column_name(text: str) -> str:
-    """Return a column's name as it was typed, with or without back-ticks."""
     return ColumnName.parse(text) or ColumnName(text)
 
 
@@ -90,7 +89,7 @@ def _diff_models(
     work: Workspace, names: tuple[str, str], model: str | None, selectors: tuple[str, ...], options: DiffOptions
 ) -> Iterator[TableDiff]:
     first_environment, second_environment = (work.environment(parse_environment_name(name)) for name in names)
-    tables, stored_tables = (_tables(first_environment), _tables(second_environment)), work.store.tables.all()
+    tables, stored_tables = (_list_tables(first_environment), _list_tables(second_environment)), work.store.tables.all()
     for name in _select_models(work, first_environment, second_environment, model, selectors):
         grain = second_environment.snapshots[name].model.grain or first_environment.snapshots[name].model.grain
         keyed = options if options.on else replace(options, on=grain)
@@ -108,8 +107,7 @@ def _diff_models(
 def _select_models(
     work: Workspace, first: Environment, second: Environment, model: str | None, selectors: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Return the models to compare: the named one, the selected ones, or all that differ."""
-    first_tables, second_tables = _tables(first), _tables(second)
+    first_tables, second_tables = _list_tables(first), _list_tables(second)
     if model is not None:
         for environment, tables in ((first, first_tables), (second, second_tables)):
             if model.lower() not in tables:
@@ -124,6 +122,6 @@ def _select_models(
     return tuple(name for name in changed if name in selected_names)
 
 
-def _tables(environment: Environment) -> dict[str, str]:
+def _list_tables(environment: Environment) -> dict[str, str]:
     """Return the table or view with each model's rows; embedded and external models have nothing to compare."""
     return {name: snapshot.table for name, snapshot in environment.snapshots.items() if snapshot.kind.has_view}

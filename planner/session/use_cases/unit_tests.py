@@ -37,7 +37,6 @@ class TestReport:
 
 
 def run_tests(work: Workspace, options: TestOptions) -> TestReport:
-    """Run the selected tests on Spark."""
     tests = select_tests(work.project.tests, options.names, options.patterns)
     started = time.monotonic()
     results = run_unit_tests(work.engine, work.project, tests) if tests else ()
@@ -54,7 +53,7 @@ def select_tests(tests: Sequence[UnitTest], names: Sequence[str], patterns: Sequ
             candidates = [word for test in tests for word in (test.name, test.model, test.path)]
             raise RequestError(f"`{name}` is no test.", hint=did_you_mean(name, candidates, most=12))
     matches = [test for test in tests if not names or any(_matches_name(test, name) for name in names)]
-    matches = [test for test in matches if not patterns or any(_like(test, pattern) for pattern in patterns)]
+    matches = [test for test in matches if not patterns or any(_matches_pattern(test, pattern) for pattern in patterns)]
     if not matches and patterns:
         hint = did_you_mean(patterns[0], [test.name for test in tests], most=12)
         raise RequestError(f"`{patterns[0]}` is no test.", hint=hint)
@@ -70,5 +69,5 @@ def _matches_name(test: UnitTest, name: str) -> bool:
     return any(fnmatch(word, path) for word in (test.name, test.model, test.path))
 
 
-def _like(test: UnitTest, pattern: str) -> bool:
+def _matches_pattern(test: UnitTest, pattern: str) -> bool:
     return pattern in test.name or fnmatch(test.name, pattern)

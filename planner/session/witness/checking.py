@@ -65,7 +65,7 @@ def check_plan(work: Workspace, plan: Plan, *, may_start: bool) -> tuple[Plan, b
     except PlansNotShownError:
         unchecked = Check(CheckState.UNCHECKED, NO_JVM if may_start else NO_PLANS)
         return replace(plan, checks={claim.model: unchecked for claim in claims}), True
-    denied = {claim.key: (claim.model, _refutation(checks[claim.model])) for claim in claims}
+    denied = {claim.key: (claim.model, _refutation_reason(checks[claim.model])) for claim in claims}
     denied = {key: (model, reason) for key, (model, reason) in denied.items() if reason}
     if denied:
         work.store.refuted_claims.record(denied)
@@ -75,12 +75,10 @@ def check_plan(work: Workspace, plan: Plan, *, may_start: bool) -> tuple[Plan, b
 
 
 def mark_unchecked(plan: Plan) -> Plan:
-    """Mark each model that the plan keeps as not checked by Spark."""
     return replace(plan, checks={claim.model: Check(CheckState.UNCHECKED, NO_SPARK) for claim in claims_of(plan)})
 
 
-def _refutation(check: Check) -> str:
-    """Return the reason why a model may not keep its table; '' if it may."""
+def _refutation_reason(check: Check) -> str:
     return check.detail if check.state is CheckState.DISAGREES else ""
 
 
@@ -96,8 +94,7 @@ class Inquiry:
         self._external = external_columns(work.engine, outside.values())
 
     def check_claims(self, claims: Sequence[Claim]) -> Mapping[str, Check]:
-        """Return the check of each claim, by model."""
-        checks = Questions(StandIns(self._plan, self._find_stored_columns), self._ask).check_claims(claims)
+        checks = Questions(StandIns(self._plan, self._find_stored_columns), self._ask_spark).check_claims(claims)
         self._work.lookups.keep()
         return checks
 
@@ -107,17 +104,18 @@ class Inquiry:
         return frozenset(parent for name in changes for parent in self._plan.parents.get(name, ())) | old | changes
 
     def _find_stored_columns(self, snapshot: Snapshot) -> TableColumns | None:
-        """Return the columns of an existing table as Spark sees them; None for one that is still to be created."""
         if snapshot.kind.is_external:
             return self._external.get(snapshot.table) or snapshot.model.columns
-        known = self._known.get(snapshot.table)
-        if known is None or known.garbage or not known.columns:
+        stored_table = self._known.get(snapshot.table)
+        if stored_table is None or stored_table.garbage or not stored_table.columns:
             return None
-        return order_as_stored(snapshot, known.columns)
+        return order_as_stored(snapshot, stored_table.columns)
 
-    def _ask(self, analysis: Analysis) -> Sequence[PairResult]:
-        keys = {pair: self._key(analysis, index) for index, pair in enumerate(analysis.pairs)}
-        remembered = {pair: known for pair, key in keys.items() if (known := self._recall(key)) is not None}
+    def _ask_spark(self, analysis: Analysis) -> Sequence[PairResult]:
+        keys = {pair: self._cache_key(analysis, index) for index, pair in enumerate(analysis.pairs)}
+        remembered = {
+            pair: cached_answer for pair, key in keys.items() if (cached_answer := self._recall_answer(key)) is not None
+        }
         fresh = tuple(pair for pair in keys if pair not in remembered)
         if fresh:
             answers = self._work.engine.compare_queries(replace(analysis, pairs=fresh), may_start=self._may_start)
@@ -125,22 +123,22 @@ class Inquiry:
                 raise PlansNotShownError
             for pair, answer in zip(fresh, answers, strict=True):
                 remembered[pair] = answer
-                self._remember(keys[pair], answer)
+                self._remember_answer(keys[pair], answer)
         return [remembered[pair] for pair in analysis.pairs]
 
-    def _key(self, analysis: Analysis, index: int) -> str:
+    def _cache_key(self, analysis: Analysis, index: int) -> str:
         """Return the cache key of a pair; stand-ins are named by digests, so that the texts of a pair determine it."""
         if self._settings is None:
             return ""
         return digest("compared plans", self._settings, repr(analysis.pairs[index]))
 
-    def _recall(self, key: str) -> PairResult | None:
+    def _recall_answer(self, key: str) -> PairResult | None:
         text = self._work.lookups.get(key) if key else None
         if text is not None:
             with suppress(ValueError, TypeError, KeyError, AttributeError):
                 return decode_json(PairResult, json.loads(text))
         return None
 
-    def _remember(self, key: str, answer: PairResult) -> None:
+    def _remember_answer(self, key: str, answer: PairResult) -> None:
         if key and not (answer.error or answer.unknown):
             self._work.lookups.put(key, json.dumps(encode_json(answer)))

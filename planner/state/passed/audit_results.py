@@ -49,7 +49,7 @@ class AuditHistory:
         """Keep results, as of now; those that are older than three months are dropped."""
         with self._database.writing() as tx:
             current_time = tx.now()
-            tx.put(t.audit_results, [_row(result, current_time) for result in results])
+            tx.put(t.audit_results, [_build_row(result, current_time) for result in results])
             tx.execute(tx.delete(t.audit_results).where(t.audit_results.c.at < current_time - KEPT))
 
     def load(
@@ -77,10 +77,10 @@ class AuditHistory:
             if models is not None:
                 statement = statement.where(columns.model.in_(sorted(models)))
             rows = tx.execute(statement.order_by(columns.at.desc(), columns.id).limit(limit)).all()
-        return tuple(_read(row) for row in rows)
+        return tuple(_read_row(row) for row in rows)
 
 
-def _row(result: RecordedAudit, now: datetime) -> dict[str, Any]:
+def _build_row(result: RecordedAudit, now: datetime) -> dict[str, Any]:
     interval = result.interval
     return {
         "id": uuid4().hex,
@@ -97,7 +97,7 @@ def _row(result: RecordedAudit, now: datetime) -> dict[str, Any]:
     }
 
 
-def _read(row: Any) -> RecordedAudit:
+def _read_row(row: Any) -> RecordedAudit:
     interval = Interval(row.start_at, row.end_at) if row.start_at and row.end_at else None
     arguments = tuple((name, value) for name, value in row.arguments)
     return RecordedAudit(

@@ -13,23 +13,19 @@ class PassedAudits:
         self._database = database
 
     def record(self, table: str, audit: str) -> None:
-        """Keep that an audit found nothing to block in the table."""
         with self._database.writing() as tx:
             tx.put(t.passed_audits, [{"table_name": table, "audit": audit}])
 
     def forget(self, table: str, audit: str) -> None:
-        """Drop that an audit passed on the table: it is not known any more."""
         columns = t.passed_audits.c
         with self._database.writing() as tx:
             tx.execute(tx.delete(t.passed_audits).where(columns.table_name == table, columns.audit == audit))
 
     def names_for(self, table: str) -> frozenset[str]:
-        """Return the audits that passed on the table."""
         with self._database.reading() as tx:
             rows = tx.execute(tx.select(t.passed_audits).where(t.passed_audits.c.table_name == table))
             return frozenset(row.audit for row in rows)
 
 
 def drop_passed_audits(tx: Transaction, table: str) -> None:
-    """Drop every audit that passed on the table."""
     tx.execute(tx.delete(t.passed_audits).where(t.passed_audits.c.table_name == table))

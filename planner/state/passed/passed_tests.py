@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from mergeplan.planner.state import tables as t
-from mergeplan.planner.state.transaction import Database, chunks
+from mergeplan.planner.state.transaction import Database, split_chunks
 
 KEPT = timedelta(days=60)  # since a test was last asked about
 FRESH = timedelta(days=1)  # until it is written again that it was
@@ -19,11 +19,10 @@ class PassedTests:
         self._database = database
 
     def filter_passed(self, digests: Sequence[str]) -> frozenset[str]:
-        """Those of the digests that stand for a test that passed."""
         columns = t.passed_tests.c
         with self._database.reading() as tx:
             since, passed_tests = tx.now() - FRESH, dict[str, bool]()
-            for part in chunks(digests):
+            for part in split_chunks(digests):
                 rows = tx.execute(tx.select(t.passed_tests).where(columns.digest.in_(part)))
                 passed_tests |= {row.digest: row.at < since for row in rows}
         if old := [digest for digest, is_old in passed_tests.items() if is_old]:

@@ -20,7 +20,6 @@ class RefutedClaims:
             return {row.claim: row.reason for row in tx.execute(tx.select(t.refuted_claims))}
 
     def record(self, refuted: Mapping[str, tuple[str, str]]) -> None:
-        """Keep that these claims, each with its model and the reason, do not hold."""
         with self._database.writing() as tx:
             current_time = tx.now()
             rows = [

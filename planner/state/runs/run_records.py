@@ -11,7 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from mergeplan.planner.errors import RequestError
-from mergeplan.planner.intervals import Interval, Timeline, merge
+from mergeplan.planner.intervals import Interval, Timeline, merge_intervals
 from mergeplan.planner.state import tables as t
 from mergeplan.planner.state.transaction import Database, Transaction
 
@@ -91,7 +91,7 @@ class Runs:
                 hint = "Give each run an id of its own."
                 raise RequestError(f"The run `{id}` is one of the environment `{former_row.environment}`.", hint=hint)
             current_time = tx.now()
-            _forget(tx, current_time - KEPT)
+            _forget_runs(tx, current_time - KEPT)
             row: dict[str, Any] = {"id": id, "environment": environment, "revision": revision, "message": ""}
             row |= {"status": RunStatus.RUNNING.value, "execution_time": execution_time, "ended_at": None}
             tx.put(t.runs, [{**row, "began_at": former_row.began_at if former_row else current_time}])
@@ -104,20 +104,19 @@ class Runs:
         When they are computed `again` it keeps those alone: a lookback would widen them each time.
         """
         with self._database.writing() as tx:
-            current_time, former_models = tx.now(), _models(tx, id)
+            current_time, former_models = tx.now(), _read_models(tx, id)
             models = (
-                _due(name, *table_and_time, former_models.get(name), again) for name, table_and_time in due.items()
+                _build_due_model(name, *table_and_time, former_models.get(name), again)
+                for name, table_and_time in due.items()
             )
-            tx.put(t.run_models, [_row(id, environment, model, current_time) for model in models])
+            tx.put(t.run_models, [_build_row(id, environment, model, current_time) for model in models])
 
     def change(self, id: str, environment: str, models: Sequence[ModelRun]) -> None:
-        """Keep what became of models of a run."""
         with self._database.writing() as tx:
             current_time = tx.now()
-            tx.put(t.run_models, [_row(id, environment, model, current_time) for model in models])
+            tx.put(t.run_models, [_build_row(id, environment, model, current_time) for model in models])
 
     def forget_models(self, id: str, models: Sequence[str]) -> None:
-        """Forget models of a run that the environment does not show any more."""
         with self._database.writing() as tx:
             statement = tx.delete(t.run_models).where(t.run_models.c.run == id)
             tx.execute(statement.where(t.run_models.c.model.in_(models)))
@@ -137,46 +136,42 @@ class Runs:
             tx.execute(tx.update(t.run_models).where(t.run_models.c.run == id, open_ones).values(**failed))
 
     def get(self, id: str) -> RunRecord | None:
-        """Return the run of this id with its models; None when there is none."""
         with self._database.reading() as tx:
             row = tx.execute(tx.select(t.runs).where(t.runs.c.id == id)).one_or_none()
             if row is None:
                 return None
             status = RunStatus(row.status)
             times = row.execution_time, row.began_at, row.ended_at
-            return RunRecord(row.id, row.environment, row.revision, status, row.message, *times, _models(tx, id))
+            return RunRecord(row.id, row.environment, row.revision, status, row.message, *times, _read_models(tx, id))
 
     def report(self, id: str, model: str) -> None:
-        """Keep that a scheduler took the model's result up."""
         with self._database.writing() as tx:
             statement = tx.update(t.run_models).where(t.run_models.c.run == id, t.run_models.c.model == model)
             tx.execute(statement.values(reported_at=tx.now()))
 
     def latest_execution_time(self, environment: str) -> datetime | None:
-        """Return the latest moment as of which a run of the environment computed; None for none."""
         with self._database.reading() as tx:
             latest = sa.select(sa.func.max(t.runs.c.execution_time)).where(tx.own(t.runs))
             time: datetime | None = tx.execute(latest.where(t.runs.c.environment == environment)).scalar_one()
             return time
 
 
-def _due(name: str, table: str, intervals: Timeline, earlier: ModelRun | None, again: bool) -> ModelRun:
+def _build_due_model(name: str, table: str, intervals: Timeline, earlier: ModelRun | None, again: bool) -> ModelRun:
     """Return a model that is due, with the run's earlier work on its table unless that is repeated."""
     if earlier is None or earlier.table != table:
         return ModelRun(name, table, RunStatus.DUE, intervals)
     rows, seconds = (0, 0.0) if earlier.status is RunStatus.DONE else (earlier.rows, earlier.seconds)
-    whole = earlier.intervals if again else merge((*earlier.intervals, *intervals))
+    whole = earlier.intervals if again else merge_intervals((*earlier.intervals, *intervals))
     return ModelRun(name, table, RunStatus.DUE, whole, rows, seconds)
 
 
-def _forget(tx: Transaction, before: datetime) -> None:
-    """Delete the runs that began before a time."""
+def _forget_runs(tx: Transaction, before: datetime) -> None:
     old = sa.select(t.runs.c.id).where(tx.own(t.runs), t.runs.c.began_at < before)
     tx.execute(tx.delete(t.run_models).where(t.run_models.c.run.in_(old)))
     tx.execute(tx.delete(t.runs).where(t.runs.c.began_at < before))
 
 
-def _row(id: str, environment: str, model: ModelRun, now: datetime) -> dict[str, Any]:
+def _build_row(id: str, environment: str, model: ModelRun, now: datetime) -> dict[str, Any]:
     return {
         "run": id,
         "model": model.model,
@@ -193,12 +188,12 @@ def _row(id: str, environment: str, model: ModelRun, now: datetime) -> dict[str,
     }
 
 
-def _models(tx: Transaction, id: str) -> dict[str, ModelRun]:
+def _read_models(tx: Transaction, id: str) -> dict[str, ModelRun]:
     rows = tx.execute(tx.select(t.run_models).where(t.run_models.c.run == id).order_by(t.run_models.c.model))
-    return {row.model: _model(row) for row in rows}
+    return {row.model: _build_model(row) for row in rows}
 
 
-def _model(row: sa.Row[Any]) -> ModelRun:
+def _build_model(row: sa.Row[Any]) -> ModelRun:
     pairs = ((datetime.fromisoformat(start), datetime.fromisoformat(end)) for start, end in row.intervals)
     return ModelRun(
         row.model,

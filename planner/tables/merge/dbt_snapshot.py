@@ -19,7 +19,6 @@ SINCE, SCD_ID, END = "mergeplan_since", "mergeplan_scd_id", "mergeplan_end"
 
 
 def in_force(history: History, side: str = "") -> str:
-    """Return the condition that a version is in force."""
     ends = f"{side}{quote_column(history.valid_to)}"
     current = history.dbt.valid_to_current if history.dbt else ""
     return f"({ends} IS NULL OR {ends} = {current})" if current else f"{ends} IS NULL"
@@ -67,7 +66,7 @@ class _Terms:
         """The query's rows, each with its id and the time from which its version would be in force."""
         since = quote_column(self.dbt.since) if self.dbt.since else self.run
         keys = [f"{KEY}{number}" for number in range(len(self.batch.keys))]
-        columns = f"{_hash([*keys, since])} AS {SCD_ID}, {self.typed(since)} AS {SINCE}"
+        columns = f"{_hash_arguments([*keys, since])} AS {SCD_ID}, {self.typed(since)} AS {SINCE}"
         return f"SELECT *, {columns} FROM ({spark_text(source(self.batch))}) AS keyed WHERE {PRESENT}"
 
     @property
@@ -86,7 +85,7 @@ class _Terms:
         if not self.dbt.is_deleted:
             return rows
         null_columns = ["NULL"] * len(self.batch.names)  # dbt-spark finds no column of the table by its name
-        scd_id = _hash([f"target.{quote_column(self.dbt.scd_id)}", self.run])
+        scd_id = _hash_arguments([f"target.{quote_column(self.dbt.scd_id)}", self.run])
         run, end = self.typed(self.run), f"target.{quote_column(self.history.valid_to)}"
         deleted = self.columns([*null_columns, scd_id, run, run, end, "'True'"])
         return f"{rows}\nUNION ALL\nSELECT {deleted} {self.gone}"
@@ -166,6 +165,6 @@ class _Terms:
         return ", ".join(f"{value} AS {quote_column(name)}" for value, name in zip(values, names, strict=True))
 
 
-def _hash(values: list[str]) -> str:
+def _hash_arguments(values: list[str]) -> str:
     """Return dbt's `snapshot_hash_arguments`."""
     return "md5(" + " || '|' || ".join(f"coalesce(CAST({value} AS STRING), '')" for value in values) + ")"

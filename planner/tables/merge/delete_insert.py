@@ -10,9 +10,9 @@ from mergeplan.planner.tables.merge.relations import (
     KEY,
     MergeBatch,
     keys_of_sides,
+    merge_text,
     side_column,
     target,
-    text,
     with_keys,
 )
 
@@ -31,7 +31,7 @@ def delete_insert(batch: MergeBatch) -> str:
     """
     names = [exp.column(name, quoted=True) for name in batch.names]
     if not batch.base:
-        return text(batch, exp.select(*names).from_(with_keys(batch).subquery("source")))
+        return merge_text(batch, exp.select(*names).from_(with_keys(batch).subquery("source")))
     keys = [exp.column(f"{KEY}{n}") for n in range(len(batch.keys))]
     old_rows = exp.select(*names, *keys, exp.false().as_(ADDED)).from_(target(batch).subquery("target"))
     new_rows = exp.select(*names, *_present_keys(batch), exp.true().as_(ADDED)).from_(
@@ -41,7 +41,7 @@ def delete_insert(batch: MergeBatch) -> str:
     all_rows = exp.union(old_rows, new_rows, distinct=False).subquery("rows_of_both")
     marked = exp.select(*(name.copy() for name in names), exp.column(ADDED), replaced.as_(REPLACED)).from_(all_rows)
     stays = exp.or_(exp.column(ADDED), exp.not_(exp.column(REPLACED)))
-    return text(batch, exp.select(*(name.copy() for name in names)).from_(marked.subquery("marked")).where(stays))
+    return merge_text(batch, exp.select(*(name.copy() for name in names)).from_(marked.subquery("marked")).where(stays))
 
 
 def delete_insert_into(batch: MergeBatch) -> MergeInto | None:
@@ -59,18 +59,18 @@ def delete_insert_into(batch: MergeBatch) -> MergeInto | None:
     number = exp.Window(this=exp.RowNumber(), partition_by=[key.copy() for key in keys], order=order)
     numbered = exp.select(*(name.copy() for name in names), number.as_(NUMBER)).from_(present.subquery("present"))
     first = exp.column(NUMBER).eq(1)
-    marks = exp.If(this=first, true=_array(GOES, COMES), false=_array(COMES))
+    marks = exp.If(this=first, true=_build_array(GOES, COMES), false=_build_array(COMES))
     opened = exp.Anonymous(this="explode", expressions=[marks]).as_(MARK)
     rows = exp.select(*(name.copy() for name in names), opened).from_(numbered.subquery("numbered"))
     goes = side_column("source", MARK).eq(exp.Literal.string(GOES))
     on = exp.and_(goes, *(target_key.eq(source_key) for target_key, source_key in sides))
     added = side_column("source", MARK).eq(exp.Literal.string(COMES))
     return MergeInto(
-        text(batch, rows), spark_text(on), ("WHEN MATCHED THEN DELETE",), added=spark_text(added), mark=MARK
+        merge_text(batch, rows), spark_text(on), ("WHEN MATCHED THEN DELETE",), added=spark_text(added), mark=MARK
     )
 
 
-def _array(*words: str) -> exp.Expr:
+def _build_array(*words: str) -> exp.Expr:
     return exp.Anonymous(this="array", expressions=[exp.Literal.string(word) for word in words])
 
 

@@ -12,7 +12,7 @@ from mergeplan.planner.tables.merge.dbt_snapshot import dbt_versions
 from mergeplan.planner.tables.merge.delete_insert import delete_insert, delete_insert_into
 from mergeplan.planner.tables.merge.relations import MergeBatch
 from mergeplan.planner.tables.merge.scd_type_2 import find_double_versions, versions, versions_into
-from mergeplan.planner.tables.merge.unique_key import upsert, upsert_into
+from mergeplan.planner.tables.merge.unique_key import upsert_into, upsert_query
 
 
 def merge_query(
@@ -23,14 +23,14 @@ def merge_query(
     `query` is the model's for the interval. `base` names what the table held before, '' for nothing. `execution` is the
     moment of the run, in UTC.
     """
-    batch = _batch(model, query, base, columns)
+    batch = _build_batch(model, query, base, columns)
     if model.history and model.history.dbt:
         return dbt_versions(batch, model.history, model.history.dbt, execution)
     if model.history:
         return versions(batch, model.history, execution)
     if model.delete_insert:
         return delete_insert(batch)
-    return upsert(batch, model.when_matched, model.merge_filter, dates(interval, execution))
+    return upsert_query(batch, model.when_matched, model.merge_filter, dates(interval, execution))
 
 
 def merge_statement(
@@ -42,7 +42,7 @@ def merge_statement(
     """
     if model.reads_itself or (model.history and model.history.dbt):
         return None
-    batch = _batch(model, query, base, columns)
+    batch = _build_batch(model, query, base, columns)
     if model.history:
         return versions_into(batch, model.history, execution)
     if model.delete_insert:
@@ -57,10 +57,10 @@ def unusual_rows_query(model: Model, base: str, columns: tuple[Column, ...]) -> 
     """
     if model.history is None or model.history.dbt:
         return ""
-    return find_double_versions(_batch(model, "", base, columns), model.history)
+    return find_double_versions(_build_batch(model, "", base, columns), model.history)
 
 
-def _batch(model: Model, query: str, base: str, columns: tuple[Column, ...]) -> MergeBatch:
+def _build_batch(model: Model, query: str, base: str, columns: tuple[Column, ...]) -> MergeBatch:
     history_names = {column.name for column in model.history_columns}
     query_columns = tuple(column for column in columns if column.name not in history_names)
     return MergeBatch(model.name, query, base, query_columns, model.unique_key, model.null_safe_key)

@@ -42,28 +42,25 @@ class MergeBatch:
 
 def source(batch: MergeBatch) -> exp.Select:
     """Return the query's rows in the table's types, each marked and with its keys; two of one key end the query."""
-    return exp.select(exp.Star(), _present(batch).as_(PRESENT)).from_(with_keys(batch).subquery("keyed"))
+    return exp.select(exp.Star(), _presence_mark(batch).as_(PRESENT)).from_(with_keys(batch).subquery("keyed"))
 
 
 def with_keys(batch: MergeBatch) -> exp.Select:
-    """Return the query's rows in the table's types, each with its keys."""
     typed = exp.select(*(_cast_column(column).as_(column.name, quoted=True) for column in batch.columns)).from_(QUERY)
-    return exp.select(exp.Star(), *_keys(batch)).from_(typed.subquery("typed"))
+    return exp.select(exp.Star(), *_alias_keys(batch)).from_(typed.subquery("typed"))
 
 
 def target(batch: MergeBatch, extra_columns: Iterable[Column] = ()) -> exp.Select:
-    """Return the rows that the table held, each marked and with its keys."""
     names = (*batch.names, *(column.name for column in extra_columns))
     rows = exp.select(*(exp.column(name, quoted=True) for name in names)).from_(exp.to_table(batch.base))
-    return exp.select(exp.Star(), exp.true().as_(PRESENT), *_keys(batch)).from_(rows.subquery("held"))
+    return exp.select(exp.Star(), exp.true().as_(PRESENT), *_alias_keys(batch)).from_(rows.subquery("held"))
 
 
 def side_column(side: str, name: str) -> exp.Column:
     return exp.column(exp.to_identifier(name, quoted=True), table=side)
 
 
-def absent(side: str) -> exp.Expr:
-    """Return the condition that no row of that side was matched."""
+def absent_condition(side: str) -> exp.Expr:
     return side_column(side, PRESENT).is_(exp.null())
 
 
@@ -86,43 +83,43 @@ def keys_of_sides(batch: MergeBatch) -> list[tuple[exp.Expr, exp.Expr]] | None:
     return resolved_keys if len(resolved_keys) == len(keys) else None
 
 
-def never(source_key: exp.Expr) -> exp.Expr:
+def never_condition(source_key: exp.Expr) -> exp.Expr:
     """Return a condition that is always false but that no optimizer recognizes as such.
 
     A format would take a condition on the target alone as all of the table that it has read. The late commit of a
     killed run, which adds the same rows elsewhere, would then not conflict with the run that did its work.
     """
-    return exp.Anonymous(this="crc32", expressions=[cast(source_key.copy(), "string")]) < 0
+    return exp.Anonymous(this="crc32", expressions=[cast_value(source_key.copy(), "string")]) < 0
 
 
-def text(batch: MergeBatch, tree: exp.Select) -> str:
+def merge_text(batch: MergeBatch, tree: exp.Select) -> str:
     """Return a merge as Spark SQL with the model's query unchanged, so that Spark reads it as it was written."""
     query = batch.query.rstrip().rstrip(";")
     return f"WITH {QUERY} AS (\n{query}\n)\nSELECT * FROM (\n{spark_text(tree)}\n)"
 
 
-def expression(sql: str) -> exp.Expr:
+def parse_expression(sql: str) -> exp.Expr:
     """Return a column or an expression of the MODEL block as a tree of its own."""
     name = ColumnName.parse(sql)
     return spark_tree(sql).copy() if name is None else exp.column(str(name), quoted=True)
 
 
-def cast(value: exp.Expr, type_: str) -> exp.Expr:
+def cast_value(value: exp.Expr, type_: str) -> exp.Expr:
     return exp.Cast(this=value, to=exp.DataType(this=exp.DType.USERDEFINED, kind=type_))
 
 
-def greatest(*values: exp.Expr) -> exp.Expr:
+def greatest_value(*values: exp.Expr) -> exp.Expr:
     """Return the greatest of the values that are not NULL."""
     return exp.Anonymous(this="greatest", expressions=[*values])
 
 
 def _cast_column(column: Column) -> exp.Expr:
-    return cast(exp.column(column.name, quoted=True), column.type)
+    return cast_value(exp.column(column.name, quoted=True), column.type)
 
 
 def _qualify_key(batch: MergeBatch, key: str, side: str) -> exp.Expr | None:
     """Return a key over the columns of one side; None if it names something else."""
-    tree = exp.paren(expression(key))
+    tree = exp.paren(parse_expression(key))
     if tree.find(exp.Query, exp.Lambda):  # their inner names may hide the columns'
         return None
     for column in tree.find_all(exp.Column):
@@ -132,17 +129,17 @@ def _qualify_key(batch: MergeBatch, key: str, side: str) -> exp.Expr | None:
     return tree
 
 
-def _keys(batch: MergeBatch) -> Sequence[exp.Expr]:
-    return [expression(key).as_(f"{KEY}{n}") for n, key in enumerate(batch.keys)]
+def _alias_keys(batch: MergeBatch) -> Sequence[exp.Expr]:
+    return [parse_expression(key).as_(f"{KEY}{n}") for n, key in enumerate(batch.keys)]
 
 
-def _present(batch: MergeBatch) -> exp.Expr:
+def _presence_mark(batch: MergeBatch) -> exp.Expr:
     """Return TRUE, or an error if other rows of the batch have the same key: no rule says which of them counts."""
     keys = [exp.column(f"{KEY}{n}") for n in range(len(batch.keys))]
     shown: list[exp.Expr] = [exp.Literal.string(f"The query of {batch.model} returns more than one row for the key (")]
     for n, key in enumerate(keys):
         name = exp.Literal.string(f"{', ' if n else ''}{batch.keys[n]} = ")
-        shown += [name, exp.func("coalesce", cast(key.copy(), "string"), exp.Literal.string("NULL"))]
+        shown += [name, exp.func("coalesce", cast_value(key.copy(), "string"), exp.Literal.string("NULL"))]
     order = "PARTITION BY " + ", ".join(batch.keys)
     hint = f"Keep one of them, for example with QUALIFY ROW_NUMBER() OVER ({order} ORDER BY ...) = 1"
     shown.append(exp.Literal.string(f") in one batch. {hint}."))

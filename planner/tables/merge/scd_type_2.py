@@ -19,16 +19,16 @@ from mergeplan.planner.tables.merge.relations import (
     KEY,
     PRESENT,
     MergeBatch,
-    absent,
-    cast,
-    greatest,
+    absent_condition,
+    cast_value,
+    greatest_value,
     key_conditions,
     keys_of_sides,
-    never,
+    merge_text,
+    never_condition,
     side_column,
     source,
     target,
-    text,
 )
 
 MARK, BEGINS, ENDS, GONE = "mergeplan_does", "begins", "ends", "gone"  # what a row of a MERGE does
@@ -51,14 +51,18 @@ class _Versions:
     @property
     def change_time(self) -> exp.Expr:
         """The time at which a matched row changed to another version: its own update time, or the time of the run."""
-        return cast(side_column("source", self.history.updated_at), self.history.type) if self.is_by_time else self.now
+        return (
+            cast_value(side_column("source", self.history.updated_at), self.history.type)
+            if self.is_by_time
+            else self.now
+        )
 
     def boundary(self, moment: exp.Expr) -> exp.Expr:
         """Return the end of the version in force that `moment` ends, which is never before its begin.
 
         The next version begins with it.
         """
-        return greatest(moment, side_column("target", self.history.valid_from))
+        return greatest_value(moment, side_column("target", self.history.valid_from))
 
     @property
     def first_change_time(self) -> exp.Expr:
@@ -70,11 +74,11 @@ class _Versions:
         return self.moment(self.execution)
 
     def moment(self, at: datetime) -> exp.Expr:
-        return cast(exp.Literal.string(f"{at.astimezone(UTC).replace(tzinfo=None)}"), self.history.type)
+        return cast_value(exp.Literal.string(f"{at.astimezone(UTC).replace(tzinfo=None)}"), self.history.type)
 
     @property
     def nothing(self) -> exp.Expr:
-        return cast(exp.null(), self.history.type)
+        return cast_value(exp.null(), self.history.type)
 
     @property
     def is_new_version(self) -> exp.Expr:
@@ -102,7 +106,7 @@ class _Versions:
     @property
     def begins(self) -> exp.Expr:
         """The condition that a row of the batch is a version of its own."""
-        return exp.and_(exp.not_(absent("source")), exp.or_(absent("target"), self.is_new_version))
+        return exp.and_(exp.not_(absent_condition("source")), exp.or_(absent_condition("target"), self.is_new_version))
 
     def row(self, side: str, valid_from: exp.Expr, valid_to: exp.Expr, mark: str = "") -> exp.Expr:
         validity_columns = (
@@ -127,12 +131,12 @@ def versions(batch: MergeBatch, history: History, execution: datetime) -> str:
         began = made.first_change_time if history.begins_when_seen else made.moment(EVER)
         columns = (exp.column(name, quoted=True) for name in batch.names)
         ends = (
-            cast(began, history.type).as_(history.valid_from, quoted=True),
+            cast_value(began, history.type).as_(history.valid_from, quoted=True),
             made.nothing.as_(history.valid_to, quoted=True),
         )
         first = exp.select(*columns, *ends).from_("source").where(exp.column(PRESENT))
-        return text(batch, first.with_("source", as_=source(batch)))
-    return text(batch, _over_both(made, _expand_versions(_join_versions(made))))
+        return merge_text(batch, first.with_("source", as_=source(batch)))
+    return merge_text(batch, _over_both(made, _expand_versions(_join_versions(made))))
 
 
 def versions_into(batch: MergeBatch, history: History, execution: datetime) -> MergeInto | None:
@@ -145,12 +149,12 @@ def versions_into(batch: MergeBatch, history: History, execution: datetime) -> M
     batch, keys = made.batch, keys_of_sides(batch)
     if keys is None:
         return None
-    rows = _expand_versions(_changes(made))
+    rows = _expand_versions(_select_changes(made))
     end = side_column("target", history.valid_to).this, made.boundary(side_column("source", history.valid_to))
     ended = " = ".join(map(spark_text, end))
     return MergeInto(
-        text(batch, _over_both(made, rows)),
-        spark_text(_meets(made, keys)),
+        merge_text(batch, _over_both(made, rows)),
+        spark_text(_match_condition(made, keys)),
         (f"WHEN MATCHED AND source.{MARK} <> '{BEGINS}' THEN UPDATE SET {ended}",),
         added=f"source.{MARK} = '{BEGINS}'",
         mark=MARK,
@@ -221,25 +225,26 @@ def _expand_versions(rows: exp.Select) -> exp.Select:
 
 
 def _explode_versions(versions: Sequence[exp.Expr]) -> exp.Select:
-    """Return each row of `target` as those of these versions that it has."""
     present_versions = exp.Anonymous(
         this="array_compact", expressions=[exp.Anonymous(this="array", expressions=[*versions])]
     )
     return exp.select(exp.Anonymous(this="explode", expressions=[present_versions]).as_("version"))
 
 
-def _changes(builder: _Versions) -> exp.Select:
+def _select_changes(builder: _Versions) -> exp.Select:
     """Return the effect of a batch on the versions in force: each that begins, and the rows by which others end."""
-    is_replaced = exp.and_(exp.not_(absent("target")), exp.not_(absent("source")), builder.is_new_version)
+    is_replaced = exp.and_(
+        exp.not_(absent_condition("target")), exp.not_(absent_condition("source")), builder.is_new_version
+    )
     versions = [
         exp.Case(
             ifs=[exp.If(this=is_replaced, true=builder.row("source", builder.nothing, builder.change_time, ENDS))]
         ),
-        exp.Case(ifs=[exp.If(this=builder.begins, true=_new(builder, BEGINS))]),
+        exp.Case(ifs=[exp.If(this=builder.begins, true=_new_version(builder, BEGINS))]),
     ]
     if builder.history.invalidates_deleted:
         gone = builder.row("target", builder.nothing, builder.now, GONE)
-        versions.append(exp.Case(ifs=[exp.If(this=absent("source"), true=gone)]))
+        versions.append(exp.Case(ifs=[exp.If(this=absent_condition("source"), true=gone)]))
     in_force = exp.select(exp.Star()).from_("target").where(_is_open_condition("target", builder))
     rows = _explode_versions(versions).from_(in_force.subquery("target"))
     kind = "full outer" if builder.history.invalidates_deleted else "right"
@@ -251,7 +256,7 @@ def _changes(builder: _Versions) -> exp.Select:
     )
 
 
-def _meets(builder: _Versions, keys: Sequence[tuple[exp.Expr, exp.Expr]]) -> exp.Expr:
+def _match_condition(builder: _Versions, keys: Sequence[tuple[exp.Expr, exp.Expr]]) -> exp.Expr:
     """Return the condition that a row of the batch matches a version of the table: the one that it ends, or itself.
 
     What another run has done of the same since the rows were computed is not done twice. Nothing matches a version that
@@ -264,8 +269,11 @@ def _meets(builder: _Versions, keys: Sequence[tuple[exp.Expr, exp.Expr]]) -> exp
     since = side_column("target", builder.history.valid_from), side_column("source", builder.history.valid_from)
     itself = exp.and_(exp.NullSafeEQ(this=since[0], expression=since[1]), exp.not_(changed.copy()))
     mark = side_column("source", MARK)
-    ifs = [exp.If(this=_is(mark, GONE), true=exp.true()), exp.If(this=_is(mark, ENDS), true=changed)]
-    unended = exp.paren(exp.or_(_is_open_condition("target", builder), never(keys[0][1])))
+    ifs = [
+        exp.If(this=_mark_condition(mark, GONE), true=exp.true()),
+        exp.If(this=_mark_condition(mark, ENDS), true=changed),
+    ]
+    unended = exp.paren(exp.or_(_is_open_condition("target", builder), never_condition(keys[0][1])))
     return exp.and_(unended, *equal_keys, exp.Case(ifs=ifs, default=itself))
 
 
@@ -273,13 +281,13 @@ def _is_open_condition(side: str, builder: _Versions) -> exp.Expr:
     return side_column(side, builder.history.valid_to).is_(exp.null())
 
 
-def _is(mark: exp.Expr, text_: str) -> exp.Expr:
+def _mark_condition(mark: exp.Expr, text_: str) -> exp.Expr:
     return mark.copy().eq(exp.Literal.string(text_))
 
 
 def _join_versions(builder: _Versions) -> exp.Select:
-    old = exp.Case(ifs=[exp.If(this=exp.not_(absent("target")), true=_old(builder))])
-    new = exp.Case(ifs=[exp.If(this=builder.begins, true=_new(builder))])
+    old = exp.Case(ifs=[exp.If(this=exp.not_(absent_condition("target")), true=_old_version(builder))])
+    new = exp.Case(ifs=[exp.If(this=builder.begins, true=_new_version(builder))])
     on = exp.and_(*key_conditions(builder.batch), _is_open_condition("target", builder))
     rows = _explode_versions([old, new]).from_("target").join("source", on=on, join_type="full outer")
     return rows.join(
@@ -289,31 +297,33 @@ def _join_versions(builder: _Versions) -> exp.Select:
     )
 
 
-def _old(builder: _Versions) -> exp.Expr:
-    """Return a version that the table held: as it was, or closed."""
+def _old_version(builder: _Versions) -> exp.Expr:
     valid_from, valid_to = (
         side_column("target", builder.history.valid_from),
         side_column("target", builder.history.valid_to),
     )
     ifs = [
         exp.If(
-            this=exp.and_(exp.not_(absent("source")), builder.is_new_version),
+            this=exp.and_(exp.not_(absent_condition("source")), builder.is_new_version),
             true=builder.boundary(builder.change_time),
         )
     ]
     if builder.history.invalidates_deleted:
         ifs.append(
-            exp.If(this=exp.and_(absent("source"), valid_to.copy().is_(exp.null())), true=builder.boundary(builder.now))
+            exp.If(
+                this=exp.and_(absent_condition("source"), valid_to.copy().is_(exp.null())),
+                true=builder.boundary(builder.now),
+            )
         )
     return builder.row("target", valid_from, exp.Case(ifs=ifs, default=valid_to))
 
 
-def _new(builder: _Versions, mark: str = "") -> exp.Expr:
+def _new_version(builder: _Versions, mark: str = "") -> exp.Expr:
     """Return a version that begins: of a row that changed, of one that comes back, or of a new one."""
     gone, updated = side_column("gone", builder.history.valid_to), builder.change_time
-    ifs = [exp.If(this=exp.not_(absent("target")), true=builder.boundary(updated))]
+    ifs = [exp.If(this=exp.not_(absent_condition("target")), true=builder.boundary(updated))]
     if builder.is_by_time:
-        ifs.append(exp.If(this=exp.not_(gone.is_(exp.null())), true=greatest(gone.copy(), updated.copy())))
+        ifs.append(exp.If(this=exp.not_(gone.is_(exp.null())), true=greatest_value(gone.copy(), updated.copy())))
     by_clock = builder.history.begins_when_seen or not builder.is_by_time
     began = builder.first_change_time if by_clock else builder.moment(EVER)
     return builder.row("source", exp.Case(ifs=ifs, default=began), builder.nothing, mark)

@@ -35,13 +35,11 @@ class PageRoute(APIRoute):
     """A route whose errors are pages; it leaves every address of the API to the API."""
 
     def matches(self, scope: AsgiScope) -> tuple[Match, AsgiScope]:
-        """Return whether the route answers a request."""
         if str(scope.get("path", "")).startswith("/api/"):
             return Match.NONE, {}
         return super().matches(scope)
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return the handler with errors as pages."""
         handle = super().get_route_handler()
 
         async def answer(request: Request) -> Response:
@@ -52,7 +50,7 @@ class PageRoute(APIRoute):
             except MergeplanError as error:
                 return error_page(request, error)
             except RequestValidationError as error:
-                return error_page(request, RequestError(_sentence(error.errors())))
+                return error_page(request, RequestError(_error_sentence(error.errors())))
             except HTTPException as error:
                 return error_page(request, ApiError(HTTPStatus(error.status_code), f"{error.detail}."))
             except Exception as error:
@@ -64,14 +62,12 @@ class PageRoute(APIRoute):
 
 
 def ui_of(request: Request) -> UiState:
-    """Return what the pages of this server remember."""
     state = request.state.ui
     assert isinstance(state, UiState)
     return state
 
 
-def may(request: Request, scope: Scope, mode: Mode | None = None) -> bool:
-    """Return True if this server allows the scope to the sender of the request."""
+def is_allowed(request: Request, scope: Scope, mode: Mode | None = None) -> bool:
     return context_of(request).allows(principal_of(request), scope, mode)
 
 
@@ -84,25 +80,22 @@ def check_scope(request: Request, scope: Scope, mode: Mode | None = None) -> str
 
 
 def frame_of(request: Request, project: str = "") -> Frame:
-    """Return the frame of a page that answers this request."""
-    principal, reads_jobs = principal_of(request), may(request, Scope.READ, Mode.PLAN)
+    principal, reads_jobs = principal_of(request), is_allowed(request, Scope.READ, Mode.PLAN)
     return Frame(
         project or context_of(request).settings.root.name,
         ui_of(request).csrf(principal.name) if principal else "",
-        may_plan=may(request, Scope.PLAN),
-        may_apply=may(request, Scope.APPLY),
+        may_plan=is_allowed(request, Scope.PLAN),
+        may_apply=is_allowed(request, Scope.APPLY),
         may_read_jobs=reads_jobs,
         tabs=TABS if reads_jobs else CATALOG_TABS,
     )
 
 
-def html(text: str, status: HTTPStatus = HTTPStatus.OK) -> HTMLResponse:
-    """Return a page as a response with its headers."""
+def html_response(text: str, status: HTTPStatus = HTTPStatus.OK) -> HTMLResponse:
     return HTMLResponse(text, status, dict(HEADERS))
 
 
-def redirect(address: str) -> RedirectResponse:
-    """Return the answer to a form: a redirect to the next page."""
+def redirect_to(address: str) -> RedirectResponse:
     return RedirectResponse(address, HTTPStatus.SEE_OTHER, dict(HEADERS))
 
 
@@ -110,13 +103,13 @@ def error_page(request: Request, error: MergeplanError) -> HTMLResponse:
     """Return an error as a page with a sentence, and with the status that the API gives it."""
     status = HTTPStatus(problem_of(error).status)
     values = {"title": status.phrase, "message": error.message, "hint": error.hint, "place": str(error.place or "")}
-    return html(render("error.html", frame_of(request), **values), status)
+    return html_response(render("error.html", frame_of(request), **values), status)
 
 
 def reading_page(request: Request, error: StillReading) -> HTMLResponse:
     """Return the progress of the first reading of the project; the page reloads until there is a catalog."""
     values = {"progress": error.progress, "refresh": RETRY_SECONDS}
-    page = html(render("reading.html", frame_of(request), **values), HTTPStatus.SERVICE_UNAVAILABLE)
+    page = html_response(render("reading.html", frame_of(request), **values), HTTPStatus.SERVICE_UNAVAILABLE)
     page.headers["Retry-After"] = str(RETRY_SECONDS)
     return page
 
@@ -154,26 +147,24 @@ def make_body(kind: type[BodyT], **values: object) -> BodyT:
     try:
         return kind.model_validate({name: value for name, value in values.items() if value not in ("", (), None)})
     except ValidationError as error:
-        raise RequestError(_sentence(error.errors(include_url=False, include_input=False))) from None
+        raise RequestError(_error_sentence(error.errors(include_url=False, include_input=False))) from None
 
 
 def split_words(text: str) -> tuple[str, ...]:
-    """Split the text of a field at white space."""
     return tuple(text.split())
 
 
-def confirm(form: Form) -> None:
+def check_confirmed(form: Form) -> None:
     """Raise RequestError unless the box of a form that changes an environment is checked."""
     if form.get("sure") != "1":
         raise RequestError("The box above the button is not checked.", hint="Check it to confirm.")
 
 
 def context_and_ui(request: Request) -> tuple[ApiContext, UiState]:
-    """Return the context and the state that a page works with."""
     return context_of(request), ui_of(request)
 
 
-def _sentence(errors: Any) -> str:
+def _error_sentence(errors: Any) -> str:
     first = errors[0]
     place = ".".join(str(part) for part in first.get("loc", ()) if part not in ("query", "path", "body"))
     message = str(first["msg"]).removeprefix("Value error, ")

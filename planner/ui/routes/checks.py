@@ -26,9 +26,9 @@ from mergeplan.planner.ui.routes.answers import (
     check_scope,
     context_and_ui,
     frame_of,
-    html,
+    html_response,
     make_body,
-    redirect,
+    redirect_to,
     split_words,
 )
 
@@ -44,10 +44,10 @@ def show_checks(request: Request, context: Context) -> Response:
     """Show the forms of the checks, and their last results."""
     check_scope(request, Scope.READ)
     audits, tests = (
-        tuple(map(check_row, islice(_last(context.checks.list(sort)), ROWS_MOST))) for sort in ("audit", "test")
+        tuple(map(check_row, islice(_last_results(context.checks.list(sort)), ROWS_MOST))) for sort in ("audit", "test")
     )
-    values = {"audits": audits, "tests": tests, "catalog": _catalog(request)}
-    return html(render("checks.html", frame_of(request), here="Checks", **values))
+    values = {"audits": audits, "tests": tests, "catalog": _read_catalog(request)}
+    return html_response(render("checks.html", frame_of(request), here="Checks", **values))
 
 
 @router.get("/checks/lint")
@@ -57,8 +57,8 @@ def show_lint(request: Request, context: Context) -> Response:
     with context.reader.open() as work:
         report = lint_project(work, (), lint_refusals(work.project))
     rows = tuple(map(lint_line, report.violations))
-    values = {"violations": rows, "catalog": _catalog(request)}
-    return html(render("lint.html", frame_of(request), here="Checks", **values))
+    values = {"violations": rows, "catalog": _read_catalog(request)}
+    return html_response(render("lint.html", frame_of(request), here="Checks", **values))
 
 
 @router.post("/checks/tests")
@@ -66,7 +66,7 @@ def run_tests(request: Request, context: Context, form: OwnForm) -> Response:
     """Run unit tests."""
     who = check_scope(request, Scope.PLAN)
     body = make_body(TestBody, names=split_words(form.get("names", "")))
-    return redirect(f"/jobs/{context.submit(Jobs(context.settings, who).test(body)).id}")
+    return redirect_to(f"/jobs/{context.submit(Jobs(context.settings, who).test(body)).id}")
 
 
 @router.post("/checks/audits")
@@ -78,7 +78,7 @@ def run_audits(request: Request, context: Context, form: OwnForm) -> Response:
     )
     with context.reader.open_state() as work:
         check_exists(work, body.environment or PROD)
-    return redirect(f"/jobs/{context.submit(Jobs(context.settings, who).audit(body)).id}")
+    return redirect_to(f"/jobs/{context.submit(Jobs(context.settings, who).audit(body)).id}")
 
 
 @router.get("/diff")
@@ -90,7 +90,7 @@ def show_diff(
     """Show the form of a table diff."""
     check_scope(request, Scope.READ, Mode.PLAN)
     values = dict.fromkeys(COMPARED, "") | {"first": first, "second": second}
-    return html(render("diff.html", frame_of(request), here="Table diff", values=values, error=""))
+    return html_response(render("diff.html", frame_of(request), here="Table diff", values=values, error=""))
 
 
 @router.post("/diff")
@@ -104,12 +104,13 @@ def compare(request: Request, context: Context, form: OwnForm) -> Response:
         body = make_body(TableDiffBody, **texts, on=split_words(form.get("on", "")), samples=SAMPLES)
     except RequestError as error:
         values = dict.fromkeys(COMPARED, "") | dict(form)
-        return html(render("diff.html", frame_of(request), here="Table diff", values=values, error=error.message))
-    return redirect(f"/jobs/{context.submit(Jobs(context.settings, who).table_diff(body)).id}")
+        return html_response(
+            render("diff.html", frame_of(request), here="Table diff", values=values, error=error.message)
+        )
+    return redirect_to(f"/jobs/{context.submit(Jobs(context.settings, who).table_diff(body)).id}")
 
 
-def _last(results: Iterable[CheckResult]) -> Iterator[CheckResult]:
-    """Yield the last result of each check."""
+def _last_results(results: Iterable[CheckResult]) -> Iterator[CheckResult]:
     yielded_checks: set[tuple[str, str]] = set()
     for result in results:
         if (result.name, result.model) not in yielded_checks:
@@ -117,6 +118,6 @@ def _last(results: Iterable[CheckResult]) -> Iterator[CheckResult]:
             yield result
 
 
-def _catalog(request: Request) -> object:
+def _read_catalog(request: Request) -> object:
     context, ui = context_and_ui(request)
     return ui.pages(context.reader.read_for_page()).catalog

@@ -12,7 +12,7 @@ from mergeplan.planner.api.guard import COOKIE
 from mergeplan.planner.api.problems import NotFound
 from mergeplan.planner.ui.assets import assets_by_url
 from mergeplan.planner.ui.render import render
-from mergeplan.planner.ui.routes.answers import Form, PageRoute, frame_of, html, read_form, redirect
+from mergeplan.planner.ui.routes.answers import Form, PageRoute, frame_of, html_response, read_form, redirect_to
 
 router = APIRouter(route_class=PageRoute)
 last = APIRouter(route_class=PageRoute)
@@ -32,7 +32,7 @@ def show_asset(request: Request, name: str) -> Response:
 @router.get("/login")
 def show_login(request: Request, next: str = "/") -> Response:
     """Show the form for a token."""
-    return html(render("login.html", frame_of(request), next=_own_path(next), error=""))
+    return html_response(render("login.html", frame_of(request), next=_own_path(next), error=""))
 
 
 @router.post("/login")
@@ -40,8 +40,8 @@ def sign_in(request: Request, form: Annotated[Form, Depends(read_form)]) -> Resp
     """Store a token in a cookie that no script reads and no other site sends."""
     token, address = form.get("token", "").strip(), _own_path(form.get("next", ""))
     if context_of(request).access.principal(token) is None:
-        return html(render("login.html", frame_of(request), next=address, error=WRONG), HTTPStatus.FORBIDDEN)
-    answer = redirect(address)
+        return html_response(render("login.html", frame_of(request), next=address, error=WRONG), HTTPStatus.FORBIDDEN)
+    answer = redirect_to(address)
     secure = request.url.scheme == "https"
     answer.set_cookie(COOKIE, token, httponly=True, samesite="strict", secure=secure, path="/")
     return answer

@@ -14,7 +14,7 @@ from mergeplan.planner.api.jobs.requests import ApplyBody, Jobs, PlanBody, Resta
 from mergeplan.planner.api.names import EnvironmentName
 from mergeplan.planner.api.problems import Conflict
 from mergeplan.planner.api.routes.environments import check_exists
-from mergeplan.planner.api.routes.jobs import cancel, find_job
+from mergeplan.planner.api.routes.jobs import cancel_record, find_job
 from mergeplan.planner.api.routes.plans import PLANS, submit_apply
 from mergeplan.planner.contract.from_history import rollback_view
 from mergeplan.planner.errors import RequestError
@@ -25,14 +25,14 @@ from mergeplan.planner.ui.routes.answers import (
     Form,
     OwnForm,
     PageRoute,
+    check_confirmed,
     check_scope,
-    confirm,
     context_and_ui,
     frame_of,
-    html,
+    html_response,
+    is_allowed,
     make_body,
-    may,
-    redirect,
+    redirect_to,
     split_words,
 )
 from mergeplan.planner.ui.routes.reading import plan_rows
@@ -52,7 +52,9 @@ def list_plans(request: Request, context: Context) -> Response:
     check_scope(request, Scope.READ, Mode.PLAN)
     plans = tuple(plan_rows(context, context.jobs.list(PLANS)[:LISTED]))
     jobs = [job_row(record) for record in context.jobs.list() if not record.kind.is_plan][:LISTED]
-    return html(render("plans.html", frame_of(request), here="Plans", plans=plans, jobs=jobs, **_names(request)))
+    return html_response(
+        render("plans.html", frame_of(request), here="Plans", plans=plans, jobs=jobs, **_catalog_values(request))
+    )
 
 
 @router.get("/plans/new")
@@ -64,7 +66,7 @@ def show_form(
     """Show the form of a new plan."""
     check_scope(request, Scope.PLAN)
     values = dict.fromkeys((*FIELDS, *OPTIONS, "more"), "") | {"environment": environment, "restate": restate}
-    return html(render("plan_new.html", frame_of(request), here="Plans", values=values, error=""))
+    return html_response(render("plan_new.html", frame_of(request), here="Plans", values=values, error=""))
 
 
 @router.post("/plans")
@@ -74,13 +76,15 @@ def make_plan(request: Request, context: Context, form: OwnForm) -> Response:
     try:
         check_dates(*(form.get(name) or None for name in ("start", "end", "effective_from")))
         jobs = Jobs(context.settings, who)
-        request_of_job = jobs.restatement(_restatement(form)) if form.get("restate") else jobs.plan(_plan_body(form))
+        request_of_job = (
+            jobs.restatement(_restatement_body(form)) if form.get("restate") else jobs.plan(_plan_body(form))
+        )
     except RequestError as error:
         values = dict.fromkeys((*FIELDS, *OPTIONS), "") | dict(form)
         values["more"] = "1" if any(form.get(name) for name in (*OPTIONS, "effective_from")) else ""
         sentence = f"{error.message} {error.hint}".strip()
-        return html(render("plan_new.html", frame_of(request), here="Plans", values=values, error=sentence))
-    return redirect(f"/plans/{context.submit(request_of_job).id}")
+        return html_response(render("plan_new.html", frame_of(request), here="Plans", values=values, error=sentence))
+    return redirect_to(f"/plans/{context.submit(request_of_job).id}")
 
 
 @router.get("/plans/{job_id}")
@@ -95,13 +99,13 @@ def show_plan(request: Request, job_id: str) -> Response:
     job = ShownJob(
         record,
         facts,
-        may_cancel=may(request, record.kind.scope),
-        may_apply=may(request, Scope.APPLY) and may_apply_plan(record, facts.plan) and not is_pending,
-        may_categorize=may(request, Scope.PLAN) and record.kind is JobKind.PLAN,
-        events=_events(record),
+        may_cancel=is_allowed(request, record.kind.scope),
+        may_apply=is_allowed(request, Scope.APPLY) and may_apply_plan(record, facts.plan) and not is_pending,
+        may_categorize=is_allowed(request, Scope.PLAN) and record.kind is JobKind.PLAN,
+        events=_events_address(record),
     )
     catalog = ui.pages(context.reader.read_for_page()).catalog
-    return html(plan_page(catalog, frame_of(request, catalog.project), job, applies))
+    return html_response(plan_page(catalog, frame_of(request, catalog.project), job, applies))
 
 
 @router.post("/plans/{job_id}/categories")
@@ -116,20 +120,20 @@ def categorize(request: Request, job_id: str, form: OwnForm) -> Response:
         raise RequestError("No category was chosen.", hint="Choose one beside a model.")
     merged = body.model_dump(exclude_defaults=True) | {"categories": {**body.categories, **chosen}}
     new_job = context.submit(Jobs(context.settings, who).plan(make_body(PlanBody, **merged)))
-    return redirect(f"/plans/{new_job.id}")
+    return redirect_to(f"/plans/{new_job.id}")
 
 
 @router.post("/plans/{job_id}/apply")
 def apply_plan(request: Request, job_id: str, form: OwnForm) -> Response:
     """Apply a plan as it was shown, and redirect to its progress."""
     check_scope(request, Scope.APPLY)
-    confirm(form)
+    check_confirmed(form)
     context, _ = context_and_ui(request)
     principal = principal_of(request)
     assert principal is not None
     planned = find_job(context, job_id, principal, PLANS)
     record = submit_apply(context, planned, make_body(ApplyBody, note=form.get("note", "")), principal)
-    return redirect(f"/jobs/{record.id}")
+    return redirect_to(f"/jobs/{record.id}")
 
 
 @router.get("/jobs/{job_id}")
@@ -139,11 +143,11 @@ def show_job(request: Request, job_id: str) -> Response:
     context, ui = context_and_ui(request)
     record = find_job(context, job_id, principal_of(request))
     if record.kind.is_plan:
-        return redirect(f"/plans/{record.id}")
+        return redirect_to(f"/plans/{record.id}")
     catalog = ui.pages(context.reader.read_for_page()).catalog
-    may_cancel = may(request, record.kind.scope)
-    job = ShownJob(record, ui.facts(context, record), may_cancel=may_cancel, events=_events(record))
-    return html(job_page(catalog, frame_of(request, catalog.project), job))
+    may_cancel = is_allowed(request, record.kind.scope)
+    job = ShownJob(record, ui.facts(context, record), may_cancel=may_cancel, events=_events_address(record))
+    return html_response(job_page(catalog, frame_of(request, catalog.project), job))
 
 
 @router.post("/jobs/{job_id}/cancel")
@@ -152,8 +156,8 @@ def cancel_job(request: Request, job_id: str, form: OwnForm) -> Response:
     check_scope(request, Scope.READ, Mode.PLAN)
     context, _ = context_and_ui(request)
     record: JobRecord = find_job(context, job_id, principal_of(request))
-    cancel(context, record, principal_of(request))
-    return redirect(f"/jobs/{job_id}")
+    cancel_record(context, record, principal_of(request))
+    return redirect_to(f"/jobs/{job_id}")
 
 
 @router.get("/environments/{name}/rollback")
@@ -170,14 +174,16 @@ def show_rollback(
         plan = plan_rollback(work, name, revision)
     refusal = f"{plan.refusal.message} {plan.refusal.hint}".strip() if plan.refusal else ""
     values = {"dry": rollback_view(plan), "refusal": refusal, "current": 0}
-    return html(render("rollback.html", frame_of(request), here="Environments", **values, **_names(request)))
+    return html_response(
+        render("rollback.html", frame_of(request), here="Environments", **values, **_catalog_values(request))
+    )
 
 
 @router.post("/environments/{name}/rollback")
 def roll_back(request: Request, context: Context, name: EnvironmentName, form: OwnForm) -> Response:
     """Roll back to the revision that was shown, unless the environment has moved since."""
     who = check_scope(request, Scope.APPLY)
-    confirm(form)
+    check_confirmed(form)
     body = make_body(RollbackBody, revision=form.get("revision", ""), note=form.get("note", ""))
     with context.reader.open_state() as work:
         check_exists(work, name)
@@ -185,32 +191,32 @@ def roll_back(request: Request, context: Context, name: EnvironmentName, form: O
     if form.get("expected") != str(current):
         message = f"`{name}` is at revision {current} by now."
         raise Conflict(message, hint="Look at what the rollback would do now.")
-    return redirect(f"/jobs/{context.submit(Jobs(context.settings, who).rollback(name, body)).id}")
+    return redirect_to(f"/jobs/{context.submit(Jobs(context.settings, who).rollback(name, body)).id}")
 
 
 @router.post("/environments/{name}/run")
 def run(request: Request, context: Context, name: EnvironmentName, form: OwnForm) -> Response:
     """Compute what is due in an environment."""
     who = check_scope(request, Scope.APPLY)
-    confirm(form)
+    check_confirmed(form)
     with context.reader.open_state() as work:
         check_exists(work, name)
     body = make_body(RunBody, environment=name, note=form.get("note", ""))
-    return redirect(f"/jobs/{context.submit(Jobs(context.settings, who).run(body)).id}")
+    return redirect_to(f"/jobs/{context.submit(Jobs(context.settings, who).run(body)).id}")
 
 
 @router.post("/environments/{name}/drop")
 def drop(request: Request, context: Context, name: EnvironmentName, form: OwnForm) -> Response:
     """Drop an environment; prod cannot be dropped."""
     who = check_scope(request, Scope.APPLY)
-    confirm(form)
+    check_confirmed(form)
     check_droppable(name)
     with context.reader.open_state() as work:
         check_exists(work, name)
-    return redirect(f"/jobs/{context.submit(Jobs(context.settings, who).invalidate(name)).id}")
+    return redirect_to(f"/jobs/{context.submit(Jobs(context.settings, who).invalidate(name)).id}")
 
 
-def _events(record: JobRecord) -> str:
+def _events_address(record: JobRecord) -> str:
     return f"/api/v1/jobs/{record.id}/events"
 
 
@@ -221,12 +227,11 @@ def _plan_body(form: Form) -> PlanBody:
     return make_body(PlanBody, **chosen, **texts, **lists)
 
 
-def _restatement(form: Form) -> RestatementBody:
+def _restatement_body(form: Form) -> RestatementBody:
     texts = {name: form.get(name, "").strip() for name in ("environment", "start", "end")}
     return make_body(RestatementBody, models=split_words(form["restate"]), **texts)
 
 
-def _names(request: Request) -> dict[str, object]:
-    """Return the catalog, by which a page links to models."""
+def _catalog_values(request: Request) -> dict[str, object]:
     context, ui = context_and_ui(request)
     return {"catalog": ui.pages(context.reader.read_for_page()).catalog}

@@ -21,7 +21,15 @@ from mergeplan.planner.ui.catalog_pages import AuditResultRow, CatalogPages, Mod
 from mergeplan.planner.ui.job_pages import check_row
 from mergeplan.planner.ui.lineage_page import LineageQuery, lineage_page
 from mergeplan.planner.ui.render import format_when, render
-from mergeplan.planner.ui.routes.answers import PageRoute, check_scope, context_and_ui, frame_of, html, may, ui_of
+from mergeplan.planner.ui.routes.answers import (
+    PageRoute,
+    check_scope,
+    context_and_ui,
+    frame_of,
+    html_response,
+    is_allowed,
+    ui_of,
+)
 from mergeplan.planner.ui.state import UiState
 from mergeplan.planner.wording import count_noun, duration_text
 
@@ -35,8 +43,8 @@ Words = Annotated[str, Query(max_length=500)]
 @router.get("/")
 def show_catalog(request: Request, q: Words = "", page: Annotated[int, Query(ge=1, le=100_000)] = 1) -> Response:
     """Show the catalog, or the matches of a search."""
-    pages = _pages(request)
-    return html(pages.listing(frame_of(request, pages.catalog.project), q.strip(), page))
+    pages = _read_pages(request)
+    return html_response(pages.listing(frame_of(request, pages.catalog.project), q.strip(), page))
 
 
 @router.get("/models/{name}")
@@ -54,26 +62,26 @@ def show_model(request: Request, name: str) -> Response:
             versions.setdefault(key, []).append(environment.name)
     activity = ModelActivity(
         tuple(VersionRow(version, table, tuple(names)) for (version, table), names in versions.items()),
-        _audits(context, row.name),
-        tuple(_plans(context, ui, row.name)) if may(request, Scope.READ, Mode.PLAN) else (),
-        _costs(context, pages, row.name),
+        _newest_audits(context, row.name),
+        tuple(_newest_plans(context, ui, row.name)) if is_allowed(request, Scope.READ, Mode.PLAN) else (),
+        _cost_sentence(context, pages, row.name),
     )
-    return html(pages.model(frame_of(request, pages.catalog.project), row.name, activity))
+    return html_response(pages.model(frame_of(request, pages.catalog.project), row.name, activity))
 
 
 @router.get("/unused")
 def show_unused(request: Request) -> Response:
     """Show the columns that nothing needs."""
-    pages = _pages(request)
-    return html(pages.list_unused(frame_of(request, pages.catalog.project)))
+    pages = _read_pages(request)
+    return html_response(pages.list_unused(frame_of(request, pages.catalog.project)))
 
 
 @router.get("/lineage")
 def show_lineage(request: Request, query: Annotated[LineageQuery, Query()]) -> Response:
     """Show a part of the graph of models, or of one column's lineage."""
-    pages = _pages(request)
-    wish = query.wish(_categories(request, query.plan) if query.plan else {})
-    return html(lineage_page(pages, frame_of(request, pages.catalog.project), wish))
+    pages = _read_pages(request)
+    wish = query.wish(_plan_categories(request, query.plan) if query.plan else {})
+    return html_response(lineage_page(pages, frame_of(request, pages.catalog.project), wish))
 
 
 @router.get("/environments")
@@ -82,7 +90,7 @@ def show_environments(request: Request) -> Response:
     check_scope(request, Scope.READ)
     with context_of(request).reader.open_state() as work:
         rows = tuple(map(environment_row, work.store.environments.all()))
-    return html(render("environments.html", frame_of(request), here="Environments", environments=rows))
+    return html_response(render("environments.html", frame_of(request), here="Environments", environments=rows))
 
 
 @router.get("/environments/{name}")
@@ -94,24 +102,22 @@ def show_environment(request: Request, context: Context, name: EnvironmentName) 
         rows = tuple(map(revision_row, work.store.environments.history(name)))
         current = work.store.environments.get(name).revision
     values = {"environment": name, "revisions": rows, "current": current, "prod": PROD}
-    return html(render("environment.html", frame_of(request), here="Environments", **values))
+    return html_response(render("environment.html", frame_of(request), here="Environments", **values))
 
 
 def plan_rows(context: ApiContext, records: tuple[JobRecord, ...]) -> Iterator[PlanRow]:
-    """Yield plans as rows of a list."""
     for record in records:
         environment = record.environment or PROD
         address = f"/plans/{record.id}"
         yield PlanRow(record.id, environment, str(record.status), format_when(record.created_at), address)
 
 
-def _pages(request: Request) -> CatalogPages:
+def _read_pages(request: Request) -> CatalogPages:
     check_scope(request, Scope.READ)
     return ui_of(request).pages(context_of(request).reader.read_for_page())
 
 
-def _plans(context: ApiContext, ui: UiState, model: str) -> Iterator[PlanRow]:
-    """Yield the newest plans that contain a model."""
+def _newest_plans(context: ApiContext, ui: UiState, model: str) -> Iterator[PlanRow]:
     records = [record for record in context.jobs.list(PLANS)[:JOBS_LOOKED_AT] if record.status.is_final]
     for record in records:
         plan = ui.facts(context, record).plan
@@ -119,14 +125,12 @@ def _plans(context: ApiContext, ui: UiState, model: str) -> Iterator[PlanRow]:
             yield from plan_rows(context, (record,))
 
 
-def _audits(context: ApiContext, model: str) -> tuple[AuditResultRow, ...]:
-    """Return the newest results of a model's audits, the newest first."""
+def _newest_audits(context: ApiContext, model: str) -> tuple[AuditResultRow, ...]:
     results = (result for result in context.checks.list("audit") if result.model == model)
     return tuple(map(check_row, islice(results, RESULTS_MOST)))
 
 
-def _costs(context: ApiContext, pages: CatalogPages, model: str) -> str:
-    """Return the cost of the batches of a model's table so far, as a sentence."""
+def _cost_sentence(context: ApiContext, pages: CatalogPages, model: str) -> str:
     deployed = pages.catalog.models[model].deployed
     if deployed is None or not deployed.table:
         return ""
@@ -137,7 +141,7 @@ def _costs(context: ApiContext, pages: CatalogPages, model: str) -> str:
     return f"Its batches wrote {count_noun(cost.rows, 'row')} in {duration_text(cost.seconds)} so far."
 
 
-def _categories(request: Request, job_id: str) -> dict[str, str]:
+def _plan_categories(request: Request, job_id: str) -> dict[str, str]:
     """Return the models of a plan with their categories; raise NotFound if there is no such plan."""
     check_scope(request, Scope.READ, Mode.PLAN)
     context, ui = context_and_ui(request)

@@ -18,7 +18,7 @@ import pytest
 
 from mergeplan.bot.child.packages import packages_folder
 from mergeplan.bot.child.requirements import requirements_of
-from mergeplan.bot.child.wheels import BadWheel, unpack
+from mergeplan.bot.child.wheels import BadWheel, unpack_wheels
 from mergeplan.bot.settings import Settings
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.isolation.probe import cannot
@@ -152,14 +152,14 @@ def test_no_file_of_a_wheel_leaves_its_folder(tmp_path: Path, member: str) -> No
     (tmp_path / "out").mkdir()
 
     with pytest.raises(BadWheel, match="no path in a wheel"):
-        unpack(tmp_path / "wheels", tmp_path / "out")
+        unpack_wheels(tmp_path / "wheels", tmp_path / "out")
 
 
 def test_the_index_says_what_was_unpacked_and_not_what_a_wheel_says(tmp_path: Path) -> None:
     files = {"one.py": "", "two/x.py": "", "bad-1.0.data/purelib/three.py": "", "bad-1.0.data/scripts/run": "rm"}
     wheel(tmp_path / "wheels", "bad", "1.0", files)
     (tmp_path / "out").mkdir()
-    unpack(tmp_path / "wheels", tmp_path / "out")
+    unpack_wheels(tmp_path / "wheels", tmp_path / "out")
 
     index = json.loads((tmp_path / "out" / "mergeplan-packages.json").read_text())
     assert index["bad"]["modules"] == ["one", "three", "two"]
@@ -191,7 +191,7 @@ def test_a_wheel_whose_list_of_files_is_too_large_is_refused(tmp_path: Path, con
     (tmp_path / "wheels/bad-1.0-py3-none-any.whl").write_bytes(content)
 
     with pytest.raises(BadWheel, match=r"has no end|larger than 32 MiB"):
-        unpack(tmp_path / "wheels", tmp_path / "out")
+        unpack_wheels(tmp_path / "wheels", tmp_path / "out")
 
 
 @pytest.mark.prove

@@ -9,7 +9,7 @@ import pytest
 
 from mergeplan.bot.commands.command import Command
 from mergeplan.bot.commands.facts import Facts
-from mergeplan.bot.commands.policy import Allowed, NotAllowed, decide
+from mergeplan.bot.commands.policy import Allowed, NotAllowed, decide_command
 from mergeplan.bot.commands.table import DEFAULT_NEEDS, FORMS
 from mergeplan.bot.policy.roles import ROLES
 
@@ -27,7 +27,7 @@ def test_each_verb_has_a_least_permission(verb: str) -> None:
     need = DEFAULT_NEEDS[verb]
     below = ROLES[ROLES.index(need) - 1]
     seen = replace(SEEN, deploys=True)
-    verdicts = [decide(Command(verb, ""), replace(seen, role=role), DEFAULT_NEEDS) for role in (below, None)]
+    verdicts = [decide_command(Command(verb, ""), replace(seen, role=role), DEFAULT_NEEDS) for role in (below, None)]
 
     if verb == "help":
         assert verdicts == [Allowed(), Allowed()]
@@ -88,6 +88,6 @@ def test_each_verb_has_a_least_permission(verb: str) -> None:
 )
 def test_a_command_runs_only_on_what_was_seen(command: Command, facts: Facts, why: str) -> None:
     """Behaviours 4, 5: other head, base or plan, and nothing is done; the reason says which."""
-    verdict = decide(command, facts, DEFAULT_NEEDS)
+    verdict = decide_command(command, facts, DEFAULT_NEEDS)
 
     assert why in verdict.why if isinstance(verdict, NotAllowed) else not why

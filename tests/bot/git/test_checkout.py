@@ -11,7 +11,7 @@ import pytest
 
 from mergeplan.bot.git.call import CheckoutFailed
 from mergeplan.bot.git.checkout import Checkout, changes_no_model
-from mergeplan.bot.git.objects import ObjectMemory, name_of, reading
+from mergeplan.bot.git.objects import ObjectMemory, name_of, open_objects
 from mergeplan.bot.sandbox.server import Sandbox
 from tests.bot.git.conftest import SHOP
 from tests.bot.git.test_work_tree import git
@@ -63,7 +63,7 @@ def test_files_are_fetched_when_they_are_read_and_only_those_of_the_project(
 
 
 def _holds(checkout: Checkout, text: str) -> bool:
-    with reading(checkout.folder / "mirror.git" / "objects", ObjectMemory()) as objects:
+    with open_objects(checkout.folder / "mirror.git" / "objects", ObjectMemory()) as objects:
         return objects.find(name_of("blob", text.encode()), "blob") is not None
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from mergeplan.bot.git.call import CheckoutFailed
-from mergeplan.bot.git.objects import ObjectMemory, reading
+from mergeplan.bot.git.objects import ObjectMemory, open_objects
 from mergeplan.bot.git.work_tree import WorkTree, claim_slot
 
 FIRST = {"a.sql": "one", "models/b.sql": "two", "models/deep/c.sql": "three", "run.sh": "#!/bin/sh\n", "d": "a file"}
@@ -54,7 +54,7 @@ def write_tree(repository: Path, files: dict[str, str]) -> str:
 
 def bring(tree: WorkTree, repository: Path, oid: str) -> dict[str, tuple[str, bool]]:
     """Brings a tree; what the folder holds then: each file's text, and whether it is a program."""
-    with reading(repository / ".git" / "objects", ObjectMemory()) as objects:
+    with open_objects(repository / ".git" / "objects", ObjectMemory()) as objects:
         tree.bring(objects, oid)
     return {
         path.relative_to(tree.place).as_posix(): (path.read_text(), os.access(path, os.X_OK))
@@ -164,7 +164,7 @@ def test_random_commits_and_random_deeds_leave_what_a_new_folder_would_hold(tree
 def test_a_folder_that_could_not_be_brought_is_begun_anew(tree: WorkTree, repository: Path) -> None:
     first = write_tree(repository, FIRST)
     bring(tree, repository, first)
-    with pytest.raises(CheckoutFailed), reading(repository / ".git" / "objects", ObjectMemory()) as objects:
+    with pytest.raises(CheckoutFailed), open_objects(repository / ".git" / "objects", ObjectMemory()) as objects:
         tree.bring(objects, "f" * 40)
 
     assert tree.tree is None

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mergeplan.bot.github.events import Event, Ignored, InvalidDelivery, Pressed, read_delivery, signature
+from mergeplan.bot.github.events import Event, Ignored, InvalidDelivery, Pressed, read_delivery, sign_body
 from mergeplan.bot.records import Press
 from mergeplan.bot.report.comment import comment_digest
 
@@ -17,7 +17,7 @@ SECRET = "a-secret"  # noqa: S105 - of this test
 
 def deliver(name: str, payload: dict[str, Any], **changes: str) -> Event | Ignored | InvalidDelivery:
     body = json.dumps(payload).encode()
-    headers = {"X-GitHub-Event": name, "X-GitHub-Delivery": "g-1", "X-Hub-Signature-256": signature(SECRET, body)}
+    headers = {"X-GitHub-Event": name, "X-GitHub-Delivery": "g-1", "X-Hub-Signature-256": sign_body(SECRET, body)}
     return read_delivery({**headers, **changes}, body, SECRET)
 
 
@@ -148,7 +148,7 @@ def test_a_wrong_signature_is_refused_before_anything_is_read(value: str) -> Non
 def test_an_empty_secret_is_never_accepted() -> None:
     """Behaviour 1: not even with the signature that it would give."""
     with pytest.raises(ValueError, match="secret"):
-        read_delivery({"X-Hub-Signature-256": signature("", b"{}")}, b"{}", "")
+        read_delivery({"X-Hub-Signature-256": sign_body("", b"{}")}, b"{}", "")
 
 
 @pytest.mark.parametrize("name", ["../x", "a/b/c", "a b/c", "-", "a/..", ""])

@@ -11,7 +11,7 @@ import pytest
 
 from mergeplan.bot.github.patience import Pause
 from mergeplan.bot.records import PullState
-from mergeplan.bot.report.markdown import cell, code, inert, tag_text
+from mergeplan.bot.report.markdown import code, inert_text, table_cell, tag_text
 from mergeplan.bot.sandbox.faults import RateLimit
 from mergeplan.bot.settings import redact_secrets
 from tests.bot.conftest import COLUMN, SHOP, Bench
@@ -80,13 +80,13 @@ def test_secrets_and_tokens_are_taken_out_of_texts() -> None:
 
 def cell_of_code(text: str) -> str:
     """A cell of a table, in which a long name may be broken."""
-    return cell(" ".join(map(code, text.split())))
+    return table_cell(" ".join(map(code, text.split())))
 
 
 @pytest.mark.parametrize(
     "secret", ["p_a*s`s[1]", "a&b<c>d'e\"f", "long.name_of.a_token_with.parts_to_break", "x@y://z#1"]
 )
-@pytest.mark.parametrize("show", [str, inert, code, tag_text, cell_of_code, html.escape, quote])
+@pytest.mark.parametrize("show", [str, inert_text, code, tag_text, cell_of_code, html.escape, quote])
 def test_a_secret_is_taken_out_however_a_text_is_escaped(secret: str, show: Callable[[str], str]) -> None:
     shown = redact_secrets(show(f"It is {secret} here"), [secret])
 
@@ -96,7 +96,7 @@ def test_a_secret_is_taken_out_however_a_text_is_escaped(secret: str, show: Call
 
 def test_a_private_key_and_a_token_are_taken_out_where_lines_are_joined() -> None:
     key = "-----BEGIN KEY-----\nMIIE_a/b+c\nxyz=\n-----END KEY-----\n"
-    text = inert(f"It is {key} and ghs_abcdefghijk_mnopqrstuvwxyz0123.")
+    text = inert_text(f"It is {key} and ghs_abcdefghijk_mnopqrstuvwxyz0123.")
 
     assert redact_secrets(text, [key]) == "It is *** and ***."
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from mergeplan.bot.pages.links import PAGES
-from mergeplan.bot.pages.render import headers, page
-from mergeplan.bot.pages.text import foreign, sentence
+from mergeplan.bot.pages.render import headers, render_page
+from mergeplan.bot.pages.text import render_foreign, render_sentence
 from mergeplan.bot.pages.view import RUNNING, Decision, PageView
 from mergeplan.bot.records import ProdRecord, PullRecord, PullState
 from mergeplan.bot.report.shown import Shown
@@ -48,7 +48,7 @@ def links(text: str) -> list[str]:
 @pytest.mark.parametrize("state", list(PullState))
 def test_every_page_stands_in_every_state_and_is_loaded_anew_only_while_something_runs(state: PullState) -> None:
     for name in PAGES:
-        text = page(view_of(show(state, merge_sha="b" * 40)), name, "1.x")
+        text = render_page(view_of(show(state, merge_sha="b" * 40)), name, "1.x")
 
         assert text.startswith("<!doctype html>")
         assert ('http-equiv="refresh"' in text) == (state in RUNNING)
@@ -68,7 +68,9 @@ def test_text_of_others_is_inert_on_every_page(name: str) -> None:
     other = {"name": "a.b", "change": "indirect", "parents": [EVIL], "columns": {"altered": [EVIL]}, "recomputed": True}
     view = show(models=[model, other], site="https://github.com/ann/shop", environment_name=EVIL)
     progress = RunProgress("", "", EVIL, 1, 2, (ModelProgress(EVIL, Step.FAILED, note=EVIL),), EVIL)
-    text = page(replace(view_of(view, progress=progress), decisions=(Decision(1.0, EVIL, EVIL, EVIL),)), name, EVIL)
+    text = render_page(
+        replace(view_of(view, progress=progress), decisions=(Decision(1.0, EVIL, EVIL, EVIL),)), name, EVIL
+    )
 
     found = Tags(text).found
     assert {tag for tag, _ in found} <= TAGS
@@ -79,7 +81,7 @@ def test_text_of_others_is_inert_on_every_page(name: str) -> None:
 
 
 def test_javascript_is_no_address_of_a_repository() -> None:
-    text = page(view_of(show(site="javascript:alert(1)//")), "plan", "1.x")
+    text = render_page(view_of(show(site="javascript:alert(1)//")), "plan", "1.x")
     assert "javascript:" not in text
 
 
@@ -94,10 +96,10 @@ def test_a_page_may_load_run_and_send_nothing_and_nobody_learns_its_address() ->
 
 
 def test_code_and_bold_type_are_kept_and_links_are_text() -> None:
-    assert sentence("**Ready.** `a.b` [x](https://e.vil)") == (
+    assert render_sentence("**Ready.** `a.b` [x](https://e.vil)") == (
         "<strong>Ready.</strong> <code>a.b</code> [x](https://e.vil)"
     )
-    assert foreign("**not** bold, `code`") == "**not** bold, <code>code</code>"
+    assert render_foreign("**not** bold, `code`") == "**not** bold, <code>code</code>"
 
 
 def test_the_plan_says_models_rows_columns_and_what_can_be_typed() -> None:
@@ -109,7 +111,7 @@ def test_the_plan_says_models_rows_columns_and_what_can_be_typed() -> None:
     costly = {"cost": "shuffle", "before": 1, "after": 2, "columns": ["day"]}
     result = {"event": "result", "ok": True, "applied": True, "plan": plan, "data_diff": [difference]}
     result |= {"physical_plan": [{"model": "shop.orders", "changes": [costly], "note": ""}]}
-    text = page(view_of(show(run_lines=run_lines([result], 0))), "plan", "1.x")
+    text = render_page(view_of(show(run_lines=run_lines([result], 0))), "plan", "1.x")
 
     for part in (
         "shop.orders",
@@ -130,7 +132,7 @@ def test_three_thousand_models_with_large_diffs_make_pages_that_a_browser_opens(
         for index in range(3_000)
     ]
     view = view_of(show(models=many))
-    plan, diffs, lineage = (page(view, name, "1.x") for name in ("plan", "diffs", "lineage"))
+    plan, diffs, lineage = (render_page(view, name, "1.x") for name in ("plan", "diffs", "lineage"))
 
     assert "3,000" in plan or "3000" in plan
     assert "more lines: see the file in the pull request" in diffs
@@ -144,7 +146,7 @@ def test_the_graph_stands_from_left_to_right_and_says_the_same_as_its_table() ->
         {"name": "shop.b", "change": "indirect", "category": "indirect_breaking", "parents": ["shop.a", "raw.x"]},
         {"name": "shop.c", "change": "indirect", "category": "indirect_breaking", "parents": ["shop.b", "shop.a"]},
     ]
-    text = page(view_of(show(models=models)), "lineage", "1.x")
+    text = render_page(view_of(show(models=models)), "lineage", "1.x")
     boxes = [int(attributes["x"] or 0) for tag, attributes in Tags(text).found if tag == "rect"]
 
     assert boxes == sorted(boxes) and len(set(boxes)) == 3
@@ -157,11 +159,13 @@ def test_progress_is_of_this_head_and_a_promotion_of_this_pull_request() -> None
     promotion = RunProgress("run-9", "#7", models=(ModelProgress("shop.moved"),))
     record = show(PullState.PLANNING, run_id="run-1")
 
-    assert "shop.other" not in page(view_of(record, progress=other), "progress", "1.x")
-    assert "3 of 12" in page(view_of(record, progress=mine), "progress", "1.x")
+    assert "shop.other" not in render_page(view_of(record, progress=other), "progress", "1.x")
+    assert "3 of 12" in render_page(view_of(record, progress=mine), "progress", "1.x")
     merged = show(PullState.MERGED, run_id="run-3")
-    assert "shop.moved" in page(view_of(merged, progress=promotion), "promotion", "1.x")
-    assert "shop.moved" not in page(view_of(merged, progress=replace(promotion, subject="#8")), "promotion", "1.x")
+    assert "shop.moved" in render_page(view_of(merged, progress=promotion), "promotion", "1.x")
+    assert "shop.moved" not in render_page(
+        view_of(merged, progress=replace(promotion, subject="#8")), "promotion", "1.x"
+    )
 
 
 def test_before_the_merge_the_promotions_page_names_the_views_of_prod_that_move() -> None:
@@ -172,7 +176,7 @@ def test_before_the_merge_the_promotions_page_names_the_views_of_prod_that_move(
         {"name": "shop.d", "change": "removed", "kind": "FULL"},
     ]
     view = view_of(show(models=models))
-    text = page(view, "promotion", "1.x")
+    text = render_page(view, "promotion", "1.x")
 
     assert view.changes.moves == (("re-pointed", ("shop.a",)), ("added", ("shop.c",)), ("dropped", ("shop.d",)))
     assert "<dt>1 re-pointed</dt><dd><code>shop.a</code>" in text
@@ -181,7 +185,7 @@ def test_before_the_merge_the_promotions_page_names_the_views_of_prod_that_move(
 def test_prods_page_says_why_it_could_not_be_built() -> None:
     error = {"event": "error", "message": "Spark refused `a`.", "path": "models/a.sql", "line": 7}
     prod = ProdRecord("ann/shop", run_lines=run_lines([error], 1))
-    text = page(PageView(Shown(PullRecord("ann/shop", 0), prod)), "progress", "1.x")
+    text = render_page(PageView(Shown(PullRecord("ann/shop", 0), prod)), "progress", "1.x")
 
     assert "models/a.sql:7" in text
     assert "Spark refused" in text

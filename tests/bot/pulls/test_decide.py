@@ -18,8 +18,8 @@ from mergeplan.bot.pulls.decide import (
     Rest,
     Skip,
     WaitForProd,
-    decide,
-    interrupts,
+    decide_action,
+    interrupt_reason,
 )
 from mergeplan.bot.records import MergeGroup, News, Prod, ProdRecord, Pull, PullRecord, PullState
 from tests.bot.changing import change_record
@@ -73,7 +73,7 @@ WORD = PendingOverride("a.b", "breaking", "wim", HEAD)
 )
 def test_the_next_step_follows_from_what_is(pull: Pull, record: PullRecord, prod: ProdRecord, action: type) -> None:
     """One row a rule."""
-    assert type(decide(pull, record, prod, "main", "ann/shop")) is action
+    assert type(decide_action(pull, record, prod, "main", "ann/shop")) is action
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_the_next_step_follows_from_what_is(pull: Pull, record: PullRecord, prod
 )
 def test_a_label_keeps_what_nobody_asked_for_from_being_planned(pull: Pull, record: PullRecord, action: type) -> None:
     """It takes back nothing that somebody asked for or that has begun, and holds back no merge."""
-    assert type(decide(pull, record, RULED, "main", "ann/shop")) is action
+    assert type(decide_action(pull, record, RULED, "main", "ann/shop")) is action
 
 
 def test_the_label_comes_before_prods_first_build_and_a_group_of_it_is_answered() -> None:
@@ -112,10 +112,12 @@ def test_the_label_comes_before_prods_first_build_and_a_group_of_it_is_answered(
     to_come = replace(RULED, state=Prod.UNKNOWN)
     grouped = change_record(SKIPPED, group=MergeGroup(OLD))
 
-    assert type(decide(LABELED, PullRecord("ann/shop", 7), to_come, "main", "ann/shop")) is Skip
-    assert type(decide(LABELED, change_record(SKIPPED, again=True), to_come, "main", "ann/shop")) is WaitForProd
-    assert type(decide(LABELED, grouped, RULED, "main", "ann/shop")) is PlanGroup
-    assert type(decide(LABELED, change_record(SKIPPED, group_exists=True), RULED, "main", "ann/shop")) is DropGroup
+    assert type(decide_action(LABELED, PullRecord("ann/shop", 7), to_come, "main", "ann/shop")) is Skip
+    assert type(decide_action(LABELED, change_record(SKIPPED, again=True), to_come, "main", "ann/shop")) is WaitForProd
+    assert type(decide_action(LABELED, grouped, RULED, "main", "ann/shop")) is PlanGroup
+    assert (
+        type(decide_action(LABELED, change_record(SKIPPED, group_exists=True), RULED, "main", "ann/shop")) is DropGroup
+    )
 
 
 @pytest.mark.parametrize(
@@ -131,4 +133,4 @@ def test_the_label_comes_before_prods_first_build_and_a_group_of_it_is_answered(
 )
 def test_only_a_newer_head_or_a_close_interrupts_a_run(news: list[News], reason: str) -> None:
     """Behaviours 20, 21: talk does not."""
-    assert interrupts(news, HEAD) == reason
+    assert interrupt_reason(news, HEAD) == reason

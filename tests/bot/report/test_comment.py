@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 from mergeplan.bot.records import Prod, ProdRecord, PullRecord, PullState
 from mergeplan.bot.report.checks.table import checks
 from mergeplan.bot.report.comment import plan_comment
-from mergeplan.bot.report.markdown import COMMENT_LIMIT, code, days, fence, inert
+from mergeplan.bot.report.markdown import COMMENT_LIMIT, code, fence, format_days, inert_text
 from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.results import pack_outcome, select_lines, unpack_outcome
 from mergeplan.planner.contract.wire import read_line
@@ -156,14 +156,14 @@ def test_a_code_span_and_a_fence_outlast_what_they_hold() -> None:
     """Behaviour 14: the longest run of back-ticks, and one more."""
     assert code("a`b``c") == "```a`b``c```"
     assert fence("a\n````\nb").startswith("`````\n")
-    assert inert("see `a < b` and <b>") == "see `a < b` and &lt;b&gt;"
+    assert inert_text("see `a < b` and <b>") == "see `a < b` and &lt;b&gt;"
 
 
 def test_days_are_told_as_a_person_would() -> None:
     """Half-open intervals: the last day is the one before the end."""
-    assert days([("2026-01-01", "2026-01-08")]) == "7 days, 2026-01-01 to 2026-01-07"
-    assert days([("2026-01-01", "2026-01-02"), ("2026-01-05", "2026-01-06")]) == "2 days, 2026-01-01, 2026-01-05"
-    assert days([("2026-01-01T03:00:00Z", "2026-01-01T04:00:00Z")]).endswith("until 2026-01-01T04:00:00Z")
+    assert format_days([("2026-01-01", "2026-01-08")]) == "7 days, 2026-01-01 to 2026-01-07"
+    assert format_days([("2026-01-01", "2026-01-02"), ("2026-01-05", "2026-01-06")]) == "2 days, 2026-01-01, 2026-01-05"
+    assert format_days([("2026-01-01T03:00:00Z", "2026-01-01T04:00:00Z")]).endswith("until 2026-01-01T04:00:00Z")
 
 
 def test_what_blocks_promotion_stands_at_the_end() -> None:

@@ -15,7 +15,7 @@ from mergeplan.bot.policy.roles import ROLES
 from mergeplan.bot.records import Press, PullState
 from mergeplan.bot.report.checks.table import CHECKS, attach_buttons, checks
 from mergeplan.bot.report.comment import plan_comment
-from mergeplan.bot.report.offers import BOX, find_ticks, has_ticks, offers, resolve_press
+from mergeplan.bot.report.offers import BOX, find_ticks, has_ticks, list_offers, resolve_press
 from mergeplan.bot.report.shown import Shown
 from tests.bot.changing import change_record
 from tests.bot.report.test_comment import run_lines, show
@@ -52,7 +52,7 @@ def test_buttons_and_boxes_are_within_githubs_limits_and_each_is_the_one_command
             assert 0 < len(action.label) <= 20
             assert 0 < len(action.description) <= 40
             assert 0 < len(action.identifier) <= 20
-    offered = offers(record, prod)
+    offered = list_offers(record, prod)
     assert len({each.identifier for each in offered}) == len({each.box for each in offered})
     for each in offered:
         assert (BOX.fullmatch(each.line) is None) == each.moves_prod
@@ -72,7 +72,7 @@ def test_what_was_shown_with_something_else_is_not_taken_up(changes: dict[str, o
     view = show()
     old, prod = view.record, view.prod
     now = change_record(old, **changes)
-    for offer in offers(old, prod):
+    for offer in list_offers(old, prod):
         assert not isinstance(resolve_press(offer.box, Press((offer.box,)), now, prod), Command)
         assert not isinstance(resolve_press(offer.identifier, Press((offer.identifier,), now.head), now, prod), Command)
         assert not isinstance(resolve_press(offer.identifier, Press((offer.identifier,), "d" * 40), old, prod), Command)
@@ -83,7 +83,7 @@ def test_only_an_edit_that_ticks_and_does_nothing_else_is_a_tick() -> None:
     """GitHub may end lines otherwise; who unticks, or edits anything beside, ticks nothing."""
     text = plan_comment(show())
     assert text is not None
-    boxes = [offer.box for offer in offers(show().record, show().prod)]
+    boxes = [offer.box for offer in list_offers(show().record, show().prod)]
     first = text.replace(boxes[0], boxes[0].replace("[ ]", "[x]"))
     both = first.replace(boxes[1], boxes[1].replace("[ ]", "[X]"))
 

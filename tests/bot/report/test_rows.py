@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mergeplan.bot.report.rows import exposures_block, impact_block, rows_blocks, rows_title, schema_block, share
+from mergeplan.bot.report.rows import exposures_block, format_share, impact_block, rows_blocks, rows_title, schema_block
 from mergeplan.bot.results import PlannerOutcome
 from mergeplan.planner.contract.plan import PlanView
 from mergeplan.planner.contract.tables import DataDifference
@@ -162,7 +162,7 @@ def test_who_is_hit_downstream_is_told_by_column_and_owner() -> None:
     [(0, 0, "0%"), (1, 10_000, "< 0.1%"), (9_999, 10_000, "> 99.9%"), (5, 100, "5.0%"), (7, 7, "100%")],
 )
 def test_a_share_never_rounds_to_nothing_or_to_all(part: int, whole: int, said: str) -> None:
-    assert share(part, whole) == said
+    assert format_share(part, whole) == said
 
 
 def test_exposures_stand_in_the_open_while_they_are_few_and_their_words_are_inert() -> None:

@@ -17,7 +17,7 @@ import pytest
 from pydantic import SecretStr
 
 from mergeplan.bot.context import BotContext
-from mergeplan.bot.github.events import InvalidDelivery, read_delivery, signature
+from mergeplan.bot.github.events import InvalidDelivery, read_delivery, sign_body
 from mergeplan.bot.github.gateway import GitHub
 from mergeplan.bot.inbox.inbox import Inbox
 from mergeplan.bot.records import PullState
@@ -31,7 +31,7 @@ def send(
 ) -> httpx.Response:
     headers = {"X-GitHub-Event": event, "X-GitHub-Delivery": guid}
     if secret is not None:
-        headers["X-Hub-Signature-256"] = signature(secret, body)
+        headers["X-Hub-Signature-256"] = sign_body(secret, body)
     return httpx.post(f"{bench.url}/webhook", content=body, headers=headers)
 
 
@@ -50,7 +50,7 @@ def test_a_missing_or_wrong_signature_gets_401_and_leaves_nothing(
 ) -> None:
     """Behaviour 1: nothing of the body is parsed, stored or logged."""
     body = b'{"planted": "do-not-log-me"'  # no JSON either: who reads it answers 400
-    headers = {} if secret is None else {"X-Hub-Signature-256": signature(secret, body) if secret else "sha256=zz"}
+    headers = {} if secret is None else {"X-Hub-Signature-256": sign_body(secret, body) if secret else "sha256=zz"}
     answer = httpx.post(
         f"{bench.url}/webhook", content=body, headers={"X-GitHub-Delivery": "g", "X-GitHub-Event": "push", **headers}
     )
@@ -95,7 +95,7 @@ def test_the_answer_needs_nothing_but_the_database(tmp_path: Path) -> None:
     settings = Settings(webhook_secret=SecretStr(SECRET), home=tmp_path, planner_command=("/nowhere",))
     context = BotContext(settings, Inbox(settings.database_url), cast(GitHub, object()), "nobody")
     body = push_payload("refs/heads/main")
-    headers = {"X-GitHub-Event": "push", "X-GitHub-Delivery": "g", "X-Hub-Signature-256": signature(SECRET, body)}
+    headers = {"X-GitHub-Event": "push", "X-GitHub-Delivery": "g", "X-Hub-Signature-256": sign_body(SECRET, body)}
 
     async def post() -> httpx.Response:
         door = httpx.ASGITransport(create_app(context))

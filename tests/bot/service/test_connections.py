@@ -16,7 +16,7 @@ import pytest
 from pydantic import SecretStr
 
 from mergeplan.bot.context import BotContext
-from mergeplan.bot.github.events import signature
+from mergeplan.bot.github.events import sign_body
 from mergeplan.bot.github.gateway import GitHub
 from mergeplan.bot.inbox.inbox import Inbox
 from mergeplan.bot.sandbox.server import QuickServer
@@ -53,7 +53,7 @@ class Door:
         self.context.inbox.close()
 
     def post(self, body: bytes = PUSH, **headers: str) -> httpx.Response:
-        given = {"X-GitHub-Event": "push", "X-GitHub-Delivery": "g", "X-Hub-Signature-256": signature(SECRET, body)}
+        given = {"X-GitHub-Event": "push", "X-GitHub-Delivery": "g", "X-Hub-Signature-256": sign_body(SECRET, body)}
         fields = {name.replace("_", "-"): value for name, value in headers.items()}
         return httpx.post(f"{self.url}/webhook", content=body, headers={**given, **fields})
 

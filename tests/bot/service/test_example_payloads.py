@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from mergeplan.bot.github.events import signature
+from mergeplan.bot.github.events import sign_body
 from tests.bot.conftest import COLUMN, SECRET, SHOP, Bench
 from tests.npm import fetch_package
 
@@ -52,7 +52,7 @@ def test_every_example_is_answered_and_none_makes_a_job_fail(
         for index, (event, example) in enumerate((e, x) for e, y in examples for x in (y, ours(y, number))):
             body = json.dumps(example).encode()
             headers = {"X-GitHub-Event": event, "X-GitHub-Delivery": f"example-{index}"}
-            signed = {**headers, "X-Hub-Signature-256": signature(SECRET, body), "Content-Type": "application/json"}
+            signed = {**headers, "X-Hub-Signature-256": sign_body(SECRET, body), "Content-Type": "application/json"}
             answer = client.post(f"{bench.url}/webhook", content=body, headers=signed, timeout=30)
             answers[f"{event} {example.get('action', '')} {index}"] = answer.status_code
     bench.idle()

@@ -17,7 +17,7 @@ from uuid import uuid4
 
 import pytest
 
-from mergeplan.bot.github.events import Event, signature
+from mergeplan.bot.github.events import Event, sign_body
 from mergeplan.bot.inbox.inbox import Inbox
 from mergeplan.bot.service.intake import Intake
 from tests.bot.conftest import SECRET, SHOP
@@ -134,7 +134,7 @@ def post(connection: http.client.HTTPConnection, guid: str, number: int) -> int:
     pull = {"number": number, "base": {"ref": "main"}, "head": head}
     body = json.dumps({"action": "synchronize", "repository": {"full_name": SHOP}, "pull_request": pull}).encode()
     headers = {"X-GitHub-Event": "pull_request", "X-GitHub-Delivery": guid}
-    connection.request("POST", "/webhook", body, {**headers, "X-Hub-Signature-256": signature(SECRET, body)})
+    connection.request("POST", "/webhook", body, {**headers, "X-Hub-Signature-256": sign_body(SECRET, body)})
     answer = connection.getresponse()
     answer.read()
     return answer.status

@@ -15,11 +15,11 @@ import httpx
 import pytest
 from github import Auth, GithubIntegration
 
-from mergeplan.bot.github.manifest import Registered, conversion_address, form_address, manifest, web_address
+from mergeplan.bot.github.manifest import Registered, build_manifest, conversion_address, form_address, web_address
 from mergeplan.bot.github.permissions import EVENTS, OPTIONAL, PERMISSIONS
 from mergeplan.bot.sandbox.server import Sandbox
 from mergeplan.bot.sandbox.state import APP_EVENTS, APP_PERMISSIONS
-from mergeplan.bot.service.register_app import Registration, register
+from mergeplan.bot.service.register_app import Registration, register_app
 from mergeplan.planner.errors import RequestError
 
 HOOK = "https://bot.example/webhook"
@@ -51,7 +51,7 @@ def _begin(results: queue.Queue[Registered | RequestError]) -> Begin:
 
         def run() -> None:
             try:
-                results.put(register(wanted, 0, opened.put, 60))
+                results.put(register_app(wanted, 0, opened.put, 60))
             except RequestError as error:
                 results.put(error)
 
@@ -123,11 +123,11 @@ def test_a_code_that_github_refuses_leaves_no_file_and_says_so(
 def test_a_key_is_never_written_over(registration: Registration) -> None:
     registration.key_file.write_text("a key")
     with pytest.raises(RequestError, match="exists"):
-        register(registration, 0, lambda address: None, 1)
+        register_app(registration, 0, lambda address: None, 1)
 
 
 def test_a_code_is_good_once(sandbox: Sandbox) -> None:
-    made = manifest("mergeplan", HOOK, "http://127.0.0.1:1/callback")
+    made = build_manifest("mergeplan", HOOK, "http://127.0.0.1:1/callback")
     answer = httpx.post(form_address(sandbox.url, "acme", "s"), data={"manifest": json.dumps(made)})
     code = httpx.URL(answer.headers["location"]).params["code"]
     answers = [httpx.post(conversion_address(sandbox.url, code)) for _ in range(2)]

@@ -227,9 +227,9 @@ def test_a_plan_that_would_write_what_prod_shows_is_refused(target: Target, monk
             check_plan(toolbox.working.jobs.context(), target.plans["dev"], 0)
         with toolbox.working.jobs.context().reader.open_state() as work:
             table = work.store.environments.get("prod").snapshots["shop.daily"].table
-        view = applying._view(toolbox.working.jobs.context(), target.plans["dev"])
+        view = applying._find_plan_view(toolbox.working.jobs.context(), target.plans["dev"])
         shared = tuple(model.model_copy(update={"table": table}) for model in view.models)
-        monkeypatch.setattr(applying, "_view", lambda *_: view.model_copy(update={"models": shared}))
+        monkeypatch.setattr(applying, "_find_plan_view", lambda *_: view.model_copy(update={"models": shared}))
         with pytest.raises(Refused, match=r"computes tables that prod shows: `shop\.total`"):
             check_plan(toolbox.working.jobs.context(), target.plans["dev"], 20)
     finally:

@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mergeplan.planner.apply.events import Event, TableDropped, silent
-from mergeplan.planner.apply.janitor import drop_expired, find_unused_tables, sweep
-from mergeplan.planner.apply.promotion.promotion import Wanted, drop_environment, promote
+from mergeplan.planner.apply.events import Event, TableDropped, ignore_event
+from mergeplan.planner.apply.janitor import drop_expired, find_unused_tables, sweep_tables
+from mergeplan.planner.apply.promotion.promotion import Wanted, drop_environment, promote_views
 from mergeplan.planner.engine.protocol import Engine, ViewText
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.engine.table import Table
@@ -65,18 +65,20 @@ def promote_to(store: StateStore, engine: Engine, name: str, *snapshots: Snapsho
         if each.table not in store.tables.all():
             store.tables.register(each.table, ID)
     with store.leases.hold(name, "test") as lease:
-        promote(store, engine, lease, Wanted(store.environments.get(name), environment(name, *snapshots)), emit=silent)
+        promote_views(
+            store, engine, lease, Wanted(store.environments.get(name), environment(name, *snapshots)), emit=ignore_event
+        )
 
 
 def drop(store: StateStore, engine: Engine, name: str) -> None:
     with store.leases.hold(name, "test") as lease:
-        drop_environment(store, engine, lease, emit=silent)
+        drop_environment(store, engine, lease, emit=ignore_event)
 
 
 def test_what_an_environment_shows_is_never_dropped(store: StateStore, quiet: Engine) -> None:
     promote_to(store, quiet, "prod", A1)
 
-    assert sweep(store, quiet, now() + 900 * DAY, emit=silent) == ()
+    assert sweep_tables(store, quiet, now() + 900 * DAY, emit=ignore_event) == ()
     assert A1.table in store.tables.all()
 
 
@@ -86,8 +88,8 @@ def test_a_replaced_table_is_kept_for_the_retention_from_the_day_it_was_replaced
     promote_to(store, quiet, "prod", A1)
     promote_to(store, quiet, "prod", A2)
 
-    assert sweep(store, quiet, now() + 13 * DAY, emit=silent) == ()
-    assert sweep(store, quiet, now() + 15 * DAY, emit=silent) == (A1.table,)
+    assert sweep_tables(store, quiet, now() + 13 * DAY, emit=ignore_event) == ()
+    assert sweep_tables(store, quiet, now() + 15 * DAY, emit=ignore_event) == (A1.table,)
     assert set(store.tables.all()) == {A2.table}
 
 
@@ -95,7 +97,7 @@ def test_the_retention_can_be_chosen(store: StateStore, quiet: Engine) -> None:
     promote_to(store, quiet, "prod", A1)
     promote_to(store, quiet, "prod", A2)
 
-    assert sweep(store, quiet, now() + 3 * DAY, 2 * DAY, emit=silent) == (A1.table,)
+    assert sweep_tables(store, quiet, now() + 3 * DAY, 2 * DAY, emit=ignore_event) == (A1.table,)
 
 
 def test_a_table_that_was_never_shown_is_kept_for_a_day(store: StateStore, quiet: Engine) -> None:
@@ -146,8 +148,8 @@ def test_orphans_of_a_dropped_environment_go_at_once_and_what_others_show_stays(
     promote_to(store, quiet, "pr_8", A1)
     drop(store, quiet, "pr_7")
 
-    assert sweep(store, quiet, now(), emit=silent) == ()
-    assert sweep(store, quiet, now(), orphans=True, emit=silent) == (A2.table, A3.table)
+    assert sweep_tables(store, quiet, now(), emit=ignore_event) == ()
+    assert sweep_tables(store, quiet, now(), orphans=True, emit=ignore_event) == (A2.table, A3.table)
     assert set(store.tables.all()) == {A1.table}
 
 
@@ -156,7 +158,7 @@ def test_a_merged_pull_requests_tables_are_prods(store: StateStore, quiet: Engin
     promote_to(store, quiet, "prod", A2)
     drop(store, quiet, "pr_7")
 
-    assert sweep(store, quiet, now(), orphans=True, emit=silent) == ()
+    assert sweep_tables(store, quiet, now(), orphans=True, emit=ignore_event) == ()
 
 
 def test_a_new_plan_for_an_orphan_saves_it(store: StateStore, quiet: Engine) -> None:
@@ -165,15 +167,15 @@ def test_a_new_plan_for_an_orphan_saves_it(store: StateStore, quiet: Engine) -> 
 
     store.plans.save("p2", "pr_9", tables=[A2.table])
 
-    assert sweep(store, quiet, now(), orphans=True, emit=silent) == ()
+    assert sweep_tables(store, quiet, now(), orphans=True, emit=ignore_event) == ()
 
 
 def test_a_table_that_is_being_written_is_left(store: StateStore, quiet: Engine) -> None:
     store.tables.register(A1.table, ID)
 
     with store.leases.hold(f"table:{A1.table}", "plan 12"):
-        assert sweep(store, quiet, now() + 2 * DAY, emit=silent) == ()
-    assert sweep(store, quiet, now() + 2 * DAY, emit=silent) == (A1.table,)
+        assert sweep_tables(store, quiet, now() + 2 * DAY, emit=ignore_event) == ()
+    assert sweep_tables(store, quiet, now() + 2 * DAY, emit=ignore_event) == (A1.table,)
 
 
 def test_an_environment_that_changes_under_the_sweep_is_looked_at_again(store: StateStore) -> None:
@@ -187,7 +189,7 @@ def test_an_environment_that_changes_under_the_sweep_is_looked_at_again(store: S
 
     promoting = Promoting()
 
-    assert sweep(store, promoting, now() + 2 * DAY, emit=silent) == (A1.table,)  # type: ignore[arg-type]
+    assert sweep_tables(store, promoting, now() + 2 * DAY, emit=ignore_event) == (A1.table,)  # type: ignore[arg-type]
     assert store.environments.get("prod").snapshots == {"s.a": A2}
 
 
@@ -200,11 +202,11 @@ def test_a_sweep_that_died_is_finished_by_the_next(store: StateStore) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        sweep(store, Dying(), now() + 2 * DAY, emit=silent)  # type: ignore[arg-type]
+        sweep_tables(store, Dying(), now() + 2 * DAY, emit=ignore_event)  # type: ignore[arg-type]
     assert store.tables.all()[A1.table].garbage
     assert store.intervals.load_timelines([A1.table]) == {A1.table: ()}
 
-    assert sweep(store, Quiet(), now(), emit=silent) == (A1.table,)  # type: ignore[arg-type]
+    assert sweep_tables(store, Quiet(), now(), emit=ignore_event) == (A1.table,)  # type: ignore[arg-type]
 
 
 def test_the_files_go_too_and_the_empty_schema(store: StateStore, engine: SparkEngine) -> None:
@@ -214,14 +216,14 @@ def test_the_files_go_too_and_the_empty_schema(store: StateStore, engine: SparkE
     promote_to(store, engine, "prod", A2)
     events: list[Event] = []
 
-    sweep(store, engine, now() + 15 * DAY, emit=events.append)
+    sweep_tables(store, engine, now() + 15 * DAY, emit=events.append)
 
     assert events == [TableDropped(A1.table)]
     assert engine.catalog.objects("mergeplan__s") == {"s__a__v2"}
 
 
 def test_nothing_known_means_nothing_to_do(store: StateStore, quiet: Engine) -> None:
-    assert sweep(store, quiet, now(), orphans=True, emit=silent) == ()
+    assert sweep_tables(store, quiet, now(), orphans=True, emit=ignore_event) == ()
     assert store.environments.get("prod") == Environment("prod")
 
 
@@ -232,11 +234,11 @@ def test_an_environment_whose_time_is_over_is_dropped_and_its_tables_wait(store:
     for name in ("prod", "dev", "kept"):
         store.environments.expire(name, now() - DAY)
 
-    assert drop_expired(store, quiet, now() - 2 * DAY, emit=silent) == ()
-    assert drop_expired(store, quiet, now(), {"kept"}, emit=silent) == ("dev",)
+    assert drop_expired(store, quiet, now() - 2 * DAY, emit=ignore_event) == ()
+    assert drop_expired(store, quiet, now(), {"kept"}, emit=ignore_event) == ("dev",)
     assert [each.name for each in store.environments.all()] == ["kept", "prod"]
-    assert sweep(store, quiet, now() + 13 * DAY, emit=silent) == ()
-    assert sweep(store, quiet, now() + 15 * DAY, emit=silent) == (A2.table,)
+    assert sweep_tables(store, quiet, now() + 13 * DAY, emit=ignore_event) == ()
+    assert sweep_tables(store, quiet, now() + 15 * DAY, emit=ignore_event) == (A2.table,)
 
 
 def test_an_environment_that_somebody_is_changing_does_not_expire_under_them(store: StateStore, quiet: Engine) -> None:
@@ -244,5 +246,5 @@ def test_an_environment_that_somebody_is_changing_does_not_expire_under_them(sto
     store.environments.expire("dev", now() - DAY)
 
     with store.leases.hold("dev", "ann"):
-        assert drop_expired(store, quiet, now(), emit=silent) == ()
+        assert drop_expired(store, quiet, now(), emit=ignore_event) == ()
     assert store.environments.get("dev").exists

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mergeplan.planner.apply.events import silent
+from mergeplan.planner.apply.events import ignore_event
 from mergeplan.planner.apply.old_versions import (
     Kept,
     OldVersions,
@@ -20,7 +20,7 @@ from mergeplan.planner.apply.old_versions import (
     select_old_versions,
 )
 from mergeplan.planner.apply.physical_tables import table_lease
-from mergeplan.planner.apply.promotion.promotion import Wanted, promote
+from mergeplan.planner.apply.promotion.promotion import Wanted, promote_views
 from mergeplan.planner.engine.protocol import Engine, Expiry, ViewText
 from mergeplan.planner.errors import QueryError
 from mergeplan.planner.model.kind import Kind
@@ -74,7 +74,7 @@ def show_in_prod(store: StateStore, *snapshots: Snapshot) -> None:
     engine: Any = Lake()
     with store.leases.hold("prod", "test") as lease:
         wanted = Wanted(store.environments.get("prod"), environment("prod", *snapshots))
-        promote(store, engine, lease, wanted, emit=silent)
+        promote_views(store, engine, lease, wanted, emit=ignore_event)
 
 
 def remove_old(store: StateStore, lake: Lake) -> OldVersions:

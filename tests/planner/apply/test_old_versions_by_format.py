@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from mergeplan.planner.apply.events import silent
+from mergeplan.planner.apply.events import ignore_event
 from mergeplan.planner.apply.old_versions import OldVersions, remove_old_versions
-from mergeplan.planner.apply.promotion.promotion import Wanted, promote
-from mergeplan.planner.apply.promotion.rollback import build_rollback, rollback
+from mergeplan.planner.apply.promotion.promotion import Wanted, promote_views
+from mergeplan.planner.apply.promotion.rollback import apply_rollback, build_rollback
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.errors import QueryError
 from mergeplan.planner.snapshot.environment import PROD
@@ -72,7 +72,7 @@ def test_clones_and_what_they_are_of_are_as_before_and_prod_can_go_back(daily: D
     before = prod_snapshots(daily)
     with daily.store.leases.hold("old", "test") as lease:  # somebody still looks at the tables that prod leaves
         wanted = Wanted(daily.store.environments.get("old"), environment("old", *before.values()))
-        promote(daily.store, engine, lease, wanted, emit=silent)
+        promote_views(daily.store, engine, lease, wanted, emit=ignore_event)
     daily.run("2026-01-02", *models(", id * 7 AS more"))
     for name in KINDS:  # the sources go on: only an old version of them has the files that the clones read
         engine.fetch(f"DELETE FROM {before[f'shop.{name}'].table}")
@@ -86,7 +86,7 @@ def test_clones_and_what_they_are_of_are_as_before_and_prod_can_go_back(daily: D
     daily.run("2026-01-03", *models(", id * 7 AS more"))
     assert names(daily) == [["a", "b"]] * 3
     with daily.store.leases.hold(PROD, "test") as lease:
-        rollback(daily.store, engine, lease, build_rollback(daily.store, "prod", None, NOW), emit=silent)
+        apply_rollback(daily.store, engine, lease, build_rollback(daily.store, "prod", None, NOW), emit=ignore_event)
     assert names(daily) == [[]] * 3
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mergeplan.planner.checks.audits import audit_query, is_blocking
-from mergeplan.planner.checks.diff.masking import mask, mask_rows
+from mergeplan.planner.checks.diff.masking import mask_rows, mask_value
 from mergeplan.planner.engine.protocol import Engine, Rows
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.model.model import Model
@@ -204,4 +204,4 @@ def test_a_masked_sample_tells_shapes_and_no_values() -> None:
     assert mask_rows(rows, "masked", ("num_rows",)).rows == ((None, "", *texts, 7),)
     assert mask_rows(rows, "full") == rows
     assert mask_rows(rows, "none").rows == ()
-    assert mask(object()) == "***"
+    assert mask_value(object()) == "***"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mergeplan.planner.checks.physical_diff import Cost, PhysicalChange, compare
+from mergeplan.planner.checks.physical_diff import Cost, PhysicalChange, compare_plans
 from mergeplan.planner.checks.physical_plan import PhysicalPlan, Scan
 from tests.planner.checks.plans import READ, plan
 
@@ -36,26 +36,26 @@ PLANS = st.builds(
     ],
 )  # fmt: skip
 def test_what_an_edit_makes_expensive_is_reported(old: str, new: str, found: list[tuple[Any, ...]]) -> None:
-    assert compare(plan(old), plan(new)) == tuple(PhysicalChange(*each) for each in found)
+    assert compare_plans(plan(old), plan(new)) == tuple(PhysicalChange(*each) for each in found)
 
 
 def test_a_table_that_is_read_once_more_and_whole_is_reported_but_not_one_that_was_never_pruned() -> None:
     chosen, whole = Scan("a", True, True, ("day",)), Scan("a", False, False)
 
-    assert compare(PhysicalPlan((chosen,)), PhysicalPlan((chosen, whole))) == (
+    assert compare_plans(PhysicalPlan((chosen,)), PhysicalPlan((chosen, whole))) == (
         PhysicalChange(Cost.PRUNING, 0, 1, ("a",), ("day",)),
     )
-    assert compare(PhysicalPlan((whole,)), PhysicalPlan((whole, whole))) == ()
-    assert compare(PhysicalPlan((chosen,)), PhysicalPlan((Scan("b", False, False),))) == ()
-    assert compare(PhysicalPlan((chosen,)), PhysicalPlan((Scan("a", None, None),))) == ()
+    assert compare_plans(PhysicalPlan((whole,)), PhysicalPlan((whole, whole))) == ()
+    assert compare_plans(PhysicalPlan((chosen,)), PhysicalPlan((Scan("b", False, False),))) == ()
+    assert compare_plans(PhysicalPlan((chosen,)), PhysicalPlan((Scan("a", None, None),))) == ()
 
 
 def test_good_news_stands_alone() -> None:
     """Fewer shuffles are none beside a new cartesian product."""
     both = PhysicalPlan(cartesian=(("a", "b"),))
 
-    assert [each.cost for each in compare(plan("sorted"), both)] == [Cost.CARTESIAN_PRODUCT]
-    (better,) = compare(plan("unpruned"), plan("pruned"))
+    assert [each.cost for each in compare_plans(plan("sorted"), both)] == [Cost.CARTESIAN_PRODUCT]
+    (better,) = compare_plans(plan("unpruned"), plan("pruned"))
     assert (better.cost, better.is_worse, better.before, better.after) == (Cost.PRUNING, False, 1, 0)
 
 
@@ -63,14 +63,14 @@ def test_columns_are_reported_of_new_shuffles_only() -> None:
     old, renamed = PhysicalPlan(shuffles=(("id",),)), PhysicalPlan(shuffles=(("key",),))
     more = PhysicalPlan(shuffles=(("key",), ("day",)))
 
-    assert compare(old, renamed) == ()
-    assert compare(old, more) == (PhysicalChange(Cost.SHUFFLE, 1, 2),)
-    assert compare(renamed, more) == (PhysicalChange(Cost.SHUFFLE, 1, 2, (), ("day",)),)
+    assert compare_plans(old, renamed) == ()
+    assert compare_plans(old, more) == (PhysicalChange(Cost.SHUFFLE, 1, 2),)
+    assert compare_plans(renamed, more) == (PhysicalChange(Cost.SHUFFLE, 1, 2, (), ("day",)),)
 
 
 @pytest.mark.parametrize(("form", "name"), READ)
 def test_a_plan_does_not_differ_from_itself(form: str, name: str) -> None:
-    assert compare(plan(name, form), plan(name, form)) == ()
+    assert compare_plans(plan(name, form), plan(name, form)) == ()
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -80,8 +80,8 @@ def test_only_how_often_counts_and_turned_round_bad_is_good(
 ) -> None:
     mixed = PhysicalPlan(*(tuple(chance.sample(value, len(value))) for value in vars(new).values()))
 
-    assert compare(new, mixed) == ()
-    assert compare(old, mixed) == compare(old, new)
-    assert {each.is_worse for each in compare(old, new)} in ({True}, {False}, set())
-    if not any(each.is_worse for each in compare(old, new)):
-        assert [each.cost for each in compare(old, new)] == [each.cost for each in compare(new, old)]
+    assert compare_plans(new, mixed) == ()
+    assert compare_plans(old, mixed) == compare_plans(old, new)
+    assert {each.is_worse for each in compare_plans(old, new)} in ({True}, {False}, set())
+    if not any(each.is_worse for each in compare_plans(old, new)):
+        assert [each.cost for each in compare_plans(old, new)] == [each.cost for each in compare_plans(new, old)]

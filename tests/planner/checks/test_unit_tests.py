@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mergeplan.planner.checks.diff.rows import canonical, compare_rows
+from mergeplan.planner.checks.diff.rows import canonical_text, compare_rows
 from mergeplan.planner.checks.freezing import ctes_of, frozen_text
 from mergeplan.planner.checks.inlining import render_rows
 from mergeplan.planner.checks.unit_test_result import TestResult
@@ -259,8 +259,8 @@ def test_order_never_matters_and_multiplicity_does(rows: list[tuple[object, ...]
     ],
 )
 def test_equal_values_are_equal_however_they_are_written(left: object, right: object, kind: str) -> None:
-    assert canonical(left, kind) == canonical(right, kind)
-    assert canonical(None, kind) != canonical("NULL ", kind)
+    assert canonical_text(left, kind) == canonical_text(right, kind)
+    assert canonical_text(None, kind) != canonical_text("NULL ", kind)
 
 
 CSV = """

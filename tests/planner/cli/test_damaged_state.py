@@ -252,12 +252,15 @@ def test_a_postgresql_that_refuses_is_told_without_the_password(
 
 def test_a_postgresql_that_ends_a_transaction_is_told(new_postgresql: Callable[[], str], postgresql: str) -> None:
     from mergeplan.planner.errors import RequestError
-    from mergeplan.planner.state.database import clock, transaction
+    from mergeplan.planner.state.database import database_time, open_transaction
 
     with closing(StateStore(new_postgresql())) as store, psycopg.connect(postgresql, autocommit=True) as admin:
-        with pytest.raises(RequestError, match="does not answer"), transaction(store.database.engine) as connection:
+        with (
+            pytest.raises(RequestError, match="does not answer"),
+            open_transaction(store.database.engine) as connection,
+        ):
             pid = connection.exec_driver_sql("SELECT pg_backend_pid()").scalar()
             admin.execute("SELECT pg_terminate_backend(%s)", [pid])
-            clock(connection)
+            database_time(connection)
 
         assert store.environments.all() == ()

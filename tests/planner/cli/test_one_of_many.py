@@ -54,7 +54,7 @@ class Work:
         self._note(monkeypatch, columns, "_read", self.analysed, 0)
         self._note(monkeypatch, Folder, "text", self.read, 1)
         self._note(monkeypatch, sql_files, "format_file", self.laid_out, 0)
-        columns._analyse.cache_clear()
+        columns._analyze_query.cache_clear()
 
     def _note(self, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, notes: list[str], argument: int) -> None:
         function = getattr(owner, name)
@@ -80,7 +80,7 @@ def test_it_analyses_what_it_reads_once_and_parses_nothing(
 
     first, analysed = many(*arguments), {*work.analysed}
     work.analysed.clear()
-    columns._analyse.cache_clear()
+    columns._analyze_query.cache_clear()
     second = many(*arguments)
 
     assert first == second

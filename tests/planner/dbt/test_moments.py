@@ -12,7 +12,7 @@ import pytest
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.parsing.files.dbt.moments import fill_moments
 from mergeplan.planner.python.dbt_code.compile_error import CompileError
-from mergeplan.planner.python.dbt_code.moments import TIMES, Moment, show
+from mergeplan.planner.python.dbt_code.moments import TIMES, Moment, replace_marks
 
 from .test_texts import node
 
@@ -74,4 +74,4 @@ def test_a_template_can_decide_nothing_by_the_time(use: Callable[[Any], object])
 def test_a_mark_shows_as_the_time_that_it_stands_for() -> None:
     text = f"'{NOW + timedelta(days=1)}' and '{HERE}'"
 
-    assert show(text, TIMES[0]) == "'1995-03-05 05:06:07.891234+00:00' and '1995-03-04'"
+    assert replace_marks(text, TIMES[0]) == "'1995-03-05 05:06:07.891234+00:00' and '1995-03-04'"

@@ -16,8 +16,8 @@ from mergeplan.planner.isolation.connecting import ConnectionProxy
 from mergeplan.planner.isolation.interpreter import libraries
 from mergeplan.planner.isolation.mode import NO_ISOLATION, Isolation, isolation_of
 from mergeplan.planner.isolation.probe import cannot
-from mergeplan.planner.isolation.profile import LAUNCH, IsolationProfile, profile_from, without
-from mergeplan.planner.isolation.seccomp import Network, program
+from mergeplan.planner.isolation.profile import LAUNCH, IsolationProfile, exclude_hidden, profile_from
+from mergeplan.planner.isolation.seccomp import Network, filter_program
 from tests.safety.attacks import ATTACKS
 from tests.safety.scene import ATTACKS as FILE
 from tests.safety.scene import Scene, loot
@@ -56,9 +56,9 @@ def test_what_is_hidden_is_cut_out_of_what_may_be_read(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "lib")
     hidden = [tmp_path / "link" / "deep" / "key"]
 
-    assert without([str(tmp_path / "lib")], hidden) == (f"{tmp_path}/lib/a.so", f"{tmp_path}/lib/deep/b.so")
-    assert without([f"{tmp_path}/lib/deep/key", f"{tmp_path}/lib/a.so"], hidden) == (f"{tmp_path}/lib/a.so",)
-    assert without([f"{tmp_path}/home/checkout"], [tmp_path / "home"]) == (f"{tmp_path}/home/checkout",)
+    assert exclude_hidden([str(tmp_path / "lib")], hidden) == (f"{tmp_path}/lib/a.so", f"{tmp_path}/lib/deep/b.so")
+    assert exclude_hidden([f"{tmp_path}/lib/deep/key", f"{tmp_path}/lib/a.so"], hidden) == (f"{tmp_path}/lib/a.so",)
+    assert exclude_hidden([f"{tmp_path}/home/checkout"], [tmp_path / "home"]) == (f"{tmp_path}/home/checkout",)
 
 
 def test_a_profile_is_read_as_it_was_written() -> None:
@@ -70,7 +70,7 @@ def test_a_profile_is_read_as_it_was_written() -> None:
 @pytest.mark.parametrize("network", [Network.PROXY, Network.LISTED, Network.ANSWER, Network.NONE])
 @pytest.mark.parametrize("architecture", ["x86_64", "aarch64"])
 def test_every_jump_of_a_filter_lands_in_it(architecture: str, network: Network) -> None:
-    steps = program(architecture, network, 1234, signals_kept=False)
+    steps = filter_program(architecture, network, 1234, signals_kept=False)
 
     assert len(steps) < 4096
     assert steps[-1][0] == 0x06

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from mergeplan.planner.lsp.actions import actions_at
-from mergeplan.planner.lsp.completion import complete, signature
+from mergeplan.planner.lsp.completion import complete_sql, signature_at
 from mergeplan.planner.lsp.editor import Editor
 from mergeplan.planner.lsp.hover import hover_text
 from mergeplan.planner.lsp.navigation import target_at
-from mergeplan.planner.lsp.outline import folds, symbols, type_hints
+from mergeplan.planner.lsp.outline import list_folds, list_symbols, type_hints
 from mergeplan.planner.lsp.texts import Lines, Span, apply_edits
 from tests.planner.lsp.conftest import ORDERS, TOTALS, ask_effects, write_files
 
@@ -20,7 +20,7 @@ def labels(editor: Editor, text: str, path: str = PATH) -> list[str]:
     """What is suggested where `|` stands in a text."""
     assert editor.view is not None
     offset = text.index("|")
-    return [item.label for item in complete(editor.view, path, text.replace("|", ""), offset)]
+    return [item.label for item in complete_sql(editor.view, path, text.replace("|", ""), offset)]
 
 
 def hover(editor: Editor, path: str, text: str, word: str) -> str:
@@ -56,8 +56,8 @@ def test_completion_offers_columns_of_the_alias_alone(editor: Editor) -> None:
 
 
 def test_a_signature_says_which_argument_is_written() -> None:
-    assert signature("SELECT substring(a, ", 20) == ("substring(expr, ...)", 1)
-    assert signature("SELECT a, ", 10) is None
+    assert signature_at("SELECT substring(a, ", 20) == ("substring(expr, ...)", 1)
+    assert signature_at("SELECT a, ", 10) is None
 
 
 def test_hover_tells_a_columns_type_what_it_is_made_from_and_who_reads_it(editor: Editor) -> None:
@@ -120,12 +120,12 @@ def test_a_rule_of_the_linter_has_a_fix(editor: Editor) -> None:
 
 def test_a_file_in_outline(editor: Editor) -> None:
     assert editor.view is not None
-    names = [symbol.name for symbol in symbols(editor.view, "models/orders.sql", ORDERS)]
+    names = [symbol.name for symbol in list_symbols(editor.view, "models/orders.sql", ORDERS)]
     hints = [hint.text for hint in type_hints(editor.view, PATH, TOTALS)]
 
     assert names == ["shop.orders", "priced", "id", "day", "amount", "twice"]
     assert "bigint" in hints
-    assert list(folds(editor.view.file("models/orders.sql", ORDERS)))
+    assert list(list_folds(editor.view.file("models/orders.sql", ORDERS)))
 
 
 def test_columns_are_counted_in_utf_16() -> None:

@@ -18,7 +18,7 @@ from mergeplan.planner.lsp.editor import Editor
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.session.options import PlanOptions
 from mergeplan.planner.session.settings import SessionSettings
-from mergeplan.planner.session.use_cases.planning import check_request, estimates, make_plan
+from mergeplan.planner.session.use_cases.planning import check_request, estimate_costs, make_plan
 from mergeplan.planner.session.workspace import Workspace
 from tests.planner.generating import generate
 from tests.planner.lsp.conftest import promote, write_files
@@ -53,7 +53,7 @@ def effects_by_plan(settings: SessionSettings, names: set[str]) -> dict[str, Edi
     work = Workspace(settings, only_looks=True)
     with closing(work):
         plan = make_plan(work, check_request(work, PlanOptions()), work.project.models)
-        costs = estimates(work, plan)
+        costs = estimate_costs(work, plan)
         return {name: describe_edit(work.project, plan, name, costs) for name in names & work.project.models.keys()}
 
 

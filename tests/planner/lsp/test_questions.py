@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mergeplan.planner.lsp.editor import Editor
-from mergeplan.planner.lsp.questions import completions, definitions_at, hover_at, references_at
+from mergeplan.planner.lsp.questions import completions_at, definitions_at, hover_at, references_at
 from mergeplan.planner.session.settings import SessionSettings
 from tests.planner.lsp.conftest import ORDERS, TEST, ask_effects, promote, write_files
 from tests.planner.session.conftest import refuse_engine
@@ -47,7 +47,7 @@ def after(text: str, words: str) -> int:
 
 def labels(editor: Editor, path: str, text: str, words: str) -> set[str]:
     """What is suggested behind words of a text."""
-    return {item.label for item in completions(editor, path, text, after(text, words))}
+    return {item.label for item in completions_at(editor, path, text, after(text, words))}
 
 
 def about(editor: Editor, path: str, text: str, words: str) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.lsp.editor import Editor
-from mergeplan.planner.lsp.navigation import definitions, references, target_at
+from mergeplan.planner.lsp.navigation import find_definitions, find_references, target_at
 from mergeplan.planner.lsp.rename import rename_edits
 from mergeplan.planner.lsp.texts import Edit, apply_edits
 from mergeplan.planner.plan.build import Plan
@@ -130,9 +130,9 @@ def test_definitions_and_references_cross_files(editor: Editor, tmp_path: Path) 
     place = target_at(view, "models/totals.sql", TOTALS, TOTALS.index("o.amount") + 3)
     assert place is not None
 
-    (definition,) = definitions(view, place[0])
+    (definition,) = find_definitions(view, place[0])
     named = [(span.path, (view.text(span.path) or "")[span.span.start : span.span.end])
-             for span in references(view, place[0])]  # fmt: skip
+             for span in find_references(view, place[0])]  # fmt: skip
 
     assert (definition.path, ORDERS[definition.span.start : definition.span.end]) == ("models/orders.sql", "amount")
     assert named == [("models/orders.sql", "amount"), ("models/totals.sql", "amount")]

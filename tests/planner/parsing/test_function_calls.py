@@ -6,7 +6,7 @@ import pytest
 from sqlglot.dialects.dialect import Dialect
 
 from mergeplan.planner.parsing.sql.function_calls import find_closed_call, find_refused_call, function_calls
-from mergeplan.planner.semantics.spark.spark_sql import trees
+from mergeplan.planner.semantics.spark.spark_sql import parse_statements
 
 
 def calls(sql: str) -> list[str]:
@@ -15,7 +15,7 @@ def calls(sql: str) -> list[str]:
 
 def refusal(sql: str) -> str:
     tokens = Dialect.get_or_raise("spark").tokenize(sql)
-    found = find_refused_call(tokens, trees(tokens, sql)[0], ())
+    found = find_refused_call(tokens, parse_statements(tokens, sql)[0], ())
     return found.message if found else ""
 
 

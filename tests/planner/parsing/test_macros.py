@@ -16,7 +16,7 @@ from mergeplan.planner.intervals import Interval
 from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
 from mergeplan.planner.parsing.macros.expand import MacroScope, dates, expand, expand_block, expander, spark_tree
 from mergeplan.planner.parsing.macros.expander import CALLS
-from mergeplan.planner.parsing.sql.dates import end_instant, instant
+from mergeplan.planner.parsing.sql.dates import end_instant, parse_instant
 from mergeplan.planner.parsing.sql.tokens import SourceText, parse_tokens, tokenize
 from mergeplan.planner.parsing.sql.user_macros import MacroCall
 from mergeplan.planner.project.loader import load_project
@@ -117,7 +117,7 @@ def test_a_block_knows_variables_dates_and_named_crons() -> None:
     ],
 )
 def test_dates_are_read_as_people_write_them(text: str, moment: str) -> None:
-    assert instant(text, NOW) == datetime.fromisoformat(moment).replace(tzinfo=UTC)
+    assert parse_instant(text, NOW) == datetime.fromisoformat(moment).replace(tzinfo=UTC)
 
 
 def test_a_day_as_an_end_includes_itself() -> None:
@@ -128,7 +128,7 @@ def test_a_day_as_an_end_includes_itself() -> None:
 @pytest.mark.parametrize("text", ["soon", "", "2024-13-01", "9999 years ago", "99999999999999 days ago"])
 def test_what_is_no_date_is_told(text: str) -> None:
     with pytest.raises(ValueError, match=r"is not a date|before the year 1"):
-        instant(text, NOW)
+        parse_instant(text, NOW)
 
 
 class Greeting:

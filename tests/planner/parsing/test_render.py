@@ -11,7 +11,7 @@ from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
 from mergeplan.planner.parsing.macros.expand import spark_tree
-from mergeplan.planner.parsing.render import inline_views, render
+from mergeplan.planner.parsing.render import inline_views, render_model
 
 NOW = datetime(2024, 5, 6, 7, 8, tzinfo=UTC)
 DAY = Interval(datetime(2020, 1, 1, tzinfo=UTC), datetime(2020, 1, 2, tzinfo=UTC))
@@ -32,7 +32,7 @@ def model_of(query: str, name: str = "shop.a", kind: Kind = Kind.FULL) -> Model:
 
 def spark(query: str, interval: Interval | None = DAY, **embedded: str) -> str:
     inlined = {f"shop.{name}": model_of(sql, f"shop.{name}", Kind.EMBEDDED) for name, sql in embedded.items()}
-    return render(model_of(query), TABLES, inlined, interval, NOW)
+    return render_model(model_of(query), TABLES, inlined, interval, NOW)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from mergeplan.planner.parsing.sql.spark_registry import (
     OPTIONS,
     PLAIN,
     SHOWING,
-    refusal,
+    function_refusal,
     spark_name,
 )
 from mergeplan.planner.semantics.spark.spark_sql import FAILURES, spark_text_of, tree_of
@@ -54,14 +54,14 @@ def test_no_function_has_two_judgements() -> None:
     "name", ["nobody_knows", "shop.upper", "reflect", "builtin.reflect", "system.builtin.xpath", "xpath\u200b", ""]
 )
 def test_a_function_that_is_not_judged_open_is_closed(name: str) -> None:
-    assert refusal(name) is not None
+    assert function_refusal(name) is not None
 
 
 def test_the_operator_opens_by_name_what_reads_files_and_nothing_opens_java() -> None:
-    assert refusal("from_avro", {"from_avro"}) is None
-    assert refusal("shop.mask", {"shop.*"}) is None
+    assert function_refusal("from_avro", {"from_avro"}) is None
+    assert function_refusal("shop.mask", {"shop.*"}) is None
     for name, allowed in (("from_avro", "from_*"), ("reflect", "reflect"), ("identifier", "identifier"), ("f", "g*")):
-        assert refusal(name, {allowed}) is not None
+        assert function_refusal(name, {allowed}) is not None
 
 
 def test_no_function_of_spark_is_written_as_one_that_is_not() -> None:
@@ -81,4 +81,4 @@ def test_no_function_of_spark_is_written_as_one_that_is_not() -> None:
 
 
 def test_a_refusal_names_the_nearest_function() -> None:
-    assert "Did you mean `array_contains`?" in " ".join(refusal("array_contain") or ())
+    assert "Did you mean `array_contains`?" in " ".join(function_refusal("array_contain") or ())

@@ -11,7 +11,7 @@ from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.errors import Place, ProjectError, QueryError
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
-from mergeplan.planner.parsing.render import locate_error, render
+from mergeplan.planner.parsing.render import locate_error, render_model
 from mergeplan.planner.plan.category.categorize import is_edited
 from mergeplan.planner.semantics.columns import model_shape
 from mergeplan.planner.serial import decode_json, encode_json
@@ -28,7 +28,7 @@ def model_of(query: str, head: str = "name shop.a, kind FULL") -> Model:
 
 
 def spark(query: str) -> str:
-    return render(model_of(query), TABLES, {}, None, NOW)
+    return render_model(model_of(query), TABLES, {}, None, NOW)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,9 @@ def test_only_names_and_dates_are_replaced(query: str, rendered: str) -> None:
 def test_what_spark_does_not_take_as_it_stands_is_written_anew() -> None:
     assert "QUALIFY" not in spark("SELECT a FROM shop.items QUALIFY row_number() OVER (ORDER BY a) = 1")
     assert spark("SELECT [1, 2] AS a") == "SELECT ARRAY(1, 2) AS a"
-    assert render(model_of("SELECT LEN(a) AS b FROM t.u", "name shop.a, kind FULL, dialect tsql"), {}, {}, None, NOW)
+    assert render_model(
+        model_of("SELECT LEN(a) AS b FROM t.u", "name shop.a, kind FULL, dialect tsql"), {}, {}, None, NOW
+    )
 
 
 def test_a_macro_gives_words_that_run() -> None:
@@ -95,7 +97,7 @@ def test_a_snapshot_of_before_runs_as_it_did() -> None:
 
     old = decode_json(Model, data)
 
-    assert render(old, TABLES, {}, None, NOW) == "SELECT LOG10(x) AS v FROM p.items__1 AS items"
+    assert render_model(old, TABLES, {}, None, NOW) == "SELECT LOG10(x) AS v FROM p.items__1 AS items"
 
 
 @pytest.mark.parametrize(
@@ -151,7 +153,7 @@ def test_no_query_stops_a_project_from_planning(query: str) -> None:
         assert error.place.line >= 2 or "never closed" in error.message or "comment" in error.message
         return
     model_shape(model, {})
-    render(model, TABLES, {}, None, NOW)
+    render_model(model, TABLES, {}, None, NOW)
 
 
 @pytest.mark.parametrize(
@@ -181,7 +183,7 @@ LEXERS = [
 def test_spark_reads_no_table_that_the_parser_did_not_see(query: str, engine: SparkEngine) -> None:
     try:
         model = model_of(query)
-        told = engine.reads(render(model, {}, {}, None, NOW))
+        told = engine.reads(render_model(model, {}, {}, None, NOW))
     except (ProjectError, QueryError):
         return
 
@@ -199,7 +201,7 @@ def test_sparks_refusal_is_told_at_the_line_and_the_column_of_the_file(engine: S
     model = model_of("-- items\nSELECT\n  shop.items.a, @start_ds AS d, CAST(b AS TEXT) AS c\nFROM shop.items")
 
     with pytest.raises(QueryError) as refused:
-        engine.reads(render(model, TABLES, {}, None, NOW))
+        engine.reads(render_model(model, TABLES, {}, None, NOW))
 
     found = locate_error(model, TABLES, {}, refused.value.line, refused.value.column)
     assert found == Place("models/a.sql", 4, 43)

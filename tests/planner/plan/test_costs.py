@@ -12,7 +12,7 @@ from mergeplan.planner.intervals import Cron
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.plan.change import Change
-from mergeplan.planner.plan.costs import Cost, CostLimit, Estimate, estimate, units
+from mergeplan.planner.plan.costs import Cost, CostLimit, Estimate, estimate_cost, units
 from tests.planner.builders import days
 from tests.planner.building import change_of, day, model, project
 
@@ -38,7 +38,7 @@ def test_a_new_version_costs_as_much_per_day_as_the_one_it_replaces() -> None:
     assert change.old and change.old.table != (change.new and change.new.table)
 
     assert change.missing == (days(1, 9),)
-    assert estimate(change, {change.old.table: BEFORE}, {}) == Estimate(None, 900, 18)
+    assert estimate_cost(change, {change.old.table: BEFORE}, {}) == Estimate(None, 900, 18)
 
 
 def test_its_own_batches_count_before_the_old_versions() -> None:
@@ -47,14 +47,14 @@ def test_its_own_batches_count_before_the_old_versions() -> None:
 
     costs = {change.old.table: BEFORE, change.new.table: Cost(3, 3, 1)}
 
-    assert estimate(change, costs, {"shop.daily": 7}) == Estimate(7, 9, 3)
+    assert estimate_cost(change, costs, {"shop.daily": 7}) == Estimate(7, 9, 3)
 
 
 def test_a_full_refresh_costs_what_the_last_one_did() -> None:
     change = changed_daily(model("shop.daily", "SELECT 2 AS id"), model("shop.daily", "SELECT 1 AS id"))
     assert change.old
 
-    assert estimate(change, {change.old.table: Cost(1, 50, 2.5)}, {}) == Estimate(None, 50, 2.5)
+    assert estimate_cost(change, {change.old.table: Cost(1, 50, 2.5)}, {}) == Estimate(None, 50, 2.5)
 
 
 @pytest.mark.parametrize("before", [daily(cron=Cron("@hourly")), model("shop.daily", "SELECT id, day FROM raw.orders")])
@@ -62,13 +62,13 @@ def test_a_version_that_was_cut_otherwise_tells_nothing(before: Model) -> None:
     change = changed_daily(daily("SELECT id + 1 AS id, day FROM raw.orders"), before)
     assert change.old
 
-    assert estimate(change, {change.old.table: BEFORE}, {}) == Estimate()
+    assert estimate_cost(change, {change.old.table: BEFORE}, {}) == Estimate()
 
 
 def test_what_was_never_computed_is_not_known() -> None:
     change = changed_daily(daily("SELECT id + 1 AS id, day FROM raw.orders"))
 
-    assert estimate(change, {}, {"shop.daily": None}) == Estimate(None, None, None)
+    assert estimate_cost(change, {}, {"shop.daily": None}) == Estimate(None, None, None)
 
 
 def test_time_is_counted_in_units_of_the_cron() -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from mergeplan.planner.apply.backfill.create_tables import table_lease
-from mergeplan.planner.apply.events import silent
-from mergeplan.planner.apply.promotion.rollback import build_rollback, rollback
+from mergeplan.planner.apply.events import ignore_event
+from mergeplan.planner.apply.promotion.rollback import apply_rollback, build_rollback
 from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.intervals import Interval
@@ -137,7 +137,7 @@ def test_going_back_shows_the_old_rows_and_going_forward_again_the_new_ones(
     forward(project, engine, store)
     ran(project, engine, store)
     with store.leases.hold("prod", "test") as lease:
-        rollback(store, engine, lease, build_rollback(store, "prod", None, NOW), emit=silent)
+        apply_rollback(store, engine, lease, build_rollback(store, "prod", None, NOW), emit=ignore_event)
     assert rows(engine, "SELECT * FROM shop.daily ORDER BY id")[-1][0] == 3
 
     assert forward(project, engine, store) == 0
@@ -178,7 +178,7 @@ def test_dropping_the_new_table_leaves_the_old_one_whole(tmp_path: Path, engine:
     forward(project, engine, store)
     after = store.environments.get("prod").snapshots
     with store.leases.hold("prod", "test") as lease:
-        rollback(store, engine, lease, build_rollback(store, "prod", None, NOW), emit=silent)
+        apply_rollback(store, engine, lease, build_rollback(store, "prod", None, NOW), emit=ignore_event)
     for name in ("shop.daily", "shop.total"):
         assert before[name].table != after[name].table
         assert store.tables.all()[after[name].table].reads == (before[name].table,)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from mergeplan.planner.errors import RequestError
-from mergeplan.planner.intervals import Interval, subtract
+from mergeplan.planner.intervals import Interval, subtract_intervals
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Column, Model
 from mergeplan.planner.plan.build import Plan, build_run
@@ -306,7 +306,7 @@ def test_days_before_an_effective_date_that_a_restatement_took_are_those_of_prod
     edited, later = project(RAW, DOUBLED), ForwardOnly(True, datetime(2026, 1, 5, tzinfo=UTC))
     there = make_plan(edited, Environment("dev"), prod, loaded, forward=later).new
     taken = (Interval(datetime(2026, 1, 2, tzinfo=UTC), datetime(2026, 1, 3, tzinfo=UTC)),)
-    left = {there.snapshots["s.daily"].table: subtract(LOADED, taken)}
+    left = {there.snapshots["s.daily"].table: subtract_intervals(LOADED, taken)}
     loaded = replace(loaded, timelines={**loaded.timelines, **left})
 
     merge = changes(make_plan(edited, prod, prod, loaded, forward=later))["s.daily"]

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.fingerprint import Fingerprint
-from mergeplan.planner.intervals import Cron, Interval, Timeline, subtract
+from mergeplan.planner.intervals import Cron, Interval, Timeline, subtract_intervals
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model, Seed
 from mergeplan.planner.plan.build import Plan
@@ -45,7 +45,7 @@ def restate(
     prod, loaded = promote(models)
     here = where or prod
     gone = {prod.snapshots[name].table: time for name, time in (lacking or {}).items()}
-    timelines = {table: subtract(held, gone.get(table, ())) for table, held in loaded.timelines.items()}
+    timelines = {table: subtract_intervals(held, gone.get(table, ())) for table, held in loaded.timelines.items()}
     past = Past(tuple((each.name, True, each.snapshots) for each in (prod, *others)))
     asked = Window(NOW, **{name: day(text) for name, text in window.items()})
     return build_restatement(here, Loaded(timelines), asked, selectors, past)
@@ -163,7 +163,7 @@ def test_nothing_is_planned_from_a_table_past_a_hole() -> None:
     prod, loaded = promote(SHOP)
     days = prod.snapshots["s.days"].table
     holed = Loaded(
-        {**loaded.timelines, days: subtract(loaded.timelines[days], time_between("2026-01-03", "2026-01-04"))}
+        {**loaded.timelines, days: subtract_intervals(loaded.timelines[days], time_between("2026-01-03", "2026-01-04"))}
     )
 
     plan = make_plan(edit_total(), Environment("dev"), prod, holed)

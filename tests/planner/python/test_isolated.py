@@ -58,11 +58,11 @@ def test_whatever_it_connects_to_is_its_own_socket(address: str, tmp_path: Path)
         door.bind(str(child.scratch / "spark.sock"))
         door.listen()
         door.settimeout(60)
-        child._pipe.write(b'{"op": "load", "paths": ["a.py"]}\n')
-        child._pipe.flush()
+        child._request_pipe.write(b'{"op": "load", "paths": ["a.py"]}\n')
+        child._request_pipe.flush()
         with closing(door.accept()[0]) as line:
             line.sendall(b"the door")
-            answer = child._answer(60)
+            answer = child._await_answer(60)
     child.stop()
 
     assert answer["errors"][0]["message"] == "ValueError: the door"

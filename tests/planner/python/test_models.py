@@ -21,7 +21,7 @@ from mergeplan.planner.intervals import Interval
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Column
 from mergeplan.planner.project.loader import Project, load_project, override_variables
-from mergeplan.planner.python.running import running
+from mergeplan.planner.python.running import open_runner
 from mergeplan.planner.state.store import StateStore
 from tests.planner.building import change_of
 from tests.planner.project.test_loader import project_of
@@ -295,7 +295,7 @@ def test_code_that_fails_is_told_at_its_line(body: str, told: str, tmp_path: Pat
 def test_a_generator_that_yields_nothing_gives_no_rows(tmp_path: Path) -> None:
     project = project_with(tmp_path, model_file("yield from ()"))
 
-    with running(project.code, NoSpark()) as python, python.rows(project.models["shop.a"], DAY, {}, NOW) as sql:
+    with open_runner(project.code, NoSpark()) as python, python.rows(project.models["shop.a"], DAY, {}, NOW) as sql:
         assert sql == "SELECT CAST(NULL AS int) AS `id` WHERE FALSE"
 
 
@@ -323,14 +323,14 @@ def test_code_that_is_not_what_was_planned_is_not_run(tmp_path: Path) -> None:
 def test_a_run_that_is_stopped_is_cancelled(tmp_path: Path) -> None:
     project = project_with(tmp_path, model_file("import time; time.sleep(60)"))
 
-    with pytest.raises(Cancelled), running(project.code, NoSpark()) as python:
+    with pytest.raises(Cancelled), open_runner(project.code, NoSpark()) as python:
         threading.Timer(1.5, python.stop).start()
         with python.rows(project.models["shop.a"], DAY, {}, NOW):
             pass
 
 
 def run(project: Project) -> None:
-    with running(project.code, NoSpark()) as python, python.rows(project.models["shop.a"], DAY, {}, NOW):
+    with open_runner(project.code, NoSpark()) as python, python.rows(project.models["shop.a"], DAY, {}, NOW):
         pass
 
 

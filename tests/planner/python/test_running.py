@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from mergeplan.planner.apply.backfill.auto_restatement import due_to_restate
-from mergeplan.planner.intervals import Cron, Interval, Timeline, build_timeline, intersection
+from mergeplan.planner.intervals import Cron, Interval, Timeline, build_timeline, intersect_intervals
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
@@ -58,7 +58,7 @@ def test_only_what_is_chosen_runs_and_never_past_what_it_reads() -> None:
 def test_what_is_not_ready_waits_and_so_does_what_reads_it() -> None:
     until = (Interval(day("2026-01-01"), day("2026-01-12")),)
 
-    found = ran(ready=lambda each, time: intersection(time, until) if each.name == "s.days" else time)
+    found = ran(ready=lambda each, time: intersect_intervals(time, until) if each.name == "s.days" else time)
 
     assert found["s.days"] == (Interval(day("2026-01-10"), day("2026-01-12")),)
     assert found["s.total"][0].end == day("2026-01-12")
@@ -82,7 +82,7 @@ def test_a_unit_that_is_not_over_waits_for_its_signals_too() -> None:
     whole = (Interval(EPOCH, day("2026-01-13")),)
 
     now = datetime(2026, 1, 13, 7, tzinfo=UTC)
-    plan = build_run(prod, loaded, Window(now), prod, {"s.days"}, lambda _, time: intersection(time, whole))
+    plan = build_run(prod, loaded, Window(now), prod, {"s.days"}, lambda _, time: intersect_intervals(time, whole))
 
     assert plan.changes[0].missing == (Interval(day("2026-01-10"), day("2026-01-13")),)
     assert plan.late == {"s.days": (Interval(day("2026-01-13"), day("2026-01-14")),)}

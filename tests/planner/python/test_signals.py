@@ -12,10 +12,10 @@ import pytest
 from mergeplan.planner.apply.backfill.layout import Layout
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.errors import MergeplanError, ProjectError
-from mergeplan.planner.intervals import Interval, Timeline, batches, build_timeline, merge
+from mergeplan.planner.intervals import Interval, Timeline, batches, build_timeline, merge_intervals
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import SignalCall
-from mergeplan.planner.python.running import running
+from mergeplan.planner.python.running import open_runner
 from mergeplan.planner.state.store import StateStore
 from tests.planner.building import day, model
 from tests.planner.python.test_models import NoSpark, project_with
@@ -67,10 +67,10 @@ def test_signals_say_what_of_a_batch_is_ready(signals: str, last: int, tmp_path:
     project = project_with(tmp_path, {"signals/all.py": SIGNALS, "models/a.sql": text, "config.yaml": config})
     asked = project.models["shop.a"]
 
-    with running(project.code, NoSpark()) as python:
+    with open_runner(project.code, NoSpark()) as python:
         ready = python.ready(asked.signals, DAYS, asked, {"shop.items": "physical"})
 
-    assert ready == merge(DAYS[:last])
+    assert ready == merge_intervals(DAYS[:last])
 
 
 def test_a_signal_that_says_neither_is_told(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_a_signal_that_says_neither_is_told(tmp_path: Path) -> None:
     project = project_with(tmp_path, {"signals/all.py": SIGNALS, "models/a.sql": text})
     asked = project.models["shop.a"]
 
-    with pytest.raises(MergeplanError) as error, running(project.code, NoSpark()) as python:
+    with pytest.raises(MergeplanError) as error, open_runner(project.code, NoSpark()) as python:
         python.ready(asked.signals, DAYS, asked, {})
 
     assert str(error.value) == (
@@ -111,7 +111,7 @@ class Until:
 
     def ready(self, _calls: object, batch: Timeline, *_: object) -> Timeline:
         units = batches(model("shop.a").cron, batch, 1)
-        return merge(unit for unit in units if unit not in self.late)
+        return merge_intervals(unit for unit in units if unit not in self.late)
 
     rows = stop = None
 

@@ -40,7 +40,7 @@ def wider(parent: Parent) -> Parent:
 
 def over_all_columns(sql: str, parents: Mapping[str, Parent]) -> Shape:
     """The shape over the parents as they are."""
-    shape = columns._analyse(sql, tuple(sorted(parents.items(), key=lambda parent: parent[0])), "").shape
+    shape = columns._analyze_query(sql, tuple(sorted(parents.items(), key=lambda parent: parent[0])), "").shape
     return replace(shape, named=traits_of(sql, NO_MEMORY).columns)
 
 
@@ -84,12 +84,12 @@ def test_a_shape_and_its_digest_are_remembered_as_they_were() -> None:
     kept = Kept()
     fresh = shape_of(QUERY, {"s.orders": ORDERS}, memory=ShapeMemory(kept))
     held = fresh.compute_digest({"s.orders": HELD})
-    columns._analyse.cache_clear()
+    columns._analyze_query.cache_clear()
 
     again = shape_of(QUERY, {"s.orders": ORDERS}, memory=ShapeMemory(kept))
 
     assert (again, again.compute_digest({"s.orders": HELD})) == (fresh, held)
-    assert columns._analyse.cache_info().misses == 0
+    assert columns._analyze_query.cache_info().misses == 0
     assert again.relation is not None
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from mergeplan.planner.snapshot.content_hash import WHOLE, Contents, content, empty, equal_periods
+from mergeplan.planner.snapshot.content_hash import WHOLE, Contents, build_content, empty_content, equal_periods
 
 IDS = ("id",)
 INT = (("id", "int"),)
-ONE, TWO, NONE = content(INT, 1, (5, 7)), content(INT, 1, (7, 5)), empty(INT)
+ONE, TWO, NONE = build_content(INT, 1, (5, 7)), build_content(INT, 1, (7, 5)), empty_content(INT)
 
 
 def contents(**periods: object) -> Contents:
@@ -40,11 +40,11 @@ def test_content_tells_rows_sums_names_and_types_apart() -> None:
         ONE,
         TWO,
         NONE,
-        content(INT, 2, (5, 7)),
-        empty((("id", "string"),)),
-        empty((("no", "int"),)),
-        empty(()),
-        empty((("id", "int"), ("id2", "int"))),
+        build_content(INT, 2, (5, 7)),
+        empty_content((("id", "string"),)),
+        empty_content((("no", "int"),)),
+        empty_content(()),
+        empty_content((("id", "int"), ("id2", "int"))),
     ]
 
     assert len(set(alike)) == len({each.hash for each in alike}) == len(alike)

@@ -17,7 +17,7 @@ from alembic.script import ScriptDirectory
 
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.state import database
-from mergeplan.planner.state.database import clock, open_database, put, transaction, upgrade
+from mergeplan.planner.state.database import database_time, open_database, open_transaction, put_rows, upgrade_tables
 from mergeplan.planner.state.tables import metadata
 
 pytestmark = pytest.mark.usefixtures("migrations")
@@ -36,7 +36,7 @@ def test_the_parent_folder_of_a_file_is_created(tmp_path: Path) -> None:
 def test_sqlite_is_opened_for_many_readers_and_one_writer(tmp_path: Path) -> None:
     opened = open_database(f"sqlite:///{tmp_path}/state.db")
 
-    with transaction(opened, read=True) as connection:
+    with open_transaction(opened, read=True) as connection:
         pragmas = [connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in ("journal_mode", "foreign_keys")]
     opened.dispose()
 
@@ -65,8 +65,8 @@ def test_a_url_that_does_not_serve_is_told_without_its_password(url: str, told: 
 def test_upgrading_makes_the_tables_that_the_code_uses(empty_url: str) -> None:
     opened = open_database(empty_url)
 
-    upgrade(opened, "mergeplan.planner.state")
-    with transaction(opened, read=True) as connection:
+    upgrade_tables(opened, "mergeplan.planner.state")
+    with open_transaction(opened, read=True) as connection:
         context = MigrationContext.configure(connection, opts={"version_table": "alembic_version_planner"})
         differences = compare_metadata(context, metadata)
     opened.dispose()
@@ -76,12 +76,12 @@ def test_upgrading_makes_the_tables_that_the_code_uses(empty_url: str) -> None:
 
 def test_upgrading_what_is_up_to_date_asks_one_question(empty_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     opened = open_database(empty_url)
-    upgrade(opened, "mergeplan.planner.state")
+    upgrade_tables(opened, "mergeplan.planner.state")
     asked: list[str] = []
     sa.event.listen(opened, "before_cursor_execute", lambda *call: asked.append(call[2]))
-    monkeypatch.setattr(database, "_migrate", None)
+    monkeypatch.setattr(database, "_run_migrations", None)
 
-    upgrade(opened, "mergeplan.planner.state")
+    upgrade_tables(opened, "mergeplan.planner.state")
     opened.dispose()
 
     assert len([statement for statement in asked if "BEGIN" not in statement]) == 1
@@ -96,12 +96,12 @@ def test_two_processes_may_upgrade_at_once(empty_url: str) -> None:
 
 def test_a_database_from_the_future_is_refused(empty_url: str) -> None:
     opened = open_database(empty_url)
-    upgrade(opened, "mergeplan.planner.state")
-    with transaction(opened) as connection:
+    upgrade_tables(opened, "mergeplan.planner.state")
+    with open_transaction(opened) as connection:
         connection.execute(sa.text("UPDATE alembic_version_planner SET version_num = 'r9999'"))
 
     with pytest.raises(RequestError, match="newer version"):
-        upgrade(opened, "mergeplan.planner.state")
+        upgrade_tables(opened, "mergeplan.planner.state")
     opened.dispose()
 
 
@@ -110,24 +110,26 @@ def test_the_files_names_tell_the_revisions_that_alembic_sees() -> None:
     config.set_main_option("script_location", "mergeplan.planner.state:migrations")
     script = ScriptDirectory.from_config(config)
 
-    assert [step.revision for step in script.walk_revisions()] == database.revisions("mergeplan.planner.state")[::-1]
+    assert [step.revision for step in script.walk_revisions()] == database.list_revisions("mergeplan.planner.state")[
+        ::-1
+    ]
 
 
 def test_nothing_is_kept_of_a_transaction_that_failed(empty_url: str) -> None:
     opened = open_database(empty_url)
-    with pytest.raises(ZeroDivisionError), transaction(opened) as connection:
+    with pytest.raises(ZeroDivisionError), open_transaction(opened) as connection:
         connection.execute(sa.text("CREATE TABLE left_over (a int)"))
         raise ZeroDivisionError
 
-    with transaction(opened, read=True) as connection:
+    with open_transaction(opened, read=True) as connection:
         assert not sa.inspect(connection).has_table("left_over")
     opened.dispose()
 
 
 def test_the_clock_is_aware_and_near_ours(empty_url: str) -> None:
     opened = open_database(empty_url)
-    with transaction(opened, read=True) as connection:
-        now = clock(connection)
+    with open_transaction(opened, read=True) as connection:
+        now = database_time(connection)
     opened.dispose()
 
     assert now.tzinfo is UTC
@@ -138,11 +140,11 @@ def test_the_clock_is_aware_and_near_ours(empty_url: str) -> None:
 def test_putting_a_row_twice(empty_url: str, update: bool, expected: str) -> None:
     table = sa.Table("t", sa.MetaData(), sa.Column("k", sa.Integer, primary_key=True), sa.Column("v", sa.Text))
     opened = open_database(empty_url)
-    with transaction(opened) as connection:
+    with open_transaction(opened) as connection:
         table.create(connection)
-        put(connection, table, [{"k": 1, "v": "old"}])
+        put_rows(connection, table, [{"k": 1, "v": "old"}])
 
-        put(connection, table, [{"k": 1, "v": "new"}], update=update)
+        put_rows(connection, table, [{"k": 1, "v": "new"}], update=update)
 
         assert connection.execute(sa.select(table.c.v)).scalars().all() == [expected]
     opened.dispose()
@@ -152,7 +154,7 @@ def test_the_password_stays_out_of_a_failure_later_on(new_postgresql: Callable[[
     url = new_postgresql().replace("postgres:@", "postgres:s3cret@")
     opened = open_database(url)
 
-    with pytest.raises(RequestError) as raised, transaction(opened) as connection:
+    with pytest.raises(RequestError) as raised, open_transaction(opened) as connection:
         connection.execute(sa.text("SELECT pg_terminate_backend(pg_backend_pid())"))
     opened.dispose()
 

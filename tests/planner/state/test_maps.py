@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mergeplan.planner.state import maps, tables
-from mergeplan.planner.state.maps import EnvironmentMap, encode_map, is_whole, read
+from mergeplan.planner.state.maps import EnvironmentMap, encode_map, is_whole, read_maps
 from mergeplan.planner.state.store import StateStore
 from tests.planner.builders import environment, snapshot
 from tests.planner.state.test_state import promote
@@ -28,7 +28,7 @@ def test_what_is_written_revision_by_revision_is_read_the_same(history: list[Env
     before = [None, *history]
     rows = [encode_map(new, old, number) for number, (new, old) in enumerate(zip(history, before, strict=False), 1)]
 
-    assert list(read(json.loads(json.dumps(rows)))) == history
+    assert list(read_maps(json.loads(json.dumps(rows)))) == history
 
 
 def maps_in_store(store: StateStore) -> list[Mapping[str, object]]:

@@ -42,8 +42,8 @@ def file(tmp_path: Path) -> Iterator[Path]:
 
 def test_no_meaning_is_read_that_nobody_asks_for(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
-    decode = snapshots._meaning
-    monkeypatch.setattr(snapshots, "_meaning", lambda text: (read.append(text), decode(text))[1])
+    decode = snapshots._decode_meaning
+    monkeypatch.setattr(snapshots, "_decode_meaning", lambda text: (read.append(text), decode(text))[1])
     with closing(StateStore(f"sqlite:///{file}")) as store:
         one, two, three = sorted(store.snapshots.all(), key=lambda kept: kept.name)
 

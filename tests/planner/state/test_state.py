@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mergeplan.planner.errors import LeaseHeld, PlanMoved, Refused, RequestError
-from mergeplan.planner.intervals import Interval, merge
+from mergeplan.planner.intervals import Interval, merge_intervals
 from mergeplan.planner.model.model import Column
 from mergeplan.planner.plan.build import Category, Override
 from mergeplan.planner.plan.costs import Cost
@@ -68,8 +68,8 @@ def test_a_promotion_writes_the_snapshots_that_changed_and_finds_the_others(
     store: StateStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = promote(store, environment("prod", snapshot("s.a"), snapshot("s.b")))
-    written, encode = list[str](), snapshots._row
-    monkeypatch.setattr(snapshots, "_row", lambda one: (written.append(one.name), encode(one))[1])
+    written, encode = list[str](), snapshots._build_row
+    monkeypatch.setattr(snapshots, "_build_row", lambda one: (written.append(one.name), encode(one))[1])
 
     after = promote(store, replace(before, snapshots={**before.snapshots, "s.b": snapshot("s.b", "v2")}))
 
@@ -120,7 +120,11 @@ def test_recording_is_idempotent_and_order_does_not_matter(
     for stretch in shuffled:
         store.intervals.record(two, stretch)
 
-    assert store.intervals.load_timelines([one])[one] == store.intervals.load_timelines([two])[two] == merge(stretches)
+    assert (
+        store.intervals.load_timelines([one])[one]
+        == store.intervals.load_timelines([two])[two]
+        == merge_intervals(stretches)
+    )
 
 
 def test_writers_at_the_same_time_lose_nothing(state_url: str, project: str) -> None:
@@ -232,7 +236,7 @@ def test_a_held_lease_is_renewed(store: StateStore) -> None:
 
 
 def test_an_expired_lease_is_taken_over_and_its_late_writes_are_refused(store: StateStore) -> None:
-    slow = store.leases._take("prod", "slow", ttl=0.01)  # nobody renews it
+    slow = store.leases._take_lease("prod", "slow", ttl=0.01)  # nobody renews it
 
     with store.leases.hold("prod", "quick", wait=20) as quick:
         with pytest.raises(LeaseHeld, match="quick took it over"):
@@ -258,7 +262,7 @@ def test_the_lease_of_a_killed_process_is_free_at_once(store: StateStore, state_
 def test_a_process_number_that_is_used_again_holds_no_lease(store: StateStore, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as earlier:
         earlier.setattr("mergeplan.planner.state.leases._began", lambda _pid: "1")
-        store.leases._take("prod", "one before us that had our number", ttl=600)
+        store.leases._take_lease("prod", "one before us that had our number", ttl=600)
 
     assert store.leases.holder("prod") is None
     with store.leases.hold("prod", "ann") as lease:
@@ -270,7 +274,7 @@ def test_a_process_that_runs_and_cannot_be_looked_at_keeps_its_lease(
     then: str | None, now: str | None, store: StateStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mergeplan.planner.state.leases._began", lambda _pid: then)
-    store.leases._take("prod", "ann", ttl=600)
+    store.leases._take_lease("prod", "ann", ttl=600)
     monkeypatch.setattr("mergeplan.planner.state.leases._began", lambda _pid: now)
 
     with pytest.raises(LeaseHeld, match="ann"), store.leases.hold("prod", "bob"):

@@ -14,7 +14,7 @@ from mergeplan.planner.intervals import build_timeline
 from mergeplan.planner.model.graph import graph_of
 from mergeplan.planner.model.model import Column, Model
 from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
-from mergeplan.planner.plan.restatement import interval_in_window, windows
+from mergeplan.planner.plan.restatement import interval_in_window, windows_by_model
 from mergeplan.planner.plan.schedule import Loaded, Window
 from mergeplan.planner.snapshot.environment import Environment
 from mergeplan.planner.state.store import StateStore
@@ -99,7 +99,7 @@ def test_a_restatement_goes_on_to_the_end_and_so_does_what_reads_it() -> None:
 
     assert interval_in_window(own, window)[0].start == day("2026-01-03")
     assert interval_in_window(own, window)[0].end.year == 9999
-    found = windows(graph_of(project(RAW, own, child)), {"shop.t", "shop.child"}, window)
+    found = windows_by_model(graph_of(project(RAW, own, child)), {"shop.t", "shop.child"}, window)
     assert (found["shop.t"].start, found["shop.child"].end) == (day("2026-01-03"), None)
 
 

@@ -12,7 +12,6 @@ NAME = sa.Text()
 
 
 def upgrade() -> None:
-    """Create them."""
     op.create_table(
         "bot_deliveries",
         sa.Column("id", sa.Integer, primary_key=True, autoincrement=True),

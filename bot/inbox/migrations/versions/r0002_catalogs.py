@@ -10,7 +10,6 @@ down_revision = "r0001"
 
 
 def upgrade() -> None:
-    """Create their table."""
     op.create_table(
         "bot_catalogs",
         sa.Column("repository", sa.Text(), primary_key=True),

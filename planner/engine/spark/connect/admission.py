@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mergeplan.planner.engine.spark.connect.admitted_fields import FIELDS, PACKAGE, sentence
+from mergeplan.planner.engine.spark.connect.admitted_fields import FIELDS, PACKAGE, refusal_text
 from mergeplan.planner.naming import SESSION_CATALOG
 from mergeplan.planner.parsing.sql.names import without_default
 from mergeplan.planner.parsing.sql.queried_tables import (
@@ -88,7 +88,7 @@ class TemporaryView:
     is_global: bool
 
 
-def admit(request: Message, scope: ReadScope) -> None:
+def admit_request(request: Message, scope: ReadScope) -> None:
     """Raise NotAdmitted unless each field, name and text of the request is admitted.
 
     SQL in the request is written back as it was parsed.
@@ -105,10 +105,10 @@ def admit(request: Message, scope: ReadScope) -> None:
         field_values = message.ListFields()
         for field, _ in field_values:
             if field.name not in allowed:
-                raise NotAdmitted(sentence(name, field.name))
+                raise NotAdmitted(refusal_text(name, field.name))
         if check := CHECKS.get(name):
             check(message, scope)
-        waiting.extend((inner, depth + 1) for field, value in field_values for inner in _inner(field, value))
+        waiting.extend((inner, depth + 1) for field, value in field_values for inner in _inner_messages(field, value))
 
 
 def function_of(request: Message) -> str:
@@ -122,11 +122,10 @@ def function_of(request: Message) -> str:
 
 
 def view_of(request: Message) -> TemporaryView | None:
-    """Return the view that an ExecutePlan creates, if it creates one."""
     if request.plan.command.WhichOneof("command_type") != "create_dataframe_view":
         return None
-    asked = request.plan.command.create_dataframe_view
-    return TemporaryView(asked.name, asked.is_global)
+    view_command = request.plan.command.create_dataframe_view
+    return TemporaryView(view_command.name, view_command.is_global)
 
 
 class Blocks:
@@ -145,22 +144,22 @@ class Blocks:
             raise NotAdmitted("A block of rows was not sent to its end.")
         if kind == "batch":
             for artifact in request.batch.artifacts:
-                self._begin(artifact.name, 1)
-                self._add(artifact.data.data)
+                self._begin_block(artifact.name, 1)
+                self._add_part(artifact.data.data)
         elif kind == "begin_chunk":
-            self._begin(request.begin_chunk.name, request.begin_chunk.num_chunks)
-            self._add(request.begin_chunk.initial_chunk.data)
+            self._begin_block(request.begin_chunk.name, request.begin_chunk.num_chunks)
+            self._add_part(request.begin_chunk.initial_chunk.data)
         elif kind == "chunk" and self._left:
-            self._add(request.chunk.data)
+            self._add_part(request.chunk.data)
         else:
             raise NotAdmitted("What is sent to Spark is no block of rows.")
 
-    def _begin(self, name: str, chunks: int) -> None:
+    def _begin_block(self, name: str, chunks: int) -> None:
         if not BLOCK.fullmatch(name):
             raise NotAdmitted(f"`{name[:80]}`: `addArtifact` is not allowed to project code.")
         self._name, self._left, self._bytes, self._digest = name, chunks, 0, hashlib.sha256()
 
-    def _add(self, data: bytes) -> None:
+    def _add_part(self, data: bytes) -> None:
         self._left -= 1
         self._bytes += len(data)
         self._digest.update(data)
@@ -170,7 +169,7 @@ class Blocks:
             raise NotAdmitted("A block of rows is not what its name says.")
 
 
-def _inner(field: Any, value: Any) -> Iterator[Message]:
+def _inner_messages(field: Any, value: Any) -> Iterator[Message]:
     if field.message_type is None:
         return
     if field.message_type.GetOptions().map_entry:
@@ -200,19 +199,19 @@ def _table_exists(message: Message, scope: ReadScope) -> None:
     _check_tables(frozenset({table_name(".".join([*names, message.table_name]))}), scope)
 
 
-def _sql(message: Message, scope: ReadScope) -> None:
+def _check_sql(message: Message, scope: ReadScope) -> None:
     read = parse_query(message.query, scope.functions)
     _check_tables(read.tables, scope)
     message.query = f"({read.text}\n)"  # in parentheses Spark takes a query and nothing else
 
 
-def _expression(message: Message, scope: ReadScope) -> None:
+def _check_expression(message: Message, scope: ReadScope) -> None:
     read: Queried = parse_expression(message.expression, scope.functions)
     _check_tables(read.tables, scope)
     message.expression = read.text
 
 
-def _function(message: Message, scope: ReadScope) -> None:
+def _check_call(message: Message, scope: ReadScope) -> None:
     if not FUNCTION.fullmatch(message.function_name):
         raise NotAdmitted(f"`{message.function_name[:80]}` is not the name of a function of Spark.")
     name = message.function_name.lower()
@@ -240,7 +239,7 @@ def _table_function(message: Message, scope: ReadScope) -> None:
         raise NotAdmitted(f"The table function `{message.function_name[:80]}` is not allowed to project code.")
 
 
-def _python(message: Message, scope: ReadScope) -> None:
+def _check_python(message: Message, scope: ReadScope) -> None:
     if not scope.python:
         raise NotAdmitted(PYTHON)
 
@@ -254,7 +253,7 @@ def _check_registration(message: Message, scope: ReadScope) -> None:
             raise NotAdmitted(f"`{name[:80]}` is not the name of a function of Python: choose another one.")
 
 
-def _view(message: Message, scope: ReadScope) -> None:
+def _check_view(message: Message, scope: ReadScope) -> None:
     if not message.is_global:
         if not VIEW.fullmatch(message.name) or message.name.lower() in RESERVED or OF_A_FRAME.fullmatch(message.name):
             raise NotAdmitted(f"`{message.name[:80]}` is not the name of a temporary view.")
@@ -270,25 +269,25 @@ def _sql_command(message: Message, scope: ReadScope) -> None:
         raise NotAdmitted("A command in SQL is a query here and nothing else.")
 
 
-def _parse(message: Message, scope: ReadScope) -> None:
+def _check_parse(message: Message, scope: ReadScope) -> None:
     """Raise NotAdmitted for a CSV or XML option, of texts that are read as rows, that may name a class or a file."""
     for option in message.options if message.format != JSON else ():
         if refused := option_refusal("spark.read", option):
             raise NotAdmitted(refused)
 
 
-def _deduplicate(message: Message, scope: ReadScope) -> None:
+def _check_deduplicate(message: Message, scope: ReadScope) -> None:
     if message.within_watermark:
-        raise NotAdmitted(sentence("Relation", "with_watermark"))
+        raise NotAdmitted(refusal_text("Relation", "with_watermark"))
 
 
-def _readable(message: Message, scope: ReadScope) -> None:
+def _check_settings(message: Message, scope: ReadScope) -> None:
     for key in [*getattr(message, "keys", ()), *(pair.key for pair in getattr(message, "pairs", ()))]:
         if not READABLE.fullmatch(key):
             raise NotAdmitted(f"The setting `{key[:120]}` is not shown to project code.")
 
 
-def _block(message: Message, scope: ReadScope) -> None:
+def _check_blocks(message: Message, scope: ReadScope) -> None:
     for name in message.names:
         if not BLOCK.fullmatch(name):
             raise NotAdmitted(f"`{name[:80]}`: artifacts are not allowed to project code.")
@@ -306,7 +305,7 @@ def _schema_text(text: str) -> None:
         part = waiting.pop()
         if isinstance(part, Mapping):
             if "class" in part or part.get("type") == "udt":
-                raise NotAdmitted(sentence("DataType", "udt"))
+                raise NotAdmitted(refusal_text("DataType", "udt"))
             waiting.extend(value for key, value in part.items() if key != "metadata")
         elif isinstance(part, list):
             waiting.extend(part)
@@ -315,23 +314,23 @@ def _schema_text(text: str) -> None:
 CHECKS: Mapping[str, Callable[[Message, ReadScope], None]] = {
     "Read.NamedTable": _check_table_name,
     "TableExists": _table_exists,
-    "SQL": _sql,
+    "SQL": _check_sql,
     "SqlCommand": _sql_command,
-    "Expression.ExpressionString": _expression,
-    "Expression.UnresolvedFunction": _function,
-    "CallFunction": _function,
+    "Expression.ExpressionString": _check_expression,
+    "Expression.UnresolvedFunction": _check_call,
+    "CallFunction": _check_call,
     "UnresolvedTableValuedFunction": _table_function,
-    "Parse": _parse,
-    "Deduplicate": _deduplicate,
-    "PythonUDF": _python,
-    "PythonUDTF": _python,
+    "Parse": _check_parse,
+    "Deduplicate": _check_deduplicate,
+    "PythonUDF": _check_python,
+    "PythonUDTF": _check_python,
     "Command": _check_registration,
-    "CreateDataFrameViewCommand": _view,
-    "ConfigRequest.Get": _readable,
-    "ConfigRequest.GetOption": _readable,
-    "ConfigRequest.GetWithDefault": _readable,
-    "ConfigRequest.IsModifiable": _readable,
-    "ArtifactStatusesRequest": _block,
+    "CreateDataFrameViewCommand": _check_view,
+    "ConfigRequest.Get": _check_settings,
+    "ConfigRequest.GetOption": _check_settings,
+    "ConfigRequest.GetWithDefault": _check_settings,
+    "ConfigRequest.IsModifiable": _check_settings,
+    "ArtifactStatusesRequest": _check_blocks,
     "LocalRelation": lambda message, scope: _schema_text(message.schema),
     "DataType.Unparsed": lambda message, scope: _schema_text(message.data_type_string),
     "AnalyzePlanRequest.JsonToDDL": lambda message, scope: _schema_text(message.json_string),

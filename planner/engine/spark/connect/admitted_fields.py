@@ -64,7 +64,8 @@ WHY = {
 CATALOG = ("`spark.catalog` beyond `tableExists`, `currentDatabase` and `currentCatalog`", READS)
 
 
-def sentence(message: str, field: str) -> str:
-    """Return the refusal of a closed field."""
-    what, why = WHY.get(f"{message}.{field}") or (CATALOG if message == "Catalog" else (f"`{message}.{field}`", WORKS))
-    return f"{what[0].upper()}{what[1:]} is not allowed to project code: {why}."
+def refusal_text(message: str, field: str) -> str:
+    action, reason = WHY.get(f"{message}.{field}") or (
+        CATALOG if message == "Catalog" else (f"`{message}.{field}`", WORKS)
+    )
+    return f"{action[0].upper()}{action[1:]} is not allowed to project code: {reason}."

@@ -25,7 +25,7 @@ from mergeplan.planner.engine.spark.scans import parse_plan_bytes
 from mergeplan.planner.engine.spark.session import LISTED, USER, EngineSession, Frame, listing_here
 from mergeplan.planner.engine.spark.trace_tag import trace_id
 from mergeplan.planner.errors import QueryError, RequestError, SparkUnavailable
-from mergeplan.planner.semantics.spark.spark_settings import DEFAULTS, shaping
+from mergeplan.planner.semantics.spark.spark_settings import DEFAULTS, result_settings
 
 OF_QUERIES = re.compile(r"spark\.sql\.(?!catalog)")  # settings that shape a plan; those of catalogs may hold secrets
 
@@ -73,9 +73,9 @@ class ConnectSession:
         self.spark = spark
         try:
             for key, value in {**dict(server.conf), "spark.sql.connect.serverStacktrace.enabled": "false"}.items():
-                self._set(key, value)
+                self._set_conf(key, value)
             if operation is None:  # what runs there began in agreement, and a format may have set more since
-                self._agree(where, dict(server.conf))
+                self._check_settings(where, dict(server.conf))
             if server.catalog:
                 spark.catalog.setCurrentCatalog(server.catalog)
         except RequestError:
@@ -83,8 +83,8 @@ class ConnectSession:
             raise
         except Exception as error:
             self.close()
-            why = translate_error(error, "").message
-            raise RequestError(f"Spark {version} at {where} refuses this connection's settings: {why}") from None
+            refusal = translate_error(error, "").message
+            raise RequestError(f"Spark {version} at {where} refuses this connection's settings: {refusal}") from None
         spark.registerProgressHandler(self._record_stages)
 
     @property
@@ -110,19 +110,17 @@ class ConnectSession:
         return str(self.spark.session_id)
 
     def end_attached(self) -> None:
-        """End the operation to which this session is attached."""
         if self.attached:
             with suppress(Exception):  # a server that has gone has ended it
                 self.spark.interruptOperation(self.attached.id)
 
     def has_attached_ended(self, seconds: float) -> bool:
-        """Return True if the operation to which this session is attached has ended, or ends within `seconds`."""
         client: Any = self.spark.client
-        asked = LIB.proto.ReattachExecuteRequest(session_id=self.session_id)
-        asked.user_context.user_id = client._user_id or ""
-        asked.operation_id = self.attached.id if self.attached else ""
+        request = LIB.proto.ReattachExecuteRequest(session_id=self.session_id)
+        request.user_context.user_id = client._user_id or ""
+        request.operation_id = self.attached.id if self.attached else ""
         try:
-            for _ in client._stub.ReattachExecute(asked, metadata=client._builder.metadata(), timeout=seconds):
+            for _ in client._stub.ReattachExecute(request, metadata=client._builder.metadata(), timeout=seconds):
                 pass
         except LIB.grpc.RpcError as error:  # it was ended, or is not known any more
             return bool(error.code() != LIB.grpc.StatusCode.DEADLINE_EXCEEDED)
@@ -134,7 +132,7 @@ class ConnectSession:
     def let_go(self) -> None:
         self.close()
 
-    def _set(self, key: str, value: str) -> None:
+    def _set_conf(self, key: str, value: str) -> None:
         try:
             self.spark.conf.set(key, value)
         except Exception as error:
@@ -142,39 +140,40 @@ class ConnectSession:
             if self._owner is None or not (condition(error) or "").startswith("CANNOT_MODIFY"):
                 raise
 
-    def _agree(self, where: str, conf: Mapping[str, str]) -> None:
+    def _check_settings(self, where: str, conf: Mapping[str, str]) -> None:
         """Raise RequestError if the session lacks the settings that the tables' versions depend on.
 
         A warm Spark may have been started with other settings, which are reset here.
         """
-        wanted = {**DEFAULTS, **{key: value for key, value in conf.items() if key in DEFAULTS}}
-        actual_conf = self._has(wanted)
-        other = {
-            key: value for key, value in actual_conf.items() if shaping({key: value}) != shaping({key: wanted[key]})
+        expected_conf = {**DEFAULTS, **{key: value for key, value in conf.items() if key in DEFAULTS}}
+        actual_conf = self._read_conf(expected_conf)
+        differing_conf = {
+            key: value
+            for key, value in actual_conf.items()
+            if result_settings({key: value}) != result_settings({key: expected_conf[key]})
         }
         if self._owner is not None:
-            for key in other:
-                self._set(key, wanted[key])
-            also = ((key, wanted[key]) for key in other)
+            for key in differing_conf:
+                self._set_conf(key, expected_conf[key])
+            also = ((key, expected_conf[key]) for key in differing_conf)
             self._server = replace(self._server, conf=(*self._server.conf, *also))
-        elif other:
-            listed = ", ".join(f"`{key}: {value}`" for key, value in sorted(other.items()))
+        elif differing_conf:
+            listed = ", ".join(f"`{key}: {value}`" for key, value in sorted(differing_conf.items()))
             hint = "Write them into `config` of the gateway: they are a part of what a table's version stands for."
             raise RequestError(
                 f"Spark at {where} has settings of which config.yaml does not speak: {listed}.", hint=hint
             )
 
-    def _has(self, keys: Iterable[str]) -> dict[str, str]:
+    def _read_conf(self, keys: Iterable[str]) -> dict[str, str]:
         """Return the session's values of these settings, as far as the server knows them, by one request."""
         from pyspark.sql.connect.proto.base_pb2 import ConfigRequest
 
         client: Any = self.spark.client
-        asked = ConfigRequest.Operation(get_option=ConfigRequest.GetOption(keys=list(keys)))
-        return {key: value for key, value in client.config(asked).pairs if value is not None}
+        operation = ConfigRequest.Operation(get_option=ConfigRequest.GetOption(keys=list(keys)))
+        return {key: value for key, value in client.config(operation).pairs if value is not None}
 
     def startup_conf(self, keys: Iterable[str]) -> dict[str, str]:
-        """Return the values of these settings that the Spark was started with."""
-        return self._has(keys)
+        return self._read_conf(keys)
 
     def _record_stages(self, stages: Any, *_: Any, **__: Any) -> None:
         self._stages.update(stage.stage_id for stage in stages or ())

@@ -36,17 +36,16 @@ class LocalAnalyzer:
         """
         with self._lock:
             try:
-                session = self._session or self._start()
+                session = self._session or self._start_session()
             except RequestError:  # pyspark is a client here, or this process has a Spark of its own
                 return None
         return tuple(_excuse_function(result) for result in session.compare_queries(analysis))
 
     def close(self) -> None:
-        """End the JVM."""
         self._session = None
         self._opened.close()
 
-    def _start(self) -> ClassicSession:
+    def _start_session(self) -> ClassicSession:
         home = Path(self._opened.enter_context(TemporaryDirectory(prefix="mergeplan-analyzer-")))
         self._session = ClassicSession(CONNECTION, home, profile_of("metadata"), lock=None)
         self._opened.callback(self._session.close)

@@ -20,7 +20,7 @@ from mergeplan.planner.engine.spark.connect.admission import (
     Blocks,
     ReadScope,
     TemporaryView,
-    admit,
+    admit_request,
     function_of,
     view_of,
 )
@@ -58,8 +58,8 @@ class ProjectProxy:
         self._lock, self._beginning = threading.Lock(), threading.Lock()
         self._server = LIB.grpc.server(
             ThreadPoolExecutor(THREADS, thread_name_prefix="proxy"),
-            handlers=[self._handlers()],
-            options=_options(),
+            handlers=[self._method_handlers()],
+            options=_grpc_options(),
             maximum_concurrent_rpcs=THREADS,
         )
         self._server.add_insecure_port(f"unix:{path}")
@@ -67,7 +67,6 @@ class ProjectProxy:
         self._server.start()
 
     def admit(self, reading: Reading) -> None:
-        """Let project code read these tables and leave its rows in views of this prefix, from now on."""
         catalog = (self._to.catalog or dict(self._to.conf).get("spark.sql.defaultCatalog") or SESSION_CATALOG).lower()
         names = frozenset(without_default(name.lower(), catalog) for name in (*reading.tables, *reading.inputs))
         with self._lock:
@@ -75,13 +74,11 @@ class ProjectProxy:
             self._scope = ReadScope(self.session, names, prefix=reading.prefix, python=self._python, catalog=catalog)
 
     def refuse(self) -> tuple[str, ...]:
-        """Let nothing through from now on, and return the global views that were created since `admit`."""
         with self._lock:
             self._scope = ReadScope(self.session)
             return tuple(self._left)
 
     def close(self) -> None:
-        """End the session with all that runs in it, and the server."""
         with self._lock:
             if self._closed:
                 return
@@ -93,92 +90,98 @@ class ProjectProxy:
 
     # Requests of pyspark
 
-    def _handlers(self) -> Any:
+    def _method_handlers(self) -> Any:
         one, many = LIB.grpc.unary_unary_rpc_method_handler, LIB.grpc.unary_stream_rpc_method_handler
         return LIB.grpc.method_handlers_generic_handler(
             SERVICE,
             {
-                "ExecutePlan": many(self._answering(self._execute, many=True)),
-                "ReattachExecute": many(self._answering(self._reattach, many=True)),
-                "AnalyzePlan": one(self._answering(self._analyze)),
-                "Config": one(self._answering(self._unary_handler("Config", LIB.proto.ConfigRequest))),
-                "Interrupt": one(self._answering(self._unary_handler("Interrupt", LIB.proto.InterruptRequest))),
+                "ExecutePlan": many(self._wrap_handler(self._execute_plan, many=True)),
+                "ReattachExecute": many(self._wrap_handler(self._reattach_execute, many=True)),
+                "AnalyzePlan": one(self._wrap_handler(self._analyze_plan)),
+                "Config": one(self._wrap_handler(self._unary_handler("Config", LIB.proto.ConfigRequest))),
+                "Interrupt": one(self._wrap_handler(self._unary_handler("Interrupt", LIB.proto.InterruptRequest))),
                 "ReleaseExecute": one(
-                    self._answering(self._unary_handler("ReleaseExecute", LIB.proto.ReleaseExecuteRequest))
+                    self._wrap_handler(self._unary_handler("ReleaseExecute", LIB.proto.ReleaseExecuteRequest))
                 ),
                 "ArtifactStatus": one(
-                    self._answering(self._unary_handler("ArtifactStatus", LIB.proto.ArtifactStatusesRequest))
+                    self._wrap_handler(self._unary_handler("ArtifactStatus", LIB.proto.ArtifactStatusesRequest))
                 ),
-                "FetchErrorDetails": one(self._answering(self._details)),
-                "CloneSession": one(self._answering(self._clone)),
-                "ReleaseSession": one(self._answering(self._release)),
-                "AddArtifacts": LIB.grpc.stream_unary_rpc_method_handler(self._answering(self._add)),
+                "FetchErrorDetails": one(self._wrap_handler(self._error_details)),
+                "CloneSession": one(self._wrap_handler(self._refuse_clone)),
+                "ReleaseSession": one(self._wrap_handler(self._release_session)),
+                "AddArtifacts": LIB.grpc.stream_unary_rpc_method_handler(self._wrap_handler(self._add_artifacts)),
             },
         )
 
-    def _answering(self, ask: Ask, *, many: bool = False) -> Ask:
+    def _wrap_handler(self, ask: Ask, *, many: bool = False) -> Ask:
         """Wrap a handler so that refusals and Spark's errors reach the child as pyspark expects them."""
 
         def one(request: Any, context: Any) -> Any:
             try:
                 return ask(request, context)
             except Exception as error:
-                return _abort(context, error)
+                return _abort_call(context, error)
 
         def all_of(request: Any, context: Any) -> Iterator[bytes]:
             try:
                 yield from ask(request, context)
             except Exception as error:
-                _abort(context, error)
+                _abort_call(context, error)
 
         return all_of if many else one
 
     def _unary_handler(self, method: str, kind: Any) -> Ask:
         def ask(data: bytes, context: Any) -> bytes:
-            return self._unary(method, self._admit_request(kind, data), context)
+            return self._answer_unary(method, self._admit_request(kind, data), context)
 
         return ask
 
-    def _execute(self, data: bytes, context: Any) -> Iterator[bytes]:
+    def _execute_plan(self, data: bytes, context: Any) -> Iterator[bytes]:
         request = self._admit_request(LIB.proto.ExecutePlanRequest, data)
         view = view_of(request)
         if view is not None:
-            self._make(view, request.operation_id)
+            self._record_view(view, request.operation_id)
         if (function := function_of(request)) and request.operation_id:
             with self._lock:
                 self._registering[request.operation_id] = function
-        return self._stream("ExecutePlan", request, context)
+        return self._answer_stream("ExecutePlan", request, context)
 
-    def _reattach(self, data: bytes, context: Any) -> Iterator[bytes]:
-        return self._stream("ReattachExecute", self._admit_request(LIB.proto.ReattachExecuteRequest, data), context)
+    def _reattach_execute(self, data: bytes, context: Any) -> Iterator[bytes]:
+        return self._answer_stream(
+            "ReattachExecute", self._admit_request(LIB.proto.ReattachExecuteRequest, data), context
+        )
 
-    def _analyze(self, data: bytes, context: Any) -> bytes:
+    def _analyze_plan(self, data: bytes, context: Any) -> bytes:
         request = self._admit_request(LIB.proto.AnalyzePlanRequest, data)
-        asked = request.WhichOneof("analyze")
-        if asked not in ("persist", "unpersist", "get_storage_level"):
-            return self._unary("AnalyzePlan", request, context)
+        kind = request.WhichOneof("analyze")
+        if kind not in ("persist", "unpersist", "get_storage_level"):
+            return self._answer_unary("AnalyzePlan", request, context)
         # What Spark keeps in memory it keeps for all sessions, and after the model's end: rows are computed again.
-        answer = LIB.proto.AnalyzePlanResponse(session_id=self.session, server_side_session_id=self._ready().number)
-        getattr(answer, asked).SetInParent()
+        answer = LIB.proto.AnalyzePlanResponse(
+            session_id=self.session, server_side_session_id=self._ready_session().number
+        )
+        getattr(answer, kind).SetInParent()
         return bytes_of(answer)
 
-    def _release(self, data: bytes, context: Any) -> bytes:
+    def _release_session(self, data: bytes, context: Any) -> bytes:
         """Answer without a release: the session ends with the child, since a later one would have no settings."""
         self._admit_request(LIB.proto.ReleaseSessionRequest, data)
-        number = self._ready().number
+        number = self._ready_session().number
         return bytes_of(LIB.proto.ReleaseSessionResponse(session_id=self.session, server_side_session_id=number))
 
-    def _clone(self, data: bytes, context: Any) -> bytes:
+    def _refuse_clone(self, data: bytes, context: Any) -> bytes:
         raise NotAdmitted("A second session is not allowed to project code.")
 
-    def _details(self, data: bytes, context: Any) -> bytes:
+    def _error_details(self, data: bytes, context: Any) -> bytes:
         request = self._admit_request(LIB.proto.FetchErrorDetailsRequest, data)
-        details = LIB.proto.FetchErrorDetailsResponse.FromString(self._unary("FetchErrorDetails", request, context))
+        details = LIB.proto.FetchErrorDetailsResponse.FromString(
+            self._answer_unary("FetchErrorDetails", request, context)
+        )
         for error in details.errors:
             error.ClearField("stack_trace")
         return bytes_of(details)
 
-    def _add(self, requests: Iterator[bytes], context: Any) -> bytes:
+    def _add_artifacts(self, requests: Iterator[bytes], context: Any) -> bytes:
         wrong: list[Exception] = []
 
         def admit_requests() -> Iterator[Any]:
@@ -193,7 +196,7 @@ class ProjectProxy:
                 raise
 
         try:
-            return self._ready().add_artifacts(admit_requests(), context)
+            return self._ready_session().add_artifacts(admit_requests(), context)
         except LIB.grpc.RpcError:
             if wrong:
                 raise wrong[0] from None
@@ -206,32 +209,31 @@ class ProjectProxy:
         request = message_of(kind, data)
         with self._lock:
             scope = replace(self._scope, views=self._views, functions=self._functions)
-        admit(request, scope)
-        spark = self._ready()
+        admit_request(request, scope)
+        spark = self._ready_session()
         request.user_context.Clear()
         request.user_context.user_id = spark.user
         if "client_observed_server_side_session_id" in kind.DESCRIPTOR.fields_by_name:
             request.client_observed_server_side_session_id = spark.number
         return request
 
-    def _make(self, view: TemporaryView, operation: str) -> None:
-        """Record a view that is about to be created."""
+    def _record_view(self, view: TemporaryView, operation: str) -> None:
         with self._lock:
             if view.is_global:
                 self._left.append(f"global_temp.{view.name}")
             elif operation:
                 self._begun[operation] = view.name.lower()
 
-    def _ready(self) -> ProxiedSession:
+    def _ready_session(self) -> ProxiedSession:
         """Return the session, begun on first use, with the views that the model is given."""
         with self._beginning:
-            spark = self._spark or self._begin()
+            spark = self._spark or self._begin_session()
             for name, sql in list(self._inputs.items()):
                 spark.make_view(name, sql)
                 self._inputs.pop(name, None)
             return spark
 
-    def _begin(self) -> ProxiedSession:
+    def _begin_session(self) -> ProxiedSession:
         spark = None if self._closed else ProxiedSession(self._to, self.session)
         with self._lock:
             if spark is not None and not self._closed:
@@ -241,11 +243,11 @@ class ProjectProxy:
             spark.close()
         raise NotAdmitted("This model has ended.")
 
-    def _unary(self, method: str, request: Any, context: Any) -> bytes:
-        return self._ready().answer(method, request, context)
+    def _answer_unary(self, method: str, request: Any, context: Any) -> bytes:
+        return self._ready_session().answer(method, request, context)
 
-    def _stream(self, method: str, request: Any, context: Any) -> Iterator[bytes]:
-        for data in self._ready().answers(method, request, context):
+    def _answer_stream(self, method: str, request: Any, context: Any) -> Iterator[bytes]:
+        for data in self._ready_session().answers(method, request, context):
             if request.operation_id in self._begun or request.operation_id in self._registering:
                 self._record_creation(request.operation_id, data)
             yield data
@@ -263,11 +265,11 @@ class ProjectProxy:
                     self._functions |= {self._registering.pop(operation)}
 
 
-def _options() -> list[tuple[str, int]]:
+def _grpc_options() -> list[tuple[str, int]]:
     return [("grpc.max_receive_message_length", LARGEST), ("grpc.max_send_message_length", LARGEST)]
 
 
-def _abort(context: Any, error: Exception) -> None:
+def _abort_call(context: Any, error: Exception) -> None:
     """End a request with its error; do not show a defect of ours to project code."""
     if isinstance(error, NotAdmitted):
         code = (

@@ -28,50 +28,45 @@ class ProxiedSession:
         self._channel = builder.toChannel()
         try:
             for key, value in server.conf:
-                self._set(key, value)
-            self._set("spark.sql.connect.serverStacktrace.enabled", "false")
+                self._set_conf(key, value)
+            self._set_conf("spark.sql.connect.serverStacktrace.enabled", "false")
             if server.catalog:
                 plan = LIB.proto.Plan()
                 plan.root.catalog.set_current_catalog.catalog_name = server.catalog
-                self._run(plan)
+                self._run_plan(plan)
         except BaseException:
             self._channel.close()
             raise
 
     def make_view(self, name: str, sql: str) -> None:
-        """Make a temporary view of the session."""
         plan = LIB.proto.Plan()
         view = plan.command.create_dataframe_view
         view.name, view.replace, view.input.sql.query = name, True, sql
-        self._run(plan)
+        self._run_plan(plan)
 
     def answer(self, method: str, request: Any, context: Any | None = None) -> bytes:
-        """Return the answer to one request."""
-        call = self._channel.unary_unary(_path(method), request_serializer=bytes_of)
-        asked = call.future(request, timeout=ANSWERING, metadata=self._metadata)
-        answer: bytes = self._cancel_with(asked, context).result()
+        call = self._channel.unary_unary(_method_path(method), request_serializer=bytes_of)
+        future = call.future(request, timeout=ANSWERING, metadata=self._metadata)
+        answer: bytes = self._cancel_with(future, context).result()
         return answer
 
     def answers(self, method: str, request: Any, context: Any) -> Iterator[bytes]:
-        """Return the answers to a request, as they arrive."""
-        call = self._channel.unary_stream(_path(method), request_serializer=bytes_of)
+        call = self._channel.unary_stream(_method_path(method), request_serializer=bytes_of)
         responses: Iterator[bytes] = self._cancel_with(call(request, metadata=self._metadata), context)
         return responses
 
     def add_artifacts(self, requests: Iterator[Any], context: Any) -> bytes:
-        """Return the answer to a stream of requests."""
-        call = self._channel.stream_unary(_path("AddArtifacts"), request_serializer=bytes_of)
-        asked = call.future(requests, timeout=ANSWERING, metadata=self._metadata)
-        answer: bytes = self._cancel_with(asked, context).result()
+        call = self._channel.stream_unary(_method_path("AddArtifacts"), request_serializer=bytes_of)
+        future = call.future(requests, timeout=ANSWERING, metadata=self._metadata)
+        answer: bytes = self._cancel_with(future, context).result()
         return answer
 
     def close(self) -> None:
-        """End what runs in the session, and the session."""
-        asked = LIB.proto.ReleaseSessionRequest(session_id=self._session)
-        asked.user_context.user_id = self.user
+        request = LIB.proto.ReleaseSessionRequest(session_id=self._session)
+        request.user_context.user_id = self.user
         with suppress(LIB.grpc.RpcError):  # a server that has gone has also let go
-            call = self._channel.unary_unary(_path("ReleaseSession"), request_serializer=bytes_of)
-            call(asked, timeout=10, metadata=self._metadata)
+            call = self._channel.unary_unary(_method_path("ReleaseSession"), request_serializer=bytes_of)
+            call(request, timeout=10, metadata=self._metadata)
         self._channel.close()
 
     def _cancel_with(self, call: Any, context: Any | None) -> Any:
@@ -80,25 +75,25 @@ class ProxiedSession:
             call.cancel()
         return call
 
-    def _set(self, key: str, value: str) -> None:
-        asked = LIB.proto.ConfigRequest(session_id=self._session)
-        asked.user_context.user_id = self.user
-        asked.operation.set.pairs.add(key=key, value=value)
+    def _set_conf(self, key: str, value: str) -> None:
+        request = LIB.proto.ConfigRequest(session_id=self._session)
+        request.user_context.user_id = self.user
+        request.operation.set.pairs.add(key=key, value=value)
         try:
-            call = self._channel.unary_unary(_path("Config"), request_serializer=bytes_of)
-            answer = call(asked, timeout=STARTING, metadata=self._metadata)
+            call = self._channel.unary_unary(_method_path("Config"), request_serializer=bytes_of)
+            answer = call(request, timeout=STARTING, metadata=self._metadata)
         except LIB.grpc.RpcError as error:
             if key in MUST or not error_class(error).startswith(AT_START):
                 raise
             return
         self.number = LIB.proto.ConfigResponse.FromString(answer).server_side_session_id
 
-    def _run(self, plan: Any) -> None:
-        asked = LIB.proto.ExecutePlanRequest(session_id=self._session, plan=plan)
-        asked.client_observed_server_side_session_id = self.number
-        asked.user_context.user_id = self.user
-        call = self._channel.unary_stream(_path("ExecutePlan"), request_serializer=bytes_of)
-        for _ in call(asked, timeout=STARTING, metadata=self._metadata):
+    def _run_plan(self, plan: Any) -> None:
+        request = LIB.proto.ExecutePlanRequest(session_id=self._session, plan=plan)
+        request.client_observed_server_side_session_id = self.number
+        request.user_context.user_id = self.user
+        call = self._channel.unary_stream(_method_path("ExecutePlan"), request_serializer=bytes_of)
+        for _ in call(request, timeout=STARTING, metadata=self._metadata):
             pass
 
 
@@ -113,11 +108,10 @@ def error_class(error: Any) -> str:
     return ""
 
 
-def _path(method: str) -> str:
+def _method_path(method: str) -> str:
     return f"/{SERVICE}/{method}"
 
 
 def bytes_of(message: Any) -> bytes:
-    """Return a message in its serialized form."""
     data: bytes = message.SerializeToString()
     return data

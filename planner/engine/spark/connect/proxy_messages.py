@@ -23,7 +23,7 @@ def message_of(kind: Any, data: bytes) -> Any:
         try:
             message = kind.FromString(data)
         except LIB.undecodable:
-            message = _deep(kind, data)
+            message = _parse_deep(kind, data)
     size = message.ByteSize()
     message.DiscardUnknownFields()
     if message.ByteSize() != size:
@@ -31,7 +31,7 @@ def message_of(kind: Any, data: bytes) -> Any:
     return message
 
 
-def _deep(kind: Any, data: bytes) -> Any:
+def _parse_deep(kind: Any, data: bytes) -> Any:
     """Parse a message that nests deeper than the default limit; measure it first, because the parser recurs."""
     if depth_of(kind.DESCRIPTOR, data) > DEEPEST:
         raise NotAdmitted("The plan is nested too deeply.")
@@ -58,12 +58,12 @@ def depth_of(kind: Any, data: bytes) -> int:
         if depth > DEEPEST:
             break
         while at < end:
-            key, at = _number(data, at, end)
+            key, at = _read_number(data, at, end)
             field, form = kind.fields_by_number.get(key >> 3), key & 7
             if form == 0:
-                _, at = _number(data, at, end)
+                _, at = _read_number(data, at, end)
                 continue
-            size, at = _number(data, at, end) if form == 2 else ({1: 8, 5: 4}.get(form, end), at)
+            size, at = _read_number(data, at, end) if form == 2 else ({1: 8, 5: 4}.get(form, end), at)
             if field is None or at + size > end:
                 raise Malformed("The request cannot be read.")
             if form == 2 and field.message_type is not None:
@@ -72,7 +72,7 @@ def depth_of(kind: Any, data: bytes) -> int:
     return deepest
 
 
-def _number(data: bytes, offset: int, end: int) -> tuple[int, int]:
+def _read_number(data: bytes, offset: int, end: int) -> tuple[int, int]:
     """Return the number that begins at an offset, and the offset after it."""
     value = shift = 0
     while offset < end and shift < 70:

@@ -51,7 +51,6 @@ class Attaching:
         return Attaching()
 
     def channel(self, remote: str) -> Any:
-        """Return pyspark's builder of a channel to the server, with this interceptor in it."""
         for kind in (LIB.grpc.UnaryStreamClientInterceptor, LIB.grpc.UnaryUnaryClientInterceptor):
             kind.register(Attaching)
         builder = LIB.builder(remote)

@@ -47,11 +47,9 @@ class ConnectOperations:
         self._session, self._attaching, self._open_attached = session, attaching, open_attached
 
     def new(self) -> Operation:
-        """Return an operation for this session's next write."""
         return Operation(self.server, self._session.session_id, str(uuid4()))
 
     def writing(self, operation: Operation) -> AbstractContextManager[None]:
-        """Return a context in which this thread's next write is this operation."""
         return self._attaching.naming(operation.id, again=operation == self._session.attached)
 
     def attach(self, operation: Operation) -> EngineSession:

@@ -68,7 +68,7 @@ class PlanComparing:
         with self._as_active_session():
             try:
                 broken = self._create_stand_ins(analysis, names)
-                return tuple(self._answer(pair, broken) for pair in analysis.pairs)
+                return tuple(self._judge_pair(pair, broken) for pair in analysis.pairs)
             finally:
                 for name in names:
                     self._java.catalog().dropGlobalTempView(name)
@@ -90,7 +90,7 @@ class PlanComparing:
         for view in analysis.views:
             try:
                 with _as_query_error(view.sql):
-                    frame = frames[view.table].drop(view.table) if view.table else self._frame(view.sql)
+                    frame = frames[view.table].drop(view.table) if view.table else self._query_frame(view.sql)
                     frame.createOrReplaceGlobalTempView(view.name)
                 names.append(view.name)
             except QueryError as error:  # the pairs that read it report it
@@ -107,20 +107,20 @@ class PlanComparing:
         fields = self._jvm.org.apache.spark.sql.types.StructType.fromDDL(schema)
         return self._java.createDataFrame(self._context.emptyRDD(), fields)
 
-    def _frame(self, sql: str) -> Any:
+    def _query_frame(self, sql: str) -> Any:
         return self._java.sql(wrap_query(_SEEDED.sub(_seed_call, sql)))
 
-    def _answer(self, pair: QueryPair, broken: dict[str, str]) -> PairResult:
+    def _judge_pair(self, pair: QueryPair, broken: dict[str, str]) -> PairResult:
         try:
             with _as_query_error(pair.second):
-                second = self._frame(pair.second)
+                second = self._query_frame(pair.second)
                 if pair.reads_decide and self._reads_shared_alone(second, pair):
-                    return PairResult(True, second=_columns(second))
+                    return PairResult(True, second=_frame_columns(second))
             with _as_query_error(pair.first):
-                first = self._frame(pair.first) if pair.first else None
+                first = self._query_frame(pair.first) if pair.first else None
             return self._compare_frames(first, second, pair)
         except QueryError as error:
-            of_view = next((why for name, why in broken.items() if name in pair.first + pair.second), "")
+            of_view = next((reason for name, reason in broken.items() if name in pair.first + pair.second), "")
             return PairResult(error=of_view or error.message)
 
     @contextmanager
@@ -138,53 +138,52 @@ class PlanComparing:
                 sessions.clearActiveSession()
 
     def _reads_shared_alone(self, frame: Any, pair: QueryPair) -> bool:
-        """Return True if a query reads no column that one side alone has; of its outputs, those that count."""
         conf = self._java.sessionState().conf()
         conf.setConfString(EXCLUDED_RULES, self._all_but_pruning)
         try:
-            picked = self._pick(frame, pair).queryExecution().analyzed()
+            picked = self._pick_columns(frame, pair).queryExecution().analyzed()
             plan = str(self._optimizer.execute(picked).toString())
         finally:
             conf.setConfString(EXCLUDED_RULES, EXCLUDED)
         return SHORTENED not in plan and not _find_one_sided(plan)
 
     def _compare_frames(self, first: Any, second: Any, pair: QueryPair) -> PairResult:
-        new = _columns(second)
+        new = _frame_columns(second)
         if first is None:
             return PairResult(second=new)
-        old = _columns(first)
-        sides = _types(old, pair.columns), _types(new, pair.columns)
+        old = _frame_columns(first)
+        sides = _output_types(old, pair.columns), _output_types(new, pair.columns)
         if None in sides or sides[0] != sides[1]:
             return PairResult(first=old, second=new)
         with _as_query_error(pair.second):
-            frames = [self._select(frame, pair) for frame in (first, second)]
+            frames = [self._prepare_frame(frame, pair) for frame in (first, second)]
             plans = [self._optimizer.execute(frame.queryExecution().analyzed()) for frame in frames]
-            same = plans[0].sameResult(plans[1])
-            if not same and CLOCK.search(pair.first) and CLOCK.search(pair.second):
-                same = self._are_same_at_one_moment(frames)
-            if same:
+            is_same = plans[0].sameResult(plans[1])
+            if not is_same and CLOCK.search(pair.first) and CLOCK.search(pair.second):
+                is_same = self._are_same_at_one_moment(frames)
+            if is_same:
                 return PairResult(True, old, new)
-            if rules := self._explain(plans, pair):
+            if rules := self._find_rules(plans, pair):
                 return PairResult(True, old, new, rules=rules)
         reads = [_find_one_sided(str(plan.toString())) for plan in plans]
         return PairResult(False, old, new, first_reads=reads[0], second_reads=reads[1])
 
-    def _select(self, frame: Any, pair: QueryPair) -> Any:
+    def _prepare_frame(self, frame: Any, pair: QueryPair) -> Any:
         """Return the frame of the outputs that count.
 
         It is joined, so that Spark removes the sorting of its rows, unless their order counts.
         """
-        frame = self._pick(frame, pair)
+        frame = self._pick_columns(frame, pair)
         return frame if pair.ordered else frame.crossJoin(self._other)
 
-    def _pick(self, frame: Any, pair: QueryPair) -> Any:
+    def _pick_columns(self, frame: Any, pair: QueryPair) -> Any:
         if pair.columns is None:
             return frame
         functions = self._jvm.org.apache.spark.sql.functions
         picked = [functions.col(quote_column(name)) for name in pair.columns]
         return frame.select(self._jvm.org.apache.spark.api.python.PythonUtils.toSeq(picked))
 
-    def _explain(self, plans: Sequence[Any], pair: QueryPair) -> tuple[str, ...]:
+    def _find_rules(self, plans: Sequence[Any], pair: QueryPair) -> tuple[str, ...]:
         """Return our rules by which two plans are the same; () if there are none."""
         if pair.ordered and any("Sort [" in str(plan.toString()) for plan in plans):
             return ()
@@ -193,12 +192,11 @@ class PlanComparing:
         return common_term(*(str(plan.toJSON()) for plan in plans)) or ()
 
     def _are_same_at_one_moment(self, frames: Sequence[Any]) -> bool:
-        """Return True if both are one plan when the clock shows the same time to both."""
         catalyst = self._jvm.org.apache.spark.sql.catalyst
-        both = _singleton(catalyst.plans.logical, "Union").apply(*(f.queryExecution().analyzed() for f in frames))
-        timed = _singleton(catalyst.optimizer, "ComputeCurrentTime").apply(both).children()
-        one, other = (self._optimizer.execute(timed.apply(index)) for index in (0, 1))
-        return bool(one.sameResult(other))
+        union = _scala_object(catalyst.plans.logical, "Union").apply(*(f.queryExecution().analyzed() for f in frames))
+        timed = _scala_object(catalyst.optimizer, "ComputeCurrentTime").apply(union).children()
+        first, second = (self._optimizer.execute(timed.apply(index)) for index in (0, 1))
+        return bool(first.sameResult(second))
 
 
 @contextmanager
@@ -211,7 +209,7 @@ def _as_query_error(sql: str) -> Iterator[None]:
         raise translate_error(error, sql) from None
 
 
-def _singleton(package: Any, name: str) -> Any:
+def _scala_object(package: Any, name: str) -> Any:
     return getattr(getattr(package, f"{name}$"), "MODULE$")
 
 
@@ -220,13 +218,13 @@ def _seed_call(match: re.Match[str]) -> str:
     return f"{match[1]}(0)" if match[1] else match[0]
 
 
-def _columns(frame: Any) -> tuple[Column, ...]:
+def _frame_columns(frame: Any) -> tuple[Column, ...]:
     schema = frame.schema()
     fields = (schema.apply(index) for index in range(schema.length()))
     return tuple(Column(field.name().lower(), field.dataType().simpleString()) for field in fields)
 
 
-def _types(columns: tuple[Column, ...], names: tuple[str, ...] | None) -> list[tuple[str, str]] | None:
+def _output_types(columns: tuple[Column, ...], names: tuple[str, ...] | None) -> list[tuple[str, str]] | None:
     """Return the outputs that count, with their types; None if one of them is missing."""
     listed = [(column.name, column.type) for column in columns]
     if names is None:

@@ -110,11 +110,10 @@ class _Reader:
         self._met: dict[str, int] = {}
 
     def plan_term(self, plan: Node) -> Term:
-        """Return the term of a plan with its outputs."""
-        block = self._block(plan)
-        return (*self._rows(block), *block.columns)
+        block = self._plan_block(plan)
+        return (*self._rows_term(block), *block.columns)
 
-    def _rows(self, block: _Block) -> Term:
+    def _rows_term(self, block: _Block) -> Term:
         factors = sorted(block.factors, key=repr) if "join-order" in self._rules else block.factors
         if len(set(block.factors)) < len(block.factors):
             raise NoTermError  # one could be taken for the other
@@ -127,7 +126,7 @@ class _Reader:
         refused = {operand for condition in conditions | further for operand in _refuses_null(condition)}
         return frozenset(c for c in conditions if not (c[0] == "IsNotNull" and c[2] in refused))
 
-    def _block(self, plan: Node) -> _Block:
+    def _plan_block(self, plan: Node) -> _Block:
         reader: Callable[[Node], _Block] | None = getattr(self, f"_read_{plan.name.lower()}", None)
         if reader is None:
             raise NoTermError(plan.name)
@@ -137,51 +136,57 @@ class _Reader:
         output = [_read_tree(column).fields for column in plan.fields["output"]]
         table = str(output[0]["name"])
         number = self._met[table] = self._met.get(table, 0) + 1
-        values = {_id(column): ("column", table, number, column["name"]) for column in output}
+        values = {_expression_id(column): ("column", table, number, column["name"]) for column in output}
         return _Block((("table", table, number),), frozenset(), values, tuple(values))
 
     def _read_project(self, plan: Node) -> _Block:
-        below = self._block(plan.children[0])
-        values, outputs = self._outputs(plan.fields["projectList"], below)
+        below = self._plan_block(plan.children[0])
+        values, outputs = self._output_terms(plan.fields["projectList"], below)
         if "projection" not in self._rules:
-            rows = self._factor(("project", self._rows(below), *(values[output] for output in outputs)))
+            rows = self._make_factor(("project", self._rows_term(below), *(values[output] for output in outputs)))
             return _Block((rows,), frozenset(), values, outputs)
         return _Block(below.factors, below.conditions, values, outputs)
 
     def _read_filter(self, plan: Node) -> _Block:
-        below = self._block(plan.children[0])
-        conditions = below.conditions | self._conjuncts(plan.fields["condition"], below.values)
+        below = self._plan_block(plan.children[0])
+        conditions = below.conditions | self._split_conjuncts(plan.fields["condition"], below.values)
         return _Block(below.factors, conditions, below.values, below.outputs)
 
     def _read_join(self, plan: Node) -> _Block:
-        left, right = map(self._block, plan.children)
+        left_block, right_block = map(self._plan_block, plan.children)
         kind = plan.fields["joinType"]["object"].rpartition(".")[2].rstrip("$")
-        values = {**left.values, **right.values}
+        values = {**left_block.values, **right_block.values}
         condition = plan.fields.get("condition")
-        on = self._conjuncts(condition, values) if condition else frozenset()
-        both = None if left.outputs is None or right.outputs is None else (*left.outputs, *right.outputs)
+        on = self._split_conjuncts(condition, values) if condition else frozenset()
+        outputs = (
+            None
+            if left_block.outputs is None or right_block.outputs is None
+            else (*left_block.outputs, *right_block.outputs)
+        )
         if kind in ("Inner", "Cross"):
-            conditions = left.conditions | right.conditions | on
-            return _Block((*left.factors, *right.factors), conditions, values, both)
+            conditions = left_block.conditions | right_block.conditions | on
+            return _Block((*left_block.factors, *right_block.factors), conditions, values, outputs)
         if kind in ("LeftSemi", "LeftAnti"):
-            matched = replace(right, conditions=self._without_implied(right.conditions, on))
-            held = (kind, self._rows(matched), *sorted(on, key=repr))
-            mine = self._without_implied(left.conditions, on) if kind == "LeftSemi" else left.conditions
-            return _Block(left.factors, mine | {held}, left.values, left.outputs)
-        return self._outer_join(kind, (left, right), on, both)
+            matched = replace(right_block, conditions=self._without_implied(right_block.conditions, on))
+            match_term = (kind, self._rows_term(matched), *sorted(on, key=repr))
+            left_conditions = (
+                self._without_implied(left_block.conditions, on) if kind == "LeftSemi" else left_block.conditions
+            )
+            return _Block(left_block.factors, left_conditions | {match_term}, left_block.values, left_block.outputs)
+        return self._outer_join(kind, (left_block, right_block), on, outputs)
 
     def _outer_join(
         self, kind: str, sides: tuple[_Block, _Block], on: frozenset[Term], outputs: tuple[int, ...] | None
     ) -> _Block:
         turned = "outer-join-sides" in self._rules
-        one, two = map(self._rows, sides)
+        one, two = map(self._rows_term, sides)
         if kind == "RightOuter" and turned:
             kind, one, two, sides = "LeftOuter", two, one, (sides[1], sides[0])
         if kind == "FullOuter" and turned:
             one, two = sorted((one, two), key=repr)
         if kind not in ("LeftOuter", "RightOuter", "FullOuter"):
             raise NoTermError(kind)
-        factor = self._factor((kind, one, two, *sorted(on, key=repr)))
+        factor = self._make_factor((kind, one, two, *sorted(on, key=repr)))
         may_be_null = {"LeftOuter": (1,), "RightOuter": (0,), "FullOuter": (0, 1)}[kind]
         values = {
             id_: ("or null", factor[1], value) if side in may_be_null else ("of", factor[1], value)
@@ -191,82 +196,82 @@ class _Reader:
         return _Block((factor,), frozenset(), values, outputs)
 
     def _read_aggregate(self, plan: Node) -> _Block:
-        below = self._block(plan.children[0])
-        keys = [self._value(listed, below.values) for listed in plan.fields["groupingExpressions"]]
+        below = self._plan_block(plan.children[0])
+        keys = [self._value_term(listed, below.values) for listed in plan.fields["groupingExpressions"]]
         keys = sorted(set(keys), key=repr) if "group-order" in self._rules else keys
         if "constant-keys" in self._rules:
             keys = [key for key in keys if key[0] != "Literal"] or keys
-        factor = self._factor(("groups", self._rows(below), *keys))
-        values, outputs = self._outputs(plan.fields["aggregateExpressions"], below)
+        factor = self._make_factor(("groups", self._rows_term(below), *keys))
+        values, outputs = self._output_terms(plan.fields["aggregateExpressions"], below)
         return _Block((factor,), frozenset(), {i: ("of group", factor[1], v) for i, v in values.items()}, outputs)
 
     def _read_repartitionbyexpression(self, plan: Node) -> _Block:
         if "distribution" not in self._rules:
             raise NoTermError
-        return self._block(plan.children[0])
+        return self._plan_block(plan.children[0])
 
     def _read_union(self, plan: Node) -> _Block:
         if plan.fields.get("byName"):
             raise NoTermError
-        branches = [_Reader(self._rules)._block(child) for child in plan.children]
-        terms = [(self._rows(branch), branch.columns) for branch in branches]
+        branches = [_Reader(self._rules)._plan_block(child) for child in plan.children]
+        terms = [(self._rows_term(branch), branch.columns) for branch in branches]
         order = sorted(terms, key=lambda term: repr(term)) if "union-order" in self._rules else terms
-        factor = self._factor(("union", *(rows for rows, _ in order), *(values for _, values in order)))
+        factor = self._make_factor(("union", *(rows for rows, _ in order), *(values for _, values in order)))
         columns = zip(*(values for _, values in order), strict=True)
         outputs = branches[0].outputs or ()
         values = {i: ("of union", factor[1], *column) for i, column in zip(outputs, columns, strict=True)}
         return _Block((factor,), frozenset(), values, outputs)
 
     def _read_window(self, plan: Node) -> _Block:
-        below = self._block(plan.children[0])
-        values, outputs = self._outputs(plan.fields["windowExpressions"], below)
-        rows = self._rows(below)
+        below = self._plan_block(plan.children[0])
+        values, outputs = self._output_terms(plan.fields["windowExpressions"], below)
+        rows = self._rows_term(below)
         windows = {id_: ("over", digest(repr(rows)), value) for id_, value in values.items()}
         every = None if below.outputs is None else (*below.outputs, *outputs)
         return _Block(below.factors, below.conditions | {("window over", rows)}, {**below.values, **windows}, every)
 
     def _read_generate(self, plan: Node) -> _Block:
-        below = self._block(plan.children[0])
-        generator = self._value(plan.fields["generator"], below.values)
-        factor = self._factor(("generate", self._rows(below), generator, plan.fields["outer"]))
-        made = [_id(_read_tree(column).fields) for column in plan.fields["generatorOutput"]]
+        below = self._plan_block(plan.children[0])
+        generator = self._value_term(plan.fields["generator"], below.values)
+        factor = self._make_factor(("generate", self._rows_term(below), generator, plan.fields["outer"]))
+        made = [_expression_id(_read_tree(column).fields) for column in plan.fields["generatorOutput"]]
         values: dict[int, Term] = {id_: ("of", factor[1], value) for id_, value in below.values.items()}
         values |= {id_: ("made", factor[1], number) for number, id_ in enumerate(made)}
         return _Block((factor,), frozenset(), values, None)
 
-    def _factor(self, term: Term) -> Term:
+    def _make_factor(self, term: Term) -> Term:
         return (term[0], digest(repr(term)), term)
 
-    def _outputs(self, listed: Sequence[Any], below: _Block) -> tuple[dict[int, Term], tuple[int, ...]]:
+    def _output_terms(self, listed: Sequence[Any], below: _Block) -> tuple[dict[int, Term], tuple[int, ...]]:
         nodes = [_read_tree(expression) for expression in listed]
-        ids = tuple(_id(node.fields) for node in nodes)
-        return {id_: self._expression(node, below.values, {}) for id_, node in zip(ids, nodes, strict=True)}, ids
+        ids = tuple(_expression_id(node.fields) for node in nodes)
+        return {id_: self._expression_term(node, below.values, {}) for id_, node in zip(ids, nodes, strict=True)}, ids
 
-    def _value(self, listed: Any, values: Mapping[int, Term]) -> Term:
-        return self._expression(_read_tree(listed), values, {})
+    def _value_term(self, listed: Any, values: Mapping[int, Term]) -> Term:
+        return self._expression_term(_read_tree(listed), values, {})
 
-    def _conjuncts(self, listed: Any, values: Mapping[int, Term]) -> frozenset[Term]:
-        term = self._value(listed, values)
+    def _split_conjuncts(self, listed: Any, values: Mapping[int, Term]) -> frozenset[Term]:
+        term = self._value_term(listed, values)
         return frozenset(term[1:]) if term[0] == "And" else frozenset((term,))
 
-    def _expression(self, node: Node, values: Mapping[int, Term], variables: dict[int, int]) -> Term:
+    def _expression_term(self, node: Node, values: Mapping[int, Term], variables: dict[int, int]) -> Term:
         if node.name in _BY_ORDER:
             raise NoTermError(node.name)
         if node.name == "AttributeReference":
-            return values[_id(node.fields)]
+            return values[_expression_id(node.fields)]
         if node.name == "NamedLambdaVariable":
-            return ("variable", variables.setdefault(_id(node.fields), len(variables)))
+            return ("variable", variables.setdefault(_expression_id(node.fields), len(variables)))
         if node.name == "ScalarSubquery" and not node.children:
             return ("scalar", _Reader(self._rules).plan_term(_read_tree(node.fields["plan"])))
-        parts = tuple(self._expression(child, values, variables) for child in node.children)
+        parts = tuple(self._expression_term(child, values, variables) for child in node.children)
         if node.name == "Alias":
             return parts[0]
-        return self._combine(node, parts)
+        return self._combine_parts(node, parts)
 
-    def _combine(self, node: Node, parts: tuple[Term, ...]) -> Term:
+    def _combine_parts(self, node: Node, parts: tuple[Term, ...]) -> Term:
         name = node.name
         if name in ("And", "Or"):
-            return _flatten(name, parts)
+            return _flatten_term(name, parts)
         if name in _TURNED:
             name, parts = _TURNED[name], (parts[1], parts[0])
             return (name, *parts)
@@ -274,11 +279,11 @@ class _Reader:
             return (name, *parts)
         if name == "In" and "in-as-ors" in self._rules and len(parts) > 1:
             equal = [("EqualTo", (), *sorted((parts[0], item), key=repr)) for item in parts[1:]]
-            return _flatten("Or", tuple(equal))
+            return _flatten_term("Or", tuple(equal))
         if name == "Not" and parts[0][0] == "Or" and "in-as-ors" in self._rules:
-            return _flatten("And", tuple(("Not", (), part) for part in parts[0][1:]))
+            return _flatten_term("And", tuple(("Not", (), part) for part in parts[0][1:]))
         if name in ("If", "CaseWhen") and "if-as-case" in self._rules:
-            return _case(name, node, parts)
+            return _case_term(name, node, parts)
         if name == "WindowSpecDefinition" and "group-order" in self._rules:
             number = len(node.fields["partitionSpec"])
             parts = (*sorted(parts[:number], key=repr), *parts[number:])
@@ -287,7 +292,7 @@ class _Reader:
         return (name, _own_fields(node), *parts)
 
 
-def _flatten(name: str, parts: tuple[Term, ...]) -> Term:
+def _flatten_term(name: str, parts: tuple[Term, ...]) -> Term:
     """Return an AND or an OR of all its nested parts, each once."""
     every = {inner for part in parts for inner in (part[1:] if part[0] == name else (part,))}
     return (name, *sorted(every, key=repr)) if len(every) > 1 else next(iter(every))
@@ -304,7 +309,7 @@ def _refuses_null(condition: Term) -> Iterator[Term]:
         yield from set.intersection(*refused)
 
 
-def _case(name: str, node: Node, parts: tuple[Term, ...]) -> Term:
+def _case_term(name: str, node: Node, parts: tuple[Term, ...]) -> Term:
     """Return an IF or a CASE as its branches; no ELSE and ELSE NULL are one."""
     if name == "CaseWhen" and node.fields.get("elseValue") is None:
         return ("case", *parts, "else null")
@@ -323,5 +328,5 @@ def _own_fields(node: Node) -> tuple[tuple[str, str], ...]:
     return tuple((key, repr(value)) for key, value in fields)
 
 
-def _id(fields: Mapping[str, Any]) -> int:
+def _expression_id(fields: Mapping[str, Any]) -> int:
     return int(fields["exprId"]["id"])

@@ -18,7 +18,7 @@ from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.engine.spark.process.class_archive import OFF, VARIABLE, ClassArchive, archive_of
 from mergeplan.planner.engine.spark.process.installed import find_java, spark_home
 from mergeplan.planner.engine.spark.process.java import Profile
-from mergeplan.planner.engine.spark.session import silence
+from mergeplan.planner.engine.spark.session import silence_libraries
 
 QUIET = "-Xlog:cds=off -Xlog:cds+dynamic=off -Xlog:class+path=off"  # Java names each class that it leaves out
 PATIENCE = 600.0  # seconds for Java to write it
@@ -54,10 +54,10 @@ def main() -> None:
     os.environ[VARIABLE] = OFF  # the Spark that makes it uses none
     with archive.making() as is_ours:
         if is_ours:
-            make(archive)
+            make_archive(archive)
 
 
-def make(archive: ClassArchive) -> None:
+def make_archive(archive: ClassArchive) -> None:
     """Write the archive and, for a Java that comes without one, that of Java's own classes below it."""
     options = ""
     if not archive.has_own_base:
@@ -73,7 +73,7 @@ def make(archive: ClassArchive) -> None:
 def _run_spark(options: str) -> None:
     with tempfile.TemporaryDirectory(prefix="mergeplan-archive-") as home:
         connection = Connection((("spark.driver.extraJavaOptions", options),), "local[2]", serves=True)
-        silence()
+        silence_libraries()
         session = ClassicSession(connection, Path(home), Profile.METADATA, lock=None)
         try:
             engine = SparkEngine(session)

@@ -71,7 +71,6 @@ class ClassArchive:
             os.utime(self.path)
 
     def discard(self) -> None:
-        """Remove the archive: Java did not start with it."""
         with suppress(OSError):
             self._attempt_marker.touch()
             for path in (self.path, self.base):
@@ -114,11 +113,9 @@ class ClassArchive:
             yield True
 
     def draft(self, kind: str) -> Path:
-        """Return the path to which it is written before it is complete."""
         return self.path.parent / f".{self.path.stem}-{kind}.draft"
 
     def put(self, draft: Path, place: Path) -> None:
-        """Move a complete file to its place, and remove surplus archives."""
         draft.chmod(0o600)
         draft.replace(place)
         if place == self.path:
@@ -155,7 +152,6 @@ def archive_folder(environ: Mapping[str, str]) -> Path | None:
 
 @cache
 def _java_says(java: Path, _mtime: float) -> str:
-    """Return the version text of a Java, read once per process."""
     done = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=False)
     return done.stderr + done.stdout
 
@@ -170,7 +166,6 @@ def _is_ours(path: Path) -> bool:
 
 
 def _modification_time(path: Path) -> float:
-    """Return the time of a file's last change; 0 if it is missing."""
     try:
         return path.stat().st_mtime
     except OSError:

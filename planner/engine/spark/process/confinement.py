@@ -26,7 +26,7 @@ from mergeplan.planner.isolation.addresses import AllowedAddress
 from mergeplan.planner.isolation.gate import ConnectionGate
 from mergeplan.planner.isolation.mode import ADDRESSES, SPARK, Isolation, isolation_of, spark_access_of
 from mergeplan.planner.isolation.probe import cannot_confine
-from mergeplan.planner.isolation.profile import PACKAGE, SYSTEM, IsolationProfile, without
+from mergeplan.planner.isolation.profile import PACKAGE, SYSTEM, IsolationProfile, exclude_hidden
 from mergeplan.planner.isolation.scratch import remove_scratch
 from mergeplan.planner.isolation.seccomp import Network
 
@@ -78,16 +78,13 @@ class Confinement:
         return self.gate.descriptor
 
     def command(self, java: Sequence[str]) -> list[str]:
-        """Return the command that runs Java confined."""
         return self.profile.listening(self.gate.descriptor).launch_command(java)
 
     def start_gate(self, process: int) -> None:
-        """Handle the connections of the process, which has been started."""
         self.gate.process = process
         self.gate.start()
 
     def close(self) -> None:
-        """Remove its folder."""
         remove_scratch(self.scratch)
 
 
@@ -113,7 +110,7 @@ def _external_service(conf: Mapping[str, str], config_dir: Path | None) -> str:
     return next((f"`{key}`" for key in named), "")
 
 
-def confine(
+def confine_java(
     folder: Path, conf: Mapping[str, str], java: Path, read: Sequence[str], write: Sequence[str]
 ) -> Confinement:
     """Return the confinement of a Java with these settings and additional paths; `folder` is Spark's own."""
@@ -125,7 +122,7 @@ def confine(
         access.addresses or (),
         (Path(scratch.name), *map(Path, write)),
         _Refusals(folder / "spark.log"),
-        _repositories(conf),
+        _repository_addresses(conf),
     )
     host_names = ("localhost", socket.gethostname(), socket.getfqdn())
     Path(scratch.name, "hosts").write_text(gate.stand_ins.hosts_file(dict.fromkeys(host_names)), encoding="utf-8")
@@ -142,8 +139,16 @@ def _read_paths(conf: Mapping[str, str], java: Path, isolation: Isolation, more:
     settings = Path("/etc", real.parents[1].name.removesuffix(f"-{os.uname().machine}"))
     homes = (str(real.parents[1]), str(java.parent), *map(str, Path("/etc").glob("java-*-openjdk")), str(settings))
     named = (path for name in VARIABLES for path in os.environ.get(name, "").removeprefix("FILE:").split(os.pathsep))
-    paths = (*homes, *SYSTEM, *PLACES, str(PACKAGE), *_paths_in(conf.values()), *_ivy(conf), *filter(None, named))
-    return without(dict.fromkeys((*paths, *more)), isolation.hidden)
+    paths = (
+        *homes,
+        *SYSTEM,
+        *PLACES,
+        str(PACKAGE),
+        *_paths_in(conf.values()),
+        *_ivy_folders(conf),
+        *filter(None, named),
+    )
+    return exclude_hidden(dict.fromkeys((*paths, *more)), isolation.hidden)
 
 
 def _spark_paths(folder: Path) -> tuple[str, ...]:
@@ -155,18 +160,17 @@ def _spark_paths(folder: Path) -> tuple[str, ...]:
 
 
 def _output_paths(conf: Mapping[str, str]) -> Iterator[str]:
-    """Yield the folders that settings and the environment name for Spark to write to."""
     local = (value for key, value in conf.items() if WRITTEN.search(key) and not SERVICE.search(value))
     for path in _paths_in(local):
         with suppress(OSError):  # from within it could not be made
             Path(path).mkdir(parents=True, exist_ok=True)
         yield path
-    yield from _databases(conf)
+    yield from _derby_folders(conf)
     yield from filter(os.path.isabs, os.environ.get("SPARK_LOCAL_DIRS", "").split(","))
-    yield from _ivy(conf)
+    yield from _ivy_folders(conf)
 
 
-def _databases(conf: Mapping[str, str]) -> Iterator[str]:
+def _derby_folders(conf: Mapping[str, str]) -> Iterator[str]:
     """Yield the folders of Derby databases; for one that Derby is to create, the folder around it."""
     for match in filter(None, map(DERBY.match, conf.values())):
         folder = Path(match[1])
@@ -174,8 +178,7 @@ def _databases(conf: Mapping[str, str]) -> Iterator[str]:
             yield str(folder if folder.is_dir() else folder.parent)
 
 
-def _ivy(conf: Mapping[str, str]) -> Iterator[str]:
-    """Yield the folders for jars that Spark fetches."""
+def _ivy_folders(conf: Mapping[str, str]) -> Iterator[str]:
     if conf.get(PACKAGES):
         home = _java_home()
         ivy_home = Path(conf.get(IVY) or home / ".ivy2.5.2")
@@ -200,8 +203,7 @@ def _paths_in(values: Iterable[str]) -> Iterator[str]:
                 yield path
 
 
-def _repositories(conf: Mapping[str, str]) -> tuple[AllowedAddress, ...]:
-    """Return the addresses from which jars are fetched while Spark starts."""
+def _repository_addresses(conf: Mapping[str, str]) -> tuple[AllowedAddress, ...]:
     if not conf.get(PACKAGES):
         return ()
     named = (urlsplit(url.strip()) for url in conf.get(REPOSITORIES, "").split(",") if url.strip())

@@ -22,7 +22,6 @@ def serving_conf(token: str) -> dict[str, str]:
 
 
 def local_url(port: int, token: str) -> str:
-    """Return the address of such a server for a client on this machine."""
     # By that name and no other pyspark sends a token without TLS.
     return f"sc://localhost:{port}/;token={token};user_id={USER}"
 
@@ -40,7 +39,6 @@ class ConnectServer:
         return int(getattr(service, "MODULE$").localPort())
 
     def client_jobs(self, user: str, session: str, tag: str) -> int:
-        """Return how many jobs a client has started under its tag."""
         java: Any = self._spark._jvm
         named = java.org.apache.spark.sql.connect.service.ExecuteSessionTag.apply(user, session, tag)
         scala: Any = self._spark.sparkContext._jsc.sc()

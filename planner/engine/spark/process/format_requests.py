@@ -16,7 +16,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from mergeplan.planner.engine.protocol import Connection
-from mergeplan.planner.engine.spark.catalog import WARM_WAIT, Owner, alive, write_private
+from mergeplan.planner.engine.spark.catalog import WARM_WAIT, Owner, is_process_alive, write_private
 from mergeplan.planner.errors import CatalogBusy, RequestError
 from mergeplan.planner.fingerprint import digest
 
@@ -47,18 +47,16 @@ class FormatRequest:
 
 
 def request_of(connection: Connection) -> FormatRequest:
-    """Return what a connection needs from a Spark when that starts."""
     conf = tuple(sorted((key, value) for key, value in connection.conf if key.startswith(JAR_SETTINGS)))
     return FormatRequest(connection.formats, connection.apart, connection.jars_dir, conf)
 
 
 def jars_of(connection: Connection) -> str:
-    """Return a digest of where a connection has the jars of table formats from."""
     request = request_of(connection)
     return digest(json.dumps([request.jars_dir, request.conf]))
 
 
-def lacks(owner: Owner, connection: Connection) -> bool:
+def lacks_formats(owner: Owner, connection: Connection) -> bool:
     """Return True if a warm Spark was started without a format that a connection needs, or with other jars."""
     if not (connection.formats or connection.apart):
         return False
@@ -66,13 +64,13 @@ def lacks(owner: Owner, connection: Connection) -> bool:
     return not has_formats or owner.jars != jars_of(connection)
 
 
-def ask(folder: Path, owner: Owner, connection: Connection, wait: float = WARM_WAIT) -> None:
+def request_formats(folder: Path, owner: Owner, connection: Connection, wait: float = WARM_WAIT) -> None:
     """Ask the warm Spark for the connection's formats, and wait until it restarted with them, or died.
 
     Raise RequestError with its reason if it refuses. Raise CatalogBusy if its other clients do not leave in `wait`
     seconds.
     """
-    path = _requests(folder) / f"{time.time_ns():020}-{os.getpid()}-{uuid4().hex}.json"
+    path = _requests_folder(folder) / f"{time.time_ns():020}-{os.getpid()}-{uuid4().hex}.json"
     write_private(path, json.dumps(asdict(request_of(connection))))  # a proxy's password may be among the settings
     until = time.monotonic() + wait
     while path.exists() and owner.is_alive:
@@ -93,36 +91,33 @@ def ask(folder: Path, owner: Owner, connection: Connection, wait: float = WARM_W
 
 
 def is_waited_for(path: Path) -> bool:
-    """Return True while the process that wrote a request waits for its answer."""
-    return path.exists() and alive(int(path.name.split("-")[1]))
+    return path.exists() and is_process_alive(int(path.name.split("-")[1]))
 
 
 def next_request(folder: Path) -> tuple[Path, FormatRequest] | None:
     """Return the oldest request with its file; remove unreadable ones and those of killed processes."""
-    for path in sorted(_requests(folder).glob("*-*-*.json")):
-        request = _read(path)
+    for path in sorted(_requests_folder(folder).glob("*-*-*.json")):
+        request = _read_request(path)
         if request and is_waited_for(path):
             return path, request
         path.unlink(missing_ok=True)
     return None
 
 
-def accept(folder: Path, path: Path, request: FormatRequest) -> None:
+def accept_request(folder: Path, path: Path, request: FormatRequest) -> None:
     """Accept a request: the warm Spark has the formats now, and starts with them from here on."""
     write_private(folder / "warm_formats.json", json.dumps(asdict(request)))
     path.unlink(missing_ok=True)
 
 
-def refuse(path: Path, error: RequestError) -> None:
-    """Refuse a request, with the reason."""
+def refuse_request(path: Path, error: RequestError) -> None:
     if path.exists():
         write_private(path.with_suffix(".refused"), json.dumps([error.message, error.hint]))
         path.unlink(missing_ok=True)
 
 
 def latest_accepted_request(folder: Path) -> FormatRequest:
-    """Return the last request with which an earlier warm Spark of this catalog started."""
-    return _read(folder / "warm_formats.json") or FormatRequest()
+    return _read_request(folder / "warm_formats.json") or FormatRequest()
 
 
 class Visit:
@@ -151,13 +146,13 @@ def is_empty(folder: Path) -> bool:
     return True
 
 
-def _requests(folder: Path) -> Path:
+def _requests_folder(folder: Path) -> Path:
     folder_path = folder / "format_requests"
     folder_path.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder_path
 
 
-def _read(path: Path) -> FormatRequest | None:
+def _read_request(path: Path) -> FormatRequest | None:
     try:
         document = json.loads(path.read_text("utf-8"))
         conf = tuple((str(key), str(value)) for key, value in document["conf"])

@@ -43,7 +43,6 @@ def needs_open_metastore(conf: Mapping[str, str]) -> bool:
 
 
 def remember_formats(connection: Connection, home: Path) -> None:
-    """Record in the embedded catalog the formats with which a Spark has started on it."""
     path = spark_folder(home) / REMEMBERED
     if is_embedded(connection) and not (remembered_formats := _read_formats(path)).issuperset(connection.formats):
         path.write_text(
@@ -52,7 +51,6 @@ def remember_formats(connection: Connection, home: Path) -> None:
 
 
 def startup_formats(connection: Connection, home: Path) -> tuple[str, ...]:
-    """Return the table formats that our own Spark is started with for this connection."""
     remembered_formats = _read_formats(spark_folder(home) / REMEMBERED) if is_embedded(connection) else frozenset()
     return tuple(sorted(remembered_formats.union(connection.formats)))
 

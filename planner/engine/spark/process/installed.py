@@ -20,7 +20,7 @@ def find_java(environment: Mapping[str, str] = os.environ) -> Path:
     A Java that is too old for Spark is skipped. If none is left, raise RequestError, which names what was found.
     """
     skipped_javas = []
-    for java in _candidates(environment):
+    for java in _java_candidates(environment):
         version = java_version(java)
         if version is not None and version >= OLDEST:
             return java
@@ -41,7 +41,7 @@ def java_version(java: Path) -> int | None:
     return int(version[1]) if version else None
 
 
-def _candidates(environment: Mapping[str, str]) -> Iterator[Path]:
+def _java_candidates(environment: Mapping[str, str]) -> Iterator[Path]:
     if home := environment.get("JAVA_HOME"):
         yield Path(home) / "bin" / "java"
     for folder in environment.get("PATH", "").split(os.pathsep):

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from mergeplan.planner.engine.spark.process.class_archive import ClassArchive, archive_of
-from mergeplan.planner.engine.spark.process.confinement import Confinement, confine, open_reason
+from mergeplan.planner.engine.spark.process.confinement import Confinement, confine_java, open_reason
 from mergeplan.planner.engine.spark.process.installed import find_java, spark_home
 from mergeplan.planner.engine.spark.process.workers import Workers, prepare_workers
 from mergeplan.planner.engine.spark.resolving import resolution_error, start_timeout
@@ -80,7 +80,6 @@ class Profile(StrEnum):
 
 
 def profile_of(profile_name: str) -> Profile:
-    """Return the requested profile, unless the environment variable names another one."""
     name = os.environ.get(PROFILE_VARIABLE) or profile_name
     try:
         return Profile(name)
@@ -107,7 +106,6 @@ class Jvm:
     open_reason: str = ""  # why it is not confined
 
     def stop(self, timeout: float = 20.0) -> None:
-        """End the JVM and wait for its end."""
         assert self.process.stdin is not None
         self.process.stdin.close()
         try:
@@ -136,11 +134,11 @@ def start_jvm(
     """
     java = find_java()
     folder.mkdir(parents=True, exist_ok=True)
-    workers = _workers(conf)
-    python = workers.python if workers else _python()
+    workers = _make_workers(conf)
+    python = workers.python if workers else _python_path()
     conf = {**conf, **(workers.conf if workers else {})}
     archive = None if config_dir or conf.get("spark.driver.extraClassPath") else archive_of(java, spark_home())
-    with tempfile.TemporaryDirectory(prefix="mergeplan-") as scratch, _log(folder) as log:
+    with tempfile.TemporaryDirectory(prefix="mergeplan-") as scratch, _open_log(folder) as log:
         began = log.tell()
         answer = Path(scratch) / "gateway"
         properties = Path(scratch) / "spark.properties"
@@ -148,21 +146,21 @@ def start_jvm(
         properties.write_text(
             "".join(f"{key}={escape_property(value)}\n" for key, value in conf.items()), encoding="ascii"
         )
-        options = _options(folder, conf, profile, config_dir)
-        environment = _environment(java, answer, conf, config_dir, python)
+        options = _java_options(folder, conf, profile, config_dir)
+        environment = _process_environment(java, answer, conf, config_dir, python)
         reason = open_reason(conf, config_dir)
         read, write = _confinement_paths(archive, workers, scratch)
         confined: list[Confinement | None] = []
 
         def launch(first: Sequence[str]) -> tuple[subprocess.Popen[bytes], int, str]:
-            limits = None if reason else confine(folder, conf, java, read, write)
+            limits = None if reason else confine_java(folder, conf, java, read, write)
             main = ["org.apache.spark.deploy.SparkSubmit", "--properties-file", str(properties), "pyspark-shell"]
-            process = _start(
+            process = _start_process(
                 [str(java), *first, *options, *main], limits, stdin=subprocess.PIPE, stdout=log, stderr=log,
                 env=environment, pass_fds=tuple(keep_open), process_group=0,
             )  # fmt: skip
             confined[:] = [limits]
-            return process, *_listening(process, answer, Path(log.name), began, conf)
+            return process, *_await_gateway(process, answer, Path(log.name), began, conf)
 
         process, port, secret = _launch_with_archive(archive, launch)
         if confined[0] is not None:
@@ -173,12 +171,11 @@ def start_jvm(
 def _confinement_paths(
     archive: ClassArchive | None, workers: Workers | None, scratch: str
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return what a confined Java reads, and what it writes besides Spark's own folder."""
     read = (str(spark_home()), *((str(archive.path.parent),) if archive else ()))
     return (*read, *(workers.read if workers else ())), (scratch, *(workers.write if workers else ()))
 
 
-def _start(command: list[str], limits: Confinement | None, **how: Any) -> subprocess.Popen[bytes]:
+def _start_process(command: list[str], limits: Confinement | None, **how: Any) -> subprocess.Popen[bytes]:
     """Start Java in its own process group: Ctrl-C is for us, and we end Java in good order."""
     if limits is None:
         return subprocess.Popen(command, **how)
@@ -210,19 +207,19 @@ def _launch_with_archive(
     return launch_result
 
 
-def _python() -> str:
+def _python_path() -> str:
     return os.environ.get("PYSPARK_PYTHON", sys.executable)
 
 
-def _workers(conf: Mapping[str, str]) -> Workers | None:
+def _make_workers(conf: Mapping[str, str]) -> Workers | None:
     """Return isolated Python workers if required and possible; those of a cluster are its operator's to isolate."""
     isolation = isolation_of(os.environ)
     if not isolation.required or not conf.get("spark.master", "local").startswith("local") or cannot():
         return None  # where it cannot, no project with Python is run at all
-    return prepare_workers(_python(), spark_home(), isolation)
+    return prepare_workers(_python_path(), spark_home(), isolation)
 
 
-def _listening(
+def _await_gateway(
     process: subprocess.Popen[bytes], answer: Path, log: Path, began: int, conf: Mapping[str, str]
 ) -> tuple[int, str]:
     """Return the port and the secret of the JVM, once it listens; its part of the log begins at `began`."""
@@ -243,13 +240,13 @@ def _listening(
     return int.from_bytes(content[:4], "big"), content[8:].decode()
 
 
-def _log(folder: Path) -> IO[bytes]:
+def _open_log(folder: Path) -> IO[bytes]:
     path = folder / "spark.log"
     full = path.exists() and path.stat().st_size > LOG_LIMIT
     return path.open("wb" if full else "ab")
 
 
-def _options(folder: Path, conf: Mapping[str, str], profile: Profile, config_dir: Path | None) -> list[str]:
+def _java_options(folder: Path, conf: Mapping[str, str], profile: Profile, config_dir: Path | None) -> list[str]:
     log4j = folder / "log4j2.properties"
     log4j.write_text(LOG4J, encoding="utf-8")
     classpath = [conf.get("spark.driver.extraClassPath", ""), str(config_dir or ""), f"{spark_home() / 'jars'}/*"]
@@ -271,7 +268,7 @@ def java_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if ENVIRONMENT.fullmatch(name)}
 
 
-def _environment(
+def _process_environment(
     java: Path, answer: Path, conf: Mapping[str, str], config_dir: Path | None, python: str
 ) -> dict[str, str]:
     environment = java_environment()
@@ -296,7 +293,6 @@ def _environment(
 
 
 def escape_property(value: str) -> str:
-    """Return a value as a Java properties file writes it."""
     text = value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
     wide = text.encode("utf-16-be")
     units = (int.from_bytes(wide[i : i + 2], "big") for i in range(0, len(wide), 2))

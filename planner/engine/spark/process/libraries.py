@@ -48,7 +48,6 @@ class Libraries:
         return None
 
     def builder(self, url: str) -> Any:
-        """Return pyspark's own reader of a Spark Connect address."""
         return import_module("pyspark.sql.connect.client.core").DefaultChannelBuilder(url)
 
 

@@ -34,10 +34,10 @@ class Pulse:
                 raise RequestError(f"the warm Spark has not answered for {waited:.0f} seconds.")
         elif waited >= self.every:
             self._asked_at = time.monotonic()
-            self._thread = threading.Thread(target=self._listen, name="pulse", daemon=True)
+            self._thread = threading.Thread(target=self._ask_spark, name="pulse", daemon=True)
             self._thread.start()
 
-    def _listen(self) -> None:
+    def _ask_spark(self) -> None:
         try:
             self.ask()
         except QueryError:

@@ -26,19 +26,19 @@ from mergeplan.planner.engine.spark.connect.comparing import LINE_MAX, WORD, ans
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.engine.spark.process.format_requests import (
     FormatRequest,
-    accept,
+    accept_request,
     is_empty,
     is_waited_for,
     jars_of,
     latest_accepted_request,
     next_request,
-    refuse,
+    refuse_request,
     request_of,
 )
 from mergeplan.planner.engine.spark.process.format_settings import starting_conf, startup_formats
 from mergeplan.planner.engine.spark.process.java import profile_of
 from mergeplan.planner.engine.spark.process.pulse import Pulse
-from mergeplan.planner.engine.spark.session import silence
+from mergeplan.planner.engine.spark.session import silence_libraries
 from mergeplan.planner.errors import RequestError
 
 SHARED = {
@@ -75,7 +75,7 @@ def serve_warm(
     """
     if not is_embedded(connection):
         raise RequestError("only the embedded catalog can be kept warm.", hint="This connection brings its own.")
-    silence()
+    silence_libraries()
     lock = CatalogLock(spark_folder(home))
     project_request = request_of(connection)  # of a project; outside of one, what the last client needed
     with _stop_event() as stop:
@@ -115,9 +115,9 @@ def _restart_session(
     try:
         session = _start_session(lock, extended_connection, home, profile)
     except RequestError as error:
-        refuse(path, error)
+        refuse_request(path, error)
         return _start_session(lock, connection, home, profile), connection
-    accept(lock.folder, path, request)
+    accept_request(lock.folder, path, request)
     return session, extended_connection
 
 
@@ -135,7 +135,7 @@ def _serve_clients(
     """
     pulse = Pulse(partial(_analyse_new_query, session))
     try:
-        with _counter(session) as counter:
+        with _serve_counter(session) as counter:
             owner = Owner(
                 os.getpid(), command(), session.serving.port, counter, session.serving.token, warm=True,
                 isolated=session.is_isolated, formats=startup_formats(connection, home), apart=connection.apart,
@@ -149,7 +149,7 @@ def _serve_clients(
             while not stop.wait(1.0):
                 _see_that_it_runs(session, home)
                 pulse.check()
-                if session_request := _next(lock, connection, home):
+                if session_request := _next_request(lock, connection, home):
                     lock.publish(replace(owner, port=0))  # from here on no client is admitted
                     if _wait_until_idle(session, lock, session_request[0], home, stop):
                         return session_request
@@ -159,7 +159,7 @@ def _serve_clients(
     return None
 
 
-def _next(lock: CatalogLock, connection: Connection, home: Path) -> Asked | None:
+def _next_request(lock: CatalogLock, connection: Connection, home: Path) -> Asked | None:
     """Return the next request that a start may fulfil; refuse one whose settings alone make that impossible."""
     session_request = next_request(lock.folder)
     if session_request is None:
@@ -167,7 +167,7 @@ def _next(lock: CatalogLock, connection: Connection, home: Path) -> Asked | None
     try:
         starting_conf(session_request[1].extend_connection(connection), home)
     except RequestError as error:
-        refuse(session_request[0], error)
+        refuse_request(session_request[0], error)
         return None
     return session_request
 
@@ -209,7 +209,7 @@ def _count_jobs(session: ClassicSession, user: str, rest: str) -> str:
 
 
 @contextmanager
-def _counter(session: ClassicSession) -> Iterator[int]:
+def _serve_counter(session: ClassicSession) -> Iterator[int]:
     """Yield a port that answers how many jobs a client has started, and what Spark says of two plans.
 
     `token user session tag` is answered with the number of jobs that Spark has started for these. `token compare` and

@@ -16,12 +16,12 @@ from shutil import which
 
 from mergeplan.planner.isolation.interpreter import libraries
 from mergeplan.planner.isolation.mode import Isolation
-from mergeplan.planner.isolation.profile import PACKAGE, IsolationProfile, starting, without
+from mergeplan.planner.isolation.profile import PACKAGE, IsolationProfile, exclude_hidden, module_program
 from mergeplan.planner.isolation.scratch import remove_scratch
 from mergeplan.planner.isolation.seccomp import Network
 from mergeplan.planner.isolation.user import OWN_USER
 
-START = starting("mergeplan.planner.isolation.worker")
+START = module_program("mergeplan.planner.isolation.worker")
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,6 @@ class Workers:
         }
 
     def close(self) -> None:
-        """Remove the script and what the workers left."""
         remove_scratch(self.folder)  # a worker may be about to end
 
 
@@ -64,7 +63,7 @@ def prepare_workers(python: str, spark_home: Path, isolation: Isolation) -> Work
     """Return what takes the place of that python; raise RequestError if it does not run."""
     python = which(python) or python
     read = (*libraries(python, os.environ), str(spark_home), str(spark_home / "python"))
-    read = without(read, isolation.hidden)
+    read = exclude_hidden(read, isolation.hidden)
     workers = Workers(tempfile.TemporaryDirectory(prefix="mergeplan-python-"), read)
     folder, home = Path(workers.folder.name), Path(workers.folder.name, "home")
     home.mkdir()

@@ -37,12 +37,10 @@ class BoundAudit:
 
 
 def bind_standalone(audit: Audit) -> BoundAudit:
-    """Return a standalone audit with its defaults as arguments."""
     return BoundAudit(audit.sql, audit.text, {name: spark_tree(text) for name, text in audit.defaults})
 
 
 def _builtin_name(name: str) -> str:
-    """Return the name of a built-in audit without `_non_blocking` and with its alias resolved."""
     short = name.removesuffix(NON_BLOCKING)
     return ALIASES.get(short, short)
 
@@ -50,7 +48,7 @@ def _builtin_name(name: str) -> str:
 def bind_call(call: AuditCall, audits: Mapping[str, Audit], place: Located) -> BoundAudit:
     """Return the call bound to its audit; raise ProjectError as `check_call` does."""
     check_call(call, audits, place)
-    return _bind(call, audits.get(call.name))
+    return _bind_arguments(call, audits.get(call.name))
 
 
 def check_call(call: AuditCall, audits: Mapping[str, Audit], place: Located) -> None:
@@ -58,19 +56,22 @@ def check_call(call: AuditCall, audits: Mapping[str, Audit], place: Located) -> 
 
     It is wrong if the audit does not exist, lacks an argument, gets one it does not take, or yields no query.
     """
-    if wrong := _wrong(call, audits):
+    if wrong := _find_call_error(call, audits):
         raise ProjectError(wrong[0], place=place, hint=wrong[1])
 
 
-def _wrong(call: AuditCall, audits: Mapping[str, Audit]) -> tuple[str, str] | None:
-    own, known = audits.get(call.name), BUILT_IN.get(_builtin_name(call.name))
-    if own is not None:
-        if own.standalone:
+def _find_call_error(call: AuditCall, audits: Mapping[str, Audit]) -> tuple[str, str] | None:
+    project_audit, builtin = audits.get(call.name), BUILT_IN.get(_builtin_name(call.name))
+    if project_audit is not None:
+        if project_audit.standalone:
             return f"The audit `{call.name}` is a standalone audit.", "Remove it from `audits`: it runs on its own."
-        taken, needed = parameters(own), parameters(own) - {name for name, _ in own.defaults}
-        taken |= {name for name, _ in own.defaults}
-    elif known is not None:
-        taken, needed = {*known.required, *known.optional}, {*known.required}
+        taken, needed = (
+            parameters(project_audit),
+            parameters(project_audit) - {name for name, _ in project_audit.defaults},
+        )
+        taken |= {name for name, _ in project_audit.defaults}
+    elif builtin is not None:
+        taken, needed = {*builtin.required, *builtin.optional}, {*builtin.required}
     else:
         return f"There is no audit `{call.name}`.", did_you_mean(call.name, [*audits, *BUILT_IN], most=12)
     arguments = {name for name, _ in call.arguments}
@@ -79,8 +80,8 @@ def _wrong(call: AuditCall, audits: Mapping[str, Audit]) -> tuple[str, str] | No
         return f"The audit `{call.name}` takes no argument `{name}`.", hint
     for name in sorted(needed - arguments):
         return f"The audit `{call.name}` needs the argument `{name}`.", ""
-    if message := _refusal(call, own):
-        hint = "Give it like `column := id` or `source := shop.items`." if own else ""
+    if message := _binding_error(call, project_audit):
+        hint = "Give it like `column := id` or `source := shop.items`." if project_audit else ""
         return f"The audit `{call.name}`: {message}", hint
     return None
 
@@ -96,25 +97,24 @@ def parameters(audit: Audit) -> set[str]:
 
 
 @lru_cache(maxsize=4096)
-def _bind(call: AuditCall, own: Audit | None) -> BoundAudit:
+def _bind_arguments(call: AuditCall, own: Audit | None) -> BoundAudit:
     """Return the call with its arguments in place; raise ValueError for an argument of the wrong form.
 
     Results are cached: many models call an audit with the same arguments, and each of their batches does.
     """
     trees = {name: spark_tree(text) for name, text in call.arguments}
     if own is None:
-        known = BUILT_IN[_builtin_name(call.name)]
-        return BoundAudit(known.query(trees), arguments=trees, figures=known.figures)
+        builtin = BUILT_IN[_builtin_name(call.name)]
+        return BoundAudit(builtin.query(trees), arguments=trees, figures=builtin.figures)
     arguments = {**{name: spark_tree(text) for name, text in own.defaults}, **trees}
     text = splice_names(own.text, arguments) if own.text else ""
     return BoundAudit(splice_names(own.sql, arguments), text, arguments, is_own=True)
 
 
 @lru_cache(maxsize=4096)
-def _refusal(call: AuditCall, own: Audit | None) -> str:
-    """Return why no query can be made of a call, or ''."""
+def _binding_error(call: AuditCall, own: Audit | None) -> str:
     try:
-        _bind(call, own)
+        _bind_arguments(call, own)
     except (ValueError, MergeplanError) as error:
         return error.message if isinstance(error, MergeplanError) else str(error)
     return ""

@@ -14,22 +14,22 @@ from mergeplan.planner.intervals import Cron
 from mergeplan.planner.model.model import Audit, AuditCall
 from mergeplan.planner.parsing.definitions.audits.audit_calls import parameters
 from mergeplan.planner.parsing.definitions.body import is_jinja
-from mergeplan.planner.parsing.definitions.common_blocks import begins, block_statements, property_date, table_names
+from mergeplan.planner.parsing.definitions.common_blocks import block_statements, is_block, property_date, table_names
 from mergeplan.planner.parsing.definitions.project_defaults import Defaults
 from mergeplan.planner.parsing.definitions.properties import (
     Property,
     audit_calls,
     block,
-    boolean,
     name,
-    pairs,
-    settings,
+    read_boolean,
+    read_pairs,
+    read_settings,
     word,
 )
 from mergeplan.planner.parsing.definitions.schedules import cron
 from mergeplan.planner.parsing.macros.expand import check_places, expand, expand_block
 from mergeplan.planner.parsing.macros.splicing import is_placed, reads_as
-from mergeplan.planner.parsing.sql.misreading import misread
+from mergeplan.planner.parsing.sql.misreading import misreading_digest
 from mergeplan.planner.parsing.sql.names import name_tables, name_tokens
 from mergeplan.planner.parsing.sql.tokens import (
     SourceText,
@@ -40,7 +40,7 @@ from mergeplan.planner.parsing.sql.tokens import (
     spark_query,
     tokenize,
 )
-from mergeplan.planner.parsing.sql.verbatim import verbatim, without_trailing_commas
+from mergeplan.planner.parsing.sql.verbatim import query_text, without_trailing_commas
 from mergeplan.planner.semantics.reading.short_queries import write_out_queries
 
 _AUDIT_KEYS = """name dialect blocking defaults standalone skip depends_on cron cron_tz start owner description tags
@@ -50,12 +50,10 @@ _AUDIT_LATER = ("model", "interval_unit", "end", "gateway", "project")
 
 
 def property_names() -> tuple[str, ...]:
-    """Return the keys of an AUDIT block."""
     return tuple(sorted(_AUDIT_KEYS))
 
 
 def parse_audits(text: str, path: str, defaults: Defaults) -> tuple[Audit, ...]:
-    """Return the audits of a file in audits/; raise ProjectError(s)."""
     source = create_source(path, text, defaults.dialect, defaults.catalog, defaults.functions)
     return read_audits(source, block_statements(source, tokenize(source), "AUDIT"), defaults)
 
@@ -73,66 +71,68 @@ def audit_call(text: str, place: Place) -> AuditCall:
 def read_audits(source: SourceText, statement_list: list[list[Token]], defaults: Defaults) -> tuple[Audit, ...]:
     audits: list[Audit] = []
     for header, query in zip(statement_list[::2], [*statement_list[1::2], []], strict=False):
-        if not begins(header, "AUDIT"):
+        if not is_block(header, "AUDIT"):
             raise source.error(header[0], "An audit begins with `AUDIT (...);` and has exactly one query.")
-        if not query or begins(query, "AUDIT"):
+        if not query or is_block(query, "AUDIT"):
             raise source.error(header[0], "The audit has no query.", "Write a SELECT of the failing rows.")
-        audits.append(_audit(source, header, query, defaults))
+        audits.append(_read_audit(source, header, query, defaults))
     return tuple(audits)
 
 
-def _audit(source: SourceText, header: Tokens, query: Tokens, defaults: Defaults) -> Audit:
+def _read_audit(source: SourceText, header: Tokens, query: Tokens, defaults: Defaults) -> Audit:
     header = expand_block(source, header, defaults.scope)
-    properties = settings(block(source, header), _AUDIT_KEYS, _AUDIT_LATER, "AUDIT")
+    properties = read_settings(block(source, header), _AUDIT_KEYS, _AUDIT_LATER, "AUDIT")
     if "name" not in properties:
         raise source.error(header[0], "The audit has no name.", "Add `name ...` to AUDIT.")
-    own = source
+    query_source = source
     if "dialect" in properties:
-        own = replace(source, dialect=parse_dialect(word(properties["dialect"]), properties["dialect"].place))
-    parameters = pairs(properties["defaults"]) if "defaults" in properties else ()
+        query_source = replace(source, dialect=parse_dialect(word(properties["dialect"]), properties["dialect"].place))
+    parameters = read_pairs(properties["defaults"]) if "defaults" in properties else ()
     scope = replace(defaults.scope, any_name=True)
     if is_jinja(query):
-        raise own.error(query[0], "Jinja in an audit is not supported.", "Write `@name` macros instead.")
-    words = write_out_queries(expand(own, query, scope), own.dialect)
-    tree = parse_tokens(own, words, "The audit's query")
+        raise query_source.error(query[0], "Jinja in an audit is not supported.", "Write `@name` macros instead.")
+    words = write_out_queries(expand(query_source, query, scope), query_source.dialect)
+    tree = parse_tokens(query_source, words, "The audit's query")
     if not isinstance(tree, exp.Query):
-        raise own.error(query[0], "The audit's query must be a SELECT of the failing rows.")
-    alone = "standalone" in properties and boolean(properties["standalone"])
-    check_places(tree, own, query, names=not alone)
-    placed, called = is_placed(tree), name_tokens(tree, own, words)
-    tables = name_tables(tree, own, query)
-    blocking = boolean(properties["blocking"]) if "blocking" in properties else not alone
-    sql = spark_query(tree, own, query)
+        raise query_source.error(query[0], "The audit's query must be a SELECT of the failing rows.")
+    alone = "standalone" in properties and read_boolean(properties["standalone"])
+    check_places(tree, query_source, query, names=not alone)
+    placed, called = is_placed(tree), name_tokens(tree, query_source, words)
+    tables = name_tables(tree, query_source, query)
+    blocking = read_boolean(properties["blocking"]) if "blocking" in properties else not alone
+    sql = spark_query(tree, query_source, query)
     audit = Audit(name(properties["name"]), sql, blocking, parameters, source.path, source.place(header[0]).line)
-    audit = replace(audit, skip="skip" in properties and boolean(properties["skip"]))
-    audit = _as_written(audit, own, called, tree, as_is=list(called) == list(words)) if placed else audit
-    return _standalone(audit, own, query, properties, tables, defaults) if alone else _model_audit(audit, properties)
+    audit = replace(audit, skip="skip" in properties and read_boolean(properties["skip"]))
+    audit = _as_written(audit, query_source, called, tree, as_is=list(called) == list(words)) if placed else audit
+    return (
+        _read_standalone(audit, query_source, query, properties, tables, defaults)
+        if alone
+        else _model_audit(audit, properties)
+    )
 
 
 def _as_written(audit: Audit, source: SourceText, tokens: Tokens, tree: exp.Expr, *, as_is: bool) -> Audit:
     """Return the audit with the text of its query, if Spark can run that text."""
     words = without_trailing_commas(tokens)
-    text = verbatim(source, words, tree)
+    text = query_text(source, words, tree)
     as_is = as_is and len(words) == len(tokens)
     if not text or not (as_is or reads_as(text, audit.sql, frozenset(), source.catalog)):
         return audit
-    return replace(audit, text=text, misread=misread(words, tree, audit.sql))
+    return replace(audit, text=text, misread=misreading_digest(words, tree, audit.sql))
 
 
 def _model_audit(audit: Audit, props: Mapping[str, Property]) -> Audit:
-    """Return an audit that models call; raise ProjectError for a property that only a standalone audit has."""
     for key in _AUDIT_ALONE:
         if key in props:
             raise props[key].error(f"`{key}` is for standalone audits.", "Add `standalone true`, or remove it.")
     return audit
 
 
-def _standalone(
+def _read_standalone(
     audit: Audit, source: SourceText, query: Tokens, props: Mapping[str, Property], tables: set[str], defaults: Defaults
 ) -> Audit:
-    """Return a standalone audit; raise ProjectError if it uses values that only a model can provide."""
-    for token, after in pairwise(query):
-        if token.text == "@" and after.text.lower() == "this_model":
+    for token, next_token in pairwise(query):
+        if token.text == "@" and next_token.text.lower() == "this_model":
             raise source.error(
                 token, "A standalone audit has no `@this_model`.", "Use the names of the tables that it reads."
             )

@@ -35,61 +35,59 @@ class BuiltIn:
         return (*self.extra, "condition")
 
 
-def _list(argument: exp.Expr) -> list[str]:
+def _list_items(argument: exp.Expr) -> list[str]:
     """Return the items of `(a, b)`, `array(a, b)` or `a` as strings."""
     if isinstance(argument, exp.Tuple | exp.Array):
         return [expression.sql("spark") for expression in argument.expressions]
     return [(argument.this if isinstance(argument, exp.Paren) else argument).sql("spark")]
 
 
-def _columns(arguments: Arguments, name: str = "columns") -> list[str]:
-    columns = _list(arguments[name])
+def _read_columns(arguments: Arguments, name: str = "columns") -> list[str]:
+    columns = _list_items(arguments[name])
     if not columns or not all(isinstance(spark_tree(column), exp.Column) for column in columns):
         raise ValueError(f"`{name}` must be a column or columns, like `(id, name)`.")
     return columns
 
 
-def _column(arguments: Arguments, name: str = "column") -> str:
-    """Return one column, or an expression over columns, as an operand."""
-    columns = _list(arguments[name])
+def _read_column(arguments: Arguments, name: str = "column") -> str:
+    columns = _list_items(arguments[name])
     if len(columns) != 1 or isinstance(spark_tree(columns[0]), exp.Literal):
         raise ValueError(f"`{name}` must be one column, like `id`.")
     return columns[0] if isinstance(spark_tree(columns[0]), exp.Column) else f"({columns[0]})"
 
 
-def _number(arguments: Arguments, name: str) -> str:
+def _read_number(arguments: Arguments, name: str) -> str:
     text = arguments[name].sql("spark")
     if not isinstance(arguments[name], exp.Literal | exp.Neg) or arguments[name].is_string:
         raise ValueError(f"`{name}` must be a number, not `{text}`.")
     return text
 
 
-def _truth(arguments: Arguments, name: str, otherwise: bool) -> bool:
+def _read_boolean(arguments: Arguments, name: str, otherwise: bool) -> bool:
     text = arguments[name].sql("spark").lower() if name in arguments else str(otherwise).lower()
     if text not in ("true", "false"):
         raise ValueError(f"`{name}` must be true or false, not `{text}`.")
     return text == "true"
 
 
-def _patterns(arguments: Arguments) -> list[str]:
-    patterns = _list(arguments["patterns"])
+def _read_patterns(arguments: Arguments) -> list[str]:
+    patterns = _list_items(arguments["patterns"])
     if not patterns or not all(spark_tree(pattern).is_string for pattern in patterns):
         raise ValueError("`patterns` must be strings, like `('a%', 'b%')`.")
     return patterns
 
 
-def _only(arguments: Arguments) -> str:
+def _only_if(arguments: Arguments) -> str:
     return f" WHERE {arguments['condition'].sql('spark')}" if "condition" in arguments else ""
 
 
-def _where(condition: str, arguments: Arguments) -> str:
-    """Return the query of the rows for which a condition holds, restricted by `condition := ...`."""
+def _select_rows(condition: str, arguments: Arguments) -> str:
     only = f"({arguments['condition'].sql('spark')}) AND " if "condition" in arguments else ""
     return f"SELECT * FROM @this_model WHERE {only}({condition})"
 
 
-def _outside(value: str, arguments: Arguments) -> str:
-    strict = not _truth(arguments, "inclusive", True)
+def _range_breach(value: str, arguments: Arguments) -> str:
+    strict = not _read_boolean(arguments, "inclusive", True)
     low, high = ("<=", ">=") if strict else ("<", ">")
     limits = [
         f"{value} {sign} {arguments[name].sql('spark')}"
@@ -102,123 +100,125 @@ def _outside(value: str, arguments: Arguments) -> str:
 
 
 def _not_null(arguments: Arguments) -> str:
-    return _where(" OR ".join(f"{column} IS NULL" for column in _columns(arguments)), arguments)
+    return _select_rows(" OR ".join(f"{column} IS NULL" for column in _read_columns(arguments)), arguments)
 
 
 def _duplicates_query(columns: list[str], arguments: Arguments) -> str:
     """Return the query of the combinations of values that occur more than once; NULLs count as equal."""
-    listed, only = ", ".join(columns), _only(arguments)
+    listed, only = ", ".join(columns), _only_if(arguments)
     return f"SELECT {listed}, COUNT(*) AS num_rows FROM @this_model{only} GROUP BY {listed} HAVING COUNT(*) > 1"
 
 
 def _unique_values(arguments: Arguments) -> str:
-    columns = _columns(arguments)
+    columns = _read_columns(arguments)
     if len(columns) == 1:
         return _duplicates_query(columns, arguments)
     parts = (
-        f"SELECT {_text(column)} AS column_name, CAST({column} AS STRING) AS text, num_rows FROM ({repeated})"
+        f"SELECT {_string_literal(column)} AS column_name, CAST({column} AS STRING) AS text, num_rows FROM ({repeated})"
         for column in columns
         if (repeated := _duplicates_query([column], arguments))
     )
     return " UNION ALL ".join(parts)
 
 
-def _text(value: str) -> str:
+def _string_literal(value: str) -> str:
     return exp.Literal.string(value).sql("spark")
 
 
-def _forall(arguments: Arguments) -> str:
-    return _where(" OR ".join(f"NOT ({criterion})" for criterion in _list(arguments["criteria"])), arguments)
+def _forall_query(arguments: Arguments) -> str:
+    return _select_rows(
+        " OR ".join(f"NOT ({criterion})" for criterion in _list_items(arguments["criteria"])), arguments
+    )
 
 
 def _number_of_rows(arguments: Arguments) -> str:
-    threshold = _number(arguments, "threshold")
-    return f"SELECT COUNT(*) AS num_rows FROM @this_model{_only(arguments)} HAVING COUNT(*) <= {threshold}"
+    threshold = _read_number(arguments, "threshold")
+    return f"SELECT COUNT(*) AS num_rows FROM @this_model{_only_if(arguments)} HAVING COUNT(*) <= {threshold}"
 
 
 def _require_accepted_values(arguments: Arguments) -> str:
-    return _where(f"NOT ({_column(arguments)} IN ({', '.join(_list(arguments['is_in']))}))", arguments)
+    return _select_rows(f"NOT ({_read_column(arguments)} IN ({', '.join(_list_items(arguments['is_in']))}))", arguments)
 
 
 def _not_accepted_values(arguments: Arguments) -> str:
-    return _where(f"{_column(arguments)} IN ({', '.join(_list(arguments['is_in']))})", arguments)
+    return _select_rows(f"{_read_column(arguments)} IN ({', '.join(_list_items(arguments['is_in']))})", arguments)
 
 
 def _require_at_least_one(arguments: Arguments) -> str:
     """Return the query that fails if all values are NULL; an empty table passes."""
-    column = _column(arguments)
-    counted = f"SELECT COUNT(*) AS num_rows, COUNT({column}) AS num_values FROM @this_model{_only(arguments)}"
+    column = _read_column(arguments)
+    counted = f"SELECT COUNT(*) AS num_rows, COUNT({column}) AS num_values FROM @this_model{_only_if(arguments)}"
     return f"{counted} HAVING COUNT({column}) = 0 AND COUNT(*) > 0"
 
 
 def _not_constant(arguments: Arguments) -> str:
-    column = _column(arguments)
-    counted = f"SELECT COUNT(DISTINCT {column}) AS num_values FROM @this_model{_only(arguments)}"
+    column = _read_column(arguments)
+    counted = f"SELECT COUNT(DISTINCT {column}) AS num_values FROM @this_model{_only_if(arguments)}"
     return f"{counted} HAVING COUNT(DISTINCT {column}) <= 1"
 
 
 def _not_null_proportion(arguments: Arguments) -> str:
-    column, threshold = _column(arguments), _number(arguments, "threshold")
-    counted = f"SELECT COUNT(*) AS num_rows, COUNT({column}) AS num_values FROM @this_model{_only(arguments)}"
+    column, threshold = _read_column(arguments), _read_number(arguments, "threshold")
+    counted = f"SELECT COUNT(*) AS num_rows, COUNT({column}) AS num_values FROM @this_model{_only_if(arguments)}"
     return f"{counted} HAVING COUNT({column}) <= COUNT(*) * {threshold}"
 
 
 def _sequential_values(arguments: Arguments) -> str:
-    column = _column(arguments)
+    column = _read_column(arguments)
     step = arguments["interval"].sql("spark") if "interval" in arguments else "1"
-    before = f"SELECT {column} AS value, LAG({column}) OVER (ORDER BY {column}) AS previous FROM @this_model"
-    return f"SELECT * FROM ({before}{_only(arguments)}) WHERE NOT (value = previous + {step})"
+    lag_query = f"SELECT {column} AS value, LAG({column}) OVER (ORDER BY {column}) AS previous FROM @this_model"
+    return f"SELECT * FROM ({lag_query}{_only_if(arguments)}) WHERE NOT (value = previous + {step})"
 
 
 def _mutually_exclusive_ranges(arguments: Arguments) -> str:
-    low, high = _column(arguments, "lower_bound_column"), _column(arguments, "upper_bound_column")
+    low, high = _read_column(arguments, "lower_bound_column"), _read_column(arguments, "upper_bound_column")
     partition_clause = arguments.get("partition_clause")
     parts = (
         ""
         if partition_clause is None or partition_clause.sql().lower() in ("false", "null")
-        else ", ".join(_list(partition_clause))
+        else ", ".join(_list_items(partition_clause))
     )
     within = f"PARTITION BY {parts} " if parts else ""
     shown = f"{parts}, " if parts else ""
     ranges = (
         f"SELECT {shown}{low} AS lower_bound, {high} AS upper_bound,"
-        f" LEAD({low}) OVER ({within}ORDER BY {low}, {high}) AS next_lower_bound FROM @this_model{_only(arguments)}"
+        f" LEAD({low}) OVER ({within}ORDER BY {low}, {high}) AS next_lower_bound FROM @this_model{_only_if(arguments)}"
     )
     bad = "NOT COALESCE(lower_bound <= upper_bound, FALSE) OR upper_bound > next_lower_bound"
     return f"SELECT * FROM ({ranges}) WHERE {bad}"
 
 
-def _like(pattern: str, lower: bool = False) -> Callable[[Arguments], str]:
+def _regex_audit(pattern: str, lower: bool = False) -> Callable[[Arguments], str]:
     def query(arguments: Arguments) -> str:
-        column = f"LOWER({_column(arguments)})" if lower else _column(arguments)
-        return _where(f"NOT {column} RLIKE '{pattern}'", arguments)
+        column = f"LOWER({_read_column(arguments)})" if lower else _read_column(arguments)
+        return _select_rows(f"NOT {column} RLIKE '{pattern}'", arguments)
 
     return query
 
 
-def _matching(operator: str, *, requires_match: bool) -> Callable[[Arguments], str]:
+def _pattern_audit(operator: str, *, requires_match: bool) -> Callable[[Arguments], str]:
     def query(arguments: Arguments) -> str:
-        column = _column(arguments)
-        some = " OR ".join(f"{column} {operator} {pattern}" for pattern in _patterns(arguments))
-        return _where(f"NOT ({some})" if requires_match else some, arguments)
+        column = _read_column(arguments)
+        match_condition = " OR ".join(f"{column} {operator} {pattern}" for pattern in _read_patterns(arguments))
+        return _select_rows(f"NOT ({match_condition})" if requires_match else match_condition, arguments)
 
     return query
 
 
-def _statistic(function: str, name: str) -> Callable[[Arguments], str]:
+def _statistic_audit(function: str, name: str) -> Callable[[Arguments], str]:
     def query(arguments: Arguments) -> str:
-        value = f"{function}({_column(arguments)})"
-        outside = _outside(value, arguments)
-        return f"SELECT {value} AS {name} FROM @this_model{_only(arguments)} HAVING {outside}"
+        value = f"{function}({_read_column(arguments)})"
+        outside = _range_breach(value, arguments)
+        return f"SELECT {value} AS {name} FROM @this_model{_only_if(arguments)} HAVING {outside}"
 
     return query
 
 
 def _z_score(arguments: Arguments) -> str:
-    column, threshold, only = _column(arguments), _number(arguments, "threshold"), _only(arguments)
+    column, threshold, only = _read_column(arguments), _read_number(arguments, "threshold"), _only_if(arguments)
     mean = f"(SELECT AVG({column}) FROM @this_model{only})"
     deviation = f"(SELECT STDDEV({column}) FROM @this_model{only})"
-    return _where(f"ABS(({column} - {mean}) / NULLIF({deviation}, 0)) > {threshold}", arguments)
+    return _select_rows(f"ABS(({column} - {mean}) / NULLIF({deviation}, 0)) > {threshold}", arguments)
 
 
 def _kl_divergence(arguments: Arguments) -> str:
@@ -228,11 +228,11 @@ def _kl_divergence(arguments: Arguments) -> str:
     """
     if ("column" in arguments) == ("source_column" in arguments):
         raise ValueError("`column` is needed.")
-    source = _column(arguments, "column" if "column" in arguments else "source_column")
-    threshold = _number(arguments, "threshold")
-    sides = enumerate((source, _column(arguments, "target_column")), start=1)
-    both = f"ARRAY({', '.join(f'STRUCT({side} AS side, {column} AS value)' for side, column in sides)})"
-    values = f"SELECT each.side, each.value FROM (SELECT EXPLODE({both}) AS each FROM @this_model{_only(arguments)})"
+    source = _read_column(arguments, "column" if "column" in arguments else "source_column")
+    threshold = _read_number(arguments, "threshold")
+    sides = enumerate((source, _read_column(arguments, "target_column")), start=1)
+    pair = f"ARRAY({', '.join(f'STRUCT({side} AS side, {column} AS value)' for side, column in sides)})"
+    values = f"SELECT each.side, each.value FROM (SELECT EXPLODE({pair}) AS each FROM @this_model{_only_if(arguments)})"
     counts = (
         "SELECT COUNT_IF(side = 1) / SUM(COUNT_IF(side = 1)) OVER () AS p,"
         " COUNT_IF(side = 2) / SUM(COUNT_IF(side = 2)) OVER () AS q"
@@ -252,10 +252,10 @@ def _chi_square(arguments: Arguments) -> str:
     names = ("column", "target_column") if documented else ("column_a", "column_b")
     if any(name not in arguments for name in names) or (documented and {"column_a", "column_b"} & set(arguments)):
         raise ValueError(f"`{names[0]}` and `{names[1]}` are needed.")
-    one, other = (_column(arguments, name) for name in names)
-    critical = _number(arguments, "critical_value")
-    wrong = "<=" if _truth(arguments, "dependent", not documented) else ">"
-    pairs = f"SELECT {one} AS one, {other} AS other FROM @this_model{_only(arguments)}"
+    first_column, second_column = (_read_column(arguments, name) for name in names)
+    critical = _read_number(arguments, "critical_value")
+    wrong = "<=" if _read_boolean(arguments, "dependent", not documented) else ">"
+    pairs = f"SELECT {first_column} AS one, {second_column} AS other FROM @this_model{_only_if(arguments)}"
     cells = (
         "SELECT one, other, COUNT(*) AS observed, SUM(COUNT(*)) OVER (PARTITION BY one) AS ones,"
         " SUM(COUNT(*)) OVER (PARTITION BY other) AS others, SUM(COUNT(*)) OVER () AS total"
@@ -267,11 +267,11 @@ def _chi_square(arguments: Arguments) -> str:
 
 
 def _length_between(arguments: Arguments) -> str:
-    return _where(_outside(f"LENGTH({_column(arguments)})", arguments), arguments)
+    return _select_rows(_range_breach(f"LENGTH({_read_column(arguments)})", arguments), arguments)
 
 
 def _length_equal(arguments: Arguments) -> str:
-    return _where(f"LENGTH({_column(arguments)}) <> {_number(arguments, 'v')}", arguments)
+    return _select_rows(f"LENGTH({_read_column(arguments)}) <> {_read_number(arguments, 'v')}", arguments)
 
 
 _COLUMN, _COLUMNS = ("column",), ("columns",)
@@ -279,7 +279,7 @@ _PATTERNS = ("column", "patterns")
 _COUNTS = ("num_rows", "num_values")
 
 BUILT_IN: dict[str, BuiltIn] = {
-    "forall": BuiltIn(("criteria",), _forall),
+    "forall": BuiltIn(("criteria",), _forall_query),
     "number_of_rows": BuiltIn(("threshold",), _number_of_rows, figures=_COUNTS),
     "not_null": BuiltIn(_COLUMNS, _not_null),
     "at_least_one": BuiltIn(_COLUMN, _require_at_least_one, figures=_COUNTS),
@@ -287,32 +287,32 @@ BUILT_IN: dict[str, BuiltIn] = {
     "not_constant": BuiltIn(_COLUMN, _not_constant, figures=_COUNTS),
     "unique_values": BuiltIn(_COLUMNS, _unique_values, figures=("num_rows", "column_name")),
     "unique_combination_of_columns": BuiltIn(
-        _COLUMNS, lambda arguments: _duplicates_query(_columns(arguments), arguments), figures=("num_rows",)
+        _COLUMNS, lambda arguments: _duplicates_query(_read_columns(arguments), arguments), figures=("num_rows",)
     ),
     "accepted_values": BuiltIn(("column", "is_in"), _require_accepted_values),
     "not_accepted_values": BuiltIn(("column", "is_in"), _not_accepted_values),
     "sequential_values": BuiltIn(_COLUMN, _sequential_values, ("interval",)),
     "accepted_range": BuiltIn(
-        _COLUMN, lambda arguments: _where(_outside(_column(arguments), arguments), arguments), RANGE
+        _COLUMN, lambda arguments: _select_rows(_range_breach(_read_column(arguments), arguments), arguments), RANGE
     ),
     "mutually_exclusive_ranges": BuiltIn(
         ("lower_bound_column", "upper_bound_column"), _mutually_exclusive_ranges, ("partition_clause",)
     ),
-    "not_empty_string": BuiltIn(_COLUMN, lambda arguments: _where(f"{_column(arguments)} = ''", arguments)),
+    "not_empty_string": BuiltIn(_COLUMN, lambda arguments: _select_rows(f"{_read_column(arguments)} = ''", arguments)),
     "string_length_equal": BuiltIn(("column", "v"), _length_equal),
     "string_length_between": BuiltIn(_COLUMN, _length_between, RANGE),
-    "valid_uuid": BuiltIn(_COLUMN, _like(UUID, lower=True)),
-    "valid_email": BuiltIn(_COLUMN, _like(EMAIL)),
-    "valid_url": BuiltIn(_COLUMN, _like(URL)),
+    "valid_uuid": BuiltIn(_COLUMN, _regex_audit(UUID, lower=True)),
+    "valid_email": BuiltIn(_COLUMN, _regex_audit(EMAIL)),
+    "valid_url": BuiltIn(_COLUMN, _regex_audit(URL)),
     "valid_http_method": BuiltIn(
-        _COLUMN, lambda arguments: _where(f"NOT {_column(arguments)} IN ({METHODS})", arguments)
+        _COLUMN, lambda arguments: _select_rows(f"NOT {_read_column(arguments)} IN ({METHODS})", arguments)
     ),
-    "match_regex_pattern_list": BuiltIn(_PATTERNS, _matching("RLIKE", requires_match=True)),
-    "not_match_regex_pattern_list": BuiltIn(_PATTERNS, _matching("RLIKE", requires_match=False)),
-    "match_like_pattern_list": BuiltIn(_PATTERNS, _matching("LIKE", requires_match=True)),
-    "not_match_like_pattern_list": BuiltIn(_PATTERNS, _matching("LIKE", requires_match=False)),
-    "mean_in_range": BuiltIn(_COLUMN, _statistic("AVG", "mean"), RANGE, ("mean",)),
-    "stddev_in_range": BuiltIn(_COLUMN, _statistic("STDDEV", "stddev"), RANGE, ("stddev",)),
+    "match_regex_pattern_list": BuiltIn(_PATTERNS, _pattern_audit("RLIKE", requires_match=True)),
+    "not_match_regex_pattern_list": BuiltIn(_PATTERNS, _pattern_audit("RLIKE", requires_match=False)),
+    "match_like_pattern_list": BuiltIn(_PATTERNS, _pattern_audit("LIKE", requires_match=True)),
+    "not_match_like_pattern_list": BuiltIn(_PATTERNS, _pattern_audit("LIKE", requires_match=False)),
+    "mean_in_range": BuiltIn(_COLUMN, _statistic_audit("AVG", "mean"), RANGE, ("mean",)),
+    "stddev_in_range": BuiltIn(_COLUMN, _statistic_audit("STDDEV", "stddev"), RANGE, ("stddev",)),
     "z_score": BuiltIn(("column", "threshold"), _z_score),
     "kl_divergence": BuiltIn(
         ("target_column", "threshold"), _kl_divergence, ("column", "source_column"), ("kl_divergence",)

@@ -16,7 +16,7 @@ from mergeplan.planner.parsing.definitions.materializations.values import (
     Scope,
     Value,
     code_excerpt,
-    fields,
+    column_names,
     value_of,
 )
 
@@ -85,20 +85,20 @@ class Write:
 def write_of(path: str, call: ast.Call, scope: Scope) -> Write:
     """Return the write of a call; raise NotUnderstood for an argument that differs from the model."""
     kind, positions = WRITES[path]
-    rest = [keyword.value for keyword in call.keywords if keyword.arg is None]
-    if rest and (path not in _REST or value_of(rest[0], scope) != RunValue("kwargs") or len(rest) > 1):
-        raise _not_read(call, "**", rest[0])
-    arguments = _arguments(path, call)
+    spread = [keyword.value for keyword in call.keywords if keyword.arg is None]
+    if spread and (path not in _REST or value_of(spread[0], scope) != RunValue("kwargs") or len(spread) > 1):
+        raise _not_read(call, "**", spread[0])
+    arguments = _read_arguments(path, call)
     values = {name: value_of(argument, scope) for name, argument in arguments.items()}
     columns: tuple[str, ...] = ()
     if kind is Kind.INCREMENTAL_BY_UNIQUE_KEY and "unique_key" in values:
         if values.pop("unique_key") == RunValue("model.unique_key"):
             raise NotUnderstood(call, "`model.unique_key` is empty for a model of kind CUSTOM")
-        columns = fields(arguments["unique_key"], value_of(arguments["unique_key"], scope))
+        columns = column_names(arguments["unique_key"], value_of(arguments["unique_key"], scope))
     if kind is Kind.INCREMENTAL_BY_TIME_RANGE and "time_column" in values:
         columns = _time_column(arguments["time_column"], values.pop("time_column"))
     needed = {*positions} - {*_OPTIONAL[kind], "unique_key", "time_column", "render_kwargs"}
-    missing = sorted(needed - values.keys() - ({"start", "end"} if rest else set()))
+    missing = sorted(needed - values.keys() - ({"start", "end"} if spread else set()))
     if kind in (Kind.INCREMENTAL_BY_UNIQUE_KEY, Kind.INCREMENTAL_BY_TIME_RANGE) and not columns:
         missing.append("unique_key" if kind is Kind.INCREMENTAL_BY_UNIQUE_KEY else "time_column")
     if missing:
@@ -109,7 +109,7 @@ def write_of(path: str, call: ast.Call, scope: Scope) -> Write:
     return Write(kind, columns)
 
 
-def _arguments(path: str, call: ast.Call) -> Mapping[str, ast.expr]:
+def _read_arguments(path: str, call: ast.Call) -> Mapping[str, ast.expr]:
     """Return the arguments by name, one name for all versions of SQLMesh."""
     kind, positions = WRITES[path]
     arguments: dict[str, ast.expr] = {}
@@ -118,8 +118,8 @@ def _arguments(path: str, call: ast.Call) -> Mapping[str, ast.expr]:
         *((_SAME.get(keyword.arg, keyword.arg), keyword.value) for keyword in call.keywords if keyword.arg),
     ]
     for name, value in pairs:
-        known = name in positions or name in _OPTIONAL[kind]
-        if not known or name in arguments or isinstance(value, ast.Starred):
+        is_known = name in positions or name in _OPTIONAL[kind]
+        if not is_known or name in arguments or isinstance(value, ast.Starred):
             raise _not_read(call, name, value)
         arguments[name] = value
     return arguments
@@ -135,4 +135,4 @@ def _time_column(node: ast.expr, value: Value) -> tuple[str, ...]:
         raise NotUnderstood(node, "`model.time_column` is empty for a model of kind CUSTOM")
     if not isinstance(value, str | Column):
         raise NotUnderstood(node, f"{code_excerpt(node)} is not a column")
-    return fields(node, Column(value) if isinstance(value, str) else value)
+    return column_names(node, Column(value) if isinstance(value, str) else value)

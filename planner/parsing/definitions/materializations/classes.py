@@ -77,7 +77,7 @@ class Materializations:
         materializations: list[Materialization] = []
         for path, text in self.texts.items():
             try:
-                materializations += _classes(path, ast.parse(text))
+                materializations += _find_classes(path, ast.parse(text))
             except (SyntaxError, ValueError, RecursionError) as error:
                 place = Place(path, getattr(error, "lineno", None) or 1)
                 raise ProjectError(f"This is not Python: {getattr(error, 'msg', error)}.", place=place) from None
@@ -102,7 +102,7 @@ class Materializations:
 NONE = Materializations()
 
 
-def _classes(path: str, tree: ast.Module) -> Iterator[Materialization]:
+def _find_classes(path: str, tree: ast.Module) -> Iterator[Materialization]:
     names = names_of(tree)
     stray = next((statement for statement in tree.body if not only_defines(statement, names)), None)
     top = {id(statement) for statement in tree.body}
@@ -116,24 +116,23 @@ def _classes(path: str, tree: ast.Module) -> Iterator[Materialization]:
             if id(node) not in top:
                 raise NotUnderstood(node, f"the class `{node.name}` is not defined at the top of its file")
             hoisted = _kind_properties(_kind_of(node, tree, names), names)
-            yield replace(materialization, insert=_insert(node), names=replace(names, hoisted=hoisted))
+            yield replace(materialization, insert=_find_insert(node), names=replace(names, hoisted=hoisted))
         except NotUnderstood as why:
             yield replace(materialization, stopped=why)
 
 
 def _is_one(node: ast.ClassDef, names: Names) -> bool:
     """Return True for a class that SQLMesh finds: a direct subclass, or any class with an `insert`."""
-    return any(import_path(base, names).endswith(f".{BASE}") for base in map(_base, node.bases)) or any(
+    return any(import_path(base, names).endswith(f".{BASE}") for base in map(_strip_subscript, node.bases)) or any(
         isinstance(statement, ast.FunctionDef) and statement.name == "insert" for statement in node.body
     )
 
 
-def _base(node: ast.expr) -> ast.expr:
+def _strip_subscript(node: ast.expr) -> ast.expr:
     return node.value if isinstance(node, ast.Subscript) else node
 
 
 def _materialization_name(node: ast.ClassDef) -> str:
-    """Return the name of a materialization; raise NotUnderstood if it is computed."""
     name = node.name
     for statement in node.body:
         match statement:
@@ -147,8 +146,7 @@ def _materialization_name(node: ast.ClassDef) -> str:
     return name
 
 
-def _insert(node: ast.ClassDef) -> ast.FunctionDef:
-    """Return the `insert` of a class; raise NotUnderstood if the class has none or contains anything else."""
+def _find_insert(node: ast.ClassDef) -> ast.FunctionDef:
     function = None
     for statement in node.body:
         match statement:
@@ -172,7 +170,7 @@ def _kind_of(node: ast.ClassDef, tree: ast.Module, names: Names) -> ast.ClassDef
     if node.decorator_list or node.keywords or len(node.bases) != 1:
         raise NotUnderstood(node, f"the class `{node.name}` derives from more than `{BASE}`")
     base = node.bases[0]
-    if not is_sqlmesh_name(_base(base), BASE, names):
+    if not is_sqlmesh_name(_strip_subscript(base), BASE, names):
         raise NotUnderstood(
             node, f"the class `{node.name}` derives from {code_excerpt(base)} and not from `{BASE}` itself"
         )
@@ -219,7 +217,6 @@ def _is_free(name: str, fields: Mapping[str, ast.expr]) -> bool:
 
 
 def _return_value(function: ast.FunctionDef) -> ast.expr:
-    """Return the expression that a property returns; raise NotUnderstood if it does more."""
     body = [statement for statement in function.body if not is_text(statement)]
     match body:
         case [ast.Return(value=ast.expr() as value)] if [argument.arg for argument in function.args.args] == ["self"]:
@@ -229,17 +226,17 @@ def _return_value(function: ast.FunctionDef) -> ast.expr:
 
 def _validator_fields(function: ast.FunctionDef, fields: Mapping[str, ast.expr]) -> dict[str, ast.expr]:
     """Return the fields beginning with `_` that a validator of a kind sets; its checks are SQLMesh's concern."""
-    kept: dict[str, ast.expr] = {}
+    set_fields: dict[str, ast.expr] = {}
     if [argument.arg for argument in function.args.args] != ["self"] or len(function.decorator_list) != 1:
         raise NotUnderstood(function, f"`{function.name}` is no validator that mergeplan reads")
     for statement in function.body:
         match statement:
             case ast.Assign(targets=[ast.Attribute(value=ast.Name(id="self"), attr=name)], value=value) if (
-                name.startswith("_") and not name.startswith("__") and name not in kept and name not in fields
+                name.startswith("_") and not name.startswith("__") and name not in set_fields and name not in fields
             ):
-                kept[name] = value
+                set_fields[name] = value
             case ast.If(body=[ast.Raise()], orelse=[]) | ast.Assert() | ast.Return(value=ast.Name(id="self")):
                 continue
             case _ if not is_text(statement):
                 raise NotUnderstood(statement, f"{code_excerpt(statement)} is no statement that mergeplan reads")
-    return kept
+    return set_fields

@@ -27,7 +27,6 @@ class Names:
 
 
 def import_path(node: ast.expr, names: Names) -> str:
-    """Return the dotted name of an imported object, or '' for any other expression."""
     match node:
         case ast.Name(id=name):
             return names.imports.get(name, "")
@@ -38,7 +37,6 @@ def import_path(node: ast.expr, names: Names) -> str:
 
 
 def is_sqlmesh_name(node: ast.expr, name: str, names: Names) -> bool:
-    """Return True for a name that is imported from SQLMesh."""
     path = import_path(node, names)
     return path.startswith("sqlmesh.") and path.endswith(f".{name}")
 
@@ -68,7 +66,7 @@ def only_defines(statement: ast.stmt, names: Names) -> bool:
     return is_text(statement)
 
 
-def harmless(node: ast.AST, names: Names) -> bool:
+def is_harmless(node: ast.AST, names: Names) -> bool:
     """Return True for an expression without effects: it calls only functions that are known to change nothing."""
     return all(_only_looks(descendant, names) for descendant in ast.walk(node))
 
@@ -109,7 +107,7 @@ def names_of(tree: ast.Module) -> Names:
                 bound.append(name)
             case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
                 bound.append(name)
-    once = {name for name in bound if bound.count(name) == 1} - _rebound(tree)
+    once = {name for name in bound if bound.count(name) == 1} - _global_names(tree)
     return Names(
         {name: path for name, path in imports.items() if name in once},
         {name: constant for name, constant in constants.items() if name in once},
@@ -126,17 +124,15 @@ def _top_statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
             yield statement
 
 
-def _rebound(tree: ast.Module) -> set[str]:
-    """Return the names that a function binds in its file."""
+def _global_names(tree: ast.Module) -> set[str]:
     return {name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names}
 
 
 def _is_made(value: ast.expr, names: Names) -> bool:
-    """Return True for a value that is made without effects: a constant, a logger, a type variable."""
-    return harmless(value, names) or _maker(value) in _MAKERS
+    return is_harmless(value, names) or _call_name(value) in _MAKERS
 
 
-def _maker(value: ast.expr | None) -> str:
+def _call_name(value: ast.expr | None) -> str:
     match value:
         case ast.Call(func=ast.Attribute(attr=name)) | ast.Call(func=ast.Name(id=name)):
             return name
@@ -144,4 +140,4 @@ def _maker(value: ast.expr | None) -> str:
 
 
 def _is_logger(name: str, imports: Mapping[str, str], constants: Mapping[str, ast.expr]) -> bool:
-    return _maker(constants.get(name)) in _MAKERS[:2] or imports.get(name) == "logging"
+    return _call_name(constants.get(name)) in _MAKERS[:2] or imports.get(name) == "logging"

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from mergeplan.planner.parsing.definitions.materializations.names import Names, harmless
+from mergeplan.planner.parsing.definitions.materializations.names import Names, is_harmless
 
 _IDENTIFIER = re.compile(r"\w+")
 _PLAIN = (str, int, float, bool, type(None))
@@ -90,12 +90,10 @@ class Scope:
     depth: int = 0
 
     def having(self, local: Mapping[str, Value]) -> Scope:
-        """Return the scope with these local names and no others."""
         return replace(self, local=local, depth=self.depth + 1)
 
 
 def code_excerpt(node: ast.AST) -> str:
-    """Return the code as a short text."""
     text = ast.unparse(node).partition("\n")[0]
     return f"`{text}`" if len(text) <= 60 else f"`{text[:57]}...`"
 
@@ -108,48 +106,48 @@ def value_of(node: ast.expr, scope: Scope) -> Value:
         case ast.Name(id=name):
             return _resolve_name(node, name, scope)
         case ast.Attribute(value=of, attr=name):
-            return _attribute(node, value_of(of, scope), name, scope)
+            return _resolve_attribute(node, value_of(of, scope), name, scope)
         case ast.List(elts=items) | ast.Tuple(elts=items):
             return tuple(value_of(element, scope) for element in items)
         case ast.Subscript(value=of, slice=key):
-            return _item(node, value_of(of, scope), value_of(key, scope))
+            return _resolve_item(node, value_of(of, scope), value_of(key, scope))
         case ast.Call(func=ast.Attribute(value=of, attr="get"), args=[_, *_], keywords=[]):
-            return _got(node, value_of(of, scope), [value_of(argument, scope) for argument in node.args])
+            return _resolve_get(node, value_of(of, scope), [value_of(argument, scope) for argument in node.args])
         case ast.Call():
             return _resolve_call(node, scope)
         case ast.ListComp() | ast.GeneratorExp():
-            return _each(node, scope)
+            return _resolve_comprehension(node, scope)
         case ast.BoolOp(op=op, values=values):
-            *most, last = values
-            for operand in most:
+            *operands, last = values
+            for operand in operands:
                 value = value_of(operand, scope)
-                if truth(operand, value) is isinstance(op, ast.Or):
+                if is_truthy(operand, value) is isinstance(op, ast.Or):
                     return value
             return value_of(last, scope)
         case ast.UnaryOp(op=ast.Not(), operand=of):
-            return not truth(of, value_of(of, scope))
+            return not is_truthy(of, value_of(of, scope))
         case ast.Compare(left=left, ops=[op], comparators=[right]):
-            return _compare(node, op, value_of(left, scope), value_of(right, scope))
-    raise _unknown(node)
+            return _compare_values(node, op, value_of(left, scope), value_of(right, scope))
+    raise _unknown_value(node)
 
 
-def clear(node: ast.AST, value: Value) -> Value:
+def require_value(node: ast.AST, value: Value) -> Value:
     """Return the value where it is used; raise NotUnderstood if it is unknown."""
     if isinstance(value, Unclear):
         raise NotUnderstood(node, value.why)
     return value
 
 
-def truth(node: ast.AST, value: Value) -> bool:
+def is_truthy(node: ast.AST, value: Value) -> bool:
     """Return True if a value counts as true; raise NotUnderstood if it is not known before the model runs."""
-    if isinstance(clear(node, value), RunValue):
+    if isinstance(require_value(node, value), RunValue):
         raise NotUnderstood(node, f"{code_excerpt(node)} is not known before the model runs")
     return isinstance(value, Column | Quoted | Listed) or bool(value)
 
 
-def fields(node: ast.AST, value: Value) -> tuple[str, ...]:
+def column_names(node: ast.AST, value: Value) -> tuple[str, ...]:
     """Return the names of the columns in a list of expressions; raise NotUnderstood for anything else."""
-    clear(node, value)
+    require_value(node, value)
     items = value.items if isinstance(value, Listed) else value if isinstance(value, tuple) else (value,)
     names = [expression.name if isinstance(expression, Column) else expression for expression in items]
     if not names or isinstance(value, str) or not all(isinstance(name, str) and _is_name(name) for name in names):
@@ -157,7 +155,7 @@ def fields(node: ast.AST, value: Value) -> tuple[str, ...]:
     return tuple(str(name) for name in names)
 
 
-def _unknown(node: ast.AST) -> NotUnderstood:
+def _unknown_value(node: ast.AST) -> NotUnderstood:
     return NotUnderstood(node, f"{code_excerpt(node)} is no value that mergeplan reads")
 
 
@@ -167,17 +165,17 @@ def _is_name(text: str) -> bool:
 
 def _resolve_name(node: ast.AST, name: str, scope: Scope) -> Value:
     if name in scope.local:
-        return clear(node, scope.local[name])
+        return require_value(node, scope.local[name])
     if name in scope.names.imports:
         return RunValue(f"@{scope.names.imports[name]}")
     if name in scope.names.constants and scope.depth < MOST:
         return value_of(scope.names.constants[name], scope.having({}))
     if name in ("str", "list", "tuple") and name not in scope.names.bound:
         return RunValue(f"@{name}")
-    raise _unknown(node)
+    raise _unknown_value(node)
 
 
-def _attribute(node: ast.AST, container: Value, name: str, scope: Scope) -> Value:
+def _resolve_attribute(node: ast.AST, container: Value, name: str, scope: Scope) -> Value:
     match container:
         case RunValue(path=path):
             if f"{path}.{name}" in PROPERTIES:
@@ -189,32 +187,31 @@ def _attribute(node: ast.AST, container: Value, name: str, scope: Scope) -> Valu
             return container.name
         case Listed() if name == "expressions":
             return container.items
-    raise _unknown(node)
+    raise _unknown_value(node)
 
 
-def _item(node: ast.AST, container: Value, key: Value) -> Value:
+def _resolve_item(node: ast.AST, container: Value, key: Value) -> Value:
     match container, key:
         case RunValue(path="kwargs"), str():
             return RunValue(key)
         case Mapping(), str():
             if key not in container:
                 raise NotUnderstood(node, f"{code_excerpt(node)} is not among the model's `materialization_properties`")
-            return clear(node, container[key])
+            return require_value(node, container[key])
         case tuple(), int() if -len(container) <= key < len(container):
             return container[key]
-    raise _unknown(node)
+    raise _unknown_value(node)
 
 
-def _got(node: ast.AST, container: Value, arguments: list[Value]) -> Value:
-    """Return the value of `properties.get(key)`, with a default or without."""
+def _resolve_get(node: ast.AST, container: Value, arguments: list[Value]) -> Value:
     match container, arguments:
         case RunValue(path="kwargs"), [str() as key, *_]:
             return RunValue(key)  # SQLMesh passes every known argument
         case Mapping(), [str() as key]:
-            return clear(node, container.get(key))
+            return require_value(node, container.get(key))
         case Mapping(), [str() as key, default]:
-            return clear(node, container.get(key, default))
-    raise _unknown(node)
+            return require_value(node, container.get(key, default))
+    raise _unknown_value(node)
 
 
 def _resolve_call(node: ast.Call, scope: Scope) -> Value:
@@ -224,46 +221,45 @@ def _resolve_call(node: ast.Call, scope: Scope) -> Value:
             try:
                 result = getattr(of, node.func.attr)(*arguments)
             except (TypeError, ValueError):
-                raise _unknown(node) from None
+                raise _unknown_value(node) from None
             return tuple(result) if isinstance(result, list) else str(result)
     called = value_of(node.func, scope)
     path = called.path if isinstance(called, RunValue) else ""
-    if path in _OF_MODEL and all(harmless(argument, scope.names) for argument in (*node.args, *node.keywords)):
+    if path in _OF_MODEL and all(is_harmless(argument, scope.names) for argument in (*node.args, *node.keywords)):
         return _OF_MODEL[path]
     if not node.args or isinstance(node.args[0], ast.Starred) or not path:
-        raise _unknown(node)
+        raise _unknown_value(node)
     first = value_of(node.args[0], scope)
     if path == "self.adapter.columns" and first == RunValue("table_name"):
         return RunValue(TARGET)
     if path == _FIELDS and isinstance(first, str | tuple | Listed | Column):
-        return tuple(map(Column, fields(node.args[0], (first,) if isinstance(first, str) else first)))
+        return tuple(map(Column, column_names(node.args[0], (first,) if isinstance(first, str) else first)))
     if len(node.args) > 1 or any(keyword.arg != "quoted" for keyword in node.keywords):
-        raise _unknown(node)
+        raise _unknown_value(node)
     if path in _COLUMN and isinstance(first, str) and _is_name(first):
         return Column(first)
     if path in _STRING and isinstance(first, str | Column | Quoted):
         return first if isinstance(first, str) else first.name
     if path in ("@list", "@tuple") and isinstance(first, tuple):
         return first
-    raise _unknown(node)
+    raise _unknown_value(node)
 
 
-def _each(node: ast.ListComp | ast.GeneratorExp, scope: Scope) -> Value:
-    """Return the value of `[f(x) for x in items]`."""
+def _resolve_comprehension(node: ast.ListComp | ast.GeneratorExp, scope: Scope) -> Value:
     match node.generators:
         case [ast.comprehension(target=ast.Name(id=name), iter=source, ifs=[], is_async=0)]:
             sequence = value_of(source, scope)
             items = sequence.items if isinstance(sequence, Listed) else sequence
             if isinstance(items, tuple):
                 return tuple(value_of(node.elt, scope.having({**scope.local, name: element})) for element in items)
-    raise _unknown(node)
+    raise _unknown_value(node)
 
 
-def _compare(node: ast.AST, op: ast.cmpop, left: Value, right: Value) -> bool:
+def _compare_values(node: ast.AST, op: ast.cmpop, left: Value, right: Value) -> bool:
     if isinstance(op, ast.Is | ast.IsNot) and right is None and not isinstance(left, RunValue | Unclear):
         return (left is None) is isinstance(op, ast.Is)
     if isinstance(left, _PLAIN) and isinstance(right, _PLAIN) and isinstance(op, ast.Eq | ast.NotEq):
         return (left == right) is isinstance(op, ast.Eq)
     if isinstance(left, str) and isinstance(right, Mapping) and isinstance(op, ast.In | ast.NotIn):
         return (left in right) is isinstance(op, ast.In)
-    raise _unknown(node)
+    raise _unknown_value(node)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.parsing.definitions.materializations.calls import WRITES, Write, write_of
-from mergeplan.planner.parsing.definitions.materializations.names import Names, harmless, import_path
+from mergeplan.planner.parsing.definitions.materializations.names import Names, import_path, is_harmless
 from mergeplan.planner.parsing.definitions.materializations.values import (
     NotUnderstood,
     RunValue,
@@ -22,7 +22,7 @@ from mergeplan.planner.parsing.definitions.materializations.values import (
     Unclear,
     Value,
     code_excerpt,
-    truth,
+    is_truthy,
     value_of,
 )
 
@@ -53,17 +53,16 @@ def infer_write(insert: ast.FunctionDef, scope: Scope) -> Write:
 
 
 def _check_signature(insert: ast.FunctionDef, names: Names) -> None:
-    """Raise NotUnderstood for a function that SQLMesh cannot call, or that a decorator replaces."""
-    named = _parameters(insert)
-    others = [decorator for decorator in insert.decorator_list if import_path(decorator, names) not in OVERRIDES]
-    if others or named[:1] != ["self"]:
+    named = _parameter_names(insert)
+    decorators = [decorator for decorator in insert.decorator_list if import_path(decorator, names) not in OVERRIDES]
+    if decorators or named[:1] != ["self"]:
         raise NotUnderstood(insert, "`insert` is no plain method")
     for name in named[1:]:
         if name not in PASSED:
             raise NotUnderstood(insert, f"SQLMesh passes no `{name}` to `insert`")
 
 
-def _parameters(insert: ast.FunctionDef) -> list[str]:
+def _parameter_names(insert: ast.FunctionDef) -> list[str]:
     return [parameter.arg for parameter in (*insert.args.posonlyargs, *insert.args.args, *insert.args.kwonlyargs)]
 
 
@@ -79,70 +78,72 @@ class _Reading:
     writes: list[Write] = field(default_factory=list)
 
     def write(self) -> Write:
-        self.local = {name: RunValue(name) for name in _parameters(self.insert)} | {"is_first_insert": self.is_first}
+        self.local = {name: RunValue(name) for name in _parameter_names(self.insert)} | {
+            "is_first_insert": self.is_first
+        }
         if self.insert.args.kwarg:
             self.local[self.insert.args.kwarg.arg] = RunValue("kwargs")
         self.taken = frozenset(self.local)
-        self._run(self.insert.body)
+        self._read_body(self.insert.body)
         if not self.writes:
-            which = "first batch" if self.is_first else "batches after the first one"
-            raise NotUnderstood(self.insert, f"`insert` writes nothing of the {which}")
+            batch_text = "first batch" if self.is_first else "batches after the first one"
+            raise NotUnderstood(self.insert, f"`insert` writes nothing of the {batch_text}")
         return self.writes[0]
 
-    def _run(self, body: Sequence[ast.stmt]) -> bool:
+    def _read_body(self, body: Sequence[ast.stmt]) -> bool:
         """Read these statements; return True if they return."""
         for statement in body:
             match statement:
                 case ast.Return(value=None | ast.Constant(value=None)):
                     return True
                 case ast.Return(value=ast.Call() as call):
-                    self._call(call)
+                    self._read_call(call)
                     return True
                 case ast.If():
-                    if self._run(self._branch(statement)):
+                    if self._read_body(self._select_branch(statement)):
                         return True
                 case ast.Expr(value=ast.Call() as call):
-                    self._call(call)
+                    self._read_call(call)
                 case _:
-                    self._state(statement)
+                    self._read_statement(statement)
         return False
 
-    def _state(self, statement: ast.stmt) -> None:
+    def _read_statement(self, statement: ast.stmt) -> None:
         match statement:
             case ast.Expr(value=ast.Constant()) | ast.Pass():
                 return
             case ast.Assert(test=test):
-                self._hold(test)
+                self._check_assertion(test)
             case ast.Assign(targets=[target], value=value):
-                self._bind(target, value)
+                self._bind_names(target, value)
             case ast.AnnAssign(target=target, value=ast.expr() as value):
-                self._bind(target, value)
+                self._bind_names(target, value)
             case _:
                 raise NotUnderstood(statement, f"{code_excerpt(statement)} is no statement that mergeplan reads")
 
-    def _here(self) -> Scope:
+    def _current_scope(self) -> Scope:
         return self.scope.having(self.local)
 
-    def _hold(self, test: ast.expr) -> None:
+    def _check_assertion(self, test: ast.expr) -> None:
         """Read an assertion; raise NotUnderstood for one that is known to fail, because it writes nothing."""
         try:
-            holds = truth(test, value_of(test, self._here()))
+            holds = is_truthy(test, value_of(test, self._current_scope()))
         except NotUnderstood:
-            if not harmless(test, self.scope.names):
+            if not is_harmless(test, self.scope.names):
                 raise
             return
         if not holds:
             raise NotUnderstood(test, f"the assertion {code_excerpt(test)} fails")
 
-    def _bind(self, target: ast.expr, value: ast.expr) -> None:
+    def _bind_names(self, target: ast.expr, value: ast.expr) -> None:
         targets = target.elts if isinstance(target, ast.Tuple) else [target]
         names = [element.id for element in targets if isinstance(element, ast.Name)]
         if len(names) < len(targets) or not BUILTINS.union(self.taken, self.scope.names.bound).isdisjoint(names):
             raise NotUnderstood(target, f"{code_excerpt(target)} is assigned, which mergeplan does not follow")
         try:
-            result = value_of(value, self._here())
+            result = value_of(value, self._current_scope())
         except NotUnderstood as why:
-            if not harmless(value, self.scope.names):
+            if not is_harmless(value, self.scope.names):
                 raise
             self.local |= dict.fromkeys(names, Unclear(why.why))
             return
@@ -153,19 +154,18 @@ class _Reading:
         else:
             raise NotUnderstood(value, f"{code_excerpt(value)} is no value that mergeplan reads")
 
-    def _branch(self, statement: ast.If) -> Sequence[ast.stmt]:
+    def _select_branch(self, statement: ast.If) -> Sequence[ast.stmt]:
         try:
-            holds = truth(statement.test, value_of(statement.test, self._here()))
+            holds = is_truthy(statement.test, value_of(statement.test, self._current_scope()))
         except NotUnderstood:
             quiet = all(map(self._is_quiet, (*statement.body, *statement.orelse)))
             guards = not statement.orelse and len(statement.body) == 1 and isinstance(statement.body[0], ast.Raise)
-            if harmless(statement.test, self.scope.names) and (quiet or guards):
+            if is_harmless(statement.test, self.scope.names) and (quiet or guards):
                 return ()
             raise
         return statement.body if holds else statement.orelse
 
     def _is_quiet(self, statement: ast.stmt) -> bool:
-        """Return True for a statement that only writes a message."""
         match statement:
             case ast.Pass() | ast.Expr(value=ast.Constant()):
                 return True
@@ -174,7 +174,6 @@ class _Reading:
         return False
 
     def _only_says(self, call: ast.Call) -> bool:
-        """Return True for `print(...)`, and for a call of a logger of the file."""
         names = self.scope.names
         match call.func:
             case ast.Name(id="print"):
@@ -184,17 +183,17 @@ class _Reading:
             case _:
                 return False
         arguments: Iterable[ast.expr] = (*call.args, *(keyword.value for keyword in call.keywords))
-        return says and all(harmless(argument, names) for argument in arguments)
+        return says and all(is_harmless(argument, names) for argument in arguments)
 
-    def _call(self, call: ast.Call) -> None:
+    def _read_call(self, call: ast.Call) -> None:
         if self._only_says(call):
             return
         path = ""
         with suppress(NotUnderstood):
-            called = value_of(call.func, self._here())
+            called = value_of(call.func, self._current_scope())
             path = called.path if isinstance(called, RunValue) else ""
         if path not in WRITES:
             raise NotUnderstood(call, f"{code_excerpt(call)} is none of the writes that mergeplan knows")
         if self.writes:
             raise NotUnderstood(call, f"{code_excerpt(call.func)} is a second write")
-        self.writes.append(write_of(path, call, self._here()))
+        self.writes.append(write_of(path, call, self._current_scope()))

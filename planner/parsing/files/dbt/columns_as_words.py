@@ -24,10 +24,10 @@ def quote_words(text: str) -> str:
         tokens = SPARK.tokenize(text)
     except SqlglotError:
         return text
-    words = ((token, text[token.start : token.end + 1], after) for token, after in pairwise(tokens))
+    words = ((token, text[token.start : token.end + 1], following) for token, following in pairwise(tokens))
     quoted = [
         Splice(token.start, token.end + 1, f"`{word}`")
-        for token, word, after in words
-        if word.lower() in ("from", "values") and _NEXT.match(text, after.start)
+        for token, word, following in words
+        if word.lower() in ("from", "values") and _NEXT.match(text, following.start)
     ]
     return apply_splices(text, quoted)

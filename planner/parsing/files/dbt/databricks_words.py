@@ -23,8 +23,8 @@ def spark_words(text: str) -> str:
     except SqlglotError:
         return text
     renamed = []
-    for before, token, after in zip([None, *tokens], tokens, tokens[1:], strict=False):
-        is_call = token.token_type is TokenType.VAR and after.token_type is TokenType.L_PAREN
-        if is_call and token.text.lower() in WORDS and (before is None or before.token_type is not TokenType.DOT):
+    for previous, token, following in zip([None, *tokens], tokens, tokens[1:], strict=False):
+        is_call = token.token_type is TokenType.VAR and following.token_type is TokenType.L_PAREN
+        if is_call and token.text.lower() in WORDS and (previous is None or previous.token_type is not TokenType.DOT):
             renamed.append(Splice(token.start, token.end + 1, WORDS[token.text.lower()]))
     return apply_splices(text, renamed)

@@ -49,8 +49,8 @@ _PARTS = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|;", re.DOTALL)
 
 def refuse_hooks(node: DbtNode) -> None:
     """Raise ProjectError for a hook whose effect on rows is unknown."""
-    inserts = _inserts(node)
-    for hook in _statements(node):
+    inserts = _insert_hooks(node)
+    for hook in _shaping_hooks(node):
         if hook not in inserts:
             start = " ".join(hook.split())[:60]
             hint = "OPTIMIZE, VACUUM, ANALYZE, GRANT and COMMENT may stand there: they are left to dbt. For what a hook"
@@ -64,20 +64,26 @@ def refuse_header(node: DbtNode) -> None:
     text = _COMMENT.sub(" ", str(node.settings.get("sql_header") or ""))
     statements = [part for part in text.split(";") if part.strip()]  # a quoted semicolon yields parts that are no SET
     if unknown := next((part for part in statements if not _sets_no_result(part)), ""):
-        raise _error(node, f"sets `sql_header` to `{' '.join(unknown.split())[:60]}`, which mergeplan does not follow")
+        raise _node_error(
+            node, f"sets `sql_header` to `{' '.join(unknown.split())[:60]}`, which mergeplan does not follow"
+        )
 
 
 def with_inserted_rows(node: DbtNode) -> str:
     """Return the query of a table with the rows that its hooks insert, each value cast to its column's type."""
-    inserts = _inserts(node)
+    inserts = _insert_hooks(node)
     if not inserts:
         return node.text
     columns = _cast_columns(node.text)
     if not columns:
-        raise _error(node, "has hooks that insert rows, and its query does not say the types of its columns by CAST")
+        raise _node_error(
+            node, "has hooks that insert rows, and its query does not say the types of its columns by CAST"
+        )
     values = ", ".join(f"CAST(_{number} AS {kind}) AS {name}" for number, (name, kind) in enumerate(columns, 1))
     names = ", ".join(f"_{number}" for number in range(1, len(columns) + 1))
-    rows = [f"SELECT {values} FROM {_values(node, hook, len(columns))}\nAS inserted ({names})" for hook in inserts]
+    rows = [
+        f"SELECT {values} FROM {_insert_values(node, hook, len(columns))}\nAS inserted ({names})" for hook in inserts
+    ]
     return "\nUNION ALL\n".join([f"SELECT * FROM (\n{node.text.strip().rstrip(';')}\n) AS built", *rows])
 
 
@@ -89,11 +95,11 @@ def is_loaded(node: DbtNode) -> bool:
     """
     if node.error or any(map(str.strip, node.hooks)):
         return False
-    inserts = _inserts(node)
-    statements = [hook for hook in _statements(node) if hook not in inserts]
+    inserts = _insert_hooks(node)
+    statements = [hook for hook in _shaping_hooks(node) if hook not in inserts]
     if node.type == "seed":
-        return bool(statements) and all(map(partial(_loads, node), statements))
-    is_filled = bool(statements) and all(_loads(node, hook) or _CALL.fullmatch(hook) for hook in statements)
+        return bool(statements) and all(map(partial(_is_load, node), statements))
+    is_filled = bool(statements) and all(_is_load(node, hook) or _CALL.fullmatch(hook) for hook in statements)
     return is_filled and node.type == "model" and node.materialized in TABLES and _is_made_of_nothing(node)
 
 
@@ -101,7 +107,7 @@ def load_stamp(node: DbtNode) -> str:
     """Return a stamp that changes if dbt would load other rows: by another statement, or into other columns."""
     types = (part for column in node.types for part in column)
     made = (node.text, node.later) if node.type == "model" else ()
-    return digest(*(" ".join(text.split()) for text in (*made, *_statements(node))), *types)[:12]
+    return digest(*(" ".join(text.split()) for text in (*made, *_shaping_hooks(node))), *types)[:12]
 
 
 def _is_made_of_nothing(node: DbtNode) -> bool:
@@ -117,7 +123,7 @@ def _is_made_of_nothing(node: DbtNode) -> bool:
     )
 
 
-def _statements(node: DbtNode) -> Iterator[str]:
+def _shaping_hooks(node: DbtNode) -> Iterator[str]:
     """Yield the hooks that may shape rows; one that creates another table if it is missing does not."""
     for hook in (*node.hooks, *node.post_hooks):
         made = _MADE.match(hook)
@@ -144,7 +150,6 @@ def _not_null_column(node: DbtNode, hook: str) -> str:
 
 
 def _sets_no_result(hook: str) -> bool:
-    """Return True for a setting that decides how a query runs but not its result."""
     match = _SET.fullmatch(hook)
     if match is None:
         return False
@@ -153,16 +158,14 @@ def _sets_no_result(hook: str) -> bool:
     return is_harmless(match[1]) or bool(_OF_PARTITIONS.fullmatch(match[1]))
 
 
-def _inserts(node: DbtNode) -> tuple[str, ...]:
-    """Return the hooks that add rows to a table after it is created."""
+def _insert_hooks(node: DbtNode) -> tuple[str, ...]:
     if node.type != "model" or node.materialized != "table":
         return ()
     matches = ((hook, _INSERTED.fullmatch(hook)) for hook in node.post_hooks)
     return tuple(hook for hook, match in matches if match and table_name(match[1]) == node.table)
 
 
-def _loads(node: DbtNode, hook: str) -> bool:
-    """Return True for one statement that changes the node's own table."""
+def _is_load(node: DbtNode, hook: str) -> bool:
     match = _LOADED.match(hook)
     is_one = ";" not in (part for part in _PARTS.findall(hook.strip().rstrip(";")))
     return match is not None and is_one and table_name(match[1]) == node.table
@@ -182,23 +185,22 @@ def _cast_columns(query: str) -> list[tuple[str, str]]:
     return [(exp.to_identifier(name, quoted=True).sql("spark"), cast.args["to"].sql("spark")) for name, cast in casts]
 
 
-def _values(node: DbtNode, hook: str, width: int) -> str:
-    """Return the rows of an INSERT; raise ProjectError for a row without one constant for each column."""
+def _insert_values(node: DbtNode, hook: str, width: int) -> str:
     match = _INSERTED.fullmatch(hook)
     assert match is not None
     text = match[2].strip().rstrip(";")
     try:
         tree = sqlglot.parse_one(f"SELECT * FROM {text}", dialect="spark")
     except SqlglotError:
-        raise _error(node, "has a hook that inserts rows, which is not one statement of SQL") from None
+        raise _node_error(node, "has a hook that inserts rows, which is not one statement of SQL") from None
     values = tree.args["from_"].this if isinstance(tree, exp.Select) and "from_" in tree.args else None
     rows = values.expressions if isinstance(values, exp.Values) and not values.alias else []
     if not rows or any(not isinstance(row, exp.Tuple) or len(row.expressions) != width for row in rows):
-        raise _error(node, f"has a hook that inserts other rows than ones of {width} values")
+        raise _node_error(node, f"has a hook that inserts other rows than ones of {width} values")
     if any(tree.find_all(exp.Column)) or any(part is not tree for part in tree.find_all(exp.Select)):
-        raise _error(node, "has a hook that inserts what is no constant value")
+        raise _node_error(node, "has a hook that inserts what is no constant value")
     return text
 
 
-def _error(node: DbtNode, why: str) -> ProjectError:
+def _node_error(node: DbtNode, why: str) -> ProjectError:
     return ProjectError(f"`{node.table}` {why}.", place=Place(node.path, 1))

@@ -56,50 +56,50 @@ class DbtKind:
 def dbt_kind(node: DbtNode) -> DbtKind:
     """Return the kind of a node; raise ProjectError for anything that mergeplan does not do as dbt does."""
     if node.language != "sql":
-        raise _error(node, "is a Python model, which dbt runs on Databricks only")
+        raise _node_error(node, "is a Python model, which dbt runs on Databricks only")
     for setting, instead in REFUSED.items():
         if node.settings.get(setting):
-            raise _error(node, f"sets `{setting}`, which mergeplan does not follow", instead)
+            raise _node_error(node, f"sets `{setting}`, which mergeplan does not follow", instead)
     refuse_hooks(node)
     refuse_header(node)
     kind = "seed" if node.type == "seed" else "snapshot" if node.type == "snapshot" else node.materialized
     read = KINDS.get(kind)
     if read is None:
-        raise _error(node, f"is materialized as `{kind}`, which mergeplan does not know")
+        raise _node_error(node, f"is materialized as `{kind}`, which mergeplan does not know")
     return read(node)
 
 
-def _seed(node: DbtNode) -> DbtKind:
+def _seed_kind(node: DbtNode) -> DbtKind:
     delimiter = str(node.settings.get("delimiter") or ",")
     file = node.path.rpartition("/")[2]
-    csv = f"csv_settings (delimiter {quote(delimiter)}), " if delimiter != "," else ""
+    csv = f"csv_settings (delimiter {quote_text(delimiter)}), " if delimiter != "," else ""
     types = ", ".join(f"{quote_name(name)} {kind}" for name, kind in node.types)
-    return DbtKind(f"SEED ({csv}path {quote('./' + file)}, dbt_seed true)", "", (f"columns ({types})",))
+    return DbtKind(f"SEED ({csv}path {quote_text('./' + file)}, dbt_seed true)", "", (f"columns ({types})",))
 
 
-def _snapshot(node: DbtNode) -> DbtKind:
+def _snapshot_kind(node: DbtNode) -> DbtKind:
     strategy = str(node.settings.get("strategy") or "")
     read = SNAPSHOTS.get(strategy)
     if read is None:
-        raise _error(node, f"has the snapshot strategy `{strategy}`, which mergeplan does not know")
-    kind, own = read(node)
+        raise _node_error(node, f"has the snapshot strategy `{strategy}`, which mergeplan does not know")
+    kind, kind_settings = read(node)
     keys, since = node.words("unique_key"), _snapshot_column(node, "updated_at")
     names = {**SNAPSHOT_NAMES, **dict(node.settings.get("snapshot_meta_column_names") or {})}
     names = {role: str(name or SNAPSHOT_NAMES[role]) for role, name in names.items() if role in SNAPSHOT_NAMES}
-    added = [f"scd_id_name {quote(names['dbt_scd_id'])}", f"updated_at_name {quote(names['dbt_updated_at'])}"]
+    added = [f"scd_id_name {quote_text(names['dbt_scd_id'])}", f"updated_at_name {quote_text(names['dbt_updated_at'])}"]
     if kind == "SCD_TYPE_2_BY_COLUMN" and since:
-        added.append(f"since {quote(since)}")
+        added.append(f"since {quote_text(since)}")
     deletes = _hard_deletes(node)
     if deletes == "new_record":
-        added.append(f"is_deleted_name {quote(names['dbt_is_deleted'])}")
+        added.append(f"is_deleted_name {quote_text(names['dbt_is_deleted'])}")
     if current := str(node.settings.get("dbt_valid_to_current") or "").strip():
-        added.append(f"valid_to_current {quote(current)}")
+        added.append(f"valid_to_current {quote_text(current)}")
     types = {column.name.lower(): column.type.lower() for column in node.columns}
     settings = [
         f"unique_key ({', '.join(map(str.strip, keys))})",
-        *own,
-        f"valid_from_name {quote(names['dbt_valid_from'])}",
-        f"valid_to_name {quote(names['dbt_valid_to'])}",
+        *kind_settings,
+        f"valid_from_name {quote_text(names['dbt_valid_from'])}",
+        f"valid_to_name {quote_text(names['dbt_valid_to'])}",
         f"time_data_type {types.get(since) or 'timestamp'}",
         f"invalidate_hard_deletes {str(deletes != 'ignore').lower()}",
         f"dbt_snapshot ({', '.join(added)})",
@@ -110,15 +110,15 @@ def _snapshot(node: DbtNode) -> DbtKind:
 def _by_timestamp(node: DbtNode) -> tuple[str, tuple[str, ...]]:
     """Return the kind that begins a version if a row has a later time than the current version."""
     if not (column := _snapshot_column(node, "updated_at")):
-        raise _error(node, "is a snapshot by `timestamp` and has no `updated_at`")
-    return "SCD_TYPE_2_BY_TIME", (f"updated_at_name {quote(column)}",)
+        raise _node_error(node, "is a snapshot by `timestamp` and has no `updated_at`")
+    return "SCD_TYPE_2_BY_TIME", (f"updated_at_name {quote_text(column)}",)
 
 
 def _by_check(node: DbtNode) -> tuple[str, tuple[str, ...]]:
     """Return the kind that begins a version if a row has other values than the current version."""
     columns = node.words("check_cols")
     if not columns:
-        raise _error(node, "is a snapshot by `check` and has no `check_cols`")
+        raise _node_error(node, "is a snapshot by `check` and has no `check_cols`")
     if columns == ("all",):
         return "SCD_TYPE_2_BY_COLUMN", ("columns *",)
     names = [read_column(node, "check_cols", text) for text in columns]
@@ -126,41 +126,41 @@ def _by_check(node: DbtNode) -> tuple[str, tuple[str, ...]]:
 
 
 def _snapshot_column(node: DbtNode, setting: str) -> str:
-    """Return a setting that names a column, in lower case, or ''."""
     text = str(node.settings.get(setting) or "").strip()
     return read_column(node, setting, text) if text else ""
 
 
 def _hard_deletes(node: DbtNode) -> str:
-    """Return what happens to a key that the query no longer returns."""
     old = "invalidate" if node.settings.get("invalidate_hard_deletes") else "ignore"
     deletes = str(node.settings.get("hard_deletes") or old)
     if deletes not in ("ignore", "invalidate", "new_record"):
-        raise _error(node, f"has `hard_deletes: {deletes}`, which mergeplan does not know")
+        raise _node_error(node, f"has `hard_deletes: {deletes}`, which mergeplan does not know")
     return deletes
 
 
-def _incremental(node: DbtNode) -> DbtKind:
+def _incremental_kind(node: DbtNode) -> DbtKind:
     if node.settings.get("full_refresh") is True:
         return DbtKind("FULL", node.text)  # dbt replaces the table in each run
     strategy = str(node.settings.get("incremental_strategy") or "append").lower()
     read = STRATEGIES.get(strategy)
     if strategy not in ("append", "merge") and (setting := next(filter(node.settings.get, PREDICATES), "")):
-        raise _error(node, f"sets `{setting}`, which mergeplan follows in a `merge` only", INSTEAD.get(strategy, ""))
+        raise _node_error(
+            node, f"sets `{setting}`, which mergeplan follows in a `merge` only", INSTEAD.get(strategy, "")
+        )
     if read is None:
         instead = f"Use one of {', '.join(STRATEGIES)}, or a model of mergeplan of kind INCREMENTAL_BY_TIME_RANGE"
-        raise _error(node, f"has the incremental strategy `{strategy}`, which mergeplan does not know", instead)
+        raise _node_error(node, f"has the incremental strategy `{strategy}`, which mergeplan does not know", instead)
     return read(node)
 
 
-def _append(node: DbtNode) -> DbtKind:
+def _append_kind(node: DbtNode) -> DbtKind:
     return DbtKind("INCREMENTAL_UNMANAGED", first_or_later(node))
 
 
-def _merge(node: DbtNode) -> DbtKind:
+def _merge_kind(node: DbtNode) -> DbtKind:
     """Return the kind that updates rows by their key, in all columns or in some; without a key, dbt appends."""
     if not node.words("unique_key"):
-        return _append(node)
+        return _append_kind(node)
     return DbtKind(f"INCREMENTAL_BY_UNIQUE_KEY ({', '.join(merge_settings(node))})", first_or_later(node))
 
 
@@ -172,13 +172,15 @@ def _delete_insert(node: DbtNode) -> DbtKind:
     """
     keys = key_texts(node, "unique_key")
     if not keys:
-        raise _error(node, "deletes and inserts, and has no `unique_key`")
+        raise _node_error(node, "deletes and inserts, and has no `unique_key`")
     if len(keys) > 1:
-        what = "deletes and inserts by several columns: one by one or together, as the version of Databricks decides"
-        raise _error(node, what, "Use one column as `unique_key`, or `merge`")
+        problem = "deletes and inserts by several columns: one by one or together, as the version of Databricks decides"
+        raise _node_error(node, problem, "Use one column as `unique_key`, or `merge`")
     if not is_alike(node.text, node.later) and later_reads_itself(node):
-        what = "deletes and inserts, and reads its own table before or after it, as the version of Databricks decides"
-        raise _error(node, what, "Choose the rows of later runs by `current_date()`, or use `merge`")
+        problem = (
+            "deletes and inserts, and reads its own table before or after it, as the version of Databricks decides"
+        )
+        raise _node_error(node, problem, "Choose the rows of later runs by `current_date()`, or use `merge`")
     return DbtKind(f"INCREMENTAL_BY_UNIQUE_KEY (unique_key ({keys[0]}), delete_insert true)", first_or_later(node))
 
 
@@ -189,7 +191,7 @@ def _insert_overwrite(node: DbtNode) -> DbtKind:
     """
     columns = node.words("partition_by")
     if node.words("liquid_clustered_by"):
-        raise _error(
+        raise _node_error(
             node,
             "replaces rows by `liquid_clustered_by`, or the whole table, as the version of Databricks decides",
             "Use `partition_by`, or `merge` with a `unique_key`",
@@ -200,19 +202,20 @@ def _insert_overwrite(node: DbtNode) -> DbtKind:
     return DbtKind(kind, first_or_later(node))
 
 
-def _microbatch(node: DbtNode) -> DbtKind:
-    """Return the kind that replaces the rows of one batch, by the column with their time."""
+def _microbatch_kind(node: DbtNode) -> DbtKind:
     column, begin = node.settings.get("event_time"), node.settings.get("begin")
     cron = BATCHES.get(str(node.settings.get("batch_size") or "").lower())
     if not (column and begin and cron):
-        raise _error(node, f"needs `event_time`, `begin` and a `batch_size` of {', '.join(BATCHES)}")
+        raise _node_error(node, f"needs `event_time`, `begin` and a `batch_size` of {', '.join(BATCHES)}")
     if not is_alike(node.text, node.later):
-        raise _error(node, "is filled by `microbatch`, and its query is another one in later runs (`is_incremental()`)")
+        raise _node_error(
+            node, "is filled by `microbatch`, and its query is another one in later runs (`is_incremental()`)"
+        )
     lookback = node.settings.get("lookback")
     units = 1 if lookback is None else int(str(lookback))
     time = read_column(node, "event_time", str(column)).key
     kind = f"INCREMENTAL_BY_TIME_RANGE (time_column {time}, batch_size 1, lookback {units})"
-    return DbtKind(kind, node.text, (f"cron {quote(cron)}", f"start {quote(str(begin))}"))
+    return DbtKind(kind, node.text, (f"cron {quote_text(cron)}", f"start {quote_text(str(begin))}"))
 
 
 def fill_edges(node: DbtNode, query: str) -> str:
@@ -222,32 +225,30 @@ def fill_edges(node: DbtNode, query: str) -> str:
     """
     filled = _BEFORE_END.sub("<= @end_ts", query.replace(f"'{START}'", "@start_ts"))
     if any(mark in filled for mark in (*START, *END) if not mark.isalpha()):
-        raise _error(node, "uses its batch otherwise than in `>= start` and `< end`")
+        raise _node_error(node, "uses its batch otherwise than in `>= start` and `< end`")
     return filled
 
 
-def quote(text: str) -> str:
-    """Return a text as a literal of SQL."""
+def quote_text(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def quote_name(name: str) -> str:
-    """Return a column's name, in back-ticks if needed."""
     return name if _PLAIN.fullmatch(name) else quote_column(name)
 
 
-def _error(node: DbtNode, why: str, instead: str = "") -> ProjectError:
+def _node_error(node: DbtNode, why: str, instead: str = "") -> ProjectError:
     hint = f"{instead}." if instead else ""
     return ProjectError(f"`{node.table}` {why}.", place=Place(node.path, 1), hint=hint)
 
 
 STRATEGIES: dict[str, Read] = {
-    "append": _append,
-    "merge": _merge,
+    "append": _append_kind,
+    "merge": _merge_kind,
     "insert_overwrite": _insert_overwrite,
     "delete+insert": _delete_insert,
-    "microbatch": _microbatch,
-    "replace_where": _append,  # its predicates decide the replaced rows: a model with predicates is refused above
+    "microbatch": _microbatch_kind,
+    "replace_where": _append_kind,  # its predicates decide the replaced rows: a model with predicates is refused above
 }
 SNAPSHOTS: dict[str, Callable[[DbtNode], tuple[str, tuple[str, ...]]]] = {
     "timestamp": _by_timestamp,
@@ -257,7 +258,7 @@ KINDS: dict[str, Read] = {
     "view": lambda node: DbtKind("VIEW", node.text),
     "table": lambda node: DbtKind("FULL", with_inserted_rows(node)),
     "ephemeral": lambda node: DbtKind("EMBEDDED", node.text),
-    "incremental": _incremental,
-    "seed": _seed,
-    "snapshot": _snapshot,
+    "incremental": _incremental_kind,
+    "seed": _seed_kind,
+    "snapshot": _snapshot_kind,
 }

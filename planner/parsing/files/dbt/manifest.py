@@ -75,14 +75,14 @@ class Manifest:
 
     def calls(self, node: NodePart, macro: str) -> bool:
         """Return True if a node's template calls a macro, directly or through others."""
-        seen: set[str] = set()
+        macro_names: set[str] = set()
         waiting = [*node.depends_on.macros]
         while waiting:
             name = waiting.pop()
-            if name not in seen:
-                seen.add(name)
+            if name not in macro_names:
+                macro_names.add(name)
                 waiting += self.content.macros[name].depends_on.macros if name in self.content.macros else ()
-        return macro in seen
+        return macro in macro_names
 
 
 def load_manifest(path: str, text: str, results: str | None, parsed: bytes | None, project: str) -> Manifest:
@@ -126,10 +126,10 @@ def manifest_project(
     nodes = [node for node in content.nodes.values() if node.resource_type in KINDS and _is_enabled(node)]
     data: dict[str, Any] = {
         "dbt": content.metadata.dbt_version,
-        "nodes": [_node(first, later, node, types.get(node.unique_id, {}), read) for node in nodes],
-        "sources": [_source(source) for source in content.sources.values()],
+        "nodes": [_node_data(first, later, node, types.get(node.unique_id, {}), read) for node in nodes],
+        "sources": [_source_data(source) for source in content.sources.values()],
         "unit_tests": [_unit_test(first, test) for test in content.unit_tests.values()],
-        "exposures": [_exposure(exposure) for exposure in content.exposures.values()],
+        "exposures": [_exposure_data(exposure) for exposure in content.exposures.values()],
         "hooks": [node.raw_code for node in content.nodes.values() if node.resource_type == "operation"],
         "files": [],
     }
@@ -148,7 +148,6 @@ def manifest_project(
 
 
 def _with_id(data: Mapping[str, Any], loc: tuple[int | str, ...]) -> tuple[int | str, ...]:
-    """Return a location with the id of its part, if that has one."""
     match loc:
         case (str(collection), int(number), *keys) if isinstance(item := data[collection][number], dict):
             return (collection, str(item.get("id") or item.get("name")), *keys)
@@ -163,38 +162,36 @@ def _from_root(item: dict[str, Any], project: str, folders: Mapping[str, str], n
 
 
 def _is_enabled(node: NodePart) -> bool:
-    """Return False for a test of a disabled model, which dbt leaves out."""
     return node.config.get("enabled") is not False
 
 
-def _node(
+def _node_data(
     first: Manifest, later: Manifest | None, node: NodePart, types: Mapping[str, str], read: Read
 ) -> dict[str, Any]:
     config = node.config
     hooks, post_hooks = ([hook.get("sql", "") for hook in written or ()]
                          for written in (config.get("pre-hook"), config.get("post-hook")))  # fmt: skip
-    other = later.content.nodes.get(node.unique_id) if later else None
+    later_node = later.content.nodes.get(node.unique_id) if later else None
     merge = first.content.macros[MERGE].macro_sql if MERGE in first.content.macros else ""
     settings = add_adapter_defaults(first.adapter, config, merge)
-    constraints = [[constraint.type, name, constraint.expression] for name, constraint in _constraints(node)]
+    constraints = [[constraint.type, name, constraint.expression] for name, constraint in _list_constraints(node)]
     column_types = {name.lower(): type_ for name, type_ in (config.get("column_types") or {}).items()}
     return {
         "id": node.unique_id, "type": node.resource_type, "name": node.name, "path": node.original_file_path,
         "package": node.package_name, "relation": node.relation, "language": node.language or "sql",
         "settings": settings | ({"constraints": constraints} if constraints else {}),
-        "columns": [_column(column) for column in node.columns.values()],
+        "columns": [_column_data(column) for column in node.columns.values()],
         "description": node.description, "tags": sorted(node.tags),
         "owner": first.groups.get(node.group or config.get("group") or "", ""),
         "depends_on": sorted(node.depends_on.nodes), "attached": node.attached_node,
         "hooks": hooks, "post_hooks": post_hooks,
-        "text": node.compiled_code, "later": other.compiled_code if other else "",
-        "error": _error(first, node, other, read) or _type_error(node, types),
+        "text": node.compiled_code, "later": later_node.compiled_code if later_node else "",
+        "error": _node_problem(first, node, later_node, read) or _type_error(node, types),
         "types": [[name, column_types.get(name, type_)] for name, type_ in types.items()],
     }  # fmt: skip
 
 
-def _error(first: Manifest, node: NodePart, later: NodePart | None, read: Read) -> str:
-    """Return why a manifest does not determine a node's rows, or ''."""
+def _node_problem(first: Manifest, node: NodePart, later: NodePart | None, read: Read) -> str:
     if not _is_current(first, node, read):
         return "Its file is another one than when the manifest was made"
     config = node.config
@@ -229,20 +226,19 @@ def _is_current(first: Manifest, node: NodePart, read: Read) -> bool:
         return True
     text = read(node.original_file_path)
     return text is not None and node.checksum.checksum in {
-        hashlib.sha256(known.encode()).hexdigest() for known in (text.strip(), text)
+        hashlib.sha256(candidate.encode()).hexdigest() for candidate in (text.strip(), text)
     }
 
 
 def _check_files(manifest: Manifest, files: Iterable[str]) -> None:
-    """Raise ProjectError for a file of models, seeds, snapshots or tests that the manifest does not know."""
     content = manifest.content
     disabled = (node for nodes in content.disabled.values() for node in nodes)
     nodes: list[NodePart | FilePart] = [*content.nodes.values(), *content.macros.values(), *disabled]
-    own = {node.original_file_path for node in nodes if node.package_name == manifest.project}
-    folders = {path.partition("/")[0] for path in own}
+    own_paths = {node.original_file_path for node in nodes if node.package_name == manifest.project}
+    folders = {path.partition("/")[0] for path in own_paths}
     for path in files:
         is_fixture = "/fixtures/" in path  # of unit tests: their rows are in the manifest
-        if path.partition("/")[0] in folders and path.endswith(READ) and path not in own and not is_fixture:
+        if path.partition("/")[0] in folders and path.endswith(READ) and path not in own_paths and not is_fixture:
             message = f"{manifest.path} does not know this file."
             raise ProjectError(message, place=Place(path, 1), hint="Make the manifest again.")
 
@@ -252,27 +248,27 @@ def _unit_test(manifest: Manifest, test: UnitTestPart) -> dict[str, Any]:
     model = next((nodes[id] for id in test.depends_on.nodes if id in nodes), None)
     overrides = test.overrides
     macros = {name: value for name, value in overrides.macros.items() if name != "is_incremental"}
-    inputs = [(_input(manifest, model, item.input), item) for item in test.inputs]
+    inputs = [(_input_relation(manifest, model, item.input), item) for item in test.inputs]
     unknown = next((item.input for relation, item in inputs if not relation), None)
-    more = macros or overrides.vars or overrides.env_vars
+    has_overrides = macros or overrides.vars or overrides.env_vars
     error = "" if unknown is None else f"its model does not read `{unknown}`"
     return {
         "id": test.unique_id, "name": test.name, "path": test.original_file_path,
         "model": model.unique_id if model else "", "description": test.description,
-        "inputs": [{**_fixture(item), "relation": relation} for relation, item in inputs],
-        "expect": _fixture(test.expect), "is_incremental": bool(overrides.macros.get("is_incremental")),
-        "error": "it overrides other macros than `is_incremental`, or variables" if more else error,
+        "inputs": [{**_fixture_data(item), "relation": relation} for relation, item in inputs],
+        "expect": _fixture_data(test.expect), "is_incremental": bool(overrides.macros.get("is_incremental")),
+        "error": "it overrides other macros than `is_incremental`, or variables" if has_overrides else error,
     }  # fmt: skip
 
 
-def _input(manifest: Manifest, model: NodePart | None, text: str) -> str:
+def _input_relation(manifest: Manifest, model: NodePart | None, text: str) -> str:
     """Return the table of an input: `ref(...)`, `source(...)` or `this`; '' if the model reads none of this name."""
     if model is None:
         return ""
     if text.strip() == "this":
         return model.relation_name
-    call, _, rest = text.strip().partition("(")
-    arguments = _ARGUMENT.findall(rest)
+    call, _, argument_text = text.strip().partition("(")
+    arguments = _ARGUMENT.findall(argument_text)
     names = [value for key, value in arguments if not key]
     version = next((value for key, value in arguments if key in ("v", "version")), None)
     for id in model.depends_on.nodes if names else ():
@@ -284,30 +280,30 @@ def _input(manifest: Manifest, model: NodePart | None, text: str) -> str:
     return ""
 
 
-def _fixture(item: FixturePart) -> dict[str, Any]:
+def _fixture_data(item: FixturePart) -> dict[str, Any]:
     return {"query": item.rows} if isinstance(item.rows, str) else {"rows": item.rows or []}
 
 
-def _source(source: SourcePart) -> dict[str, Any]:
+def _source_data(source: SourcePart) -> dict[str, Any]:
     return {
         "id": source.unique_id, "relation": source.relation, "path": source.original_file_path,
         "description": source.description, "tags": sorted(source.tags),
-        "columns": [_column(column) for column in source.columns.values()],
+        "columns": [_column_data(column) for column in source.columns.values()],
     }  # fmt: skip
 
 
-def _exposure(exposure: ExposurePart) -> dict[str, Any]:
+def _exposure_data(exposure: ExposurePart) -> dict[str, Any]:
     return {
         "name": exposure.label or exposure.name, "type": exposure.type, "url": exposure.url,
         "owner": exposure.owner.words, "depends_on": sorted(exposure.depends_on.nodes),
     }  # fmt: skip
 
 
-def _constraints(node: NodePart) -> Iterator[tuple[str, Constraint]]:
+def _list_constraints(node: NodePart) -> Iterator[tuple[str, Constraint]]:
     for column in node.columns.values():
         yield from ((column.name, constraint) for constraint in column.constraints)
     yield from (("", constraint) for constraint in node.constraints)
 
 
-def _column(column: ColumnPart) -> dict[str, str]:
+def _column_data(column: ColumnPart) -> dict[str, str]:
     return {"name": column.name, "type": column.data_type, "description": column.description}

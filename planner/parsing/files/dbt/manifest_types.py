@@ -7,11 +7,11 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, ConfigDict, Field
 from typing_extensions import TypedDict
 
-from mergeplan.planner.parsing.files.typed_json import FilePath, JsonPart, Text, absent
+from mergeplan.planner.parsing.files.typed_json import FilePath, JsonPart, Text, null_default
 
 Id = Annotated[str, Field(pattern=r"^[^.]+\.[^.]+\..+$", max_length=2000)]  # `model.shop.total`
 Name = Annotated[str, Field(min_length=1, max_length=1000)]
-Words = Annotated[tuple[str, ...], absent(())]
+Words = Annotated[tuple[str, ...], null_default(())]
 
 
 class Metadata(JsonPart):
@@ -28,7 +28,7 @@ def first_word(value: Any) -> Any:
     return value[0] if isinstance(value, list) and value else value or ""
 
 
-Made = Annotated[Metadata, absent(Metadata())]
+Made = Annotated[Metadata, null_default(Metadata())]
 
 
 class Needs(JsonPart):
@@ -38,7 +38,7 @@ class Needs(JsonPart):
     macros: Words = ()
 
 
-Above = Annotated[Needs, absent(Needs())]
+Above = Annotated[Needs, null_default(Needs())]
 
 
 class Checksum(JsonPart):
@@ -55,7 +55,7 @@ class Constraint(JsonPart):
     expression: Text = ""
 
 
-Constraints = Annotated[tuple[Constraint, ...], absent(())]
+Constraints = Annotated[tuple[Constraint, ...], null_default(())]
 
 
 class ColumnPart(JsonPart):
@@ -67,7 +67,7 @@ class ColumnPart(JsonPart):
     constraints: Constraints = ()
 
 
-Columns = Annotated[dict[str, ColumnPart], absent({})]
+Columns = Annotated[dict[str, ColumnPart], null_default({})]
 
 
 class HookPart(TypedDict, total=False):
@@ -104,7 +104,7 @@ class NodePart(JsonPart):
     db_schema: Text = Field(default="", alias="schema")
     alias: Text = ""
     language: Text = ""
-    config: Annotated[Settings, absent({})] = Field(default_factory=Settings)
+    config: Annotated[Settings, null_default({})] = Field(default_factory=Settings)
     columns: Columns = Field(default={})
     constraints: Constraints = ()
     description: Text = ""
@@ -112,7 +112,7 @@ class NodePart(JsonPart):
     group: Text = ""
     depends_on: Above = Needs()
     attached_node: Text = ""
-    checksum: Annotated[Checksum, absent(Checksum())] = Checksum()
+    checksum: Annotated[Checksum, null_default(Checksum())] = Checksum()
     test_metadata: Any = None
     version: str | int | float | None = None
     raw_code: Text = ""
@@ -159,7 +159,7 @@ class Owner(JsonPart):
         return self.name or self.email
 
 
-OwnerOrNone = Annotated[Owner, absent(Owner())]
+OwnerOrNone = Annotated[Owner, null_default(Owner())]
 
 
 class GroupPart(JsonPart):
@@ -193,9 +193,9 @@ class FixturePart(JsonPart):
 class Overrides(JsonPart):
     """The overrides of a unit test."""
 
-    macros: Annotated[dict[str, Any], absent({})] = Field(default={})
-    vars: Annotated[dict[str, Any], absent({})] = Field(default={})
-    env_vars: Annotated[dict[str, Any], absent({})] = Field(default={})
+    macros: Annotated[dict[str, Any], null_default({})] = Field(default={})
+    vars: Annotated[dict[str, Any], null_default({})] = Field(default={})
+    env_vars: Annotated[dict[str, Any], null_default({})] = Field(default={})
 
 
 class UnitTestPart(JsonPart):
@@ -206,9 +206,9 @@ class UnitTestPart(JsonPart):
     original_file_path: FilePath
     description: Text = ""
     depends_on: Above = Needs()
-    inputs: Annotated[tuple[FixturePart, ...], absent(())] = Field(default=(), alias="given")
-    expect: Annotated[FixturePart, absent(FixturePart())] = FixturePart()
-    overrides: Annotated[Overrides, absent(Overrides())] = Overrides()
+    inputs: Annotated[tuple[FixturePart, ...], null_default(())] = Field(default=(), alias="given")
+    expect: Annotated[FixturePart, null_default(FixturePart())] = FixturePart()
+    overrides: Annotated[Overrides, null_default(Overrides())] = Overrides()
 
 
 class FilePart(JsonPart):
@@ -230,12 +230,12 @@ class ManifestFile(JsonPart):
 
     metadata: Made = Metadata()
     nodes: dict[str, NodePart]
-    sources: Annotated[dict[str, SourcePart], absent({})] = Field(default={})
-    macros: Annotated[dict[str, MacroPart], absent({})] = Field(default={})
-    groups: Annotated[dict[str, GroupPart], absent({})] = Field(default={})
-    exposures: Annotated[dict[str, ExposurePart], absent({})] = Field(default={})
-    unit_tests: Annotated[dict[str, UnitTestPart], absent({})] = Field(default={})
-    disabled: Annotated[dict[str, tuple[FilePart, ...]], absent({})] = Field(default={})
+    sources: Annotated[dict[str, SourcePart], null_default({})] = Field(default={})
+    macros: Annotated[dict[str, MacroPart], null_default({})] = Field(default={})
+    groups: Annotated[dict[str, GroupPart], null_default({})] = Field(default={})
+    exposures: Annotated[dict[str, ExposurePart], null_default({})] = Field(default={})
+    unit_tests: Annotated[dict[str, UnitTestPart], null_default({})] = Field(default={})
+    disabled: Annotated[dict[str, tuple[FilePart, ...]], null_default({})] = Field(default={})
 
 
 class CatalogColumn(JsonPart):
@@ -243,23 +243,22 @@ class CatalogColumn(JsonPart):
 
     name: Name
     type: Name
-    index: Annotated[int, absent(0)] = 0
+    index: Annotated[int, null_default(0)] = 0
 
 
 class CatalogTable(JsonPart):
     """A table in the warehouse."""
 
-    columns: Annotated[dict[str, CatalogColumn], absent({})] = Field(default={})
+    columns: Annotated[dict[str, CatalogColumn], null_default({})] = Field(default={})
 
 
 class CatalogFile(JsonPart):
     """A catalog.json."""
 
-    nodes: Annotated[dict[str, CatalogTable], absent({})] = Field(default={})
-    sources: Annotated[dict[str, CatalogTable], absent({})] = Field(default={})
+    nodes: Annotated[dict[str, CatalogTable], null_default({})] = Field(default={})
+    sources: Annotated[dict[str, CatalogTable], null_default({})] = Field(default={})
 
     def types(self) -> dict[str, dict[str, str]]:
-        """Return the types of columns by node and column."""
         return {
             id: {column.name.lower(): column.type for column in sorted(table.columns.values(), key=lambda c: c.index)}
             for id, table in {**self.nodes, **self.sources}.items()
@@ -269,11 +268,11 @@ class CatalogFile(JsonPart):
 class Arguments(JsonPart):
     """Options of a call of dbt."""
 
-    full_refresh: Annotated[bool, absent(False)] = False
+    full_refresh: Annotated[bool, null_default(False)] = False
 
 
 class RunResults(JsonPart):
     """A run_results.json."""
 
     metadata: Made = Metadata()
-    args: Annotated[Arguments, absent(Arguments())] = Arguments()
+    args: Annotated[Arguments, null_default(Arguments())] = Arguments()

@@ -9,7 +9,7 @@ from sqlglot import exp
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.naming import ColumnName, quote_column
 from mergeplan.planner.parsing.files.dbt.nodes import DbtNode
-from mergeplan.planner.parsing.sql.misreading import differ
+from mergeplan.planner.parsing.sql.misreading import tokens_differ
 from mergeplan.planner.parsing.sql.tokens import SourceText, tokenize
 from mergeplan.planner.semantics.expressions import has_other_precedence
 from mergeplan.planner.semantics.spark.spark_sql import FAILURES, spark_text_of, tree_of
@@ -22,26 +22,26 @@ PREDICATES = ("predicates", "incremental_predicates")  # the first one that is s
 def merge_settings(node: DbtNode) -> tuple[str, ...]:
     """Return the settings of INCREMENTAL_BY_UNIQUE_KEY as MODEL writes them; raise ProjectError for others."""
     keys = key_texts(node, "unique_key")
-    updated = _update(node, keys)
+    updated = _update_clause(node, keys)
     condition = str(node.settings.get("matched_condition") or "").strip()
     when = f" AND ({_read_condition(node, 'matched_condition', condition)})" if condition else ""
     matched = f"when_matched (WHEN MATCHED{when} THEN UPDATE SET {updated})" if updated != "*" or when else ""
     null_safe = "null_safe_key true" if node.settings.get("null_safe_key") else ""
     parts = [f"unique_key ({', '.join(keys)})", matched, null_safe]
-    if predicates := _predicates(node):
+    if predicates := _merge_conditions(node):
         parts.append(f"merge_filter ({' AND '.join(f'({predicate})' for predicate in predicates)})")
     return tuple(filter(None, parts))
 
 
-def _update(node: DbtNode, keys: tuple[str, ...]) -> str:
+def _update_clause(node: DbtNode, keys: tuple[str, ...]) -> str:
     if str(node.settings.get("skip_matched_step") or "").lower() == "true":
-        key = _names(node, "unique_key")[0].key
+        key = _read_columns(node, "unique_key")[0].key
         return f"target.{key} = target.{key}"
-    updated, excluded = _names(node, "merge_update_columns"), _excluded(node)
+    updated, excluded = _read_columns(node, "merge_update_columns"), _list_excluded(node)
     if updated and excluded:
-        raise _error(node, "sets both `merge_update_columns` and `merge_exclude_columns`, which dbt refuses")
+        raise _node_error(node, "sets both `merge_update_columns` and `merge_exclude_columns`, which dbt refuses")
     if excluded and {*excluded}.issuperset(ColumnName.parse(key) for key in keys):
-        raise _error(
+        raise _node_error(
             node, "names its `unique_key` in `merge_exclude_columns`", "Leave the key out: it is equal anyway."
         )
     if excluded:
@@ -66,38 +66,40 @@ def read_column(node: DbtNode, setting: str, text: str) -> ColumnName:
     name = ColumnName.parse(text.strip())
     if name is None:
         hint = f"A name that is no word stands in back-ticks: `{quote_column(text.strip('` '))}`."
-        raise _error(node, f"names `{text}` in `{setting}`, which is no name of a column", hint)
+        raise _node_error(node, f"names `{text}` in `{setting}`, which is no name of a column", hint)
     return name
 
 
-def _excluded(node: DbtNode) -> list[ColumnName]:
+def _list_excluded(node: DbtNode) -> list[ColumnName]:
     """Return the columns that are not updated: dbt compares these texts with the names of the table's columns."""
     texts = node.words("merge_exclude_columns")
     if quoted := next((text for text in texts if "`" in text), ""):
         hint = f"Write it without back-ticks: `{quoted.strip('` ')}`."
-        raise _error(node, f"names `{quoted}` in `merge_exclude_columns`, which dbt finds in no table", hint)
+        raise _node_error(node, f"names `{quoted}` in `merge_exclude_columns`, which dbt finds in no table", hint)
     return [ColumnName(text.strip()) for text in texts]
 
 
-def _names(node: DbtNode, setting: str) -> list[ColumnName]:
+def _read_columns(node: DbtNode, setting: str) -> list[ColumnName]:
     return [read_column(node, setting, text) for text in node.words(setting)]
 
 
-def _predicates(node: DbtNode) -> list[str]:
+def _merge_conditions(node: DbtNode) -> list[str]:
     """Return the conditions besides the key; an OR is refused because dbt joins them by AND without brackets."""
     setting = next((name for name in PREDICATES if node.settings.get(name)), "")
     value = node.settings.get(setting)
     if value and not isinstance(value, list | tuple):
-        raise _error(node, f"sets `{setting}` to a text, where dbt merges by a list of texts")
+        raise _node_error(node, f"sets `{setting}` to a text, where dbt merges by a list of texts")
     return [_read_condition(node, setting, text, stands_alone=True) for text in node.words(setting)]
 
 
 def _read_condition(node: DbtNode, setting: str, text: str, *, stands_alone: bool = False) -> str:
     """Return a condition over `target` and `source`; raise ProjectError if mergeplan could read it differently."""
-    wrong = _error(node, f"has the condition `{text}` in `{setting}`, which mergeplan does not follow")
+    wrong = _node_error(node, f"has the condition `{text}` in `{setting}`, which mergeplan does not follow")
     try:
         (condition,) = tree_of(f"SELECT {text}").expressions
-        is_alike = not differ(*(tokenize(SourceText("", sql, "spark")) for sql in (text, spark_text_of(condition))))
+        is_alike = not tokens_differ(
+            *(tokenize(SourceText("", sql, "spark")) for sql in (text, spark_text_of(condition)))
+        )
     except (*FAILURES, ProjectError):
         raise wrong from None
     if not is_alike or isinstance(condition, exp.Alias) or (stands_alone and isinstance(condition, exp.Or)):
@@ -106,21 +108,20 @@ def _read_condition(node: DbtNode, setting: str, text: str, *, stands_alone: boo
         if isinstance(part, exp.Query | exp.Star | exp.AggFunc | exp.Window) or has_other_precedence(part):
             raise wrong
     for column in condition.find_all(exp.Column):
-        side = _side(node, column.table.lower())
+        side = _merge_side(node, column.table.lower())
         if side is None or column.args.get("db"):
             hint = f"Write DBT_INTERNAL_DEST or DBT_INTERNAL_SOURCE before `{column.name}`."
-            raise _error(node, f"names `{column.sql('spark')}` in `{setting}`, which may be of either side", hint)
+            raise _node_error(node, f"names `{column.sql('spark')}` in `{setting}`, which may be of either side", hint)
         column.set("table", exp.to_identifier(side))
     return spark_text_of(condition)
 
 
-def _side(node: DbtNode, name: str) -> str | None:
-    """Return the side of a merge for a table's name (dbt's name for it, or that of the node), or None."""
+def _merge_side(node: DbtNode, name: str) -> str | None:
     for setting, (usual, side) in _SIDES.items():
         if name == str(node.settings.get(setting) or usual).lower():
             return side
     return None
 
 
-def _error(node: DbtNode, why: str, hint: str = "") -> ProjectError:
+def _node_error(node: DbtNode, why: str, hint: str = "") -> ProjectError:
     return ProjectError(f"`{node.table}` {why}.", place=Place(node.path, 1), hint=hint)

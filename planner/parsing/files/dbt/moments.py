@@ -30,24 +30,24 @@ def fill_moments(node: DbtNode, text: str) -> str:
     try:
         tokens = Dialect.get_or_raise("spark").tokenize(text)
     except SqlglotError:
-        raise _error(node, "has a query that cannot be read, with the time of the run in it") from None
+        raise _node_error(node, "has a query that cannot be read, with the time of the run in it") from None
     filled, end = [], 0
-    for before, token in zip([None, *tokens], tokens, strict=False):
+    for previous, token in zip([None, *tokens], tokens, strict=False):
         if token.start < end:
             continue  # part of a number that is already filled in
-        if year := _bare_year(text, token.start, before):
-            filled += [text[end : token.start], f"CAST({_sql(node, year)} AS INT)"]
+        if year := _bare_year(text, token.start, previous):
+            filled += [text[end : token.start], f"CAST({_moment_sql(node, year)} AS INT)"]
             end = year.end()
             continue
         match = MARKED.fullmatch(token.text) if token.token_type == TokenType.STRING else None
         if match is None:
             if any(edge in token.text for edge in EDGES):
-                raise _error(node, "writes the time of the run into its query as a part of something else")
+                raise _node_error(node, "writes the time of the run into its query as a part of something else")
             continue
-        is_typed = before is not None and before.text.upper() in TYPES and before.token_type != TokenType.STRING
-        start = before.start if before is not None and is_typed else token.start
-        sql = _sql(node, match)
-        kind = before.text.upper() if before is not None else ""
+        is_typed = previous is not None and previous.text.upper() in TYPES and previous.token_type != TokenType.STRING
+        start = previous.start if previous is not None and is_typed else token.start
+        sql = _moment_sql(node, match)
+        kind = previous.text.upper() if previous is not None else ""
         filled += [text[end:start], f"CAST({sql} AS {kind})" if is_typed else sql]
         end = token.end + 1
     return MARKED.sub("the time of the run", "".join([*filled, text[end:]]))  # the rest is in comments
@@ -62,26 +62,26 @@ def _bare_year(text: str, start: int, before: Token | None) -> re.Match[str] | N
     return match if _APART.fullmatch(around) else None
 
 
-def _sql(node: DbtNode, match: re.Match[str]) -> str:
-    now, seconds = NOW[match[1]], float(match[2])
+def _moment_sql(node: DbtNode, match: re.Match[str]) -> str:
+    moment, seconds = NOW[match[1]], float(match[2])
     if seconds:
-        now = f"{now} + INTERVAL '{seconds:.6f}' SECOND"
-    pattern = "".join(_pattern(node, part) for part in _PART.findall(match[3]))
-    return "date_format({}, '{}')".format(now, pattern.replace("'", "\\'"))
+        moment = f"{moment} + INTERVAL '{seconds:.6f}' SECOND"
+    pattern = "".join(_format_pattern(node, part) for part in _PART.findall(match[3]))
+    return "date_format({}, '{}')".format(moment, pattern.replace("'", "\\'"))
 
 
-def _pattern(node: DbtNode, part: str) -> str:
+def _format_pattern(node: DbtNode, part: str) -> str:
     if part.startswith("%"):
         if part not in FORMATS:
-            raise _error(node, f"writes the time of the run in the format `{part}`, which Spark does not have")
+            raise _node_error(node, f"writes the time of the run in the format `{part}`, which Spark does not have")
         return FORMATS[part]
     if part[0].isalpha():
         return f"'{part}'"
     if any(character in "'\\[]{}#" for character in part):
-        raise _error(node, f"writes the time of the run with `{part}` in its format")
+        raise _node_error(node, f"writes the time of the run with `{part}` in its format")
     return part
 
 
-def _error(node: DbtNode, why: str) -> ProjectError:
+def _node_error(node: DbtNode, why: str) -> ProjectError:
     hint = "Let SQL ask for the time, or give it as a variable."
     return ProjectError(f"`{node.table}` {why}.", place=Place(node.path, 1), hint=hint)

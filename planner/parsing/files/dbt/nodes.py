@@ -90,12 +90,10 @@ class DbtNode(DbtPart):
         return str(self.settings.get("materialized", "view")).lower()
 
     def change_texts(self, change: Callable[[str], str]) -> Self:
-        """Return the node with another spelling of its texts."""
         texts = {name: change(getattr(self, name)) for name in ("text", "later")}
         return self.model_copy(update=texts) if texts != {"text": self.text, "later": self.later} else self
 
     def words(self, setting: str) -> tuple[str, ...]:
-        """Return the words of a setting that is a word or a list of words."""
         value = self.settings.get(setting)
         if value is None:
             return ()
@@ -172,7 +170,6 @@ class DbtProject(DbtPart):
         return changed
 
     def change_texts(self, change: Callable[[str], str]) -> Self:
-        """Return the project with another spelling of the texts of its nodes."""
         return self.with_nodes(node.change_texts(change) for node in self.nodes)
 
     @cached_property

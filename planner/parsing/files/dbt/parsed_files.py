@@ -43,12 +43,12 @@ def parsed_files(path: str, data: bytes, project: str) -> list[ParsedFile]:
 
     try:
         content = msgpack.unpackb(data, strict_map_key=False)
-        return [*_files(content, project)]
+        return [*_list_files(content, project)]
     except (ValueError, KeyError, TypeError, AttributeError, msgpack.UnpackException):
         raise ProjectError("This is not what dbt writes beside a manifest.", place=Place(path, 1), hint=AGAIN) from None
 
 
-def _files(content: Mapping[str, Any], project: str) -> Iterator[ParsedFile]:
+def _list_files(content: Mapping[str, Any], project: str) -> Iterator[ParsedFile]:
     roots = {file["project_name"]: str(file["path"]["project_root"]) for file in content["files"].values()}
     root = roots[project]
     for file in content["files"].values():
@@ -56,14 +56,14 @@ def _files(content: Mapping[str, Any], project: str) -> Iterator[ParsedFile]:
         if file["parse_file_type"] != "hook":
             name = os.path.join(place["project_root"], place["searched_path"], place["relative_path"])
             hashed = checksum["checksum"] if checksum["name"] == "sha256" else ""
-            yield from _within(root, name, file["project_name"], file["parse_file_type"], hashed)
+            yield from _project_file(root, name, file["project_name"], file["parse_file_type"], hashed)
     for package, checksum in content["state_check"]["project_hashes"].items():
         if package in roots:
             name = os.path.join(roots[package], PROJECT)
-            yield from _within(root, name, package, "project", checksum["checksum"])
+            yield from _project_file(root, name, package, "project", checksum["checksum"])
 
 
-def _within(root: str, name: str, package: str, kind: str, hashed: str) -> Iterator[ParsedFile]:
+def _project_file(root: str, name: str, package: str, kind: str, hashed: str) -> Iterator[ParsedFile]:
     """Yield the file unless it is outside the project, like dbt's own macros beside its program."""
     path = os.path.relpath(name, root)
     if not path.startswith(".."):
@@ -74,25 +74,24 @@ def check_parsed_files(
     manifest: str, parsed: Iterable[ParsedFile], project: str, files: Iterable[str], read: Read
 ) -> None:
     """Raise ProjectError for a file that differs from the one that dbt read, and for one that it did not know."""
-    known = {file.path: file for file in parsed}
-    for file in known.values():
+    files_by_path = {file.path: file for file in parsed}
+    for file in files_by_path.values():
         is_of_a_node = file.package == project and file.kind in BY_NODE
         if file.hashed and not is_of_a_node and file.kind not in UNREAD:
             text = read(file.path)
-            if text is None or file.hashed not in {_hash(text), _hash(text.strip())}:
+            if text is None or file.hashed not in {_text_hash(text), _text_hash(text.strip())}:
                 message = f"It is another file than when {manifest} was made."
                 raise ProjectError(message, place=Place(file.path, 1), hint=AGAIN)
-    tops = {_top(file.path) for file in known.values() if file.kind not in (*UNREAD, "project")}
+    tops = {_top_folder(file.path) for file in files_by_path.values() if file.kind not in (*UNREAD, "project")}
     for path in files:
-        if path.endswith(SUFFIXES) and _top(path) in tops and path not in known:
+        if path.endswith(SUFFIXES) and _top_folder(path) in tops and path not in files_by_path:
             raise ProjectError(f"{manifest} does not know this file.", place=Place(path, 1), hint=AGAIN)
 
 
-def _top(path: str) -> str:
-    """Return the top folder of a file in a project: `models`, or `dbt_packages/dbt_utils/macros`."""
+def _top_folder(path: str) -> str:
     parts = path.split("/")
     return "/".join(parts[: 3 if parts[0] in PACKAGES else 1])
 
 
-def _hash(text: str) -> str:
+def _text_hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()

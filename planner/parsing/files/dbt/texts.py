@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.parsing.files.dbt.hooks import is_loaded, load_stamp, not_null_columns
-from mergeplan.planner.parsing.files.dbt.kinds import dbt_kind, fill_edges, quote, quote_name
+from mergeplan.planner.parsing.files.dbt.kinds import dbt_kind, fill_edges, quote_name, quote_text
 from mergeplan.planner.parsing.files.dbt.merges import key_texts
 from mergeplan.planner.parsing.files.dbt.moments import fill_moments
 from mergeplan.planner.parsing.files.dbt.nodes import DbtNode, DbtProject
@@ -27,8 +27,14 @@ def model_text(node: DbtNode, audits: Sequence[tuple[str, str]] = ()) -> str:
     if node.type != "seed" and is_blank(node.text):
         message = f"The file of `{node.table}` has no query."
         raise ProjectError(message, place=Place(node.path, 1), hint="Write one, or delete the file.")
-    header = [f"name {_name(node)}", f"kind {kind.kind}", *kind.properties, *_layout(node), *_contract(node)]
-    header += _words(node)
+    header = [
+        f"name {_quote_table(node)}",
+        f"kind {kind.kind}",
+        *kind.properties,
+        *_list_layout(node),
+        *_list_contract(node),
+    ]
+    header += _list_labels(node)
     if audits:
         header.append(f"audits ({', '.join(name for name, _ in audits)})")
     filled = fill_moments(node, kind.query)
@@ -54,12 +60,12 @@ def audit_texts(test: DbtNode, model: DbtNode | None) -> Iterator[tuple[str, str
     is_error = str(settings.get("severity") or "error").lower() == "error"
     warn_if, error_if = (str(settings.get(key) or FAILS) for key in ("warn_if", "error_if"))
     if is_error:
-        yield _audit(test, model, error_if, blocking=True)
+        yield _audit_block(test, model, error_if, blocking=True)
     if not is_error or warn_if != error_if:
-        yield _audit(test, model, warn_if, blocking=False)
+        yield _audit_block(test, model, warn_if, blocking=False)
 
 
-def _audit(test: DbtNode, model: DbtNode | None, condition: str, *, blocking: bool) -> tuple[str, str]:
+def _audit_block(test: DbtNode, model: DbtNode | None, condition: str, *, blocking: bool) -> tuple[str, str]:
     """Return one audit: the failing rows, or their number if another number than none is allowed."""
     if not _CONDITION.fullmatch(condition):
         message = f"it fails at `{condition}`, which is no comparison with a number."
@@ -76,12 +82,11 @@ def _audit(test: DbtNode, model: DbtNode | None, condition: str, *, blocking: bo
         query += f" WHERE failures {condition}"
     ending = "" if blocking else "_warns"
     name = f"{_WORD.sub('_', test.id.partition('.')[2])}{ending}"
-    how = f"blocking {str(blocking).lower()}" if model else "standalone true"
-    return name, f"AUDIT (name {name}, {how});\n{query}\n;"  # which may end with a comment
+    property_text = f"blocking {str(blocking).lower()}" if model else "standalone true"
+    return name, f"AUDIT (name {name}, {property_text});\n{query}\n;"  # which may end with a comment
 
 
 def replace_relation(text: str, relation: str, replacement: str) -> str:
-    """Return a text with a relation's name replaced wherever it is a whole name."""
     return re.sub(rf"(?<![\w`.]){re.escape(relation)}(?![\w`.])", lambda _: replacement, text)
 
 
@@ -94,25 +99,25 @@ def tests_by_model(project: DbtProject) -> tuple[Mapping[str, list[DbtNode]], li
     apart: list[DbtNode] = []
     for test in project.nodes:
         if test.type == "test":
-            owner = _owner(project, test)
+            owner = _find_owner(project, test)
             (apart if owner is None else by_model.setdefault(owner, [])).append(test)
     return by_model, apart
 
 
-def _owner(project: DbtProject, test: DbtNode) -> str | None:
+def _find_owner(project: DbtProject, test: DbtNode) -> str | None:
     """Return the node at which a test runs: the one it reads that is built from all others, or None."""
     reads = [name for name in test.depends_on if name in project.by_id]
-    return next((name for name in reads if not set(reads) - {name} - _ancestors(project, name)), None)
+    return next((name for name in reads if not set(reads) - {name} - _list_ancestors(project, name)), None)
 
 
-def _ancestors(project: DbtProject, name: str) -> set[str]:
+def _list_ancestors(project: DbtProject, name: str) -> set[str]:
     above: set[str] = set()
     waiting = [name]
     while waiting:
         node = project.by_id.get(waiting.pop())
-        more = set(node.depends_on) - above if node else set()
-        above |= more
-        waiting += more
+        new_names = set(node.depends_on) - above if node else set()
+        above |= new_names
+        waiting += new_names
     return above
 
 
@@ -123,7 +128,7 @@ def constraint_texts(node: DbtNode) -> Iterator[tuple[str, str]]:
     """
     name = f"{_WORD.sub('_', node.id.partition('.')[2])}_constraint"
     for column in dict.fromkeys(not_null_columns(node)):
-        yield _constraint(node, f"{name}_not_null_{_WORD.sub('_', column)}", f"{quote_name(column)} IS NULL")
+        yield _constraint_audit(node, f"{name}_not_null_{_WORD.sub('_', column)}", f"{quote_name(column)} IS NULL")
     if not _is_enforced(node) or str(node.settings.get("file_format") or "").lower() != "delta":
         return
     for number, (kind, column, expression) in enumerate(node.settings.get("constraints") or (), start=1):
@@ -133,23 +138,21 @@ def constraint_texts(node: DbtNode) -> Iterator[tuple[str, str]]:
             condition = f"NOT coalesce(({expression}), false)"
         else:
             continue  # dbt ignores it on Spark
-        yield _constraint(node, f"{name}_{number}", condition)
+        yield _constraint_audit(node, f"{name}_{number}", condition)
 
 
-def _constraint(node: DbtNode, name: str, condition: str) -> tuple[str, str]:
+def _constraint_audit(node: DbtNode, name: str, condition: str) -> tuple[str, str]:
     _refuse_macros(node, condition)
     return name, f"AUDIT (name {name}, blocking true);\nSELECT * FROM @this_model WHERE {condition};"
 
 
 def _is_enforced(node: DbtNode) -> bool:
-    """Return True for a model whose columns and types are stated in YAML and checked by dbt."""
     contract = node.settings.get("contract")
     is_enforced = isinstance(contract, dict) and contract.get("enforced") is True
     return is_enforced and node.type == "model" and node.materialized != "ephemeral"
 
 
-def _contract(node: DbtNode) -> Iterator[str]:
-    """Yield the columns and types of a contract; raise ProjectError if they are incomplete."""
+def _list_contract(node: DbtNode) -> Iterator[str]:
     if not _is_enforced(node):
         return
     if untyped := [column.name for column in node.columns if not column.type]:
@@ -161,25 +164,24 @@ def _contract(node: DbtNode) -> Iterator[str]:
     yield "contract true"
 
 
-def _name(node: DbtNode) -> str:
+def _quote_table(node: DbtNode) -> str:
     parts = node.table.split(".")
     return ".".join(map(quote_name, parts))
 
 
-def _words(node: DbtNode) -> Iterator[str]:
-    """Yield the properties that only describe a model."""
+def _list_labels(node: DbtNode) -> Iterator[str]:
     if text := " ".join(node.description.split()):
-        yield f"description {quote(text)}"
+        yield f"description {quote_text(text)}"
     if node.owner:
-        yield f"owner {quote(node.owner)}"
+        yield f"owner {quote_text(node.owner)}"
     if node.tags:
-        yield f"tags ({', '.join(map(quote, node.tags))})"
-    described = [(column.name, " ".join(column.description.split())) for column in node.columns if column.description]
-    if described and node.type != "seed":
-        yield f"column_descriptions ({', '.join(f'{quote_name(name)} = {quote(text)}' for name, text in described)})"
+        yield f"tags ({', '.join(map(quote_text, node.tags))})"
+    texts = [(column.name, " ".join(column.description.split())) for column in node.columns if column.description]
+    if texts and node.type != "seed":
+        yield f"column_descriptions ({', '.join(f'{quote_name(name)} = {quote_text(text)}' for name, text in texts)})"
 
 
-def _layout(node: DbtNode) -> Iterator[str]:
+def _list_layout(node: DbtNode) -> Iterator[str]:
     if node.type == "seed" or node.materialized in ("view", "ephemeral"):
         return
     file_format = str(node.settings.get("file_format") or "").lower()
@@ -195,7 +197,6 @@ def _layout(node: DbtNode) -> Iterator[str]:
 
 
 def _refuse_macros(node: DbtNode, text: str) -> None:
-    """Raise ProjectError for a text with a part that mergeplan would take for a macro."""
     if at := find_macro(text):
         raise ProjectError(f"`{node.name}` has `{at}` in its query, which mergeplan would take for a macro.",
                            place=Place(node.path, 1))  # fmt: skip
@@ -215,11 +216,11 @@ def external_texts(project: DbtProject) -> Iterable[dict[str, object]]:
     YAML need not list all columns of a source.
     """
     for node in filter(is_loaded, project.nodes):
-        yield {"name": _name(node), "columns": dict(node.types), "stamp": load_stamp(node)}
+        yield {"name": _quote_table(node), "columns": dict(node.types), "stamp": load_stamp(node)}
     for source in project.sources:
         columns = {column.name.lower(): column.type for column in source.columns}
         if columns and all(columns.values()):
-            name = ".".join(quote_name(part) for part in _table(source.relation).split("."))
+            name = ".".join(quote_name(part) for part in _table_key(source.relation).split("."))
             yield {
                 "name": name,
                 "columns": columns,
@@ -229,14 +230,13 @@ def external_texts(project: DbtProject) -> Iterable[dict[str, object]]:
 
 
 def exposure_texts(project: DbtProject) -> Iterable[dict[str, object]]:
-    """Yield the exposures that use models or seeds, as items of exposures.yaml."""
     for exposure in project.exposures:
         nodes = [project.by_id[name] for name in exposure.depends_on if name in project.by_id]
         words = {"name": exposure.name, "type": exposure.type, "owner": exposure.owner}
         url = {"url": exposure.url} if exposure.url.startswith(("https://", "http://")) else {}
         if nodes:
-            yield {**words, **url, "models": [_name(node) for node in nodes]}
+            yield {**words, **url, "models": [_quote_table(node) for node in nodes]}
 
 
-def _table(relation: str) -> str:
+def _table_key(relation: str) -> str:
     return relation.replace("`", "").lower()

@@ -18,8 +18,8 @@ def later_reads_itself(node: DbtNode) -> bool:
         trees = parse(node.later, dialect="spark")
     except SqlglotError:
         return True
-    own = node.table.rpartition(".")[2]
-    return any(table.name.lower() == own for tree in trees if tree for table in tree.find_all(exp.Table))
+    bare_name = node.table.rpartition(".")[2]
+    return any(table.name.lower() == bare_name for tree in trees if tree for table in tree.find_all(exp.Table))
 
 
 def first_or_later(node: DbtNode) -> str:

@@ -20,7 +20,7 @@ def unit_test_body(test: DbtUnitTest, project: DbtProject) -> dict[str, object]:
         raise _not_run(test, test.error)
     if model.settings.get("incremental_strategy") == "microbatch" and model.materialized == "incremental":
         raise _not_run(test, "its model is filled by batches")
-    expected = _relation(test.expect)
+    expected = _relation_data(test.expect)
     if not test.expect.query:
         names = [*test.expect.rows[0]] if test.expect.rows else []
         if any({*row} != {*names} for row in test.expect.rows):
@@ -29,7 +29,7 @@ def unit_test_body(test: DbtUnitTest, project: DbtProject) -> dict[str, object]:
     return {
         "model": model.table,
         "description": test.description,
-        "inputs": {fixture.table: _relation(fixture) for fixture in _inputs(test, model, project)},
+        "inputs": {fixture.table: _relation_data(fixture) for fixture in _select_inputs(test, model, project)},
         "outputs": {"query": expected},
     }
 
@@ -38,7 +38,7 @@ def unit_test_text(tests: Iterable[tuple[DbtUnitTest, Mapping[str, object]]], so
     """Return a file of tests with these bodies; `source` is the text of dbt's own file."""
     lines: dict[int, list[str]] = {}
     for test, body in tests:
-        line = _line(test.name, source)
+        line = _find_line(test.name, source)
         name = test.id.partition(".")[2].partition(".")[2]  # without the project's
         lines.setdefault(line, []).append(f"{json.dumps(name)}: {json.dumps(body)}")
     texts: list[str] = []
@@ -47,24 +47,23 @@ def unit_test_text(tests: Iterable[tuple[DbtUnitTest, Mapping[str, object]]], so
     return "\n".join(texts) + "\n"
 
 
-def _inputs(test: DbtUnitTest, model: DbtNode, project: DbtProject) -> Sequence[DbtFixture]:
+def _select_inputs(test: DbtUnitTest, model: DbtNode, project: DbtProject) -> Sequence[DbtFixture]:
     """Return the inputs that the model's query reads; the model's own rows decide whether a run is a later one."""
-    own = [fixture for fixture in test.inputs if fixture.table == model.table]
-    others = [fixture for fixture in test.inputs if fixture.table != model.table]
+    model_inputs = [fixture for fixture in test.inputs if fixture.table == model.table]
+    parent_inputs = [fixture for fixture in test.inputs if fixture.table != model.table]
     is_twofold = model.materialized == "incremental" and model.text.strip() != model.later.strip()
     if not is_twofold or not test.is_incremental:
-        return others
-    if not any(fixture.rows or fixture.query for fixture in own):
+        return parent_inputs
+    if not any(fixture.rows or fixture.query for fixture in model_inputs):
         raise _not_run(test, "`is_incremental()` is true, and `this` has no rows")
-    return [*own, *others]
+    return [*model_inputs, *parent_inputs]
 
 
-def _relation(fixture: DbtFixture) -> dict[str, Any]:
+def _relation_data(fixture: DbtFixture) -> dict[str, Any]:
     return {"query": fixture.query} if fixture.query else {"rows": [*fixture.rows]}
 
 
-def _line(name: str, source: str) -> int:
-    """Return the line of a YAML file where the item of this name begins."""
+def _find_line(name: str, source: str) -> int:
     match = re.search(rf"^.*\bname:\s*['\"]?{re.escape(name)}\b", source, re.MULTILINE)
     return source.count("\n", 0, match.start()) + 1 if match else 1
 

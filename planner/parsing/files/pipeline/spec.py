@@ -61,11 +61,10 @@ class PipelineSpec(BaseModel):
 
     def reads(self, path: str) -> bool:
         """Return True for a file that defines tables, by its path from the specification."""
-        return any(_matches(path, library.glob.include) for library in self.libraries)
+        return any(_is_match(path, library.glob.include) for library in self.libraries)
 
 
 def parse_spec(path: str, text: str) -> PipelineSpec:
-    """Return the specification of a text; raise ProjectError."""
     document = read_document(path, text)
     try:
         return PipelineSpec.model_validate(document.value)
@@ -77,7 +76,7 @@ def parse_spec(path: str, text: str) -> PipelineSpec:
         raise document.error(where, message, "") from None
 
 
-def _matches(path: str, include: str) -> bool:
+def _is_match(path: str, include: str) -> bool:
     """Return True if a pattern matches a file: the file itself, `folder/**`, or a pattern within one folder.
 
     Spark allows these forms.

@@ -59,49 +59,49 @@ class _Statement:
 def read_statements(path: str, text: str, schema: str) -> Iterator[PipelineTable]:
     """Yield the tables of a pipeline's SQL file; names without a schema belong to `schema`."""
     tainted: ProjectError | None = None  # by a statement that those after it depend on
-    for statement in _split(path, text):
-        table = _read(statement, schema)
+    for statement in _split_statements(path, text):
+        table = _read_table(statement, schema)
         if not table.name and table.error:
             tainted = tainted or table.error
         yield PipelineTable(path, table.line, table.name, error=tainted) if tainted else table
 
 
-def _split(path: str, text: str) -> Iterator[_Statement]:
+def _split_statements(path: str, text: str) -> Iterator[_Statement]:
     try:
         tokens = Dialect.get_or_raise("spark").tokenize(text)
     except (SqlglotError, RecursionError):
         raise ProjectError("The file cannot be read as SQL.", place=Place(path, 1)) from None
-    own: list[Token] = []
+    group: list[Token] = []
     for token in tokens:
         if token.token_type is not TokenType.SEMICOLON:
-            own.append(token)
-        elif own:
-            yield _Statement(path, text, tuple(own))
-            own = []
-    if own:
-        yield _Statement(path, text, tuple(own))
+            group.append(token)
+        elif group:
+            yield _Statement(path, text, tuple(group))
+            group = []
+    if group:
+        yield _Statement(path, text, tuple(group))
 
 
-def _read(statement: _Statement, schema: str) -> PipelineTable:
-    words = [word for token in statement.tokens[:8] for word in _word(token).split()]
-    what = next((kind for kind in (*KINDS, *REFUSED) if words[: 1 + kind.count(" ") + 1] == ["CREATE", *kind.split()]),
+def _read_table(statement: _Statement, schema: str) -> PipelineTable:
+    words = [word for token in statement.tokens[:8] for word in _keyword_text(token).split()]
+    form = next((kind for kind in (*KINDS, *REFUSED) if words[: 1 + kind.count(" ") + 1] == ["CREATE", *kind.split()]),
                 "")  # fmt: skip
-    if not what:
+    if not form:
         start = " ".join(words[:3])
         message = f"`{start}` is no statement of a pipeline that mergeplan reads."
         return PipelineTable(
             statement.path, statement.line, "", error=statement.refuse(message, f"Use one of CREATE {', '.join(KINDS)}")
         )
-    at = _skip_words(statement.tokens, 1 + what.count(" ") + 1)
-    if [_word(token) for token in statement.tokens[at : at + 3]] == ["IF", "NOT", "EXISTS"]:
+    at = _skip_words(statement.tokens, 1 + form.count(" ") + 1)
+    if [_keyword_text(token) for token in statement.tokens[at : at + 3]] == ["IF", "NOT", "EXISTS"]:
         at += 3
-    parts, at = _name(statement.tokens, at)
-    name = _qualify(parts, schema)
+    parts, at = _read_name(statement.tokens, at)
+    name = _qualify_name(parts, schema)
     try:
-        if what in REFUSED:
-            why, hint = REFUSED[what]
-            raise statement.refuse(f"`{name}` {why}.", hint)
-        text = _model_text(statement, name, what, at, schema)
+        if form in REFUSED:
+            reason, hint = REFUSED[form]
+            raise statement.refuse(f"`{name}` {reason}.", hint)
+        text = _model_text(statement, name, form, at, schema)
     except ProjectError as error:
         return PipelineTable(statement.path, statement.line, name, error=error)
     return PipelineTable(statement.path, statement.line, name, text)
@@ -111,8 +111,8 @@ def _model_text(statement: _Statement, name: str, what: str, at: int, schema: st
     """Return the text of a model whose lines are those of the file."""
     header = [f"name {name}", f"kind {KINDS[what]}"]
     tokens = statement.tokens
-    while at < len(tokens) and _word(tokens[at]) != "AS":
-        clause, at = _clause(statement, name, at)
+    while at < len(tokens) and _keyword_text(tokens[at]) != "AS":
+        clause, at = _read_clause(statement, name, at)
         header.append(clause)
     if at >= len(tokens):
         raise statement.refuse(f"`{name}` has no query.")
@@ -123,9 +123,8 @@ def _model_text(statement: _Statement, name: str, what: str, at: int, schema: st
     return f"{above}MODEL ({', '.join(header)});{between}{query.rstrip()}\n"
 
 
-def _clause(statement: _Statement, name: str, at: int) -> tuple[str, int]:
-    """Return one clause before AS as a property of MODEL, and the index of the next one."""
-    tokens, word = statement.tokens, _word(statement.tokens[at])
+def _read_clause(statement: _Statement, name: str, at: int) -> tuple[str, int]:
+    tokens, word = statement.tokens, _keyword_text(statement.tokens[at])
     following = tokens[at + 1] if at + 1 < len(tokens) else tokens[at]
     if word == "USING":
         kind = following.text.lower()
@@ -136,11 +135,15 @@ def _clause(statement: _Statement, name: str, at: int) -> tuple[str, int]:
         return f"description {statement.text[following.start : following.end + 1]}", at + 2
     if word.startswith("PARTITIONED"):
         start = _skip_words(tokens[at:], 2) + at
-        return f"partitioned_by {_read_parentheses(statement, start)}", _closing(tokens, start) + 1
+        return f"partitioned_by {_read_parentheses(statement, start)}", _find_closing(tokens, start) + 1
     if word == "TBLPROPERTIES":
-        return f"physical_properties ({', '.join(_properties(statement, at + 1))})", _closing(tokens, at + 1) + 1
-    why, hint = next((refused for key, refused in NOT_FOLLOWED.items() if word.startswith(key)), (f"has `{word}`", ""))
-    raise statement.refuse(f"`{name}` {why}, which mergeplan does not follow.", hint)
+        return f"physical_properties ({', '.join(_list_properties(statement, at + 1))})", _find_closing(
+            tokens, at + 1
+        ) + 1
+    reason, hint = next(
+        (refused for key, refused in NOT_FOLLOWED.items() if word.startswith(key)), (f"has `{word}`", "")
+    )
+    raise statement.refuse(f"`{name}` {reason}, which mergeplan does not follow.", hint)
 
 
 def _qualify_query(statement: _Statement, name: str, query: str, schema: str) -> str:
@@ -176,11 +179,11 @@ def _is_cte(table: exp.Table) -> bool:
     return False
 
 
-def _qualify(parts: Sequence[str], schema: str) -> str:
+def _qualify_name(parts: Sequence[str], schema: str) -> str:
     return ".".join(parts if len(parts) > 1 else (*schema.split("."), *parts)).lower()
 
 
-def _name(tokens: Sequence[Token], at: int) -> tuple[list[str], int]:
+def _read_name(tokens: Sequence[Token], at: int) -> tuple[list[str], int]:
     parts = [tokens[at].text] if at < len(tokens) else [""]
     at += 1
     while at + 1 < len(tokens) and tokens[at].token_type is TokenType.DOT:
@@ -190,7 +193,6 @@ def _name(tokens: Sequence[Token], at: int) -> tuple[list[str], int]:
 
 
 def _skip_words(tokens: Sequence[Token], words: int) -> int:
-    """Return the index after so many words: a token may contain two of them."""
     at = 0
     while words > 0:
         words -= len(tokens[at].text.split())
@@ -198,29 +200,28 @@ def _skip_words(tokens: Sequence[Token], words: int) -> int:
     return at
 
 
-def _properties(statement: _Statement, at: int) -> Iterator[str]:
+def _list_properties(statement: _Statement, at: int) -> Iterator[str]:
     _read_parentheses(statement, at)
-    tokens = statement.tokens[at + 1 : _closing(statement.tokens, at)]
+    tokens = statement.tokens[at + 1 : _find_closing(statement.tokens, at)]
     starts = [-1, *(index for index, token in enumerate(tokens) if token.text == ","), len(tokens)]
     for start, end in pairwise(starts):
-        own = tokens[start + 1 : end]
-        equals = next((index for index, token in enumerate(own) if token.token_type is TokenType.EQ), 0)
-        key = "".join(token.text for token in own[:equals])
-        if not key or len(own) != equals + 2:
+        item = tokens[start + 1 : end]
+        equals = next((index for index, token in enumerate(item) if token.token_type is TokenType.EQ), 0)
+        key = "".join(token.text for token in item[:equals])
+        if not key or len(item) != equals + 2:
             raise statement.refuse("A property of TBLPROPERTIES is not of the form 'key' = 'value'.")
-        value = statement.text[own[-1].start : own[-1].end + 1]
+        value = statement.text[item[-1].start : item[-1].end + 1]
         yield f"{key if _PLAIN.fullmatch(key) else repr(key)} = {value}"
 
 
 def _read_parentheses(statement: _Statement, at: int) -> str:
-    """Return the text between two parentheses, including them; raise ProjectError if none begin."""
     tokens = statement.tokens
     if at >= len(tokens) or tokens[at].text != "(":
         raise statement.refuse("A list in parentheses is missing in it.")
-    return statement.text[tokens[at].start : tokens[_closing(tokens, at)].end + 1]
+    return statement.text[tokens[at].start : tokens[_find_closing(tokens, at)].end + 1]
 
 
-def _closing(tokens: Sequence[Token], at: int) -> int:
+def _find_closing(tokens: Sequence[Token], at: int) -> int:
     depth = 0
     for index in range(at, len(tokens)):
         depth += (tokens[index].text == "(") - (tokens[index].text == ")")
@@ -229,6 +230,5 @@ def _closing(tokens: Sequence[Token], at: int) -> int:
     return len(tokens) - 1
 
 
-def _word(token: Token) -> str:
-    """Return a token as a keyword in upper case, or '' for a string."""
+def _keyword_text(token: Token) -> str:
     return "" if token.token_type is TokenType.STRING else " ".join(token.text.upper().split())

@@ -12,15 +12,14 @@ NAME = sa.Text()
 HASH = sa.String(64)
 
 
-def _project() -> sa.Column[str]:
+def _project_column() -> sa.Column[str]:
     return sa.Column("project", NAME, primary_key=True)
 
 
 def upgrade() -> None:
-    """Create them."""
     op.create_table(
         "snapshots",
-        _project(),
+        _project_column(),
         sa.Column("id", HASH, primary_key=True),
         sa.Column("name", NAME, nullable=False),
         sa.Column("fingerprint", HASH, nullable=False),
@@ -34,7 +33,7 @@ def upgrade() -> None:
     )
     op.create_table(
         "physical_tables",
-        _project(),
+        _project_column(),
         sa.Column("name", NAME, primary_key=True),
         sa.Column("columns", sa.JSON, nullable=False),
         sa.Column("reads", sa.JSON, nullable=False),
@@ -43,14 +42,14 @@ def upgrade() -> None:
     )
     op.create_table(
         "intervals",
-        _project(),
+        _project_column(),
         sa.Column("table_name", NAME, primary_key=True),
         sa.Column("start_at", sa.DateTime, primary_key=True),
         sa.Column("end_at", sa.DateTime, nullable=False),
     )
     op.create_table(
         "costs",
-        _project(),
+        _project_column(),
         sa.Column("table_name", NAME, primary_key=True),
         sa.Column("start_at", sa.DateTime, primary_key=True),
         sa.Column("units", sa.Integer, nullable=False),
@@ -61,19 +60,19 @@ def upgrade() -> None:
     )
     op.create_table(
         "passed_audits",
-        _project(),
+        _project_column(),
         sa.Column("table_name", NAME, primary_key=True),
         sa.Column("audit", sa.String(64), primary_key=True),
     )
     op.create_table(
         "passed_tests",
-        _project(),
+        _project_column(),
         sa.Column("digest", sa.String(64), primary_key=True),
         sa.Column("at", sa.DateTime, nullable=False),
     )
     op.create_table(
         "contents",
-        _project(),
+        _project_column(),
         sa.Column("table_name", NAME, primary_key=True),
         sa.Column("columns", sa.String(32), primary_key=True),
         sa.Column("period", sa.String(32), primary_key=True),
@@ -83,14 +82,14 @@ def upgrade() -> None:
     )
     op.create_table(
         "environments",
-        _project(),
+        _project_column(),
         sa.Column("name", NAME, primary_key=True),
         sa.Column("revision", sa.Integer, nullable=False),
         sa.Column("expires_at", sa.DateTime),
     )
     op.create_table(
         "environment_history",
-        _project(),
+        _project_column(),
         sa.Column("environment", NAME, primary_key=True),
         sa.Column("revision", sa.Integer, primary_key=True),
         sa.Column("action", sa.String(20), nullable=False),
@@ -104,7 +103,7 @@ def upgrade() -> None:
     )
     op.create_table(
         "promotions",
-        _project(),
+        _project_column(),
         sa.Column("id", sa.String(32), primary_key=True),
         sa.Column("environment", NAME, nullable=False),
         sa.Column("old_revision", sa.Integer, nullable=False),
@@ -119,14 +118,14 @@ def upgrade() -> None:
     )
     op.create_table(
         "promotion_steps",
-        _project(),
+        _project_column(),
         sa.Column("promotion_id", sa.String(32), primary_key=True),
         sa.Column("view", NAME, primary_key=True),
         sa.Column("at", sa.DateTime, nullable=False),
     )
     op.create_table(
         "leases",
-        _project(),
+        _project_column(),
         sa.Column("name", NAME, primary_key=True),
         sa.Column("token", sa.Integer, nullable=False),
         sa.Column("holder", NAME, nullable=False),
@@ -137,7 +136,7 @@ def upgrade() -> None:
     )
     op.create_table(
         "operations",
-        _project(),
+        _project_column(),
         sa.Column("id", sa.String(36), primary_key=True),
         sa.Column("table_name", NAME, nullable=False),
         sa.Column("start_at", sa.DateTime, nullable=False),
@@ -150,7 +149,7 @@ def upgrade() -> None:
     )
     op.create_table(
         "plans",
-        _project(),
+        _project_column(),
         sa.Column("id", NAME, primary_key=True),
         sa.Column("environment", NAME, nullable=False),
         sa.Column("status", sa.String(20), nullable=False),
@@ -162,7 +161,7 @@ def upgrade() -> None:
     )
     op.create_table(
         "category_overrides",
-        _project(),
+        _project_column(),
         sa.Column("environment", NAME, primary_key=True),
         sa.Column("model", NAME, primary_key=True),
         sa.Column("old", HASH, primary_key=True),

@@ -12,7 +12,6 @@ NAME = sa.Text()
 
 
 def upgrade() -> None:
-    """Create the table."""
     op.create_table(
         "audit_results",
         sa.Column("project", NAME, primary_key=True),

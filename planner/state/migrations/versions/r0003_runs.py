@@ -11,15 +11,14 @@ down_revision = "r0002"
 NAME = sa.Text()
 
 
-def _project() -> sa.Column[str]:
+def _project_column() -> sa.Column[str]:
     return sa.Column("project", NAME, primary_key=True)
 
 
 def upgrade() -> None:
-    """Create them."""
     op.create_table(
         "runs",
-        _project(),
+        _project_column(),
         sa.Column("id", NAME, primary_key=True),
         sa.Column("environment", NAME, nullable=False),
         sa.Column("revision", sa.Integer, nullable=False),
@@ -31,7 +30,7 @@ def upgrade() -> None:
     )
     op.create_table(
         "run_models",
-        _project(),
+        _project_column(),
         sa.Column("run", NAME, primary_key=True),
         sa.Column("model", NAME, primary_key=True),
         sa.Column("environment", NAME, nullable=False),

@@ -12,7 +12,6 @@ NAME = sa.Text()
 
 
 def upgrade() -> None:
-    """Create it."""
     op.create_table(
         "refuted_claims",
         sa.Column("project", NAME, primary_key=True),

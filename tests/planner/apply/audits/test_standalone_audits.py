@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mergeplan.planner.apply.events import AuditRan, Event
-from mergeplan.planner.checks.standalone import dates_interval, due
+from mergeplan.planner.checks.standalone import dates_interval, is_due
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.errors import ProjectErrors
 from mergeplan.planner.intervals import Cron, Interval
@@ -72,9 +72,9 @@ def test_in_a_run_it_waits_for_its_own_beat() -> None:
     daily = Audit("a", "SELECT 1", standalone=True, cron=Cron("@daily"))
     late = replace(daily, start=at(40))
 
-    assert not due(daily, (Interval(at(12), at(13)),))
-    assert due(daily, (Interval(at(23), at(24)),))
-    assert not due(late, (Interval(at(23), at(24)),))
+    assert not is_due(daily, (Interval(at(12), at(13)),))
+    assert is_due(daily, (Interval(at(23), at(24)),))
+    assert not is_due(late, (Interval(at(23), at(24)),))
     assert dates_interval(late, (Interval(at(0), at(48)),)) == Interval(at(40), at(48))
 
 

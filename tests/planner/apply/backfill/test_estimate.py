@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mergeplan.planner.apply.backfill.estimate import forecast
+from mergeplan.planner.apply.backfill.estimate import forecast_costs
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.plan.costs import Estimate
@@ -32,7 +32,7 @@ def test_a_second_version_costs_the_first_ones_share(second: Plan, store: StateS
     assert change.old
     first = store.costs.load([change.old.table])[change.old.table]
 
-    found = forecast(second, store, None, NOW)
+    found = forecast_costs(second, store, None, NOW)
 
     assert (first.units, first.rows) == (5, 3)
     assert found["shop.daily"].seconds == pytest.approx(first.seconds * 3 / 5)
@@ -43,7 +43,7 @@ def test_a_second_version_costs_the_first_ones_share(second: Plan, store: StateS
 def test_bytes_are_told_where_what_is_read_stands(second: Plan, engine: SparkEngine, store: StateStore) -> None:
     before = engine.jobs()
 
-    found = forecast(second, store, engine, NOW)
+    found = forecast_costs(second, store, engine, NOW)
 
     assert found["shop.daily"].bytes == engine.scan_bytes(f"SELECT * FROM {second.new.snapshots['shop.items'].table}")
     assert found["shop.total"].bytes is None, "it reads what this plan is yet to fill"
@@ -53,7 +53,7 @@ def test_bytes_are_told_where_what_is_read_stands(second: Plan, engine: SparkEng
 def test_a_first_plan_cannot_tell_but_for_the_seed(tmp_path: Path, engine: SparkEngine, store: StateStore) -> None:
     first = make_plan(write_shop(tmp_path / "shop"), store)
 
-    found = forecast(first, store, engine, NOW)
+    found = forecast_costs(first, store, engine, NOW)
 
     assert found["shop.items"] == Estimate(0, None, None)
     assert found["shop.daily"] == found["shop.total"] == Estimate()

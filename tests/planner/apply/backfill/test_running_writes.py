@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from mergeplan.planner.apply.backfill.running_writes import BatchWrites, TableWrites, running
+from mergeplan.planner.apply.backfill.running_writes import BatchWrites, TableWrites, track_operations
 from mergeplan.planner.apply.events import BatchAwaited, BatchRepeated, Event
 from mergeplan.planner.apply.physical_tables import table_lease
 from mergeplan.planner.engine.protocol import Engine, Operation
@@ -110,7 +110,7 @@ def test_a_write_that_came_to_an_end_is_not_waited_for(runs: Runs) -> None:
     with runs.store.leases.hold(table_lease(TABLE), "a run") as lease:
         writes = TableWrites(runs.store, cast(Engine, runs.server), TABLE, lease)
         batch = runs.batch(writes)
-        with suppress(ValueError), running(batch):
+        with suppress(ValueError), track_operations(batch):
             batch.begin("rows", FIRST)
             batch.begin("rows again", second)
             raise ValueError

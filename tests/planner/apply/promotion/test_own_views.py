@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from mergeplan.planner.apply.events import silent
-from mergeplan.planner.apply.promotion.promotion import Wanted, promote
-from mergeplan.planner.apply.promotion.recovery import recover
+from mergeplan.planner.apply.events import ignore_event
+from mergeplan.planner.apply.promotion.promotion import Wanted, promote_views
+from mergeplan.planner.apply.promotion.recovery import recover_promotions
 from mergeplan.planner.engine.protocol import ViewText
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.engine.table import Table
@@ -44,7 +44,7 @@ def view_values(engine: SparkEngine, *views: str) -> list[object]:
 def promote_to(store: StateStore, engine: SparkEngine, new: Environment, *, replaces: bool = False) -> None:
     with store.leases.hold(new.name, "test") as lease:
         wanted = Wanted(store.environments.get(new.name), new, "p1", "ann", swap=SwapOptions(replaces=replaces))
-        promote(store, engine, lease, wanted, emit=silent)
+        promote_views(store, engine, lease, wanted, emit=ignore_event)
 
 
 def test_a_view_of_others_in_the_place_of_a_new_one_forbids_the_promotion_and_stays(
@@ -71,7 +71,7 @@ def test_a_promotion_that_was_cut_off_knows_its_own_views_from_others(
             lease, Environment("prod"), environment("prod", a, b), swap=SwapOptions(replaces=replaces)
         )
 
-    recover(store, engine, silent)
+    recover_promotions(store, engine, ignore_event)
 
     assert (engine.catalog.objects("s"), view_values(engine, "s.b")) == (set(left), [1 if replaces else 7])
 

@@ -13,10 +13,10 @@ from mergeplan.planner.apply.events import (
     PromotionRecovered,
     PromotionUndone,
     ViewSwapped,
-    silent,
+    ignore_event,
 )
-from mergeplan.planner.apply.promotion.promotion import Wanted, drop_environment, promote
-from mergeplan.planner.apply.promotion.recovery import recover
+from mergeplan.planner.apply.promotion.promotion import Wanted, drop_environment, promote_views
+from mergeplan.planner.apply.promotion.recovery import recover_promotions
 from mergeplan.planner.engine.protocol import ViewText
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.engine.table import Table
@@ -56,10 +56,12 @@ def recovery_ends(recovered: tuple[PromotionRecovered, ...]) -> dict[str, str]:
 
 
 def promote_to(
-    store: StateStore, engine: SparkEngine, new: Environment, emit: Callable[[Event], None] = silent
+    store: StateStore, engine: SparkEngine, new: Environment, emit: Callable[[Event], None] = ignore_event
 ) -> Promoted:
     with store.leases.hold(new.name, "test") as lease:
-        return promote(store, engine, lease, Wanted(store.environments.get(new.name), new, "p1", "ann"), emit=emit)
+        return promote_views(
+            store, engine, lease, Wanted(store.environments.get(new.name), new, "p1", "ann"), emit=emit
+        )
 
 
 class Breaking(Double):
@@ -214,7 +216,7 @@ def test_what_cannot_be_put_back_stays_pending_and_is_finished_later(
         promote_to(store, gone, environment("prod", a2, b2))  # type: ignore[arg-type]
     assert len(store.promotions.pending()) == 1
 
-    assert recovery_ends(recover(store, engine, silent)) == {"prod": "finished"}
+    assert recovery_ends(recover_promotions(store, engine, ignore_event)) == {"prod": "finished"}
     assert (view_values(engine, "s.a"), view_values(engine, "s.b")) == ([2], [2])
     assert store.promotions.pending() == ()
 
@@ -226,8 +228,8 @@ def test_a_promotion_of_a_living_process_is_left_alone(
     with store.leases.hold("prod", "a living process") as lease:
         store.promotions.begin(lease, Environment("prod"), new)
 
-        assert recover(store, engine, silent) == ()
-        assert recovery_ends(recover(store, engine, silent, lease)) == {"prod": "finished"}
+        assert recover_promotions(store, engine, ignore_event) == ()
+        assert recovery_ends(recover_promotions(store, engine, ignore_event, lease)) == {"prod": "finished"}
 
     assert view_values(engine, "s.a") == [1]
 
@@ -242,7 +244,7 @@ def test_a_promotion_that_can_never_be_finished_is_undone(
     engine.tables.drop(a2.table)
     events: list[Event] = []
 
-    assert recovery_ends(recover(store, engine, events.append)) == {"prod": "undone"}
+    assert recovery_ends(recover_promotions(store, engine, events.append)) == {"prod": "undone"}
 
     assert next(type(event) for event in events if not isinstance(event, ViewSwapped)) is PromotionFound
     assert store.environments.get("prod").revision == 1
@@ -257,7 +259,7 @@ def test_without_the_lease_nothing_is_swapped(
         pass
 
     with pytest.raises(LeaseHeld):
-        promote(store, engine, lease, Wanted(Environment("prod"), new), emit=silent)
+        promote_views(store, engine, lease, Wanted(Environment("prod"), new), emit=ignore_event)
 
     assert engine.catalog.objects("s") == frozenset()
 
@@ -269,7 +271,7 @@ def test_a_dropped_environment_leaves_no_schema_and_keeps_its_tables(
     promote_to(store, engine, environment("pr_7", a1))
 
     with store.leases.hold("pr_7", "ann") as lease:
-        drop_environment(store, engine, lease, emit=silent)
+        drop_environment(store, engine, lease, emit=ignore_event)
 
     schemas = {row[0] for row in engine.fetch("SHOW SCHEMAS").rows}
     assert "s__pr_7" not in schemas
@@ -280,4 +282,4 @@ def test_a_dropped_environment_leaves_no_schema_and_keeps_its_tables(
 def test_prod_and_what_is_not_there_cannot_be_dropped(store: StateStore, engine: SparkEngine) -> None:
     for name, told in (("prod", "prod cannot be dropped"), ("dev", "There is no environment `dev`")):
         with store.leases.hold(name, "ann") as lease, pytest.raises(RequestError, match=told):
-            drop_environment(store, engine, lease, emit=silent)
+            drop_environment(store, engine, lease, emit=ignore_event)

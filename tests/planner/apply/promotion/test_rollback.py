@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from mergeplan.planner.apply.events import Promoted, silent
-from mergeplan.planner.apply.promotion.rollback import AskedBy, MovedView, RollbackPlan, build_rollback, rollback
+from mergeplan.planner.apply.events import Promoted, ignore_event
+from mergeplan.planner.apply.promotion.rollback import AskedBy, MovedView, RollbackPlan, apply_rollback, build_rollback
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.errors import QueryError, Refused, RequestError
 from mergeplan.planner.model.kind import Kind
@@ -31,7 +31,9 @@ def test_rollback_goes_to_what_was_shown_before(
     promote_to(store, engine, environment("prod", a2, b1))
 
     with store.leases.hold("prod", "ann") as lease:
-        done = rollback(store, engine, lease, build_rollback(store, "prod", None, NOW), AskedBy("ann"), emit=silent)
+        done = apply_rollback(
+            store, engine, lease, build_rollback(store, "prod", None, NOW), AskedBy("ann"), emit=ignore_event
+        )
 
     assert done == Promoted("prod", 3, added=0, swapped=1, dropped=1, unchanged=0)
     assert (view_values(engine, "s.a"), set(engine.catalog.objects("s"))) == ([1], {"a"})
@@ -58,7 +60,7 @@ def test_rollback_to_nowhere_is_refused(
     promote_to(store, engine, environment("prod", build_table("s.a", 1)))
 
     with store.leases.hold("prod", "ann") as lease, pytest.raises(error, match=message):
-        rollback(store, engine, lease, build_rollback(store, "prod", revision, NOW), emit=silent)
+        apply_rollback(store, engine, lease, build_rollback(store, "prod", revision, NOW), emit=ignore_event)
 
 
 def test_rollback_passes_over_what_showed_the_same_and_what_was_undone(
@@ -73,7 +75,7 @@ def test_rollback_passes_over_what_showed_the_same_and_what_was_undone(
     promote_to(store, engine, environment("prod", a3))
 
     with store.leases.hold("prod", "ann") as lease:
-        rollback(store, engine, lease, build_rollback(store, "prod", None, NOW), emit=silent)
+        apply_rollback(store, engine, lease, build_rollback(store, "prod", None, NOW), emit=ignore_event)
 
     assert view_values(engine, "s.a") == [1]
 
@@ -90,7 +92,7 @@ def test_rollback_names_a_table_that_is_gone(
         store.leases.hold("prod", "ann") as lease,
         pytest.raises(Refused, match=r"mergeplan__s\.s__a__v1` of revision 1 is gone"),
     ):
-        rollback(store, engine, lease, build_rollback(store, "prod", None, NOW), emit=silent)
+        apply_rollback(store, engine, lease, build_rollback(store, "prod", None, NOW), emit=ignore_event)
 
     assert view_values(engine, "s.a") == [2]
 

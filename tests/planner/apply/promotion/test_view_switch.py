@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from mergeplan.planner.apply.events import silent
-from mergeplan.planner.apply.janitor import sweep
-from mergeplan.planner.apply.promotion.promotion import Wanted, promote
-from mergeplan.planner.apply.promotion.recovery import recover
-from mergeplan.planner.apply.promotion.view_switch import find_moved_views, position, switch_of, through_switch
+from mergeplan.planner.apply.events import ignore_event
+from mergeplan.planner.apply.janitor import sweep_tables
+from mergeplan.planner.apply.promotion.promotion import Wanted, promote_views
+from mergeplan.planner.apply.promotion.recovery import recover_promotions
+from mergeplan.planner.apply.promotion.view_switch import find_moved_views, position_query, switch_of, through_switch
 from mergeplan.planner.engine.protocol import Stands, ViewText
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.engine.table import Table
@@ -93,7 +93,7 @@ def version(name: str, number: int) -> Snapshot:
 def promote_to(store: StateStore, engine: Any, new: Environment, wait: float | None = 0.0) -> None:
     with store.leases.hold("prod", "test") as lease:
         wanted = Wanted(store.environments.get("prod"), new, swap=SwapOptions(wait))
-        promote(store, engine, lease, wanted, emit=silent)
+        promote_views(store, engine, lease, wanted, emit=ignore_event)
 
 
 def view_texts(engine: SparkEngine) -> list[str]:
@@ -150,7 +150,7 @@ def test_an_atomic_promotion_that_is_cut_off_is_finished_at_one_moment(
 
     with pytest.raises(Killed):
         promote_to(store, killed, prod[2])
-    recover(store, next_one, silent)  # type: ignore[arg-type]
+    recover_promotions(store, next_one, ignore_event)  # type: ignore[arg-type]
 
     reads = [each for each in (*killed.reads, *next_one.reads) if each]
     assert set(reads) == {(1,), (2,)}
@@ -178,7 +178,7 @@ def test_a_switch_that_nobody_needs_any_more_goes_like_a_table(
     promote_to(store, engine, prod[2])
     (switch,) = [name for name in engine.catalog.objects("mergeplan__s") if name.startswith("promotion_")]
 
-    gone = sweep(store, engine, datetime.now(UTC) + timedelta(days=2), timedelta(days=9), emit=silent)
+    gone = sweep_tables(store, engine, datetime.now(UTC) + timedelta(days=2), timedelta(days=9), emit=ignore_event)
 
     assert gone == (f"mergeplan__s.{switch}",)
     assert switch not in engine.catalog.objects("mergeplan__s")
@@ -187,7 +187,7 @@ def test_a_switch_that_nobody_needs_any_more_goes_like_a_table(
 @pytest.mark.prove
 def test_a_query_sees_a_switch_in_one_position_however_often_it_is_changed(engine: SparkEngine) -> None:
     """Behaviour 50: Spark looks the switch up once for all views of a query, while it is changed without a pause."""
-    for name, sql in {"o": "SELECT 1 AS id", "n": "SELECT 2 AS id", "switch": position(shows_new=False)}.items():
+    for name, sql in {"o": "SELECT 1 AS id", "n": "SELECT 2 AS id", "switch": position_query(shows_new=False)}.items():
         engine.catalog.swap_view(ViewText(f"p.{name}", sql, stands=Stands.NOTHING))
     query = through_switch("p.switch", ("p.o", (ID,)), ("p.n", (ID,))) or ""
     for number in range(8):
@@ -197,7 +197,9 @@ def test_a_query_sees_a_switch_in_one_position_however_often_it_is_changed(engin
     def change() -> None:
         while not stop.is_set():
             changes.append(len(changes) % 2 == 0)
-            engine.catalog.swap_view(ViewText("p.switch", position(shows_new=changes[-1]), stands=Stands.ALL_BUT_QUERY))
+            engine.catalog.swap_view(
+                ViewText("p.switch", position_query(shows_new=changes[-1]), stands=Stands.ALL_BUT_QUERY)
+            )
 
     with ThreadPoolExecutor(1) as pool:
         changing = pool.submit(change)

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mergeplan.planner.apply.events import silent
-from mergeplan.planner.apply.janitor import sweep
+from mergeplan.planner.apply.events import ignore_event
+from mergeplan.planner.apply.janitor import sweep_tables
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from tests.planner.cli.conftest import CommandLine
 from tests.planner.engines import Double
@@ -106,7 +106,7 @@ def test_neither_a_rebuilt_model_nor_the_janitor_touches_a_table_of_others(
     adopt_all(legacy, *BOTH)
     legacy.edit("models/daily.sql", "SELECT id, price", "SELECT id, price + 0.0 AS price")
     assert legacy("plan", "--auto-apply", *AT).code == 0
-    gone = sweep(legacy.state, engine, datetime.now(UTC) + timedelta(days=2), timedelta(), emit=silent)
+    gone = sweep_tables(legacy.state, engine, datetime.now(UTC) + timedelta(days=2), timedelta(), emit=ignore_event)
 
     assert any(name.startswith("mergeplan__shop.shop__daily__") for name in gone)
     assert rows(engine, "SELECT sum(price) FROM legacy.daily") == [(1500,)]

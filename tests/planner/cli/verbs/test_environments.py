@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from mergeplan.planner.apply.events import silent
-from mergeplan.planner.apply.promotion.promotion import Wanted, promote
+from mergeplan.planner.apply.events import ignore_event
+from mergeplan.planner.apply.promotion.promotion import Wanted, promote_views
 from mergeplan.planner.engine.protocol import ViewText
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.model.kind import Kind
@@ -185,7 +185,7 @@ def test_the_janitor_names_the_tables_whose_old_versions_go_and_why_others_keep_
         mergeplan.state.tables.register(name, (Column("id", "int"),), reads)
     with mergeplan.state.leases.hold("lake", "test") as lease:
         wanted = Wanted(mergeplan.state.environments.get("lake"), Environment("lake", {one.name: one, two.name: two}))
-        promote(mergeplan.state, engine, lease, wanted, emit=silent)
+        promote_views(mergeplan.state, engine, lease, wanted, emit=ignore_event)
     assert "versions" not in mergeplan("janitor", "--dry-run").out
     mergeplan.edit("config.yaml", "default_gateway", "table_history_ttl: in 1 week\ndefault_gateway")
 

@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mergeplan.planner.engine.formats.delta_retention import LOG, OURS, RETENTION, Commit, is_due, is_pinned, retention
+from mergeplan.planner.engine.formats.delta_retention import (
+    LOG,
+    OURS,
+    RETENTION,
+    Commit,
+    is_due,
+    is_pinned,
+    retention_policy,
+)
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -40,14 +48,14 @@ def commits(*ages: int, operation: str = "WRITE") -> list[Commit]:
 def test_the_longer_retention_counts_unless_the_tables_own_is_ours(
     properties: dict[str, str], keep: timedelta, hours: int, lacks: tuple[tuple[str, str], ...]
 ) -> None:
-    found = retention(properties, keep)
+    found = retention_policy(properties, keep)
 
     assert found is not None
     assert (found.hours, found.lacks) == (hours, lacks)
 
 
 def test_a_retention_of_any_length_can_be_reckoned_with() -> None:
-    found = retention({RETENTION: "interval 9999999 weeks"}, WEEK)
+    found = retention_policy({RETENTION: "interval 9999999 weeks"}, WEEK)
 
     assert found is not None
     assert not is_due(commits(3, 60), found.keep, NOW)
@@ -55,7 +63,7 @@ def test_a_retention_of_any_length_can_be_reckoned_with() -> None:
 
 @pytest.mark.parametrize("text", ["interval 1 month", "P7D", "", "interval 2 days", "interval -9 days", "0"])
 def test_a_retention_that_is_not_understood_or_too_short_means_that_nothing_is_removed(text: str) -> None:
-    assert retention({RETENTION: text}, WEEK) is None
+    assert retention_policy({RETENTION: text}, WEEK) is None
 
 
 def test_a_version_is_pinned_once_what_it_lost_is_about_a_week_old() -> None:
@@ -84,7 +92,7 @@ def test_a_vacuum_that_may_come_leaves_the_files_of_the_version_that_is_needed(
     """Files of a version go at the earliest with the commit after it; a VACUUM takes those gone for longer than the
     retention, which is a week at least."""
     history = commits(*sorted(ages))
-    found = retention({}, keep * DAY)
+    found = retention_policy({}, keep * DAY)
 
     if found and not is_pinned(history, needed, NOW):
         lost = [each.at for each in history if each.version > needed]

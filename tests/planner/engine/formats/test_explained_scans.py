@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mergeplan.planner.checks.physical_diff import Cost, PhysicalChange, compare
+from mergeplan.planner.checks.physical_diff import Cost, PhysicalChange, compare_plans
 from mergeplan.planner.checks.physical_plan import Known, PhysicalPlan, read_plan
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.engine.table import PartitionColumn, Table, time_partitioning
@@ -39,7 +39,7 @@ def tables(engine: SparkEngine) -> SparkEngine:
 def test_a_filter_on_a_partition_is_seen_and_its_loss_is_reported(tables: SparkEngine) -> None:
     before, jobs = plan(tables, DAY.format("day")), tables.jobs()
 
-    assert compare(before, plan(tables, DAY.format("date_add(day, 0 * id)"))) == (
+    assert compare_plans(before, plan(tables, DAY.format("date_add(day, 0 * id)"))) == (
         PhysicalChange(Cost.PRUNING, 0, 1, ("shop.orders",), ("day",)),
     )
     assert FORMAT == "delta" or tables.jobs() == jobs  # of Delta, Spark reads the log
@@ -50,7 +50,7 @@ def test_a_function_around_a_partition_column_chooses_partitions_of_files_but_no
 ) -> None:
     before, after = plan(tables, DAY.format("day")), plan(tables, DAY.format("to_date(date_format(day, 'yyyy-MM-dd'))"))
 
-    assert [each.cost for each in compare(before, after)] == ([Cost.PRUNING] if FORMAT == "iceberg" else [])
+    assert [each.cost for each in compare_plans(before, after)] == ([Cost.PRUNING] if FORMAT == "iceberg" else [])
 
 
 def test_a_filter_on_a_hidden_partition_is_one_where_the_format_knows_it(tables: SparkEngine) -> None:

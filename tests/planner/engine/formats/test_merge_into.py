@@ -14,7 +14,7 @@ from mergeplan.planner.model.model import Column
 from mergeplan.planner.parsing.macros.expand import dates
 from mergeplan.planner.tables.merge.delete_insert import delete_insert, delete_insert_into
 from mergeplan.planner.tables.merge.relations import MergeBatch
-from mergeplan.planner.tables.merge.unique_key import upsert, upsert_into
+from mergeplan.planner.tables.merge.unique_key import upsert_into, upsert_query
 from tests.conftest import FORMAT
 from tests.planner.builders import days
 from tests.planner.shop import NOW
@@ -82,7 +82,7 @@ def test_a_merge_leaves_what_the_select_of_all_rows_says(
     fill(engine, table)
 
     def select(base: str) -> str:
-        return upsert(batch_of(case, base), when, only, dates(days(1, 1), NOW))
+        return upsert_query(batch_of(case, base), when, only, dates(days(1, 1), NOW))
 
     wanted = engine.fetch(f"SELECT * FROM ({select(table.name)}) ORDER BY ALL").rows
     whole = bool(when) and parts == (HIDDEN,)  # nobody knows the hidden column of a row that WHENs made
@@ -122,7 +122,10 @@ def test_a_merge_is_known_by_its_batch_repeated_from_before_it_and_taken_back(en
     assert add == when
     for _ in range(2):  # the second one repeats it: from the rows before, all of them
         engine.tables.merge(
-            PLAIN, lambda base: upsert(batch_of("set", base), when, only, {}), "aaaaaaaa00000000", merge_rule("set")
+            PLAIN,
+            lambda base: upsert_query(batch_of("set", base), when, only, {}),
+            "aaaaaaaa00000000",
+            merge_rule("set"),
         )
         assert engine.fetch(f"SELECT n FROM {PLAIN.name} WHERE id = 1").rows == ((15,),)
 

@@ -9,7 +9,7 @@ import pytest
 from mergeplan.planner.engine.formats.tested_pairs import PACKAGES, settings_for
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.model.table_format import TABLE_FORMATS
-from mergeplan.planner.semantics.spark.spark_settings import shaping
+from mergeplan.planner.semantics.spark.spark_settings import result_settings
 
 DELTA = "io.delta:delta-spark_4.1_2.13"
 ICEBERG = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
@@ -24,7 +24,7 @@ def test_a_format_changes_no_setting_that_changes_results(form: str) -> None:
     settings = settings_for([form], {}, "4.1.4", None)
 
     assert settings["spark.sql.catalog.spark_catalog"]
-    assert shaping(settings) == ()
+    assert result_settings(settings) == ()
 
 
 def test_lists_that_are_given_are_added_to_and_other_settings_win() -> None:

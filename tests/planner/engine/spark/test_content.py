@@ -12,13 +12,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mergeplan.planner.engine.protocol import ViewText
-from mergeplan.planner.engine.spark.content import question
+from mergeplan.planner.engine.spark.content import build_content_query
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.engine.table import Table, time_partitioning
 from mergeplan.planner.errors import QueryError
 from mergeplan.planner.intervals import Interval
 from mergeplan.planner.model.model import Column
-from mergeplan.planner.snapshot.content_hash import WHOLE, ColumnSet, Content, Contents, empty, equal_periods
+from mergeplan.planner.snapshot.content_hash import WHOLE, ColumnSet, Content, Contents, empty_content, equal_periods
 
 pytestmark = pytest.mark.prove
 
@@ -186,7 +186,7 @@ def test_several_column_sets_are_told_by_one_pass(engine: SparkEngine) -> None:
     together = engine.tables.contents(ORDERS, sets)
 
     assert engine.jobs() - before <= 2  # the two stages of one query
-    plan = str(engine.fetch(f"EXPLAIN {question(ORDERS, fields, sets, None).sql}").rows[0][0])
+    plan = str(engine.fetch(f"EXPLAIN {build_content_query(ORDERS, fields, sets, None).sql}").rows[0][0])
     assert plan.count("FileScan") == 1
     assert list(together) == sets[:4]
     assert together == {set_: engine.tables.contents(ORDERS, [set_])[set_] for set_ in sets[:4]}
@@ -207,7 +207,7 @@ def test_a_table_without_rows_has_the_content_of_no_rows(engine: SparkEngine) ->
     found = engine.tables.contents(ORDERS, [("a",), ()])
 
     assert {each[WHOLE].rows for each in found.values()} == {0}
-    assert found[("a",)][WHOLE] == empty([("a", "bigint")])
+    assert found[("a",)][WHOLE] == empty_content([("a", "bigint")])
 
 
 @pytest.mark.parametrize("odd", ["parse_json('1')", "interval '1' day", "array(parse_json('1'))", "NULL"])
@@ -248,7 +248,7 @@ def test_every_day_of_the_interval_is_told_with_or_without_rows(engine: SparkEng
     assert {period: each.rows for period, each in found.items()} == {
         "2024-01-01": 0, "2024-01-02": 3, "2024-01-03": 0, "2024-01-04": 0,
     }  # fmt: skip
-    assert found["2024-01-01"] == found["2024-01-03"] == empty([("v", "int")])
+    assert found["2024-01-01"] == found["2024-01-03"] == empty_content([("v", "int")])
 
 
 def test_only_the_day_that_changed_is_different(engine: SparkEngine) -> None:

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from mergeplan.planner.engine.spark.described import describe
+from mergeplan.planner.engine.spark.described import describe_table
 from mergeplan.planner.engine.spark.sessions import Sessions
 
 LINES = [("id", "int", None), ("row", "int", None), ("", "", ""), ("# Detailed Table Information", "", "")]
@@ -22,8 +22,8 @@ def sessions(lines: list[tuple[Any, ...]]) -> Sessions:
 @pytest.mark.parametrize("heading", ["# Row Filter", "# Column Masks", "Row Filter", "# Column Mask", "# row filters"])
 @pytest.mark.parametrize("at", [2, len(LINES)])
 def test_a_table_with_a_row_filter_or_a_column_mask_is_known_as_such(heading: str, at: int) -> None:
-    plain = describe(sessions(LINES), "s.t")
-    described = describe(sessions([*LINES[:at], ("", "", ""), (heading, "main.f", ""), *LINES[at:]]), "s.t")
+    plain = describe_table(sessions(LINES), "s.t")
+    described = describe_table(sessions([*LINES[:at], ("", "", ""), (heading, "main.f", ""), *LINES[at:]]), "s.t")
 
     assert plain and described
     assert (plain.has_policy, described.has_policy, plain.format) == (False, True, "delta")

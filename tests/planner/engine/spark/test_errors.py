@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mergeplan.planner.engine.spark.engine import SparkEngine
-from mergeplan.planner.engine.spark.errors import sentences, translate_error
+from mergeplan.planner.engine.spark.errors import split_message, translate_error
 from mergeplan.planner.errors import QueryError, SparkUnavailable
 
 
@@ -32,7 +32,7 @@ def test_a_write_that_failed_tells_why(engine: SparkEngine) -> None:
 def test_the_class_and_the_trace_are_left_out() -> None:
     text = "[DIVIDE_BY_ZERO] Division by zero. Use `try_divide`. SQLSTATE: 22012\n\tat org.apache.spark.Errors"
 
-    assert sentences(text) == ("Division by zero.", "Use `try_divide`.")
+    assert split_message(text) == ("Division by zero.", "Use `try_divide`.")
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_a_query_that_only_quotes_such_an_error_is_at_fault_itself(engine: Spark
     ],
 )
 def test_a_class_that_spark_lacks_is_named_with_what_to_do(text: str) -> None:
-    message, hint = sentences(text)
+    message, hint = split_message(text)
 
     assert message == "Spark has no class `com.jolbox.bonecp.BoneCPConfig` among its jars."
     assert hint.startswith("A jar is missing where Spark starts")
@@ -79,4 +79,4 @@ def test_a_class_that_spark_lacks_is_named_with_what_to_do(text: str) -> None:
     "text", ['details = "failed to connect to all addresses"', "Table or view `shop.orders` is not there", "a/b/c.sql"]
 )
 def test_what_names_no_class_is_no_missing_class(text: str) -> None:
-    assert "no class" not in sentences(text)[0]
+    assert "no class" not in split_message(text)[0]

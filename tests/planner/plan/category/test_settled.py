@@ -45,7 +45,7 @@ def analysed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return read(sql, *arguments)
 
     monkeypatch.setattr(columns, "_read", noted)
-    columns._analyse.cache_clear()
+    columns._analyze_query.cache_clear()
     return queries
 
 
@@ -53,7 +53,7 @@ def analysed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_a_new_column_of_a_hub_analyses_no_query_downstream(kind: Kind, analysed: list[str]) -> None:
     memory = ShapeMemory(Kept())
     prod, loaded = promote(models(kind=kind), shapes=memory)
-    columns._analyse.cache_clear()
+    columns._analyze_query.cache_clear()
     analysed.clear()
 
     plan = make_plan(models(WIDER, kind), Environment("dev"), prod, loaded, shapes=memory)
@@ -67,7 +67,7 @@ def test_a_new_column_of_a_hub_analyses_no_query_downstream(kind: Kind, analysed
 
 def test_without_a_memory_only_readers_of_the_hub_are_analysed(analysed: list[str]) -> None:
     prod, loaded = promote(models())
-    columns._analyse.cache_clear()
+    columns._analyze_query.cache_clear()
     analysed.clear()
 
     make_plan(models(WIDER), Environment("dev"), prod, loaded)

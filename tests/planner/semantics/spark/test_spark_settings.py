@@ -16,9 +16,9 @@ from mergeplan.planner.semantics.spark.spark_settings import (
     DEFAULTS,
     Settings,
     is_harmless,
-    properties,
-    shaping,
-    unreadable,
+    parse_properties,
+    result_settings,
+    unreadable_settings,
 )
 from mergeplan.planner.snapshot.meaning import meaning_of
 from mergeplan.planner.snapshot.snapshot import version_of
@@ -55,7 +55,7 @@ UNLIKE = ("SELECT x FROM s.raw WHERE x IN (1, 2)", "SELECT x FROM s.raw WHERE x 
     ],
 )
 def test_what_is_not_known_to_leave_the_rows_alone_counts(conf: dict[str, str], counted: dict[str, str]) -> None:
-    assert dict(shaping(conf)) == counted
+    assert dict(result_settings(conf)) == counted
 
 
 def test_each_setting_of_sparks_sql_is_known_with_its_default(shared_engine: SparkEngine) -> None:
@@ -80,7 +80,7 @@ def test_each_setting_of_sparks_sql_is_known_with_its_default(shared_engine: Spa
 def test_spark_defaults_are_read_as_java_reads_them() -> None:
     text = "# a: 1\n! b 2\nspark.c: false\n spark.d=x = y\nspark.e\t\\\n  one\n\nspark.f\nspark.c true\n"
 
-    found = properties(text)
+    found = parse_properties(text)
 
     assert found == {"spark.c": ("true", 9), "spark.d": ("x = y", 4), "spark.e": ("one", 5), "spark.f": ("", 8)}
 
@@ -88,7 +88,7 @@ def test_spark_defaults_are_read_as_java_reads_them() -> None:
 def test_what_another_parser_would_read_is_named() -> None:
     conf = {"spark.sql.caseSensitive": "True", "spark.sql.variable.substitute": "false", "spark.sql.ansi.enabled": "0"}
 
-    assert unreadable(conf) == ("spark.sql.caseSensitive",)
+    assert unreadable_settings(conf) == ("spark.sql.caseSensitive",)
 
 
 def versions(settings: Settings, kind: Kind = Kind.FULL) -> str:

@@ -11,8 +11,8 @@ import jsonschema_rs
 import pytest
 
 import mergeplan
-from mergeplan.planner.apply.events import silent
-from mergeplan.planner.apply.promotion.promotion import Wanted, promote
+from mergeplan.planner.apply.events import ignore_event
+from mergeplan.planner.apply.promotion.promotion import Wanted, promote_views
 from mergeplan.planner.contract.schedule import Schedule, ScheduledModel, schedule_schema
 from mergeplan.planner.errors import ProjectError, RequestError
 from mergeplan.planner.model.model import Column
@@ -33,7 +33,7 @@ def promoted(tmp_path: Path) -> CommandLine:
         if snapshot.kind.has_view:
             store.tables.register(snapshot.table, (Column("id", "int"),))
     with store.leases.hold("prod", "test") as lease:
-        promote(store, Quiet(), lease, Wanted(store.environments.get("prod"), environment), emit=silent)  # type: ignore[arg-type]
+        promote_views(store, Quiet(), lease, Wanted(store.environments.get("prod"), environment), emit=ignore_event)  # type: ignore[arg-type]
     store.close()
     for path in (tmp_path / "models").iterdir():
         path.unlink()

@@ -9,7 +9,7 @@ from mergeplan.planner.errors import QueryError
 from mergeplan.planner.model.model import Column
 from mergeplan.planner.parsing.macros.expand import dates
 from mergeplan.planner.tables.merge.relations import MergeBatch
-from mergeplan.planner.tables.merge.unique_key import upsert, upsert_into
+from mergeplan.planner.tables.merge.unique_key import upsert_into, upsert_query
 from tests.planner.builders import days
 from tests.planner.shop import NOW
 
@@ -30,7 +30,7 @@ def merge_rows(
     """The merged rows, sorted."""
     engine.fetch(f"CREATE OR REPLACE TEMP VIEW held AS SELECT * FROM VALUES {OLD} AS t(id, name, n)")
     batch = MergeBatch("shop.t", f"SELECT * FROM VALUES {new} AS t(id, name, n)", "held", COLUMNS, keys, null_safe)
-    sql = upsert(batch, when, only, dates(days(1, 1), NOW))
+    sql = upsert_query(batch, when, only, dates(days(1, 1), NOW))
     return list(engine.fetch(f"SELECT * FROM ({sql}) ORDER BY ALL").rows)
 
 

@@ -14,7 +14,7 @@ import pytest
 from google.protobuf.descriptor import Descriptor
 from pyspark.sql.connect import proto
 
-from mergeplan.planner.engine.spark.connect.admission import Blocks, ReadScope, admit
+from mergeplan.planner.engine.spark.connect.admission import Blocks, ReadScope, admit_request
 from mergeplan.planner.engine.spark.connect.admitted_fields import FIELDS, PACKAGE
 from mergeplan.planner.engine.spark.connect.proxy_messages import Malformed, depth_of, message_of
 from mergeplan.planner.parsing.sql.queried_tables import NotAdmitted
@@ -51,10 +51,10 @@ def test_functions_in_python_are_refused_where_workers_are_not_isolated(name: st
 @pytest.mark.parametrize("frame", ["map_partitions", "group_map", "co_group_map"])
 def test_frames_through_python_are_refused_where_workers_are_not_isolated(frame: str) -> None:
     request = relation(**{frame: {"func": {"python_udf": {"command": b"x"}}}})
-    admit(request, SCOPE)
+    admit_request(request, SCOPE)
 
     with pytest.raises(NotAdmitted, match="MERGEPLAN_ISOLATION_UDF=allow"):
-        admit(request, NO_PYTHON)
+        admit_request(request, NO_PYTHON)
 
 
 def execute(**fields: Any) -> Any:
@@ -107,28 +107,28 @@ RAW = {
 @pytest.mark.parametrize("name", RAW)
 def test_a_request_that_pyspark_would_not_send_is_refused(name: str) -> None:
     with pytest.raises(NotAdmitted):
-        admit(RAW[name], SCOPE)
+        admit_request(RAW[name], SCOPE)
 
 
 def test_a_models_rows_are_left_in_its_own_views() -> None:
-    admit(view("mergeplan_a_0", is_global=True), SCOPE)
-    admit(view("mine", is_global=False, replace=True), SCOPE)
+    admit_request(view("mergeplan_a_0", is_global=True), SCOPE)
+    admit_request(view("mine", is_global=False, replace=True), SCOPE)
 
     with pytest.raises(NotAdmitted, match="A global temporary view"):
-        admit(view("mergeplan_a_0", is_global=True), replace(SCOPE, prefix=""))
+        admit_request(view("mergeplan_a_0", is_global=True), replace(SCOPE, prefix=""))
 
 
 def test_sql_is_passed_on_in_parentheses_and_without_comments() -> None:
     request = relation(sql={"query": "SELECT id -- the key\nFROM phys.items;"})
 
-    admit(request, SCOPE)
+    admit_request(request, SCOPE)
 
     assert request.plan.root.sql.query == "(SELECT id           \nFROM phys.items \n)"
 
 
 def test_nothing_is_read_before_something_is_admitted() -> None:
     with pytest.raises(NotAdmitted, match="is not a table that this model reads"):
-        admit(relation(read={"named_table": {"unparsed_identifier": "phys.items"}}), ReadScope(SESSION))
+        admit_request(relation(read={"named_table": {"unparsed_identifier": "phys.items"}}), ReadScope(SESSION))
 
 
 KINDS = [
@@ -181,7 +181,7 @@ def test_anything_at_all_is_admitted_or_refused() -> None:
         for _ in range(chance.choice((0, 0, 1, 4))):
             data[chance.randrange(len(data))] = chance.randrange(256)
         try:
-            admit(message_of(type(request), bytes(data)), SCOPE)
+            admit_request(message_of(type(request), bytes(data)), SCOPE)
         except NotAdmitted as refused:
             told.add(str(refused))
 

@@ -18,15 +18,15 @@ from mergeplan.planner.engine.spark.open_session import starts_again
 from mergeplan.planner.engine.spark.process.format_requests import (
     FormatRequest,
     Visit,
-    accept,
-    ask,
+    accept_request,
     is_empty,
     is_waited_for,
     jars_of,
-    lacks,
+    lacks_formats,
     latest_accepted_request,
     next_request,
-    refuse,
+    refuse_request,
+    request_formats,
 )
 from mergeplan.planner.errors import CatalogBusy, RequestError
 
@@ -45,10 +45,10 @@ def answer_request(folder: Path) -> tuple[Path, FormatRequest]:
 def test_a_spark_lacks_what_it_was_not_started_with() -> None:
     owner = replace(WARM, formats=("delta",), jars=jars_of(DELTA))
 
-    assert not lacks(owner, Connection(jars_dir="/any"))
-    assert not lacks(owner, DELTA)
-    assert lacks(owner, replace(DELTA, apart=("iceberg",)))
-    assert lacks(owner, replace(DELTA, jars_dir="/newer")), "a release that the project has changed"
+    assert not lacks_formats(owner, Connection(jars_dir="/any"))
+    assert not lacks_formats(owner, DELTA)
+    assert lacks_formats(owner, replace(DELTA, apart=("iceberg",)))
+    assert lacks_formats(owner, replace(DELTA, jars_dir="/newer")), "a release that the project has changed"
 
 
 def test_whoever_waits_for_another_start_is_told(tmp_path: Path) -> None:
@@ -66,11 +66,11 @@ def test_whoever_waits_for_another_start_is_told(tmp_path: Path) -> None:
 
 def test_a_request_says_formats_and_where_jars_come_from_and_nothing_else(tmp_path: Path) -> None:
     with ThreadPoolExecutor(1) as pool:
-        asking = pool.submit(ask, tmp_path, WARM, DELTA)
+        asking = pool.submit(request_formats, tmp_path, WARM, DELTA)
         path, request = answer_request(tmp_path)
         assert request == FormatRequest(("delta",), (), "/jars", CONF[:1])
         assert path.stat().st_mode & 0o777 == 0o600
-        accept(tmp_path, path, request)
+        accept_request(tmp_path, path, request)
         asking.result(timeout=30)
 
     assert latest_accepted_request(tmp_path) == request
@@ -83,8 +83,8 @@ def test_a_request_says_formats_and_where_jars_come_from_and_nothing_else(tmp_pa
 
 def test_a_request_that_cannot_be_is_an_error_with_its_reason(tmp_path: Path) -> None:
     with ThreadPoolExecutor(1) as pool:
-        asking = pool.submit(ask, tmp_path, WARM, DELTA)
-        refuse(answer_request(tmp_path)[0], RequestError("no jar.", hint="Bring one."))
+        asking = pool.submit(request_formats, tmp_path, WARM, DELTA)
+        refuse_request(answer_request(tmp_path)[0], RequestError("no jar.", hint="Bring one."))
 
         with pytest.raises(RequestError, match=r"no jar\.") as caught:
             asking.result(timeout=30)
@@ -95,7 +95,7 @@ def test_a_request_that_cannot_be_is_an_error_with_its_reason(tmp_path: Path) ->
 
 def test_whoever_waits_too_long_takes_the_request_back(tmp_path: Path) -> None:
     with pytest.raises(CatalogBusy, match="has to start again for tables of delta, and others still use it"):
-        ask(tmp_path, WARM, DELTA, wait=0.2)
+        request_formats(tmp_path, WARM, DELTA, wait=0.2)
 
     assert next_request(tmp_path) is None
 
@@ -104,7 +104,7 @@ def test_nobody_waits_for_a_warm_spark_that_died(tmp_path: Path) -> None:
     dead = subprocess.Popen(["true"])
     dead.wait()
 
-    ask(tmp_path, replace(WARM, pid=dead.pid), DELTA)
+    request_formats(tmp_path, replace(WARM, pid=dead.pid), DELTA)
 
     assert next_request(tmp_path) is None
 
@@ -114,7 +114,7 @@ def test_a_request_of_a_process_that_was_killed_is_removed(tmp_path: Path) -> No
     dead = subprocess.Popen(["true"])
     dead.wait()
     with ThreadPoolExecutor(1) as pool:
-        asking = pool.submit(ask, tmp_path, WARM, DELTA)
+        asking = pool.submit(request_formats, tmp_path, WARM, DELTA)
         path, _ = answer_request(tmp_path)
         assert is_waited_for(path)
         left = path.with_name(path.name.replace(f"-{os.getpid()}-", f"-{dead.pid}-"))
