@@ -9,7 +9,7 @@ from functools import cache
 from html import escape
 from pathlib import Path
 from typing import Any, Literal, Self
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -157,8 +157,9 @@ class Settings(BaseSettings):
             self.openlineage_api_key,
             self.notify_url,
         )
-        password = urlsplit(url).password if "@" in url else None
-        secrets = [secret.get_secret_value() for secret in values] + ([url, password] if password else [])
+        password = (urlsplit(url).password or "") if "@" in url else ""
+        secrets = [secret.get_secret_value() for secret in values]
+        secrets += [url, password, unquote(password)] if password else []
         secrets += address_secrets(os.environ)  # of proxies, hubs and indexes
         return tuple(secret for secret in secrets if len(secret or "") >= SECRET_MIN and secret is not None)
 

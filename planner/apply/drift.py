@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 
+from mergeplan.planner.apply.physical_tables import list_objects
 from mergeplan.planner.engine.protocol import Engine, ViewText
 from mergeplan.planner.model.model import Column
 from mergeplan.planner.model.table_format import FORMATS, TABLE_FORMATS
@@ -110,7 +111,7 @@ def find_drift(
         for snapshot in environment.snapshots.values()
         if snapshot.kind.has_view and snapshot.table not in shown
     ]
-    object_names = _list_objects((*views, *(snapshot.table for snapshot in own_snapshots)), engine)
+    object_names = list_objects((*views, *(snapshot.table for snapshot in own_snapshots)), engine)
     tables = [
         Drift(environment.name, snapshot.name, snapshot.table, DriftKind.TABLE_GONE, snapshot.kind.keeps_history)
         for snapshot in sorted(own_snapshots, key=lambda snapshot: snapshot.name)
@@ -177,11 +178,6 @@ def mend_views(
                 pass
         mended.append(difference.name)
     return tuple(mended)
-
-
-def _list_objects(names: Iterable[str], engine: Engine) -> frozenset[str]:
-    schemas = sorted({name.rpartition(".")[0] for name in names})
-    return frozenset(f"{schema}.{name}".lower() for schema in schemas for name in engine.catalog.objects(schema))
 
 
 def _drift_of(view: View, engine: Engine) -> DriftKind | None:

@@ -58,9 +58,7 @@ def missing_tables(
     """
     visible_snapshots = [snapshot for snapshot in snapshots if snapshot.kind.has_view]
     recorded_tables = {name: table for name, table in store.tables.all().items() if not table.garbage and table.columns}
-    object_names = {
-        f"{schema}.{name}" for schema in _list_schemas(visible_snapshots) for name in engine.catalog.objects(schema)
-    }
+    object_names = list_objects((snapshot.table for snapshot in visible_snapshots), engine)
     lost = [s.table for s in visible_snapshots if s.table in recorded_tables and s.table.lower() not in object_names]
     if any(store.intervals.load_timelines(lost).values()):
         store.tables.forget(lost)
@@ -72,5 +70,7 @@ def missing_tables(
     return tuple(s for s in visible_snapshots if s.table not in recorded_tables or s.table in lost or s.table in hollow)
 
 
-def _list_schemas(snapshots: Iterable[Snapshot]) -> list[str]:
-    return sorted({snapshot.table.rpartition(".")[0] for snapshot in snapshots})
+def list_objects(names: Iterable[str], engine: Engine) -> frozenset[str]:
+    """Return all tables and views in the schemas of these names, in lower case."""
+    schemas = sorted({name.rpartition(".")[0] for name in names})
+    return frozenset(f"{schema}.{name}".lower() for schema in schemas for name in engine.catalog.objects(schema))

@@ -51,7 +51,7 @@ def references_of(root: Path, name: DbtName, texts: Mapping[str, str]) -> Iterat
     """Yield every call that names it, its definition first."""
     yield from definition_of(root, name)
     for path in list_files(root, ".sql"):
-        text = texts.get(path) or _read_text(root / path)
+        text = texts[path] if path in texts else _read_text(root / path)
         if name.name in text:
             yield from (FileSpan(path, span) for called_name, span in _find_calls(text) if called_name == name)
 

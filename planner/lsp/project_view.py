@@ -107,7 +107,8 @@ class ProjectView:
         if name is None or self.project.is_dbt:
             return None
         try:
-            return parse_spec(name, self.texts.get(name) or self._saved_text(name) or "")
+            text = self.texts[name] if name in self.texts else self._saved_text(name)
+            return parse_spec(name, text or "")
         except ProjectError:
             return PipelineSpec(name="")
 

@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.fingerprint import digest
@@ -34,10 +34,11 @@ from mergeplan.planner.python.models import ModelReader, python_models
 from mergeplan.planner.python.packages import versions_in
 from mergeplan.planner.python.reached import Reached
 
-A = TypeVar("A", bound=BaseModel)
+A = TypeVar("A")
 LOADING = 120.0  # seconds that importing a project's files may take
 CALLING = 60.0  # seconds that a macro may take, or a signal; a model may take as long as it likes
 TEXTS = TypeAdapter(tuple[str, ...])
+LOADED_CODE = TypeAdapter(LoadedCode)
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,7 @@ class ProjectCode:
             "columns": {name: list(columns) for name, columns in call.columns.items()},
         }
         try:
-            return TEXTS.validate_python(self._ask_child(request))
+            return validate_reply(TEXTS, self._ask_child(request))
         except ChildFailed as failed:
             error = code_error(failed.wrong, place, f"The macro `@{call.name}`")
             wants = failed.wrong.wants
@@ -146,7 +147,7 @@ class ProjectCode:
         child = Child(self.root, self.files, self.isolation)
         try:
             answer = child.ask({"op": "load", "paths": paths}, LOADING)
-            return child, validate_reply(LoadedCode, answer)
+            return child, validate_reply(LOADED_CODE, answer)
         except BaseException:
             child.stop()
             raise
@@ -206,7 +207,8 @@ class ProjectCode:
         }
         while True:
             try:
-                return ", ".join(TEXTS.validate_python(self._ask_child(request)))
+                texts = validate_reply(TEXTS, self._ask_child(request))
+                return ", ".join(texts)
             except ChildFailed as failed:
                 wants = failed.wrong.wants
                 table_columns = columns(wants) if wants and wants not in requested_columns else None
@@ -217,10 +219,10 @@ class ProjectCode:
                 requested_columns[wants] = list(table_columns.items())
 
 
-def validate_reply(kind: type[A], answer: Any) -> A:
+def validate_reply(kind: TypeAdapter[A], answer: Any) -> A:
     """Return the reply as data of that type; raise ChildFailed if it is invalid."""
     try:
-        return kind.model_validate(answer)
+        return kind.validate_python(answer)
     except ValidationError:
         raise ChildFailed(Wrong(message="Its reply is invalid.")) from None
 

@@ -26,6 +26,7 @@ from mergeplan.planner.python.messages import Executed
 from mergeplan.planner.python.project import CALLING, ProjectCode, code_error, validate_reply
 from mergeplan.planner.python.run_inputs import NOTHING, RunInputs
 
+EXECUTED = TypeAdapter(Executed)
 READY = TypeAdapter(bool | tuple[tuple[datetime, datetime], ...])
 MOST_IDLE = 4  # children that are kept for their model's next batch
 TABLE = re.compile(r"\w+(\.\w+){1,2}", re.ASCII)
@@ -105,7 +106,7 @@ class Running:
         worker = self._take_worker(model)
         try:
             try:
-                views = validate_reply(Executed, self._ask_worker(worker, request, reading, model)).views
+                views = self._ask_worker(worker, request, reading, model).views
             finally:
                 leftover_views = worker.connection.refuse()
             yield _union_views(model, [f"global_temp.{prefix}_{index}" for index in range(views)])
@@ -147,7 +148,7 @@ class Running:
             reading = Reading((*context["tables"].values(), *_tables_named(call)))
             worker = self._take_worker(model, signals=True)
             try:
-                reply = READY.validate_python(worker.ask(request, reading, CALLING))
+                reply = validate_reply(READY, worker.ask(request, reading, CALLING))
             except ChildFailed as failed:
                 raise code_error(failed.wrong, place, f"The signal `{call.name}`") from None
             finally:
@@ -177,10 +178,10 @@ class Running:
             "catalog": self.code.catalog,
         }
 
-    def _ask_worker(self, worker: ModelWorker, request: Mapping[str, Any], reading: Reading, model: Model) -> Any:
+    def _ask_worker(self, worker: ModelWorker, request: Mapping[str, Any], reading: Reading, model: Model) -> Executed:
         assert model.python is not None
         try:
-            return worker.ask(request, reading, None)
+            return validate_reply(EXECUTED, worker.ask(request, reading, None))
         except ChildFailed as failed:
             raise code_error(failed.wrong, model.place, f"`{model.name}`") from None
 
@@ -197,6 +198,8 @@ class Running:
         except ChildFailed as failed:
             raise code_error(failed.wrong, model.place, f"`{model.name}`") from None
         try:
+            if loaded.errors:
+                raise code_error(loaded.errors[0], model.place)
             python = not child.isolation.required or child.isolation.functions
             connection = self.engine.engine_for(model.gateway).connect_project(child.scratch / SOCKET, python=python)
         except BaseException:
@@ -208,8 +211,6 @@ class Running:
             closed = self._closed
         if closed:
             worker.stop()
-        if loaded.errors:
-            raise code_error(loaded.errors[0], model.place)
         return worker
 
     def _give_back(self, model: Model, worker: ModelWorker, *, signals: bool = False) -> None:

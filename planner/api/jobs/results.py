@@ -52,7 +52,10 @@ class CheckHistory:
         records = [record for record in self._jobs.list(CHECKING) if record.status.is_final]
         with self._lock:
             self._results = {
-                record.id: self._results.get(record.id) or tuple(read_results(self._jobs, record)) for record in records
+                record.id: self._results[record.id]
+                if record.id in self._results
+                else tuple(read_results(self._jobs, record))
+                for record in records
             }
             return tuple(result for results in self._results.values() for result in results if result.sort == sort)
 

@@ -26,6 +26,7 @@ from mergeplan.planner.engine.spark.session import Frame
 from mergeplan.planner.engine.spark.type_text import type_text
 from mergeplan.planner.engine.table import Table
 from mergeplan.planner.engine.table_files import TableFiles
+from mergeplan.planner.errors import QueryError
 from mergeplan.planner.intervals import Timeline
 from mergeplan.planner.naming import quote_column
 
@@ -133,7 +134,7 @@ class Delta(CommittedTables):
         ]
         if not is_due(commits, policy.keep, now):
             return Expiry()
-        last = _merge_of(history)
+        last = self._find_last_merge(name, history)
         if is_pinned(commits, last.before if last.batch_id else None, now):
             return Expiry(kept="its last merge, which may be taken back, is about a week old or older")
         self._run(f"VACUUM {quote_name(name)} RETAIN {policy.hours} HOURS").collect()
@@ -176,9 +177,54 @@ class Delta(CommittedTables):
 
     def _last_merge(self, name: str) -> LastMerge:
         history = self._read_history(name, RECENT)
-        if _find_own_commit(history) is None and len(history) == RECENT:
+        if self._find_own_commit(name, history) is None and len(history) == RECENT:
             history = self._read_history(name)
-        return _merge_of(history)
+        return self._find_last_merge(name, history)
+
+    def _find_last_merge(self, name: str, history: Sequence[Any]) -> LastMerge:
+        commit = self._find_own_commit(name, history)
+        match = MARK.fullmatch(commit["userMetadata"]) if commit else None
+        return LastMerge(history[0]["version"], *((match[1], int(match[2])) if match else ()))
+
+    def _find_own_commit(self, name: str, history: Iterable[Any]) -> Any:
+        """Return the commit by which a table holds what mergeplan wrote; None if it is not listed.
+
+        The commits are given newest first. Commits of others do not count: a batch is still interrupted if another
+        process deleted a row after it. After a RESTORE the table holds what it held in the restored version.
+        """
+        newest: int | None = None
+        for commit in history:
+            if newest is not None and commit["version"] > newest:
+                continue
+            if commit["operation"] == "RESTORE":
+                newest = self._find_restored_version(name, commit)
+            elif (commit["userMetadata"] or "").startswith(OURS):
+                return commit
+        return None
+
+    def _find_restored_version(self, name: str, commit: Any) -> int:
+        """Return the version that a RESTORE brought back; -1 if its files are gone.
+
+        The log of a RESTORE to a timestamp has the timestamp's text, which depends on the time zone of a session. The
+        version is therefore found by its files.
+        """
+        if (version := commit["operationParameters"]["version"]) is not None:
+            return int(version)
+        restored_files = self._list_version_files(name, commit["version"])
+        for older in range(commit["version"] - 1, -1, -1):
+            if (files := self._list_version_files(name, older)) is None:
+                break
+            if files == restored_files:
+                return older
+        return -1
+
+    def _list_version_files(self, name: str, version: int) -> frozenset[str] | None:
+        """Return the data files of a version; None if the log no longer has it."""
+        try:
+            frame = self._run(f"SELECT * FROM {quote_name(name)} VERSION AS OF {version}")
+            return frozenset(frame.inputFiles())
+        except QueryError:
+            return None
 
     def _read_history(self, name: str, limit: int | None = None) -> list[Any]:
         """Return the commits of a table, newest first."""
@@ -189,26 +235,3 @@ class Delta(CommittedTables):
     def _column_types(self, name: str) -> dict[str, str]:
         fields = self._run(f"SELECT * FROM {quote_name(name)}").schema.fields
         return {field.name.lower(): type_text(field.dataType) for field in fields}
-
-
-def _merge_of(history: Sequence[Any]) -> LastMerge:
-    mark = _find_own_commit(history)
-    match = MARK.fullmatch(mark["userMetadata"]) if mark else None
-    return LastMerge(history[0]["version"], *((match[1], int(match[2])) if match else ()))
-
-
-def _find_own_commit(history: Iterable[Any]) -> Any:
-    """Return the commit by which a table holds what mergeplan wrote; None if it is not listed.
-
-    The commits are given newest first. Commits of others do not count: a batch is still interrupted if another process
-    deleted a row after it.
-    """
-    upto: int | None = None
-    for commit in history:
-        if upto is not None and commit["version"] > upto:
-            continue
-        if commit["operation"] == "RESTORE":
-            upto = int(commit["operationParameters"]["version"])  # it holds what it held then
-        elif (commit["userMetadata"] or "").startswith(OURS):
-            return commit
-    return None

@@ -30,8 +30,7 @@ from mergeplan.planner.parsing.sql.yaml_documents import Document
 M = TypeVar("M", bound=BaseModel)
 
 LATER = frozenset(
-    """loader loader_kwargs dbt physical_schema_override variables_file model_defaults
-    partitioned_by clustered_by python_env batch_concurrency""".split()
+    "loader loader_kwargs physical_schema_override variables_file partitioned_by clustered_by python_env".split()
 )
 # the fix for a value that would change results if it were ignored
 INSTEAD = {

@@ -35,8 +35,8 @@ def _outer_tokens(tokens: Sequence[Token]) -> list[Token]:
     outer: list[Token] = []
     depth = 0
     for token in tokens:
-        depth -= token.text == ")"
+        depth -= token.token_type is TokenType.R_PAREN
         if depth == 0:
             outer.append(token)
-        depth += token.text == "("
+        depth += token.token_type is TokenType.L_PAREN
     return outer

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import quote, quote_plus, unquote, urlsplit
 
 from mergeplan.planner.engine.protocol import Connection
 from mergeplan.planner.engine.spark.process.confinement import open_reason
@@ -206,13 +206,14 @@ def _without_secrets(text: str, work: Workspace) -> str:
     secrets = [state_url.password or "" for state_url in states if state_url] + [_find_password(url) for url in urls]
     remotes = (gateway.connection.remote or "" for gateway in work.project.config.gateways.values())
     secrets += [part.partition("=")[2] for url in remotes for part in url.split(";") if part.startswith("token=")]
-    for secret in sorted((candidate for candidate in secrets if candidate), key=len, reverse=True):
+    spellings = {spelling for secret in secrets for spelling in (secret, quote(secret, safe=""), quote_plus(secret))}
+    for secret in sorted(filter(None, spellings), key=len, reverse=True):
         text = text.replace(secret, HIDDEN)
     return text
 
 
 def _find_password(url: str) -> str:
     try:
-        return urlsplit(url).password or ""
+        return unquote(urlsplit(url).password or "")
     except ValueError:
         return ""

@@ -16,6 +16,8 @@ from mergeplan.planner.parsing.sql.ordered_query import order_query
         ("select a from (select 1 order by 1 limit 2)", "select a from (select 1 order by 1 limit 2) ORDER BY 1, 2"),
         ("select max(a) over (order by b) from t", "select max(a) over (order by b) from t ORDER BY 1, 2"),
         ("select ') order by' from t", "select ') order by' from t ORDER BY 1, 2"),
+        ("select a from t where b = ')' limit 5", "select a from t where b = ')' ORDER BY 1, 2 limit 5"),
+        ("select a from t where b = '(' order by a", "select a from t where b = '(' order by a, 1, 2"),
         ("select a from t order by `limit`", "select a from t order by `limit`, 1, 2"),
         ("select a from t window w as (order by a)", "select a from t window w as (order by a) ORDER BY 1, 2"),
         ("select a from t order by a window w as (b)", "select a from t order by a, 1, 2 window w as (b)"),

@@ -203,7 +203,7 @@ def _skip_words(tokens: Sequence[Token], words: int) -> int:
 def _list_properties(statement: _Statement, at: int) -> Iterator[str]:
     _read_parentheses(statement, at)
     tokens = statement.tokens[at + 1 : _find_closing(statement.tokens, at)]
-    starts = [-1, *(index for index, token in enumerate(tokens) if token.text == ","), len(tokens)]
+    starts = [-1, *(index for index, token in enumerate(tokens) if token.token_type is TokenType.COMMA), len(tokens)]
     for start, end in pairwise(starts):
         item = tokens[start + 1 : end]
         equals = next((index for index, token in enumerate(item) if token.token_type is TokenType.EQ), 0)
@@ -216,7 +216,7 @@ def _list_properties(statement: _Statement, at: int) -> Iterator[str]:
 
 def _read_parentheses(statement: _Statement, at: int) -> str:
     tokens = statement.tokens
-    if at >= len(tokens) or tokens[at].text != "(":
+    if at >= len(tokens) or tokens[at].token_type is not TokenType.L_PAREN:
         raise statement.refuse("A list in parentheses is missing in it.")
     return statement.text[tokens[at].start : tokens[_find_closing(tokens, at)].end + 1]
 
@@ -224,7 +224,8 @@ def _read_parentheses(statement: _Statement, at: int) -> str:
 def _find_closing(tokens: Sequence[Token], at: int) -> int:
     depth = 0
     for index in range(at, len(tokens)):
-        depth += (tokens[index].text == "(") - (tokens[index].text == ")")
+        kind = tokens[index].token_type
+        depth += (kind is TokenType.L_PAREN) - (kind is TokenType.R_PAREN)
         if depth == 0:
             return index
     return len(tokens) - 1

@@ -63,6 +63,20 @@ def test_a_table_that_was_filled_anew_bears_no_batch(engine: SparkEngine) -> Non
     assert ids(engine, KEYED.name) == [7, 8]
 
 
+@pytest.mark.skipif(FORMAT != "delta", reason="RESTORE is of Delta")
+def test_a_table_that_was_restored_to_a_moment_has_the_batch_of_that_moment(engine: SparkEngine) -> None:
+    engine.tables.create(KEYED)
+    for id, batch in ((2, "aaaaaaaa00000000"), (3, "bbbbbbbb00000000")):
+        merge(engine, id, batch)
+    moments = {row[0]: row[1] for row in engine.fetch(f"DESCRIBE HISTORY {KEYED.name}").rows}
+    engine.fetch(f"RESTORE TABLE {KEYED.name} TO TIMESTAMP AS OF '{moments[1]:%Y-%m-%d %H:%M:%S.%f}'")
+
+    engine.tables.unmerge(KEYED, "bbbbbbbb")
+    assert ids(engine, KEYED.name) == [2]
+    engine.tables.unmerge(KEYED, "aaaaaaaa")
+    assert ids(engine, KEYED.name) == []
+
+
 def test_a_batch_into_a_table_that_never_held_a_row_is_repeated_and_taken_back(engine: SparkEngine) -> None:
     engine.tables.create(KEYED)
     for _ in range(2):

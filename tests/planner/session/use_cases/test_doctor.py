@@ -16,11 +16,11 @@ from mergeplan.planner.session.use_cases.doctor import Finding, run_checks
 from mergeplan.planner.session.workspace import Workspace
 from tests.planner.project.test_loader import CONFIG, project_of
 
-NOWHERE = "postgresql+psycopg://ann:sesame@127.0.0.1:1/state?connect_timeout=1"
+NOWHERE = "postgresql+psycopg://ann:open%20sesame@127.0.0.1:1/state?connect_timeout=1"
 
 
 def away(*_: object) -> Engine:
-    raise SparkUnavailable("Spark did not start with the password sesame.")
+    raise SparkUnavailable("Spark did not start with the password open sesame, nor with open%20sesame or open+sesame.")
 
 
 def findings(root: Path, config: str, **files: str) -> dict[str, Finding]:
