@@ -82,7 +82,9 @@ hooks:  # commit messages are checked, unless this clone has hooks of its own
 types: $(READY)
 	@$(BIN)/mypy
 
+# The first run compiles the tests once, beside the types, and not once in each worker.
 unit: $(READY) $(ARCHIVE)
+	@[ -d tests/planner/__pycache__ ] || $(BIN)/pytest --collect-only -qq -m "not prove" $(TESTS) >/dev/null || true
 	@$(BIN)/pytest -n 4 --dist worksteal --timeout 900 -m "not prove" $(TESTS)
 
 # SHARD=2/8 is the second of eight parts.

@@ -100,6 +100,7 @@ def test_what_cannot_be_is_a_sentence_for_the_agent(tmp_path: Path) -> None:
     assert "There is no environment `qa`" in nowhere
 
 
+@pytest.mark.prove
 def test_broken_rules_and_a_rollback_are_told_and_nothing_is_done(shop: Callable[..., Session], tmp_path: Path) -> None:
     session = shop(apart="")
     session.plan().apply()

@@ -77,6 +77,7 @@ def apply_and_compare(tmp_path: Path, engine: SparkEngine, stores: list[StateSto
     return {change.name.rpartition(".")[2] for change in outcome.plan.changes if change.category in REBUILT}
 
 
+@pytest.mark.prove
 @pytest.mark.parametrize("forth", [True, pytest.param(False, marks=pytest.mark.prove)])
 def test_a_partition_that_comes_or_goes_moves_columns_for_readers_by_place_alone(
     tmp_path: Path, engine: SparkEngine, stores: list[StateStore], forth: bool

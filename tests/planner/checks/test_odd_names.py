@@ -17,6 +17,7 @@ from mergeplan.planner.naming import quote_column
 from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
 from mergeplan.planner.project.loader import load_project
 from tests.planner.project.test_loader import project_of
+from tests.sampling import prove_rest
 
 NOW = datetime(2026, 1, 8, tzinfo=UTC)
 FULL = AuditContext(samples="full")
@@ -33,7 +34,7 @@ right:
 """
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", prove_rest(NAMES, 2))
 def test_a_unit_test_names_any_column(engine: Engine, tmp_path: Path, name: str) -> None:
     quoted, key = quote_column(name), '"' + name + '"'
     lines = f'- name: raw.lines\n  columns: {{{key}: int, s: "struct<{quoted}:int,order:int>"}}\n'
@@ -46,7 +47,7 @@ def test_a_unit_test_names_any_column(engine: Engine, tmp_path: Path, name: str)
     assert result.message == ""
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", prove_rest(NAMES, 2))
 def test_two_columns_that_differ_by_quotes_alone_are_two(engine: Engine, name: str) -> None:
     quoted = quote_column(name)
     rows = "FROM VALUES (1, NULL), (2, 5), (3, 5) AS t(i, v)"
@@ -61,7 +62,7 @@ def test_two_columns_that_differ_by_quotes_alone_are_two(engine: Engine, name: s
     assert results[0].sample == Rows(("i", name, "a", "b", "x", "y"), ((1, None, 1, 1, 1, 1),))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", prove_rest(NAMES, 2))
 def test_tables_are_compared_by_a_key_with_an_odd_name(engine: Engine, name: str) -> None:
     quoted, literal = quote_column(name), name.replace("'", "\\'")
     for table, moved in (("one", 7), ("two", 8)):

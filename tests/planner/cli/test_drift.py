@@ -82,6 +82,7 @@ def test_what_is_dropped_or_changed_by_hand_is_named_and_mended(
     assert fact in " ".join(mend(mergeplan, engine).split())
 
 
+@pytest.mark.prove
 @pytest.mark.parametrize("model", ["shop.items", pytest.param("shop.total", marks=pytest.mark.prove)])
 def test_a_table_that_is_emptied_by_hand_is_named_and_restated(shop: Shop, engine: SparkEngine, model: str) -> None:
     mergeplan = shop(**MODELS)

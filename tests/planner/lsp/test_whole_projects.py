@@ -14,6 +14,7 @@ from mergeplan.planner.session.settings import SessionSettings
 from tests.planner.lsp.client import Session, talk
 from tests.planner.lsp.conftest import promote
 from tests.planner.session.conftest import refuse_engine
+from tests.sampling import prove_rest
 
 EVERYTHING = Path(__file__).parents[2] / "projects" / "everything"
 
@@ -29,7 +30,7 @@ def open_project(name: str, folder: Path) -> SessionSettings:
     return settings
 
 
-@pytest.mark.parametrize("name", ["quickstart", "everything"])
+@pytest.mark.parametrize("name", prove_rest(["quickstart", "everything"]))
 def test_each_model_of_a_whole_project_has_its_effect_and_no_error(name: str, tmp_path: Path) -> None:
     settings = open_project(name, tmp_path / name)
     files = sorted(path.relative_to(settings.root).as_posix() for path in settings.root.glob("models/**/*.sql"))

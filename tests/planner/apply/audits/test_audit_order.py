@@ -13,6 +13,7 @@ from mergeplan.planner.apply.audits.audit_order import add_audit_parents
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.state.store import StateStore
 from tests.planner.shop import ALONE, FILES, plan_and_apply, rows, write_shop
+from tests.sampling import prove_rest
 
 NAMES = "abcdef"
 
@@ -42,7 +43,7 @@ def test_what_an_audit_reads_comes_first_unless_it_is_made_of_the_audited_model(
     assert add_audit_parents(parents, {"orders": {"users", "total", "raw.other"}}) == {**parents, "orders": ("users",)}
 
 
-@pytest.mark.parametrize("source", ["shop.users", "spark_catalog.shop.users", "`SPARK_CATALOG`.shop.users"])
+@pytest.mark.parametrize("source", prove_rest(["`SPARK_CATALOG`.shop.users", "shop.users", "spark_catalog.shop.users"]))
 def test_an_audit_finds_the_rows_of_the_model_that_it_reads_in_the_first_plan(
     tmp_path: Path, engine: SparkEngine, store: StateStore, source: str
 ) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 from tests.planner.cli.conftest import TODAY, CommandLine
 
 Shop = Callable[..., CommandLine]
@@ -31,6 +33,7 @@ def test_each_audit_that_ran_is_listed_with_its_days_and_outcome(shop: Shop) -> 
     assert "shop.total  accepted_range  column := total, max_v := 1" in shown
 
 
+@pytest.mark.prove
 def test_results_outlive_the_run_and_an_environment_has_its_own(shop: Shop) -> None:
     mergeplan = shop(shown="", apart="", total="")
     assert mergeplan("plan", "--auto-apply", "--execution-time", TODAY).code == 0

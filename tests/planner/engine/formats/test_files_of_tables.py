@@ -78,6 +78,7 @@ def test_a_table_over_anothers_files_is_known_to_be_so_without_a_job(engine: Spa
     assert not same(engine, table.name)
 
 
+@pytest.mark.prove
 def test_over_spark_connect_the_files_are_the_same_too(engine: SparkEngine) -> None:
     other = take_over(engine, HIDDEN)
     session = ConnectSession(Server(engine._shared.server().url, tuple(session_conf(Connection()).items())))
@@ -211,6 +212,7 @@ def test_a_file_that_came_since_spark_looked_last_is_in_both(engine: SparkEngine
     assert len(engine.fetch(f"SELECT * FROM {other.name}").rows) == 6
 
 
+@pytest.mark.prove
 @pytest.mark.sampled
 @pytest.mark.parametrize("seed", range(SEEDS))
 @pytest.mark.parametrize(

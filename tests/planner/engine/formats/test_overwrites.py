@@ -8,6 +8,7 @@ from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.engine.table import PartitionColumn, Table
 from mergeplan.planner.model.model import Column
 from tests.conftest import FORMAT
+from tests.sampling import prove_rest
 
 COLUMNS = (Column("day", "date"), Column("n", "int"))
 BY_DAY = PartitionColumn("day", "date", "`day`", hidden=False)
@@ -23,7 +24,10 @@ def rows(engine: SparkEngine) -> list[tuple[object, ...]]:
     return [(str(day or "none")[-2:], n) for day, n in found]
 
 
-@pytest.mark.parametrize("table", [CUT, Table(CUT.name, COLUMNS, format=CUT.format)], ids=["partitions", "all rows"])
+WHOLE = Table(CUT.name, COLUMNS, format=CUT.format)
+
+
+@pytest.mark.parametrize("table", prove_rest([CUT, WHOLE]), ids=["partitions", "all rows"])
 def test_a_batch_is_repeated_from_before_it_and_taken_back(table: Table, engine: SparkEngine) -> None:
     before = [("ne", 3), ("01", 1), ("02", 2)]
     after = [("ne", 13), *before[1:2][: len(table.parts)], ("02", 12), ("03", 0)]

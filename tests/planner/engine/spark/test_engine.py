@@ -20,6 +20,7 @@ from mergeplan.planner.errors import QueryError
 from mergeplan.planner.intervals import Interval
 from mergeplan.planner.model.model import Column
 from tests.conftest import FORMAT
+from tests.sampling import prove_rest
 
 Table = partial(AnyTable, format=FORMAT or "parquet")
 ORDERS = Table("mergeplan__shop.orders", (Column("id", "bigint"), Column("name", "string", "it's theirs")))
@@ -356,16 +357,18 @@ def test_a_merge_into_rows_that_lie_in_the_table_itself_can_be_taken_back(engine
 
 @pytest.mark.parametrize(
     "table",
-    [
-        Table("s.t", (Column("id", "bigint"), Column("c", "char(4)"))),
-        Table("s.t", (Column("id", "bigint"), Column("c", "string")), options=(("compression", "zstd"),)),
-        Table(
-            "s.t",
-            (Column("id", "bigint"), Column("c", "string")),
-            parts=(PartitionColumn("id", "bigint", "id", hidden=False),),
-        ),
-    ],
-    ids=["text of a length", "options", "partitions"],
+    prove_rest(
+        [
+            Table(
+                "s.t",
+                (Column("id", "bigint"), Column("c", "string")),
+                parts=(PartitionColumn("id", "bigint", "id", hidden=False),),
+            ),
+            Table("s.t", (Column("id", "bigint"), Column("c", "char(4)"))),
+            Table("s.t", (Column("id", "bigint"), Column("c", "string")), options=(("compression", "zstd"),)),
+        ]
+    ),
+    ids=["partitions", "text of a length", "options"],
 )
 def test_rows_of_a_new_table_are_the_same_as_rows_that_replace_others(engine: SparkEngine, table: AnyTable) -> None:
     rows = []

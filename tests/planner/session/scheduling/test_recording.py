@@ -84,6 +84,7 @@ def test_only_what_a_run_computed_can_be_computed_again(mergeplan: CommandLine) 
     assert (record(mergeplan, "r9").status, record(mergeplan, "r9").models) == (RunStatus.FAILED, {})
 
 
+@pytest.mark.prove
 def test_a_retry_after_another_run_or_a_merge_concludes_what_is_not_due_any_more(
     mergeplan: CommandLine, engine: SparkEngine
 ) -> None:

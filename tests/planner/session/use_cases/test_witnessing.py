@@ -12,6 +12,7 @@ from mergeplan.planner.plan.witness.check import CheckState
 from mergeplan.planner.session.events import Event
 from mergeplan.planner.session.session import Session
 from tests.planner.shop import ALONE
+from tests.sampling import prove_rest
 
 NONE = ALONE | {"total": ""}
 TABLE = "MODEL (name shop.t, kind FULL{});\nSELECT * FROM VALUES (1, 10, 5), (1, 20, 6), (2, 30, 7) AS v(id, a, b)"
@@ -51,7 +52,7 @@ EDITS = {
 }
 
 
-@pytest.mark.parametrize("case", EDITS)
+@pytest.mark.parametrize("case", prove_rest(EDITS, 2))
 def test_prod_holds_what_the_edited_project_returns(shop: Callable[..., Session], tmp_path: Path, case: str) -> None:
     query, before, after = EDITS[case]
     session = shop(**(NONE | {"t": TABLE.format(""), "m": full("m", query)} | before))

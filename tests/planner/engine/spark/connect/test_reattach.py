@@ -137,6 +137,7 @@ def status(engine: SparkEngine, operation: Operation) -> str:
     return str(holder.get().eventsManager().status()) if holder.isDefined() else ""
 
 
+@pytest.mark.prove
 def test_a_write_whose_client_was_killed_is_waited_for(
     engine: SparkEngine, client: SparkEngine, tmp_path: Path
 ) -> None:
