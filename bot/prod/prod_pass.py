@@ -82,7 +82,6 @@ class ProdPass:
         return prod_steps(self.checkout.first_parents(prod.commit, head), self.merges)
 
     def is_untouched(self, prod: ProdRecord, step: Step) -> bool:
-        """Return True if a step changes no model."""
         paths = self.checkout.diff_paths(prod.promoted_commit or prod.commit, step.commit)
         return changes_no_model(paths, self.checkout.project)
 
@@ -99,7 +98,6 @@ class ProdPass:
         return self.show_commit(commit, revision, plan_id)
 
     def show(self, record: PullRecord) -> PullRecord:
-        """Bring GitHub in line with a record."""
         try:
             return publish_record(self.inbox, self.gateway, record)
         except (GitHubFailed, GitHubPaused) as error:
@@ -112,7 +110,6 @@ class ProdPass:
         self.show(self.update_pull(number, partial(report_progress, progress=progress)))
 
     def check(self, commit: str, view: CheckView) -> None:
-        """Write a check of prod at a commit."""
         try:
             key, details = f"mergeplan:prod:{commit[:12]}", self.gateway.page(0, "progress")
             check_id = self.gateway.checks.find(commit, key)

@@ -71,7 +71,6 @@ def reconcile_prod(context: BotContext, job: Job) -> None:
 
 
 def _reconcile_pass(current: ProdPass) -> None:
-    """Look, decide and act until nothing is left to do."""
     current.facts = replace(current.facts, head=current.checkout.head(current.branch), again=current.prod.again)
     if current.facts.again:
         current.update(lambda prod: replace(prod, again=False))
@@ -109,7 +108,6 @@ def _check_same_project(current: ProdPass) -> None:
 
 
 def _apply_action(current: ProdPass, action: Action) -> None:
-    """Take one action; the next one is decided again."""
     match action:
         case FollowBranch():
             current.update(lambda prod: replace(prod, branch=current.branch))

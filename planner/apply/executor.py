@@ -126,7 +126,6 @@ def _run_creation(stage: CreateStage, plan: Plan, context: ApplyContext) -> tupl
 
 
 def _record_empty_tables(stage: BackfillStage, context: ApplyContext) -> None:
-    """Record that tables which the request leaves empty hold their time."""
     for change in stage.empty:
         assert change.new is not None
         with context.store.leases.hold(table_lease(change.new.table), context.holder, wait=60) as lease:

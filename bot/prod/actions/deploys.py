@@ -115,7 +115,6 @@ def _merge_pull(current: ProdPass, number: int) -> str:
 
 
 def _restore_prod(current: ProdPass, record: PullRecord, why: str) -> str:
-    """Make prod show again what it showed before."""
     prod, who, to = current.prod, record.deploy.by, record.deploy.start
     ended = current.planner.roll_back(prod.promoted_commit, to, who, record.number)
     if not ended.outcome.ok:

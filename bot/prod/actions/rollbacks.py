@@ -33,7 +33,6 @@ def roll_back(current: ProdPass, number: int, who: str, revision: int) -> None:
 
 
 def refuse_rollback_request(current: ProdPass, number: int, reason: str) -> None:
-    """Refuse a rollback that is not possible."""
     current.update_pull(number, partial(refuse_rollback, reason=reason))
 
 
@@ -69,6 +68,5 @@ def _store_outcome(current: ProdPass, number: int, who: str, revision: int, outc
 
 
 def _pulls_since(current: ProdPass, revision: int) -> list[PullRecord]:
-    """Return the pull requests that came to prod after a revision."""
     pulls = current.inbox.pulls.all(current.repository)
     return [pull for pull in pulls if pull.state is PullState.PROMOTED and pull.promotion.revision > revision]

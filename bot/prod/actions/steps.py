@@ -15,7 +15,6 @@ from mergeplan.bot.transitions.promotion import hold_merge, release_merge, settl
 
 
 def skip_step(current: ProdPass, step: Step) -> None:
-    """Note a commit with nothing to promote, and finish its merge."""
     current.update(lambda prod: replace(prod, commit=step.commit, promoted_commit=step.commit))
     if step.number:
         settle = partial(settle_merge, reason="", merge_sha=step.commit)

@@ -36,7 +36,6 @@ _HINT = (
 
 
 def statements_around(project: Project, environment: Environment) -> tuple[Statements, Statements]:
-    """Return the statements of `before_all` and of `after_all`; see `statements_of`."""
     return statements_of(project, environment, BEFORE), statements_of(project, environment, AFTER)
 
 

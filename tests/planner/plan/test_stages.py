@@ -49,7 +49,7 @@ def targets(lines: list[str]) -> set[str]:
     return {match[2] for line in lines if (match := TARGET.match(line))}
 
 
-def filled(events: list[Event]) -> dict[str, str]:
+def batch_times(events: list[Event]) -> dict[str, str]:
     times: dict[str, list[Interval]] = {}
     for event in events:
         if isinstance(event, BatchDone):
@@ -69,11 +69,11 @@ def test_what_explain_lists_is_what_the_executor_does(tmp_path: Path, engine: Sp
         views = {event.view for event in events if isinstance(event, ViewSwapped | ViewDropped)}
         audited = {event.result.name for event in events if isinstance(event, AuditRan)}
         assert targets(sections["Validate"]) - spared == created
-        assert {task.snapshot.name for task in tasks if task.snapshot.table not in spared} == filled(events).keys()
+        assert {task.snapshot.name for task in tasks if task.snapshot.table not in spared} == batch_times(events).keys()
         assert {line.split(" -> ")[0].split()[-1] for line in sections["Update"] if "->" in line} == views
         assert {line.split("'")[1] for line in sections["Backfill"] if "audit" in line} == audited
         inserted = [line.partition("Insert ")[2] for line in sections["Backfill"] if "Insert 2" in line]
-        assert all(text in filled(events).values() for text in inserted)
+        assert all(text in batch_times(events).values() for text in inserted)
 
 
 def test_the_contract_of_a_model_that_waits_is_checked_in_its_round(
