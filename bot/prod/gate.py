@@ -22,7 +22,6 @@ from mergeplan.bot.pull_parts import PlanBase
 from mergeplan.bot.pulls.arguments import merge_arguments
 from mergeplan.bot.pulls.reviews import Reviewers, changes_rules
 from mergeplan.bot.records import AFTER_MERGE, ProdRecord, PullRecord
-from mergeplan.bot.results import pack_outcome
 from mergeplan.bot.rules import MergeMethod
 
 log = structlog.get_logger(__name__)
@@ -125,7 +124,7 @@ class Gatekeeper:
         if ended.outcome.plan is None:
             return None
         log.info("merge_planned", commit=step.commit, pull_request=step.number, plan=ended.outcome.plan.id)
-        lines = pack_outcome(ended.finished.lines, ended.finished.exit_code)
+        lines = ended.lines
         changes = changes_rules(self._context, self._checkout, prod.promoted_commit, step.commit)
         return replace(
             record,

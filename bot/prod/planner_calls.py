@@ -12,7 +12,7 @@ from mergeplan.bot.git.checkout import Checkout
 from mergeplan.bot.inbox.queue import Job
 from mergeplan.bot.inflight import MOVES_MOST, Move, build_move
 from mergeplan.bot.records import ProdRecord
-from mergeplan.bot.results import PlannerOutcome
+from mergeplan.bot.results import PlannerOutcome, pack_outcome
 from mergeplan.planner.contract.result import EnvironmentRow
 from mergeplan.planner.contract.wire import Line
 from mergeplan.planner.snapshot.environment import PROD
@@ -27,6 +27,14 @@ class Ended:
     finished: Finished
     outcome: PlannerOutcome
     row: EnvironmentRow | None  # prod as the planner has it afterwards
+
+    @property
+    def lines(self) -> str:
+        return pack_outcome(self.finished.lines, self.finished.exit_code)
+
+    def position(self, prod: ProdRecord) -> tuple[int, str]:
+        """Return the revision that prod is at after a promotion, and the id of its plan."""
+        return (self.row.revision, self.row.plan_id) if self.row else (prod.revision + 1, "")
 
 
 @dataclass(frozen=True)

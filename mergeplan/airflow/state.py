@@ -18,6 +18,7 @@ from mergeplan.airflow.decisions import ModelView, RunView
 from mergeplan.airflow.place import Place, StateError
 from mergeplan.planner.contract.from_plan import format_span
 from mergeplan.planner.errors import MergeplanError
+from mergeplan.planner.replace_file import replace_file
 from mergeplan.planner.session.scheduling.schedule import make_schedule
 from mergeplan.planner.session.settings import settings_of
 from mergeplan.planner.session.state_access import open_state
@@ -81,12 +82,7 @@ class StateReader:
         text = f"{schedule.model_dump_json()}\n"
         if path.exists() and path.read_text(encoding="utf-8") == text:
             return None
-        draft = path.with_name(f".{path.name}.{os.getpid()}")
-        try:
-            draft.write_text(text, encoding="utf-8")
-            draft.replace(path)
-        finally:
-            draft.unlink(missing_ok=True)
+        replace_file(path, text)
         return schedule.revision
 
 

@@ -20,6 +20,7 @@ from mergeplan.planner.contract.tables import LineageEnd
 from mergeplan.planner.errors import MergeplanError
 from mergeplan.planner.model.graph import graph_of
 from mergeplan.planner.project.lineage import ALL, ROWS, Followed, FollowedModels, Node
+from mergeplan.planner.replace_file import replace_file
 from mergeplan.planner.semantics.shape_memory import ShapeMemory
 from mergeplan.planner.session.scheduling.schedule import make_schedule
 from mergeplan.planner.session.settings import SessionSettings, settings_of
@@ -65,16 +66,6 @@ def _row(name: str, followed: Followed) -> ModelLineage:
 
 def _ends(nodes: Iterable[Node]) -> tuple[LineageEnd, ...]:
     return tuple(LineageEnd(model=node.model, column=node.column or None) for node in nodes)
-
-
-def replace_file(path: Path, text: str) -> None:
-    """Write a file that others read at any time: they find the text before or the whole new one."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        draft.write_text(text, encoding="utf-8")
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -32,6 +32,7 @@ from mergeplan.planner.cli.texts.tests_text import show_tests
 from mergeplan.planner.cli.texts.unfinished_text import print_to_stderr, recovery_text
 from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.plan.costs import Estimate
+from mergeplan.planner.plan.stages import Stages
 from mergeplan.planner.wording import count_noun, join_names
 
 BARS = {
@@ -98,11 +99,11 @@ class Terminal:
     def show(self, what: RenderableType) -> None:
         self.console.print(what)
 
-    def explain(self, plan: Plan) -> None:
+    def explain(self, plan: Plan, stages: Stages) -> None:
         if not plan.is_empty:
             from mergeplan.planner.cli.texts.explanation import explain_plan
 
-            self._whole.print(explain_plan(plan))
+            self._whole.print(explain_plan(plan, stages))
 
     def confirm(self, plan: Plan) -> bool:
         """Ask the person; end of input is a no, and an interrupt ends the verb."""

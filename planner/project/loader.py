@@ -93,6 +93,10 @@ class Project:
     exposures: tuple[Exposure, ...] = ()
 
     @property
+    def connection(self) -> ConnectionConfig:
+        return self.config.gateways[self.gateway].connection
+
+    @property
     def standalone(self) -> tuple[Audit, ...]:
         """The standalone audits, by name."""
         return tuple(audit for _, audit in sorted(self.audits.items()) if audit.standalone)

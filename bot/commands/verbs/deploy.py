@@ -1,4 +1,4 @@
-"""`/deploy`: lets a held merge into prod, or promotes what is open and then merges it; `prod/deploy` does it. Pure."""
+"""`/deploy`: let a held merge into prod, or promote what is open and merge it; see `prod/actions/deploys`. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`/rollback`: takes prod back to an earlier revision; `prod/rollback` does it. Pure."""
+"""`/rollback`: takes prod back to an earlier revision; `prod/actions/rollbacks` does it. Pure."""
 
 from __future__ import annotations
 

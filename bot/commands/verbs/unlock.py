@@ -1,4 +1,4 @@
-"""`/unlock`: stops a promotion where it hangs; `prod/reconcile` does it. Pure."""
+"""`/unlock`: stops a promotion where it hangs; `prod/actions/promotions` does it. Pure."""
 
 from __future__ import annotations
 

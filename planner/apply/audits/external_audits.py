@@ -8,7 +8,7 @@ from mergeplan.planner.apply.backfill.layout import Layout, locate_query_errors
 from mergeplan.planner.apply.backfill.work import Failure, audit_failure
 from mergeplan.planner.apply.context import ApplyContext
 from mergeplan.planner.apply.events import AuditRan, ModelFailed
-from mergeplan.planner.checks.audits import AuditContext, run_audits
+from mergeplan.planner.checks.audits import run_audits
 from mergeplan.planner.model.graph import graph_of
 
 
@@ -18,9 +18,7 @@ def audit_external_tables(names: Collection[str], layout: Layout, context: Apply
     External tables may change at any time, so the audits run before each computation.
     """
     graph = graph_of({name: snapshot.model for name, snapshot in layout.snapshots.items()})
-    project = context.project
-    show = project.config.audits.show_samples
-    options = AuditContext(project.audits, layout.tables, layout.models_to_embed, layout.now, show)
+    options = context.audit_options(layout)
     failures = []
     for name in sorted(graph.upstream(names)):
         snapshot = layout.snapshots[name]

@@ -10,33 +10,32 @@ from mergeplan.planner.apply.backfill.layout import Layout, locate_query_errors
 from mergeplan.planner.apply.backfill.work import Failure, audit_failure
 from mergeplan.planner.apply.context import ApplyContext
 from mergeplan.planner.apply.events import AuditRan
-from mergeplan.planner.checks.audits import AuditContext, is_enabled, run_audit
+from mergeplan.planner.checks.audits import is_enabled, run_audit
 from mergeplan.planner.fingerprint import digest, encode_text
 from mergeplan.planner.intervals import Interval, subtract_intervals
-from mergeplan.planner.model.model import AuditCall
 from mergeplan.planner.plan.build import Change, Plan
+from mergeplan.planner.plan.stages import AuditStage
 from mergeplan.planner.semantics.audited_keys import key_audits
-from mergeplan.planner.snapshot.snapshot import Snapshot
 from mergeplan.planner.state.store import StateStore
 
 
-def ask_new_audits(plan: Plan, layout: Layout, context: ApplyContext) -> tuple[Failure, ...]:
+def ask_new_audits(stage: AuditStage, layout: Layout, context: ApplyContext) -> tuple[Failure, ...]:
     """Run the new audits of kept tables that have no recorded pass; return failures for blocking ones that found rows.
 
     A merge has the same audits of the same tables as its pull request, so it runs none.
     """
-    audits, store, failures = context.project.audits, context.store, list[Failure]()
-    samples = context.project.config.audits.show_samples
-    options = AuditContext(audits, layout.tables, layout.models_to_embed, layout.now, samples)
-    for change in plan.changes:
-        snapshot = change.new
-        for call in _newly_asked(change, store) if snapshot else ():
-            assert snapshot is not None
+    store, options, failures = context.store, context.audit_options(layout), list[Failure]()
+    for kept in stage.tables:
+        snapshot = kept.snapshot
+        timeline = store.intervals.load_timelines([snapshot.table])[snapshot.table]
+        if subtract_intervals(kept.needed, timeline):
+            continue  # what fills the table runs them
+        loaded_time = Interval(timeline[0].start, timeline[-1].end) if timeline else None
+        for call in kept.calls:
             audit_digest = digest(encode_text(call))
-            if not is_enabled(call, audits) or audit_digest in store.passed_audits.names_for(snapshot.table):
+            if not is_enabled(call, options.audits) or audit_digest in store.passed_audits.names_for(snapshot.table):
                 continue
             with locate_query_errors(snapshot.model):
-                loaded_time = _whole_interval(store, snapshot)
                 result = run_audit(context.engine, snapshot.model, call, snapshot.table, loaded_time, options)
             context.emit(AuditRan(snapshot.name, result))
             if not result.ok and result.blocking:
@@ -56,22 +55,6 @@ def remember_asked(plan: Plan, store: StateStore) -> None:
             store.passed_audits.record(change.new.table, digest(encode_text(call)))
 
 
-def _newly_asked(change: Change, store: StateStore) -> tuple[AuditCall, ...]:
-    if change.new is None or not change.kind.has_view:
-        return ()
-    if change.old is not None and change.old.table == change.new.table:
-        return tuple(call for call in change.new.model.audits if call not in change.old.model.audits)
-    calls = key_audits(change.new.model)
-    if not calls or not change.kind.is_stored or change.forward or change.preview or change.recorded:
-        return ()
-    return calls if _is_whole(change, store) else ()  # what fills it asks
-
-
 def _is_whole(change: Change, store: StateStore) -> bool:
     assert change.new is not None
     return not subtract_intervals(change.needed, store.intervals.load_timelines([change.new.table])[change.new.table])
-
-
-def _whole_interval(store: StateStore, snapshot: Snapshot) -> Interval | None:
-    timeline = store.intervals.load_timelines([snapshot.table])[snapshot.table]
-    return Interval(timeline[0].start, timeline[-1].end) if timeline else None

@@ -12,7 +12,7 @@ from mergeplan.planner.apply.backfill.layout import Layout
 from mergeplan.planner.apply.backfill.work import Failure
 from mergeplan.planner.apply.context import ApplyContext
 from mergeplan.planner.apply.events import AuditRan
-from mergeplan.planner.checks.audits import AuditContext, AuditResult
+from mergeplan.planner.checks.audits import AuditResult
 from mergeplan.planner.checks.standalone import dates_interval, is_due, read_by, run_standalone
 from mergeplan.planner.errors import AuditFailed, ProjectError, QueryError
 from mergeplan.planner.fingerprint import digest, encode_text
@@ -33,8 +33,7 @@ def ask_standalone(plan: Plan, first: Plan, layout: Layout, context: ApplyContex
     """
     project, store, failures = context.project, context.store, list[Failure]()
     model_names = project.models.keys() | project.refused.names
-    show = project.config.audits.show_samples
-    options = AuditContext(project.audits, layout.tables, layout.models_to_embed, layout.now, show)
+    options = context.audit_options(layout)
     for audit in project.standalone:
         tables = _list_tables(audit, plan)
         written = _backfill_time(audit, first)

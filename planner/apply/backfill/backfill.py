@@ -4,20 +4,62 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from graphlib import TopologicalSorter
 
+from mergeplan.planner.apply.audits.audit_order import add_audit_parents
+from mergeplan.planner.apply.audits.external_audits import audit_external_tables
+from mergeplan.planner.apply.audits.reuse import AuditReuse, run_kept_audits
 from mergeplan.planner.apply.backfill.fill_table import TableWriter
-from mergeplan.planner.apply.backfill.work import Failure, Filled, FoundRows, Work, audit_failure
-from mergeplan.planner.apply.events import ModelFailed, ModelSkipped
+from mergeplan.planner.apply.backfill.work import Failure, Filled, FoundRows, audit_failure
+from mergeplan.planner.apply.context import ApplyContext
+from mergeplan.planner.apply.events import ModelFailed, ModelSkipped, Stage, StageSkipped, StageStarted
+from mergeplan.planner.apply.spark_ui import spark_ui
+from mergeplan.planner.checks.audits import read_by_audits, run_audits
 from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.errors import Cancelled, LeaseHeld, MergeplanError, PlanMoved, SparkUnavailable
 from mergeplan.planner.model.model import Model
+from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.plan.stages import BackfillStage, BackfillTask, find_downstream
+from mergeplan.planner.python.running import open_runner
 
 LOOK_SECONDS = 0.5  # between two checks for a cancellation
 
 
-def run_backfill(writer: TableWriter, work: Mapping[str, Work], pool: ThreadPoolExecutor) -> Filled:
+def fill_tables(stage: BackfillStage, plan: Plan, context: ApplyContext, new_tables: dict[str, int]) -> Filled:
+    """Do the tasks of a stage; readers of an external table whose audit found rows are left out.
+
+    `new_tables` has the lease tokens under which tables were created.
+    """
+    tasks, project, engine = {task.snapshot.name: task for task in stage.tasks}, context.project, context.engine
+    if not tasks:
+        context.emit(StageSkipped(Stage.BACKFILL, "nothing is missing"))
+        return Filled()
+    layout, connection = context.layout(plan), project.connection
+    context.emit(StageStarted(Stage.BACKFILL, len(tasks), spark_ui(connection, engine)))
+    failed = audit_external_tables(tasks, layout, context)
+    downstream = {failure.model: find_downstream(plan, {failure.model}) for failure in failed}
+    skipped_models = {name: model for model, names in downstream.items() for name in names & tasks.keys()}
+    for name, model in sorted(skipped_models.items()):
+        context.emit(ModelSkipped(name, model))
+    options = context.audit_options(layout)
+    stored_tables = {snapshot.table for snapshot in layout.snapshots.values() if snapshot.kind.is_stored}
+    reuse = AuditReuse(context.store, engine, stored_tables, context.spark)
+    read = {name: read_by_audits(task.snapshot.model, project.audits) for name, task in tasks.items()}
+    with open_runner(project.code, engine) as python:
+        writer = TableWriter(
+            replace(layout, python=python), engine, context.store,
+            partial(run_audits, engine, options=options), partial(run_kept_audits, options=options, reuse=reuse),
+            project.root, context.holder, context.emit, workers=connection.concurrent_tasks, check=context.check,
+            relies=plan.relies, order=add_audit_parents(layout.parents, read), untouched=new_tables,
+        )  # fmt: skip
+        work = {name: task for name, task in tasks.items() if name not in skipped_models}
+        filled = run_backfill(writer, work, context.pool)
+    return filled.plus(Filled(failures=failed, skipped=tuple(sorted(skipped_models))))
+
+
+def run_backfill(writer: TableWriter, work: Mapping[str, BackfillTask], pool: ThreadPoolExecutor) -> Filled:
     """Do the work in the graph's order, `workers` models at once.
 
     The readers of a failed model are left out, and everything else is finished. `pool` has a thread for each worker;
@@ -47,7 +89,7 @@ class _BackfillRun:
     """The state of a backfill: models that are done, running, failed or waiting."""
 
     writer: TableWriter
-    work: Mapping[str, Work]
+    work: Mapping[str, BackfillTask]
     sorter: TopologicalSorter[str]
     ready: list[str] = field(default_factory=list)  # models with work whose parents are done
     running: dict[Future[None], str] = field(default_factory=dict)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import replace
 
 from mergeplan.planner.engine.protocol import Engine
@@ -14,6 +13,7 @@ from mergeplan.planner.parsing.macros.expand import expander
 from mergeplan.planner.parsing.macros.expander import Expander
 from mergeplan.planner.parsing.sql.token_lists import text_of
 from mergeplan.planner.parsing.sql.user_macros import Variable
+from mergeplan.planner.plan.stages import Statements
 from mergeplan.planner.project.loader import Project
 from mergeplan.planner.snapshot.environment import Environment
 
@@ -35,7 +35,11 @@ _HINT = (
 )
 
 
-def statements_of(project: Project, environment: Environment, key: str) -> tuple[tuple[StatementTokens, str], ...]:
+def statements_around(project: Project, environment: Environment) -> tuple[Statements, Statements]:
+    return statements_of(project, environment, BEFORE), statements_of(project, environment, AFTER)
+
+
+def statements_of(project: Project, environment: Environment, key: str) -> Statements:
     """Return the statements of `before_all` or `after_all` in Spark SQL for the environment as it will be.
 
     Raise ProjectError at config.yaml for a statement that is not allowed, so that only the environment's own objects
@@ -72,7 +76,7 @@ def _check_statement(part: StatementTokens, key: str, text: str, own: set[str]) 
     return text[: match.start("table")] + name + text[match.end("table") :]
 
 
-def run_statements(engine: Engine, statements: Iterable[tuple[StatementTokens, str]]) -> None:
+def run_statements(engine: Engine, statements: Statements) -> None:
     """Run the statements one after another; raise QueryError at config.yaml if Spark refuses one."""
     for part, text in statements:
         try:

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 
 from mergeplan.planner.apply.backfill.layout import Layout, locate_query_errors
 from mergeplan.planner.apply.backfill.table_columns import columns_that_go_on, table_columns
-from mergeplan.planner.apply.events import Emit, TableCreated
-from mergeplan.planner.apply.physical_tables import physical_table, table_lease
+from mergeplan.planner.apply.context import ApplyContext
+from mergeplan.planner.apply.events import Emit, Stage, StageSkipped, StageStarted, TableCreated
+from mergeplan.planner.apply.physical_tables import missing_tables, physical_table, table_lease
 from mergeplan.planner.engine.formats.conditions import interval_condition
 from mergeplan.planner.engine.protocol import Engine, ViewText
 from mergeplan.planner.engine.table import Table
@@ -17,8 +18,10 @@ from mergeplan.planner.errors import ProjectError, Refused
 from mergeplan.planner.intervals import intersect_intervals
 from mergeplan.planner.model.model import Column
 from mergeplan.planner.parsing.sql.macro_scope import CREATING
+from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.plan.change import Adoption, Change
 from mergeplan.planner.plan.schedule import ONCE
+from mergeplan.planner.plan.stages import CreateStage
 from mergeplan.planner.snapshot.snapshot import Snapshot
 from mergeplan.planner.state.store import StateStore
 from mergeplan.planner.tables.batch_ids import as_recorded
@@ -26,6 +29,27 @@ from mergeplan.planner.tables.merge.merge import merge_query
 from mergeplan.planner.tables.self_reference import empty_relation
 
 HINT = "Let its rows be copied: `copy: true` in the file of `--file`, or `--copy`."
+
+
+def create_tables(stage: CreateStage, plan: Plan, context: ApplyContext) -> tuple[tuple[str, ...], dict[str, int]]:
+    """Create the missing tables; return them, and the lease tokens under which new ones were created.
+
+    Raise ProjectError if the query of a changed model that keeps its table breaks its contract.
+    """
+    layout, changes = context.layout(plan), {change.name: change for change in stage.changes}
+    taking_over = [change.new.table for change in stage.changes if change.new and change.keeps_rows]
+    missing = missing_tables(context.store, context.engine, stage.snapshots, taking_over)
+    creation = Creation(layout, context.store, context.engine, context.holder, context.emit, context.pool, changes)
+    if missing:
+        context.emit(StageStarted(Stage.CREATE, len(missing)))
+        creation.run(missing)
+    created = {snapshot.name for snapshot in missing}
+    for name, change in changes.items():
+        if change.new and change.new.model.contract and name not in created:
+            table_columns(layout, context.engine, change.new)
+    if not missing:
+        context.emit(StageSkipped(Stage.CREATE, "all tables exist"))
+    return tuple(snapshot.table for snapshot in missing), creation.untouched
 
 
 @dataclass(frozen=True)
@@ -41,7 +65,7 @@ class Creation:
     holder: str  # of the leases
     emit: Emit
     pool: ThreadPoolExecutor  # a few dry runs, and then creations, at once
-    changes: Mapping[str, Change] = field(default_factory=dict)
+    changes: Mapping[str, Change]
     untouched: dict[str, int] = field(default_factory=dict)  # table that was created -> the token of the lease for it
 
     def run(self, snapshots: tuple[Snapshot, ...]) -> None:

@@ -19,7 +19,7 @@ from mergeplan.planner.apply.backfill.inputs import Versions, inputs_of
 from mergeplan.planner.apply.backfill.layout import Layout, locate_query_errors
 from mergeplan.planner.apply.backfill.running_writes import TableWrites, track_operations
 from mergeplan.planner.apply.backfill.table_columns import add_missing_columns
-from mergeplan.planner.apply.backfill.work import Filled, FoundRows, Work, batches_of, not_ready
+from mergeplan.planner.apply.backfill.work import Filled, FoundRows, batches_of, not_ready
 from mergeplan.planner.apply.backfill.write_batch import Batch, take_back, write_batch
 from mergeplan.planner.apply.events import AuditRan, BatchDone, Emit, ModelStarted, ModelUpToDate, TableAwaited
 from mergeplan.planner.apply.physical_tables import physical_table, table_lease
@@ -33,6 +33,7 @@ from mergeplan.planner.naming import quote_column
 from mergeplan.planner.parsing.sql.macro_scope import EVALUATING
 from mergeplan.planner.plan.costs import units
 from mergeplan.planner.plan.schedule import out_of_order
+from mergeplan.planner.plan.stages import BackfillTask
 from mergeplan.planner.snapshot.snapshot import Snapshot
 from mergeplan.planner.state.leases import Lease
 from mergeplan.planner.state.store import StateStore
@@ -72,40 +73,40 @@ class TableWriter:
         if self.layout.python:
             self.layout.python.stop()
 
-    def fill(self, work: Work) -> None:
+    def fill(self, task: BackfillTask) -> None:
         """Fill a table with what it lacks, batch by batch; raise Refused if its signals hold some of it back."""
-        snapshot = work.snapshot
+        snapshot = task.snapshot
         with self._hold_lease(snapshot) as lease:
             recorded_table = self.store.tables.get(snapshot.table)
             if recorded_table is None or recorded_table.garbage:
                 raise PlanMoved(f"The table `{snapshot.table}` is gone.", hint="Plan again: it will be built again.")
             loaded = self.store.intervals.load_timelines([snapshot.table])[snapshot.table]
-            if out_of_order(snapshot.model, subtract_intervals(work.missing, loaded), loaded):
+            if out_of_order(snapshot.model, subtract_intervals(task.missing, loaded), loaded):
                 loaded = self._reset_intervals(snapshot, loaded, lease)
-            todo, late = self.layout.check_signals(snapshot.model, batches_of(work, loaded), work.copies)
-            late = subtract_intervals(late, work.late)
+            todo, late = self.layout.check_signals(snapshot.model, batches_of(task, loaded), task.copies)
+            late = subtract_intervals(late, task.late)
             if not todo and not late:
                 self.emit(ModelUpToDate(snapshot.name))
                 return
             if todo:
                 self.emit(ModelStarted(snapshot.name, len(todo)))
-                inputs = inputs_of(self.layout, work, todo, self.store, self.engine, self._versions)
+                inputs = inputs_of(self.layout, task, todo, self.store, self.engine, self._versions)
                 if loaded and inputs and inputs == self.store.contents.load_inputs(snapshot.table):
-                    self._keep_rows(work, todo[0], lease)
+                    self._keep_rows(task, todo[0], lease)
                 else:
                     table = physical_table(snapshot, recorded_table.columns)
                     as_recorded(self.engine, table, snapshot.model, loaded)
-                    self._fill_batches(work, table, todo, lease)
+                    self._fill_batches(task, table, todo, lease)
                     if inputs:
                         self.store.contents.record_inputs(snapshot.table, inputs, lease=lease)
             if late:
                 raise not_ready(snapshot.model, late)
 
-    def _keep_rows(self, work: Work, interval: Interval, lease: Lease) -> None:
-        snapshot, started = work.snapshot, time.monotonic()
+    def _keep_rows(self, task: BackfillTask, interval: Interval, lease: Lease) -> None:
+        snapshot, started = task.snapshot, time.monotonic()
         with self._slots, locate_query_errors(snapshot.model):
             self._raise_if_cancelled()
-            self._check_sources(work, is_copied=False)
+            self._check_sources(task, is_copied=False)
             ran, unchanged_count = self._check_audits(
                 self.kept_audits(snapshot, interval), snapshot, interval, lease, lambda: False
             )
@@ -131,7 +132,7 @@ class TableWriter:
             self.store.intervals.forget(snapshot.table, interval, lease=lease)
         return ()
 
-    def _fill_batches(self, work: Work, table: Table, todo: tuple[Interval, ...], lease: Lease) -> None:
+    def _fill_batches(self, task: BackfillTask, table: Table, todo: tuple[Interval, ...], lease: Lease) -> None:
         failed, writes = (
             threading.Event(),
             TableWrites(self.store, self.engine.engine_for(table.gateway), table.name, lease),
@@ -143,12 +144,12 @@ class TableWriter:
             if failed.is_set():
                 return
             try:
-                self._run_batch(work, table, todo, index, writes)
+                self._run_batch(task, table, todo, index, writes)
             except BaseException:
                 failed.set()
                 raise
 
-        at_once = min(work.snapshot.model.batch_concurrency or 1, len(todo))
+        at_once = min(task.snapshot.model.batch_concurrency or 1, len(todo))
         if at_once == 1:  # in this thread: a catalog connects again for every new thread
             for index in range(len(todo)):
                 step(index)
@@ -177,9 +178,11 @@ class TableWriter:
                         reported = True
             yield lease
 
-    def _run_batch(self, work: Work, table: Table, todo: tuple[Interval, ...], index: int, writes: TableWrites) -> None:
+    def _run_batch(
+        self, task: BackfillTask, table: Table, todo: tuple[Interval, ...], index: int, writes: TableWrites
+    ) -> None:
         interval, lease = todo[index], writes.lease
-        snapshot, copied = work.snapshot, not subtract_intervals((interval,), work.copies)
+        snapshot, copied = task.snapshot, not subtract_intervals((interval,), task.copies)
         loaded_time: Timeline = ()
         if snapshot.model.is_order_dependent:
             loaded_time = self.store.intervals.load_timelines([table.name])[table.name]
@@ -187,21 +190,24 @@ class TableWriter:
         with self._slots, locate_query_errors(snapshot.model):
             self._raise_if_cancelled()
             started = time.monotonic()
-            self._check_sources(work, copied)
+            self._check_sources(task, copied)
             self.store.contents.forget(table.name, interval, lease=lease)  # before the write, which may be interrupted
             batch = Batch(
                 self.layout, self.engine, self.root, table, snapshot.model, interval, loaded_time,
                 untouched=self._is_untouched(table, lease),
             )  # fmt: skip
             write = (
-                partial(self._copy_rows, work, table, interval)
+                partial(self._copy_rows, task, table, interval)
                 if copied
                 else partial(self._evaluate_batch, snapshot, batch, writes)
             )
             written = retry_on_conflict(write, partial(self.store.leases.check, lease))
             results = self.audits(snapshot, interval)
             audited, _ = self._check_audits(results, snapshot, interval, lease, partial(take_back, batch))
-            for over in build_timeline(interval.start, min(interval.end, work.until or interval.end)):
+            model = snapshot.model
+            # a unit that is not over counts as missing still
+            end = model.cron.cut(self.layout.now) if model.allow_partials else interval.end
+            for over in build_timeline(interval.start, min(interval.end, end)):
                 self.store.intervals.record(table.name, over, lease=lease)
             seconds = time.monotonic() - started
             covered = units(snapshot.model, (interval,))
@@ -215,36 +221,36 @@ class TableWriter:
         """Return True, once, if this run created the table and no other process has held its lease since."""
         return lease.token == self.untouched.pop(table.name, lease.token) + 1
 
-    def _check_sources(self, work: Work, is_copied: bool) -> None:
+    def _check_sources(self, task: BackfillTask, is_copied: bool) -> None:
         """Raise PlanMoved if a table that is about to be read lacks time that the plan relied on: it is being restated.
 
         A restatement waits for the lease that this run holds, so that it cannot remove time after this check either.
         """
-        read = {work.copied_from} if is_copied else self.layout.sources(work.snapshot.name)
+        read = {task.copied_from} if is_copied else self.layout.sources(task.snapshot.name)
         for table, timeline in self.store.intervals.load_timelines(read & self.relies.keys()).items():
             if gone := subtract_intervals(self.relies[table], timeline):
                 raise PlanMoved(f"`{table}` lacks {gone[0]} now: it is being computed anew.", hint="Plan again.")
 
-    def _copy_rows(self, work: Work, table: Table, interval: Interval) -> Written:
+    def _copy_rows(self, task: BackfillTask, table: Table, interval: Interval) -> Written:
         """Copy the rows of the model's old table, which are those that its query would return."""
-        recorded_table = self.store.tables.get(work.copied_from)
+        recorded_table = self.store.tables.get(task.copied_from)
         # These are without columns that a forward-only change adds.
         source_columns = recorded_table.columns if recorded_table else table.columns
         had = {column.name for column in source_columns}
         names = ", ".join(quote_column(column.name) for column in table.columns if column.name in had)
-        sql = f"SELECT {names} FROM {work.copied_from}"
-        if work.snapshot.is_mixed:
+        sql = f"SELECT {names} FROM {task.copied_from}"
+        if task.snapshot.is_mixed:
             sql = add_missing_columns(
                 sql, tuple(column for column in table.columns if column.name in had), table.columns
             )
-        if work.adopts or not work.snapshot.model.is_order_dependent:
+        if task.adopts or not task.snapshot.model.is_order_dependent:
             return self._write_copy(table, sql, interval)
-        model = work.snapshot.model
-        with self.store.leases.hold(table_lease(work.copied_from), self.holder, wait=COPYING):
-            if self.store.intervals.load_timelines([work.copied_from])[work.copied_from] != work.copies:
-                raise PlanMoved(f"The table `{work.copied_from}` was written meanwhile.", hint="Plan again.")
-            as_recorded(self.engine, replace(table, name=work.copied_from), model, work.copies)
-            return self._write_copy(table, f"{sql} WHERE {batch_condition(model, work.copies)}", interval)
+        model = task.snapshot.model
+        with self.store.leases.hold(table_lease(task.copied_from), self.holder, wait=COPYING):
+            if self.store.intervals.load_timelines([task.copied_from])[task.copied_from] != task.copies:
+                raise PlanMoved(f"The table `{task.copied_from}` was written meanwhile.", hint="Plan again.")
+            as_recorded(self.engine, replace(table, name=task.copied_from), model, task.copies)
+            return self._write_copy(table, f"{sql} WHERE {batch_condition(model, task.copies)}", interval)
 
     def _write_copy(self, table: Table, sql: str, interval: Interval) -> Written:
         if table.listed and table.parts:

@@ -8,13 +8,13 @@ version that their format gives them.
 from __future__ import annotations
 
 from mergeplan.planner.apply.backfill.layout import Layout
-from mergeplan.planner.apply.backfill.work import Work
 from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.errors import QueryError
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.first_alone import FirstAlone
 from mergeplan.planner.intervals import Interval
 from mergeplan.planner.model.kind import Fill
+from mergeplan.planner.plan.stages import BackfillTask
 from mergeplan.planner.snapshot.snapshot import Snapshot
 from mergeplan.planner.state.store import StateStore
 
@@ -43,15 +43,26 @@ class Versions:
 
 
 def inputs_of(
-    layout: Layout, work: Work, todo: tuple[Interval, ...], store: StateStore, engine: Engine, versions: Versions
+    layout: Layout,
+    task: BackfillTask,
+    todo: tuple[Interval, ...],
+    store: StateStore,
+    engine: Engine,
+    versions: Versions,
 ) -> str:
     """Return a digest of what the table would be made from now; '' if its rows may depend on more.
 
     The text of the query has dates and physical names in it: another date, or another version of a table, is another
     query. Call this before the query runs: what is written meanwhile then counts as a new input of the next run.
     """
-    snapshot = work.snapshot
-    if work.copies or work.until or work.late or len(todo) != 1 or not _follows_from_tables(snapshot):
+    snapshot = task.snapshot
+    if (
+        task.copies
+        or snapshot.model.allow_partials
+        or task.late
+        or len(todo) != 1
+        or not _follows_from_tables(snapshot)
+    ):
         return ""
     own_tables, foreign_tables = source_tables(layout, snapshot.name)
     marks = store.contents.mark_tables({*own_tables, snapshot.table})
@@ -86,6 +97,6 @@ def _follows_from_tables(snapshot: Snapshot) -> bool:
     model, meaning = snapshot.model, snapshot.meaning
     if snapshot.kind.fill is not Fill.WHOLE or model.python or model.materialization:
         return False
-    if model.pre_statements or model.post_statements:
+    if model.pre_statements or model.post_statements or model.allow_partials:
         return False
     return meaning is not None and not meaning.volatile and not meaning.volatile_rows

@@ -1,9 +1,8 @@
-"""The work of a backfill for a table, cut into batches, and its results."""
+"""A task of a backfill, cut into batches, and the results."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 
 from mergeplan.planner.checks.audits import AuditResult
 from mergeplan.planner.errors import AuditFailed, MergeplanError, Refused
@@ -16,20 +15,7 @@ from mergeplan.planner.intervals import (
     subtract_intervals,
 )
 from mergeplan.planner.model.model import Model
-from mergeplan.planner.snapshot.snapshot import Snapshot
-
-
-@dataclass(frozen=True)
-class Work:
-    """The work for one table; `missing` is as the plan saw it (a restated or late interval may be loaded already)."""
-
-    snapshot: Snapshot
-    missing: Timeline
-    copies: Timeline = ()  # what of it another table of the model holds already
-    copied_from: str = ""
-    adopts: bool = False  # that table is an adopted one
-    until: datetime | None = None  # a unit that begins then is not over: it is computed and counts as missing still
-    late: Timeline = ()  # what its signals hold back, as has been reported: no failure
+from mergeplan.planner.plan.stages import BackfillTask
 
 
 @dataclass(frozen=True)
@@ -69,17 +55,17 @@ class FoundRows(Exception):
         self.result = result
 
 
-def batches_of(work: Work, loaded_time: Timeline) -> tuple[Interval, ...]:
+def batches_of(task: BackfillTask, loaded_time: Timeline) -> tuple[Interval, ...]:
     """Return the remaining work, cut into batches; another process or an earlier run may have done some of it."""
-    model, remaining_time = work.snapshot.model, subtract_intervals(work.missing, loaded_time)
+    model, remaining_time = task.snapshot.model, subtract_intervals(task.missing, loaded_time)
     if not remaining_time:
         return ()
     if not model.kind.is_incremental:
-        return (Interval(work.missing[0].start, work.missing[-1].end),)
+        return (Interval(task.missing[0].start, task.missing[-1].end),)
     reached = add_lookback(
-        model.cron, subtract_intervals(remaining_time, work.copies), model.lookback, work.missing[0].start
+        model.cron, subtract_intervals(remaining_time, task.copies), model.lookback, task.missing[0].start
     )
-    copied = subtract_intervals(intersect_intervals(remaining_time, work.copies), reached)
+    copied = subtract_intervals(intersect_intervals(remaining_time, task.copies), reached)
     return (*copied, *batches(model.cron, reached, model.batch_size))
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from difflib import unified_diff
@@ -22,6 +20,7 @@ from mergeplan.planner.isolation.mode import isolation_of
 from mergeplan.planner.parsing.definitions.formatting import Formatted, Style
 from mergeplan.planner.parsing.sql.tokens import did_you_mean, parse_dialect
 from mergeplan.planner.project.sql_files import SqlFile, SqlFiles, open_sql_files, style_of
+from mergeplan.planner.replace_file import replace_file
 from mergeplan.planner.wording import count_noun
 
 
@@ -71,7 +70,7 @@ def format_files(names: tuple[str, ...], check: bool, diff: bool, root: Path, ou
     changed = [result for result in results if result.is_changed]
     if not check and not diff:
         for result in changed:
-            _replace_file(root / result.file.name, result.now.text.replace("\n", result.file.newline))
+            replace_file(root / result.file.name, result.now.text.replace("\n", result.file.newline))
     _report_results(results, check=check, diff=diff, as_json=output == "json")
     return 1 if check and changed else 0
 
@@ -101,18 +100,6 @@ def _select_files(root: Path, files: SqlFiles, names: Sequence[str]) -> Sequence
             raise RequestError(f"`{name}` is no model and no SQL file of the project.", hint=did_you_mean(name, models))
         chosen |= dict.fromkeys(matches)
     return list(chosen)
-
-
-def _replace_file(path: Path, text: str) -> None:
-    handle, aside = tempfile.mkstemp(prefix=".mergeplan-", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
-        shutil.copymode(path, aside)
-        Path(aside).replace(path)
-    except BaseException:
-        Path(aside).unlink(missing_ok=True)
-        raise
 
 
 def _report_results(results: Sequence[Result], *, check: bool, diff: bool, as_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""A plan explained: why each model is computed or kept, and what applying it would do, step by step."""
+"""A plan explained: why each model is computed or kept, and the stages of applying it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from mergeplan.planner.cli.texts.plan_text import stands_already
 from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.plan.change import Category, Change, ChangeKind, Columns
 from mergeplan.planner.plan.early_cutoff import Comparison
+from mergeplan.planner.plan.stages import BackfillTask, PromoteStage, Stages, Statements
 from mergeplan.planner.session.wording import TITLES, display_name
 from mergeplan.planner.snapshot.snapshot import Snapshot
 
 
-def explain_plan(plan: Plan) -> Group:
-    return Group(*([_decisions_tree(plan)] if plan.changes else []), _steps_tree(plan))
+def explain_plan(plan: Plan, stages: Stages) -> Group:
+    return Group(*([_decisions_tree(plan)] if plan.changes else []), _stages_tree(plan, stages))
 
 
 def _decisions_tree(plan: Plan) -> Tree:
@@ -86,58 +87,68 @@ def _wait_condition_text(questions: list[Comparison]) -> str:
     return f"Waits for {models} to be built: if {condition}, this is not computed"
 
 
-def _steps_tree(plan: Plan) -> Tree:
+def _stages_tree(plan: Plan, stages: Stages) -> Tree:
     root = Tree(Text("Explained plan", style="bold"))
-    created = [
-        change
-        for change in plan.changes
-        if change.new and (change.shares is None or change.keeps_rows) and change.kind.has_view
-    ]
-    created = [change for change in created if change.change is not ChangeKind.RESTATED]
+    _add_statement_steps(root, "before_all", stages.before_all)
     physical = root.add("Validate SQL and create physical layer tables and views if they do not exist")
-    for change in created:
-        branch = physical.add(_target_text(plan, change.new))
-        branch.add("Dry run model query without inserting results")
-        branch.add("Create table if it doesn't exist")
-        if change.keeps_rows:
-            branch.add("Point it at the files of the table that it replaces")
-    batches = root.add("Backfill models by running their queries and run audits")
-    for change in plan.backfills:
-        branch = batches.add(_target_text(plan, change.new))
-        branch.add(_backfill_step_text(change))
-        for audit in change.new.model.audits if change.new else ():
-            branch.add(f"Run '{audit.name}' audit")
-    layer = root.add(f"Update the virtual layer for environment '{plan.environment}'")
-    _add_view_steps(plan, layer)
-    nothing = ((physical, "Nothing to create"), (batches, "Nothing to compute"), (layer, "No view changes"))
-    for stage, text in nothing:
-        if not stage.children:
-            stage.add(text)
+    _add_table_steps(physical, plan, stages)
+    _add_batch_steps(root.add("Backfill models by running their queries and run audits"), plan, stages)
+    _add_view_steps(root.add(f"Update the virtual layer for environment '{plan.environment}'"), stages.promote)
+    _add_statement_steps(root, "after_all", stages.after_all)
     return root
 
 
-def _add_view_steps(plan: Plan, layer: Tree) -> None:
-    for title, views in (
-        (
-            "Create or update views in the virtual layer to point at new physical tables and views",
-            plan.views.added + plan.views.swapped,
-        ),
-        ("Delete views in the virtual layer for models that were removed", plan.views.dropped),
-    ):
-        if views:
-            branch = layer.add(title)
-            for view in views:
-                branch.add(f"{view.name} -> {view.table}")
+def _add_statement_steps(root: Tree, key: str, statements: Statements) -> None:
+    branch = root.add(f"Run the statements of `{key}`") if statements else root
+    for _, text in statements:
+        branch.add(Text(text))
 
 
-def _backfill_step_text(change: Change) -> str:
-    if change.kind.is_seed:
+def _add_table_steps(branch: Tree, plan: Plan, stages: Stages) -> None:
+    for change in stages.create.new_tables:
+        assert change.new is not None
+        table = branch.add(_target_text(plan, change.new))
+        table.add("Dry run model query without inserting results")
+        table.add("Create table if it doesn't exist")
+        if change.keeps_rows:
+            table.add("Point it at the files of the table that it replaces")
+    if not branch.children:
+        branch.add("Nothing to create")
+
+
+def _add_batch_steps(branch: Tree, plan: Plan, stages: Stages) -> None:
+    for task in stages.backfill.tasks:
+        table = branch.add(_target_text(plan, task.snapshot))
+        if task.snapshot.kind.is_stored:
+            table.add(_backfill_step_text(task))
+        for audit in task.snapshot.model.audits:
+            table.add(f"Run '{audit.name}' audit")
+    for kept in stages.audit.tables:
+        table = branch.add(_target_text(plan, kept.snapshot))
+        for audit in kept.calls:
+            table.add(f"Run '{audit.name}' audit on the rows that the table holds, unless it passed on them")
+    if not branch.children:
+        branch.add("Nothing to compute")
+
+
+def _add_view_steps(branch: Tree, stage: PromoteStage) -> None:
+    created = "Create or update views in the virtual layer to point at new physical tables and views"
+    deleted = "Delete views in the virtual layer for models that were removed"
+    for title, views in ((created, stage.views.added + stage.views.swapped), (deleted, stage.views.dropped)):
+        view_list = branch.add(title) if views else branch
+        for view in views:
+            view_list.add(f"{view.name} -> {view.table}")
+    if not branch.children:
+        branch.add("No view changes")
+
+
+def _backfill_step_text(task: BackfillTask) -> str:
+    if task.snapshot.kind.is_seed:
         return "Insert seed file"
-    if change.kind.is_incremental:
-        return f"Insert {', '.join(str(interval) for interval in change.missing)}"
+    if task.snapshot.kind.is_incremental:
+        return f"Insert {', '.join(str(interval) for interval in task.missing)}"
     return "Fully refresh table"
 
 
-def _target_text(plan: Plan, snapshot: Snapshot | None) -> str:
-    assert snapshot is not None
+def _target_text(plan: Plan, snapshot: Snapshot) -> str:
     return f"{display_name(plan, snapshot.name)} -> {snapshot.table}"

@@ -16,6 +16,7 @@ from mergeplan.planner.engine.spark.quoting import quote_name
 from mergeplan.planner.errors import ProjectError, QueryError
 from mergeplan.planner.model.model import Column
 from mergeplan.planner.parsing.files.dbt_manifest import DbtTable, dbt_tables
+from mergeplan.planner.replace_file import replace_file
 from mergeplan.planner.session.workspace import Workspace
 from mergeplan.planner.wording import count_noun
 
@@ -126,6 +127,4 @@ def _append_tables(
             item["column_descriptions"] = described
         items.append(item)
     new_text = yaml.safe_dump(items, sort_keys=False, allow_unicode=True, width=120)
-    draft = file.with_name(f".{file.name}.part")
-    draft.write_text(f"{old_text}\n{new_text}" if old_text.strip() not in ("", "[]") else new_text, encoding="utf-8")
-    draft.replace(file)
+    replace_file(file, f"{old_text}\n{new_text}" if old_text.strip() not in ("", "[]") else new_text)

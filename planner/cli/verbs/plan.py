@@ -17,6 +17,7 @@ from mergeplan.planner.cli.workspace import open_workspace, workspace
 from mergeplan.planner.errors import Refused
 from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.plan.costs import CostLimit
+from mergeplan.planner.plan.stages import build_stages
 from mergeplan.planner.session.options import PlanOptions, categories
 from mergeplan.planner.session.use_cases.plan import check_options, keep_categories, prepare_plan, renew_expiry
 from mergeplan.planner.session.use_cases.planning import estimate_costs, save_plan
@@ -165,7 +166,9 @@ def _as_configured(work: Workspace, handling: Handling) -> Handling:
 def _explain_plan(work: Workspace, out: Output, new_plan: Plan) -> int:
     out.plan(new_plan, estimate_costs(work, new_plan))
     if isinstance(out, Terminal):
-        out.explain(new_plan)
+        from mergeplan.planner.apply.backfill.before_after_all import statements_around
+
+        out.explain(new_plan, build_stages(new_plan, None, *statements_around(work.project, new_plan.new)))
     else:
         out.report_end(ok=not new_plan.blockers)
     return Refused.exit_code if new_plan.blockers else 0

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import click
 
 from mergeplan.planner.cli.workspace import settings, workspace
 from mergeplan.planner.errors import RequestError
+from mergeplan.planner.replace_file import replace_file
 from mergeplan.planner.session.scheduling.schedule import make_schedule
 from mergeplan.planner.session.state_access import open_state
 from mergeplan.planner.snapshot.environment import PROD, parse_environment_name
@@ -35,15 +35,5 @@ def schedule(environment: str, path: Path | None, root: Path, gateway: str | Non
     if path is None:
         click.echo(text, nl=False)
     else:
-        _replace_file(path, text)
+        replace_file(path, text)
     return 0
-
-
-def _replace_file(path: Path, text: str) -> None:
-    """Write a file that others read at any time: they find the old text or the whole new one."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        draft.write_text(text, encoding="utf-8")
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)

@@ -13,6 +13,7 @@ from mergeplan.planner.cli.output import Output, make_emitter, output_of, output
 from mergeplan.planner.cli.workspace import open_workspace, workspace
 from mergeplan.planner.contract.result import ResultLine
 from mergeplan.planner.errors import RequestError
+from mergeplan.planner.replace_file import replace_file
 from mergeplan.planner.snapshot.environment import parse_environment_name
 from mergeplan.planner.wording import count_noun
 
@@ -47,9 +48,7 @@ def export(file: Path, names: tuple[str, ...], no_confirm: bool, root: Path, gat
     out = output_of(output)
     with open_workspace(root, gateway, on_event=make_emitter(out), only_looks=True) as work:
         document = work.store.transfers.export(tuple(parse_environment_name(name) for name in names))
-    draft = file.with_name(f".{file.name}.part")
-    draft.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    draft.replace(file)
+    replace_file(file, json.dumps(document, indent=1) + "\n")
     shown = document["environments"]
     _report_transfer(out, shown, f"{count_noun(len(shown), 'environment')} in {file}.", file)
     return 0

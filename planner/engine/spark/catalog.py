@@ -19,6 +19,7 @@ from pathlib import Path
 
 from mergeplan.planner.engine.protocol import Connection
 from mergeplan.planner.errors import CatalogBusy
+from mergeplan.planner.replace_file import replace_file
 from mergeplan.planner.semantics.spark.spark_settings import TIME_ZONE, parse_properties
 
 WAIT = 60.0  # seconds
@@ -61,14 +62,6 @@ class Owner:
     def serves(self) -> bool:
         """True if a warm Spark answers on its port now."""
         return self.port > 0 and self.is_alive and _can_connect(self.port)
-
-
-def write_private(path: Path, text: str) -> None:
-    """Write a file atomically, readable by this user only."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-        file.write(text)
-    draft.replace(path)
 
 
 def spark_folder(home: Path) -> Path:
@@ -123,7 +116,7 @@ class CatalogLock:
 
     def publish(self, owner: Owner) -> None:
         """Write who holds the lock, readable by this user only: it includes a warm Spark's token."""
-        write_private(self.owner_path, json.dumps(asdict(owner)))
+        replace_file(self.owner_path, json.dumps(asdict(owner)), private=True)
 
     def owner(self) -> Owner | None:
         try:

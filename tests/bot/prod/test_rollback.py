@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mergeplan.bot.prod.rollback import Rollbacks
+from mergeplan.bot.prod.actions import rollbacks
 from mergeplan.bot.pulls import reconcile
 from mergeplan.bot.records import PullState
 from mergeplan.bot.sandbox.state import PullRequest
@@ -166,7 +166,7 @@ def test_killed_between_a_call_and_its_record_everything_is_done_once(
 ) -> None:
     """Behaviours 16, 17: after the planner's, and after GitHub's."""
     died = list[str]()
-    for where, name in ((Rollbacks, "_went_back"), (reconcile, "open_revert")):
+    for where, name in ((rollbacks, "_store_outcome"), (reconcile, "open_revert")):
         real = getattr(where, name)
 
         def dying(*given: Any, name: str = name, real: Callable[..., Any] = real) -> Any:
@@ -180,7 +180,7 @@ def test_killed_between_a_call_and_its_record_everything_is_done_once(
     number = merge_pull(bench)
     bench.say(number, "/rollback", author="ann")
 
-    assert died == ["_went_back", "open_revert"]
+    assert died == ["_store_outcome", "open_revert"]
     assert (len(bench.calls("rollback")), prod(bench)["revision"]) == (1, 3)
     (pull,) = reverts(bench, number)
     (reply,) = bench.replies(number)

@@ -16,9 +16,10 @@ from pathlib import Path
 from uuid import uuid4
 
 from mergeplan.planner.engine.protocol import Connection
-from mergeplan.planner.engine.spark.catalog import WARM_WAIT, Owner, is_process_alive, write_private
+from mergeplan.planner.engine.spark.catalog import WARM_WAIT, Owner, is_process_alive
 from mergeplan.planner.errors import CatalogBusy, RequestError
 from mergeplan.planner.fingerprint import digest
+from mergeplan.planner.replace_file import replace_file
 
 # The settings for the origin of jars; all others of a connection are set in each session.
 JAR_SETTINGS = ("spark.jars", "spark.sql.extensions", "spark.driver.extraJavaOptions")
@@ -71,7 +72,9 @@ def request_formats(folder: Path, owner: Owner, connection: Connection, wait: fl
     seconds.
     """
     path = _requests_folder(folder) / f"{time.time_ns():020}-{os.getpid()}-{uuid4().hex}.json"
-    write_private(path, json.dumps(asdict(request_of(connection))))  # a proxy's password may be among the settings
+    replace_file(
+        path, json.dumps(asdict(request_of(connection))), private=True
+    )  # a proxy's password may be among the settings
     until = time.monotonic() + wait
     while path.exists() and owner.is_alive:
         if time.monotonic() > until:
@@ -106,13 +109,13 @@ def next_request(folder: Path) -> tuple[Path, FormatRequest] | None:
 
 def accept_request(folder: Path, path: Path, request: FormatRequest) -> None:
     """Accept a request: the warm Spark has the formats now, and starts with them from here on."""
-    write_private(folder / "warm_formats.json", json.dumps(asdict(request)))
+    replace_file(folder / "warm_formats.json", json.dumps(asdict(request)), private=True)
     path.unlink(missing_ok=True)
 
 
 def refuse_request(path: Path, error: RequestError) -> None:
     if path.exists():
-        write_private(path.with_suffix(".refused"), json.dumps([error.message, error.hint]))
+        replace_file(path.with_suffix(".refused"), json.dumps([error.message, error.hint]), private=True)
         path.unlink(missing_ok=True)
 
 

@@ -1,0 +1,1 @@
+"""What `decide_prod` may ask for, done: one function an action, over the facts of one pass."""

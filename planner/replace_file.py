@@ -1,0 +1,25 @@
+"""Replacement of a file as a whole."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from pathlib import Path
+
+
+def replace_file(path: Path, text: str, *, private: bool = False) -> None:
+    """Write a file that others read at any time: they find the text before or the whole new one.
+
+    It keeps its mode; a `private` one can be read by this user only.
+    """
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+        if path.exists() and not private:
+            shutil.copymode(path, draft)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
