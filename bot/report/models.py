@@ -23,6 +23,7 @@ from mergeplan.bot.report.markdown import (
 )
 from mergeplan.bot.report.words import WHOLE_KINDS, cost_of, day_count
 from mergeplan.planner.contract.plan import ModelChange
+from mergeplan.planner.site.diff_lines import diff_body
 from mergeplan.planner.wording import count_noun, first_names
 
 OPEN = 12  # models that stand one by one
@@ -122,10 +123,8 @@ def diffs_blocks(models: Sequence[ModelChange], site: Site = NOWHERE) -> list[st
 
 
 def _diff_block(model: ModelChange, site: Site, most: int) -> str:
-    changed = [
-        line for line in model.diff.split("\n") if line.startswith(("+", "-")) and line[:3] not in ("+++", "---")
-    ]
-    plus, minus = sum(line[0] == "+" for line in changed), sum(line[0] == "-" for line in changed)
+    body = diff_body(model.diff.split("\n"))
+    plus, minus = (sum(line.startswith(sign) for line in body) for sign in "+-")
     title = f"Diff of <code>{tag_text(model.name)}</code>: {plus} added, {minus} removed"
     link = site.link(model)
     where = f"[{code(f'{model.path}:{model.line}' if model.line else model.path)}]({link})\n\n" if link else ""

@@ -8,6 +8,7 @@ import importlib
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import NoReturn
 
 import click
@@ -85,6 +86,7 @@ MEANT = {
     "undo": "rollback",
     "validate": "lint",
 }
+OTHER_O = frozenset({"create_test", "state"})  # verbs whose `-o` is not `--output`
 OBJECTS = 400_000  # between two collections of garbage: what a plan of 5,000 models reads
 GONE = "The folder in which mergeplan was called is gone."
 EXIT_DEFECT = 3
@@ -238,9 +240,10 @@ def main() -> None:
 
 
 def _wants_json(arguments: Sequence[str]) -> bool:
+    verb = next((word.replace("-", "_") for word in arguments if not word.startswith("-")), "")
+    spellings = ["--output json", "--output=json", *([] if verb in OTHER_O else ["-o json", "-ojson"])]
     return any(
-        one in ("--output=json", "-ojson") or arguments[n : n + 2] in (["--output", "json"], ["-o", "json"])
-        for n, one in enumerate(arguments)
+        word in spellings or f"{word} {following}" in spellings for word, following in pairwise([*arguments, ""])
     )
 
 
