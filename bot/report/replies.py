@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from mergeplan.bot.projects import repository_of
 from mergeplan.bot.records import Answer, CommandRow, PullRecord, PullState
+from mergeplan.bot.report.losses import find_losses, loss_title
 from mergeplan.bot.report.markdown import MARKER, clip_text, code, fit_blocks, inert_text
 from mergeplan.bot.report.offers import list_offers
 from mergeplan.bot.report.selection import selection_words
@@ -46,7 +47,8 @@ def state_sentence(pull_view: Shown) -> str:
                 return f"{plan_text} is blocked: {inert_text(clip_text(plan.blockers[0].message))}{_plan_link(record)}"
             if outcome and outcome.is_too_costly:
                 return f"{plan_text} waits for `/approve-cost`; nothing was computed.{_plan_link(record)}"
-            work = f"{change_words(plan)}; computed: {work_words(plan)}"
+            loss = f"⚠️ {title}; " if (title := loss_title(find_losses(outcome))) else ""
+            work = f"{loss}{change_words(plan)}; computed: {work_words(plan)}"
             return f"{plan_text}: {work}. {promise_sentence(plan, outcome)}{_plan_link(record)}"
         case PullState.PLANNED:
             return f"`{record.head[:7]}` changes no models."

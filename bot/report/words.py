@@ -24,6 +24,7 @@ from mergeplan.bot.report.markdown import (
 from mergeplan.bot.report.reverts import revert_words
 from mergeplan.bot.results import (
     RULE_BROKEN,
+    WITHOUT_VIEW,
     PlannerOutcome,
     Problem,
     audit_subject,
@@ -69,6 +70,19 @@ def change_words(plan: PlanView) -> str:
     counts = Counter(category_of(model) for model in plan.models)
     parts = [f"{counts[key]:,} {NAMES[key].lower()}" for key in SIGNS if counts[key]]
     return ", ".join(parts) or "Only views change"
+
+
+def prod_words(plan: PlanView) -> str:
+    """Return what a merge does to prod: `replaces 2 tables of prod, adds 1 and drops 1`."""
+    moved = view_changes(plan)
+    removed = [model for model in plan.models if model.change == "removed" and model.kind.upper() not in WITHOUT_VIEW]
+    added_count = sum(model.change == "added" for model in moved)
+    all_views = all(model.kind.upper() == "VIEW" for model in (*moved, *removed))
+    counts = (("replaces", len(moved) - added_count), ("adds", added_count), ("drops", len(removed)))
+    (verb, number), *others = [count for count in counts if count[1]] or [("changes", 0)]
+    of = "to" if verb == "adds" else "of"
+    first = f"{verb} {count_noun(number, 'view' if all_views else 'table') if number else 'no table'} {of} prod"
+    return join_names([first, *(f"{verb} {number:,}" for verb, number in others)])
 
 
 def work_words(plan: PlanView) -> str:

@@ -121,6 +121,7 @@ class Change:
     copies: Timeline = ()  # what of that is copied from the old table, which holds the same rows
     forward: Forward | None = None  # of a forward-only change, and of what reads a preview of one
     recorded: Timeline = ()  # recorded as held and not computed: the request leaves the table empty
+    lost: Timeline = ()  # what the old table holds from before the first day of the new one
     override: Override | None = None  # the category that a person chose in place of the rule's
     diff: str = ""  # unified diff of the model's text
     adopts: Adoption | None = None  # the table whose rows its own takes over

@@ -80,7 +80,7 @@ def test_pull_requests_on_one_model_know_of_each_other(copy_bench: Callable[...,
     bench.github.close(SHOP, second, author="wim")
     bench.idle()
 
-    assert "Also in flight" not in bench.plan(first)
+    assert "change the same models" not in bench.plan(first)
 
 
 def test_a_revert_is_called_one_and_a_merge_elsewhere_makes_no_plan_again(copy_bench: Callable[..., Bench]) -> None:
@@ -99,7 +99,7 @@ def test_a_revert_is_called_one_and_a_merge_elsewhere_makes_no_plan_again(copy_b
 
     back = bench.open({"models/orders.sql": PROJECT["models/orders.sql"]}, "back")
     bench.idle()
-    assert f"It reverts #{other}: `shop.orders` become what they were before." in bench.plan(back)
+    assert f"This reverts #{other}: `shop.orders` is as it was before that merge." in bench.plan(back)
 
 
 def test_edits_that_differ_only_in_comment_lines_are_no_reverts_of_each_other() -> None:

@@ -96,7 +96,7 @@ def test_changed_rows_are_shown_and_asked_about_and_a_forward_only_branch_keeps_
 
     narrowed = bench.open({MODEL: bench.github.read(SHOP, MODEL).replace("event_date between", NARROWER)}, "narrower")
     bench.idle()
-    assert "1 breaking, 1 indirect breaking · rows differ in 2 models" in bench.plan(narrowed).splitlines()[1]
+    assert "replaces 2 tables of prod · rows differ in 2 models" in bench.plan(narrowed).splitlines()[1]
     changed = "sqlmesh_example.incremental_model"
     bench.say(narrowed, f"/diff {changed} --where id > 5\n/lineage {changed}.id")
     assert "2 gone" in bench.replies(narrowed)[0]
@@ -154,7 +154,7 @@ def test_a_view_of_prod_that_was_dropped_by_hand_is_named_in_the_comment(make_be
 
     gone = "The view `sqlmesh_example.full_model` of `prod` is gone from the catalog."
     assert f"> [!WARNING]\n> {gone} `mergeplan run prod --refresh` restores it.\n" in bench.plan(number)
-    assert bench.plan(number).splitlines()[1].startswith("### ✅ 1 non-breaking")
+    assert bench.plan(number).splitlines()[1].startswith("### ✅ Ready to merge · replaces 1 table")
 
 
 @pytest.mark.prove
