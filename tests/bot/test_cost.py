@@ -36,7 +36,7 @@ def test_a_plan_over_the_budget_waits_for_an_approval(make_bench: Callable[..., 
     bench.github.commit(SHOP, "change", COLUMN, "Another", author="wim")
     bench.idle()
     assert "--max-bytes=1000" in bench.calls("plan", "pr_1")[-1]["argv"]
-    assert "waits for an approval" in bench.plan(number)
+    assert "Waits for an approval" in bench.plan(number)
 
 
 def test_without_a_budget_nothing_waits(bench: Bench) -> None:
