@@ -34,6 +34,7 @@ from mergeplan.bot.report.words import (
     cost_of,
     estimate_words,
     open_words,
+    override_end_words,
     problem_line,
     refusal_words,
     skip_summary,
@@ -243,16 +244,10 @@ def _note_blocks(pull_view: Shown) -> list[str]:
     for unused in outcome.plan.unused_overrides if outcome and outcome.plan else ():
         name = NAMES.get(unused.category, unused.category)
         notes.append(
-            f"{code(unused.who)} set {code(unused.model)} to {name}: no longer in force, "
-            f"{_end_words(unused.ended_by)}. Categorize it again if that still holds."
+            f"{code(unused.who)} set {code(unused.model)} to {name}: that no longer applies, because "
+            f"{override_end_words(unused)}. Categorize it again if it is still right."
         )
     return ["\n".join(f"> {note}" for note in notes)] if notes else []
-
-
-def _end_words(ended_by: str) -> str:
-    if ended_by == "base":
-        return "prod has another version of that model since"
-    return "that model or what it reads was edited since"
 
 
 def comment_foot(pull_view: Shown) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from mergeplan.bot.projects import repository_of
 from mergeplan.bot.records import Answer, CommandRow, PullRecord, PullState
@@ -12,7 +13,7 @@ from mergeplan.bot.report.offers import list_offers
 from mergeplan.bot.report.selection import selection_words
 from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.report.states import blockers
-from mergeplan.bot.report.words import change_words, promise_sentence, view_words, work_words
+from mergeplan.bot.report.words import change_words, override_end_words, promise_sentence, view_words, work_words
 from mergeplan.bot.results import has_effect
 
 REPLY_LIMIT = 60_000
@@ -33,6 +34,18 @@ def format_reply(row: CommandRow, answers: Sequence[Answer], state: str, project
     marker = reply_marker(row.repository, row.comment_id)
     blocks = [f"{marker}\n{code(row.author)} {verb}{whom}:", *results, f"**Now:** {state}"]
     return fit_blocks(blocks, REPLY_LIMIT, "*More is not shown.*")
+
+
+def withdraw_answer(answer: Answer, record: PullRecord) -> Answer:
+    """Return the answer to a /categorize as it stands: withdrawn once the plan says that its category has ended."""
+    plan = record.outcome.plan if record.outcome else None
+    if plan is None or not answer.ok or not answer.text.startswith("/categorize "):
+        return answer
+    ended = next((unused for unused in plan.unused_overrides if answer.model in ("", unused.model)), None)
+    if ended is None:
+        return answer
+    why = f"**No longer applies to {code(ended.model)}**, because {override_end_words(ended)}."
+    return replace(answer, ok=False, sentence=f"{why}{_plan_link(record)} It had said: {answer.sentence}")
 
 
 def state_sentence(pull_view: Shown) -> str:

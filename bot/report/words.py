@@ -34,7 +34,7 @@ from mergeplan.bot.results import (
     was_interrupted,
 )
 from mergeplan.planner.contract.lines import AuditRow
-from mergeplan.planner.contract.plan import ModelChange, PlanView
+from mergeplan.planner.contract.plan import ModelChange, OverrideRow, PlanView
 from mergeplan.planner.contract.result import PromotionRow
 from mergeplan.planner.site.progress import WEB_ADDRESS
 from mergeplan.planner.wording import count_noun, duration_text, first_names, join_names, size_text
@@ -131,6 +131,13 @@ def check_words(plan: PlanView | None) -> str:
     parts = [f"Checked by Spark: {count_noun(agreed, 'model keeps', 'models keep')} rows."] if agreed else []
     parts += [f"Not checked: {number} ({inert_text(reason)})." for reason, number in open_checks.items()]
     return " ".join(parts)
+
+
+def override_end_words(unused: OverrideRow) -> str:
+    """Return why a category that somebody gave no longer applies, as a clause."""
+    if unused.ended_by == "base":
+        return "prod has a newer version of this model"
+    return "the model, or what it reads, was edited since"
 
 
 def open_words(plan: PlanView) -> str:
