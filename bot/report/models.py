@@ -195,6 +195,8 @@ def computation_words(model: ModelChange) -> str:
     if model.kind.upper() in ("VIEW", "EMBEDDED", "EXTERNAL") or not (model.intervals or model.recomputed):
         return "nothing"
     preview = PREVIEW if model.preview else ""
+    if model.first_load and model.intervals:
+        return f"first load: all rows{preview}"
     if model.kind.upper() in WHOLE_KINDS:
         return ("the whole table" if model.intervals else "built already") + preview
     if not model.intervals:

@@ -96,7 +96,7 @@ def work_words(plan: PlanView) -> str:
 
 def day_count(model: ModelChange) -> int:
     """Return the number of days of an incremental model that a plan computes; 0 for a table that is computed whole."""
-    return 0 if model.kind.upper() in WHOLE_KINDS else whole_days(model.intervals)
+    return 0 if model.first_load or model.kind.upper() in WHOLE_KINDS else whole_days(model.intervals)
 
 
 def spark_link(record: PullRecord) -> str:

@@ -138,7 +138,7 @@ def change_of(
         "tags": knobs().get("tags", {}).get(name, []),
         "rule": "text", "reason": reason, "columns": {"added": [], "altered": [], "removed": [], "every": False},
         "recomputed": False, "checked": None, "skipped": False, "table": "", "shares": None, "intervals": [],
-        "copies": [], "needed": [], "recorded": [], "lost": [],
+        "copies": [], "needed": [], "recorded": [], "lost": [], "first_load": False,
         "preview": False, "keeps": [], "estimate": estimate(change), "parents": [], "diff": "",
         "override": override,
     }  # fmt: skip
