@@ -1,4 +1,4 @@
-"""serve, action, app-manifest, replay, sandbox, demo: the bot's verbs."""
+"""serve, action, app_manifest, replay, sandbox, demo: the bot's verbs."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def action() -> int:
     return run_action(os.environ)
 
 
-@click.command("app-manifest")
+@click.command("app_manifest")
 @click.option("--webhook-url", required=True, help="Where the App's webhooks go: https://your-host/webhook.")
 @click.option("--name", default="mergeplan", show_default=True, help="The App's name; GitHub lets you change it.")
 @click.option("--organization", default="", help="The organization that owns it; without one it is your own.")
@@ -68,8 +68,8 @@ def app_manifest(webhook_url: str, show: bool, no_browser: bool, port: int, time
     """Register the GitHub App in a browser; its key and webhook secret go into files that only you can read.
 
     \b
-    mergeplan app-manifest --webhook-url https://bot.example/webhook
-    mergeplan app-manifest --webhook-url https://bot.example/webhook --organization acme
+    mergeplan app_manifest --webhook-url https://bot.example/webhook
+    mergeplan app_manifest --webhook-url https://bot.example/webhook --organization acme
     """
     if show:
         shown = build_manifest(options["name"], webhook_url, "http://127.0.0.1/callback", public=options["public"])

@@ -76,13 +76,12 @@ class Demo:
 
     def show(self, number: int) -> None:
         """Print the plan comment as Markdown; the terminal draws no graphs and folds nothing."""
-        text = re.sub(
-            r"```mermaid.*?```\n?| ?<!--.*?-->|</?(?:details|summary|sub|br)[^>]*>", "", self.body(number), flags=re.S
-        )
-        text = re.sub(r"\[!(\w+)\]\s*", "", text)
-        text = re.sub(r"<code>(.*?)</code>", lambda name: f"`{name[1].replace('<wbr>', '')}`".replace("\\", ""), text)
         self.console.print(
-            Panel(Markdown(text), title=f"pull request #{number}: the bot's comment", border_style="dim")
+            Panel(
+                Markdown(plain_comment(self.body(number))),
+                title=f"pull request #{number}: the bot's comment",
+                border_style="dim",
+            )
         )
 
     def is_built(self, number: int) -> bool:
@@ -102,6 +101,14 @@ class Demo:
     def _planner_output(self, *arguments: str) -> str:
         done = run_planner(self.folder, self.folder / "home" / REPOSITORY, *arguments)
         return (done.stdout or done.stderr).rstrip()
+
+
+def plain_comment(body: str) -> str:
+    """Return a comment without what a terminal does not draw: graphs, folds, alerts, line breaks within cells."""
+    text = re.sub(r"```mermaid.*?```\n?| ?<!--.*?-->|</?(?:details|sub)[^>]*>", "", body, flags=re.S)
+    text = re.sub(r"<summary>(.*?)</summary>", r"**\1**", text.replace("<br>", "; "))
+    text = re.sub(r"^> \[!\w+\]\n", "", text, flags=re.M)
+    return re.sub(r"<code>(.*?)</code>", lambda name: f"`{name[1].replace('<wbr>', '')}`".replace("\\", ""), text)
 
 
 def run_planner(folder: Path, home: Path, verb: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -158,7 +165,7 @@ def _play_story(demo: Demo) -> None:
     demo.show(first)
 
     demo.say("Ben opens another that [bold]changes a WHERE[/bold]: what reads it must be computed again")
-    change = ("event_date between", "item_id < 3 AND event_date between")
+    change = ("event_date BETWEEN", "item_id < 3 AND event_date BETWEEN")
     second = open_demo_pull(demo, "without-item-3", "Leave out item 3", change, BEN)
     demo.wait(f"pull request #{second} is planned and built in pr_{second}", lambda: demo.is_built(second))
     demo.show(second)

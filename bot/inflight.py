@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from mergeplan.planner.contract.plan import ModelChange, PlanView
+from mergeplan.planner.site.diff_lines import diff_body
 
 EDITS = frozenset({"direct", "added", "removed"})
 MOVES_MOST = 50  # of prod, that plans are compared with
@@ -89,7 +90,7 @@ def _takes_back(mine: ModelChange, theirs: ModelChange) -> bool:
 
 
 def _split_diff(diff: str) -> tuple[list[str], list[str]]:
-    body = [line for line in diff.splitlines() if not line.startswith(("---", "+++"))]
+    body = diff_body(diff.splitlines())
     return [line[1:] for line in body if line.startswith("-")], [line[1:] for line in body if line.startswith("+")]
 
 

@@ -7,7 +7,7 @@ from mergeplan.planner.cli.main import VERBS, run_and_exit
 BOT_VERBS = {
     "serve": ("mergeplan.bot.cli:serve", "Run the bot: webhooks in, comments and checks out."),
     "action": ("mergeplan.bot.cli:action", "Run the bot once, as a GitHub Action."),
-    "app-manifest": ("mergeplan.bot.cli:app_manifest", "Register the GitHub App in a browser."),
+    "app_manifest": ("mergeplan.bot.cli:app_manifest", "Register the GitHub App in a browser."),
     "replay": ("mergeplan.bot.cli:replay", "Say what the bot would do with a stored webhook, or send it again."),
     "sandbox": ("mergeplan.bot.cli:sandbox", "Run a GitHub on this machine, to try the bot out."),
     "schema": ("mergeplan.bot.schema:schema", VERBS["schema"][1]),  # with the keys of `cicd_bot`

@@ -49,6 +49,11 @@ class Commands:
         query = sa.select(COMMANDS.c.data).where(*of_pull, COMMANDS.c.state != "answered")
         return self._read_rows(query)
 
+    def answered(self, repository: str, number: int) -> tuple[CommandRow, ...]:
+        """Return the answered comments of a pull request, oldest first."""
+        of_pull = (COMMANDS.c.repository == repository, COMMANDS.c.number == number)
+        return self._read_rows(sa.select(COMMANDS.c.data).where(*of_pull, COMMANDS.c.state == "answered"))
+
     def unseen(self) -> tuple[CommandRow, ...]:
         """Return the comments without our reaction."""
         return self._read_rows(sa.select(COMMANDS.c.data).where(COMMANDS.c.seen.is_(False)))

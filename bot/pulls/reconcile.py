@@ -52,7 +52,7 @@ from mergeplan.bot.pulls.pull_pass import PullPass
 from mergeplan.bot.pulls.questions import Questions
 from mergeplan.bot.pulls.radar import look_around
 from mergeplan.bot.pulls.routing import is_there
-from mergeplan.bot.pulls.talk import answer_all, carry_out, pick_up
+from mergeplan.bot.pulls.talk import answer_all, carry_out, pick_up, withdraw_answers
 from mergeplan.bot.records import ProdRecord, Pull, PullRecord
 from mergeplan.bot.rules import BotConfig
 from mergeplan.planner.errors import MergeplanError, ProjectError
@@ -120,6 +120,7 @@ def _reconcile_pass(current: PullPass) -> None:
         raise Later(5.0, "it keeps moving")
     _answer_questions(current)
     answer_all(context, gateway, number, current.config)
+    withdraw_answers(context, gateway, number)
 
 
 def _show_state(current: PullPass, action: Leave | Rest | Keep, record: PullRecord) -> None:

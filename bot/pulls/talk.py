@@ -21,7 +21,7 @@ from mergeplan.bot.policy.roles import ROLES, Role
 from mergeplan.bot.pulls.routing import ProjectFacts, check_project, projects_of, target_projects
 from mergeplan.bot.records import Answer, CommandRow, Posted, ProdRecord, Pull, PullRecord, PullState
 from mergeplan.bot.report.offers import has_ticks, resolve_press
-from mergeplan.bot.report.replies import format_reply, reply_marker, state_sentence
+from mergeplan.bot.report.replies import format_reply, reply_marker, state_sentence, withdraw_answer
 from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.report.states import blockers
 from mergeplan.bot.rules import BotConfig
@@ -139,6 +139,26 @@ def answer_all(context: BotContext, gateway: RepositoryGateway, number: int, con
     for row in context.inbox.commands.open(gateway.name, number):
         if row.state == "accepted" and not any(_is_waiting(answer, record) for answer in row.answers):
             _answer_comment(context, gateway, row, record)
+
+
+def withdraw_answers(context: BotContext, gateway: RepositoryGateway, number: int) -> None:
+    """Edit the replies to commands whose category has ended, each once, and record that."""
+    record = context.inbox.pulls.get(gateway.name, number)
+    plan = record.outcome.plan if record.state in (PullState.PLANNED, PullState.FAILED) and record.outcome else None
+    if plan is None or not plan.unused_overrides:
+        return
+    for row in context.inbox.commands.answered(gateway.name, number):
+        answers = tuple(withdraw_answer(answer, record) for answer in row.answers)
+        if answers == row.answers:
+            continue
+        shown = Shown(record, context.inbox.prods.get(record.repository))
+        text = format_reply(row, answers, state_sentence(shown), gateway.project)
+        gateway.comments.write(number, text, reply_marker(row.repository, row.comment_id))
+        context.inbox.commands.answer(replace(row, answers=answers))
+        for answer, before in zip(answers, row.answers, strict=True):
+            if answer != before:
+                what = f"{answer.text}: {answer.sentence.partition(' It had said')[0]}"
+                context.inbox.decisions.record(row.repository, number, "mergeplan", what, plan.id)
 
 
 def _is_waiting(answer: Answer, record: PullRecord) -> bool:

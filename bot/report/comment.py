@@ -19,7 +19,7 @@ from mergeplan.bot.report.markdown import (
     fit_lines,
     mermaid_graph,
 )
-from mergeplan.bot.report.models import OPEN, Site, diffs_blocks, models_blocks
+from mergeplan.bot.report.models import OPEN, Site, category_legend, diffs_blocks, model_table, models_blocks
 from mergeplan.bot.report.offers import list_offers
 from mergeplan.bot.report.physical import physical_blocks
 from mergeplan.bot.report.rows import exposures_block, impact_block, rows_blocks, schema_block
@@ -29,10 +29,12 @@ from mergeplan.bot.report.words import (
     actual_words,
     audit_details,
     audit_line,
+    change_words,
     check_words,
     cost_of,
     estimate_words,
     open_words,
+    override_end_words,
     problem_line,
     refusal_words,
     skip_summary,
@@ -40,6 +42,7 @@ from mergeplan.bot.report.words import (
     work_words,
 )
 from mergeplan.bot.results import PlannerOutcome, Problem, has_effect, problems_of
+from mergeplan.planner.contract.plan import ModelChange
 from mergeplan.planner.wording import count_noun
 
 PLAN_MARKER = re.compile(rf"{MARKER}:plan((?:~[A-Za-z0-9._-]+)*) -->")  # as `plan_marker` makes it
@@ -49,6 +52,9 @@ PROBLEMS_MOST = 12_000  # characters, as the next one: what is longer is cut at 
 WARNINGS_MOST = 6_000  # characters of what the plan warns of
 AUDITS_MOST = 5  # whose query and rows are shown
 FOOT_MOST = 12_000
+SUMMARY_LIMIT = 250_000  # characters of a job's summary: GitHub takes 1 MiB, and a character may be four bytes
+SUMMARY_ROWS = 100_000
+DIFFS_APART = 6  # of more edited models the comment shows beginnings only
 ROWS_SHOWN = AFTER_MERGE | {PullState.PLANNED}
 
 
@@ -133,6 +139,7 @@ def _count_lines(outcome: PlannerOutcome | None) -> list[str]:
     shared = sum(1 for model in plan.models if model.shares)
     cost = cost_of([model for model in plan.models if not model.skipped])
     facts = [
+        change_words(plan),
         f"{'Computed here' if outcome.applied else 'To compute'}: {work_words(plan)}",
         f"{count_noun(shared, 'table')} shared" if shared else "",
         cost,
@@ -205,8 +212,8 @@ def _change_blocks(record: PullRecord, outcome: PlannerOutcome | None) -> list[s
     drawn = mermaid_graph(shown) if 1 < len(shown) <= GRAPH_MOST else ""
     if many:
         drawn = details_block(f"Graph of {len(shown)} models", drawn) if drawn else ""
-        return [*notes, table, *rows, *model_blocks, drawn, *diffs_blocks(shown, site)]
-    return [*notes, *rows, drawn, table, *model_blocks, *diffs_blocks(shown, site)]
+        return [*notes, table, category_legend(shown), *rows, *model_blocks, drawn, *diffs_blocks(shown, site)]
+    return [*notes, *rows, drawn, table, category_legend(shown), *model_blocks, *diffs_blocks(shown, site)]
 
 
 def _cost_block(outcome: PlannerOutcome | None) -> list[str]:
@@ -237,16 +244,10 @@ def _note_blocks(pull_view: Shown) -> list[str]:
     for unused in outcome.plan.unused_overrides if outcome and outcome.plan else ():
         name = NAMES.get(unused.category, unused.category)
         notes.append(
-            f"{code(unused.who)} set {code(unused.model)} to {name}: no longer in force, "
-            f"{_end_words(unused.ended_by)}. Categorize it again if that still holds."
+            f"{code(unused.who)} set {code(unused.model)} to {name}: that no longer applies, because "
+            f"{override_end_words(unused)}. Categorize it again if it is still right."
         )
     return ["\n".join(f"> {note}" for note in notes)] if notes else []
-
-
-def _end_words(ended_by: str) -> str:
-    if ended_by == "base":
-        return "prod has another version of that model since"
-    return "that model or what it reads was edited since"
 
 
 def comment_foot(pull_view: Shown) -> str:
@@ -266,3 +267,25 @@ def comment_foot(pull_view: Shown) -> str:
         lines += [f"**Commands accepted now**: write one on a line of its own in a comment{or_tick}.", ""]
         lines += fit_lines([offer.line for offer in offered], FOOT_MOST)
     return "\n".join(lines) if len(lines) > 1 else ""
+
+
+def job_summary(pull_view: Shown) -> str:
+    """Return the text of an Action's job: the comment, and what it had no room for; '' without a comment."""
+    comment = plan_comment(pull_view)
+    if comment is None:
+        return ""
+    outcome = pull_view.record.outcome
+    models = [model for model in outcome.plan.models if model.change != "unchanged"] if outcome and outcome.plan else []
+    return fit_blocks(
+        [comment, *_extra_blocks(pull_view, models), ""], SUMMARY_LIMIT, "*The rest is in the pull request's files.*"
+    )
+
+
+def _extra_blocks(pull_view: Shown, models: list[ModelChange]) -> list[str]:
+    site = Site(pull_view.record.place.site, pull_view.record.head, pull_view.record.place.folder)
+    edited = [model for model in models if model.diff]
+    blocks = [f"#### Each model\n\n{model_table(models, SUMMARY_ROWS, site)}"] if len(models) > OPEN else []
+    if len(edited) > DIFFS_APART:
+        diffs = [block for model in edited for block in diffs_blocks([model], site)]
+        blocks += ["#### Each diff", *diffs]
+    return blocks

@@ -14,21 +14,21 @@ NAMES_MOST = 4
 
 
 def inflight_block(record: PullRecord) -> list[str]:
-    lines = [
-        *(_undoing_line(entry) for entry in record.nearby.undoes),
-        *(_meeting_line(entry) for entry in record.nearby.meets[:MEETINGS_MOST]),
-    ]
+    reverts = ["\n".join(map(_undoing_line, record.nearby.undoes))] if record.nearby.undoes else []
+    lines = [_meeting_line(entry) for entry in record.nearby.meets[:MEETINGS_MOST]]
     if len(record.nearby.meets) > MEETINGS_MOST:
         lines.append(
             f"- {count_noun(len(record.nearby.meets) - MEETINGS_MOST, 'more pull request')} change the same models."
         )
-    return ["\n".join(["**Also in flight**", "", *lines])] if lines else []
+    meetings = ["\n".join(["**Open pull requests that change the same models**", "", *lines])] if lines else []
+    return reverts + meetings
 
 
 def _undoing_line(undoing: Undoing) -> str:
     if undoing.whole:
-        return f"- ↩️ It reverts #{undoing.number}: {_join_names(undoing.models)} become what they were before."
-    return f"- ↩️ It reverts #{undoing.number} in {_join_names(undoing.models)}."
+        verb = "is as it was" if len(undoing.models) == 1 else "are as they were"
+        return f"- ↩️ This reverts #{undoing.number}: {_join_names(undoing.models)} {verb} before that merge."
+    return f"- ↩️ This reverts #{undoing.number} in {_join_names(undoing.models)}."
 
 
 def _meeting_line(meeting: Meeting) -> str:

@@ -23,6 +23,7 @@ from mergeplan.bot.report.markdown import (
 )
 from mergeplan.bot.report.words import WHOLE_KINDS, cost_of, day_count
 from mergeplan.planner.contract.plan import ModelChange
+from mergeplan.planner.site.diff_lines import diff_body
 from mergeplan.planner.wording import count_noun, first_names
 
 OPEN = 12  # models that stand one by one
@@ -53,6 +54,18 @@ class Site:
         return f"{self.page}/blob/{self.commit}/{quote(within + model.path)}{line}"
 
 
+MEANINGS = {
+    "breaking": "rows or values that others read change: the model and what reads the change are computed again",
+    "undecided": "it is not known what changes, so all that reads the model is computed again",
+    "non_breaking": "nothing that others read changes: the model alone is computed again",
+    "forward_only": "rows that exist stay as they are; new ones come from the new query",
+    "indirect_breaking": "not edited, and reads something that changes: it is computed again",
+    "indirect_non_breaking": "not edited, and reads nothing that changes: it keeps its table",
+    "metadata": "only what is said of the model changes, such as its description: it keeps its table",
+    "equivalent": "the new text means the same query: it keeps its table",
+    "added": "a new model",
+    "removed": "a model without a file: prod loses its view",
+}
 NOWHERE = Site()
 SEVERE = ("breaking", "undecided", "removed", "forward_only", "indirect_breaking", "non_breaking", "added")
 
@@ -62,6 +75,15 @@ def models_blocks(models: Sequence[ModelChange], site: Site = NOWHERE) -> list[s
     if len(models) <= OPEN:
         return [model_table(models, ROWS_ROOM, site)]
     return [group_table(models), details_block(f"Each of the {len(models):,} models", model_table(models, ROWS_ROOM))]
+
+
+def category_legend(models: Sequence[ModelChange]) -> str:
+    """Return the meanings of the plan's categories, folded; '' for a plan without any."""
+    present = {category_of(model) for model in models}
+    rows = [
+        (f"{SIGNS[category]} {NAMES[category]}", text) for category, text in MEANINGS.items() if category in present
+    ]
+    return details_block("What the categories mean", format_table(("Category", "Meaning"), rows)) if rows else ""
 
 
 def group_table(models: Sequence[ModelChange]) -> str:
@@ -122,10 +144,8 @@ def diffs_blocks(models: Sequence[ModelChange], site: Site = NOWHERE) -> list[st
 
 
 def _diff_block(model: ModelChange, site: Site, most: int) -> str:
-    changed = [
-        line for line in model.diff.split("\n") if line.startswith(("+", "-")) and line[:3] not in ("+++", "---")
-    ]
-    plus, minus = sum(line[0] == "+" for line in changed), sum(line[0] == "-" for line in changed)
+    body = diff_body(model.diff.split("\n"))
+    plus, minus = (sum(line.startswith(sign) for line in body) for sign in "+-")
     title = f"Diff of <code>{tag_text(model.name)}</code>: {plus} added, {minus} removed"
     link = site.link(model)
     where = f"[{code(f'{model.path}:{model.line}' if model.line else model.path)}]({link})\n\n" if link else ""
@@ -175,6 +195,8 @@ def computation_words(model: ModelChange) -> str:
     if model.kind.upper() in ("VIEW", "EMBEDDED", "EXTERNAL") or not (model.intervals or model.recomputed):
         return "nothing"
     preview = PREVIEW if model.preview else ""
+    if model.first_load and model.intervals:
+        return f"first load: all rows{preview}"
     if model.kind.upper() in WHOLE_KINDS:
         return ("the whole table" if model.intervals else "built already") + preview
     if not model.intervals:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from mergeplan.bot.projects import repository_of
 from mergeplan.bot.records import Answer, CommandRow, PullRecord, PullState
+from mergeplan.bot.report.losses import find_losses, loss_title
 from mergeplan.bot.report.markdown import MARKER, clip_text, code, fit_blocks, inert_text
 from mergeplan.bot.report.offers import list_offers
 from mergeplan.bot.report.selection import selection_words
 from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.report.states import blockers
-from mergeplan.bot.report.words import change_words, promise_sentence, view_words, work_words
+from mergeplan.bot.report.words import change_words, override_end_words, promise_sentence, view_words, work_words
 from mergeplan.bot.results import has_effect
 
 REPLY_LIMIT = 60_000
@@ -34,6 +36,18 @@ def format_reply(row: CommandRow, answers: Sequence[Answer], state: str, project
     return fit_blocks(blocks, REPLY_LIMIT, "*More is not shown.*")
 
 
+def withdraw_answer(answer: Answer, record: PullRecord) -> Answer:
+    """Return the answer to a /categorize as it stands: withdrawn once the plan says that its category has ended."""
+    plan = record.outcome.plan if record.outcome else None
+    if plan is None or not answer.ok or not answer.text.startswith("/categorize "):
+        return answer
+    ended = next((unused for unused in plan.unused_overrides if answer.model in ("", unused.model)), None)
+    if ended is None:
+        return answer
+    why = f"**No longer applies to {code(ended.model)}**, because {override_end_words(ended)}."
+    return replace(answer, ok=False, sentence=f"{why}{_plan_link(record)} It had said: {answer.sentence}")
+
+
 def state_sentence(pull_view: Shown) -> str:
     record, outcome = pull_view.record, pull_view.record.outcome
     plan = outcome.plan if outcome else None
@@ -46,7 +60,8 @@ def state_sentence(pull_view: Shown) -> str:
                 return f"{plan_text} is blocked: {inert_text(clip_text(plan.blockers[0].message))}{_plan_link(record)}"
             if outcome and outcome.is_too_costly:
                 return f"{plan_text} waits for `/approve-cost`; nothing was computed.{_plan_link(record)}"
-            work = f"{change_words(plan)}; computed: {work_words(plan)}"
+            loss = f"⚠️ {title}; " if (title := loss_title(find_losses(outcome))) else ""
+            work = f"{loss}{change_words(plan)}; computed: {work_words(plan)}"
             return f"{plan_text}: {work}. {promise_sentence(plan, outcome)}{_plan_link(record)}"
         case PullState.PLANNED:
             return f"`{record.head[:7]}` changes no models."

@@ -84,13 +84,19 @@ def rows_blocks(outcome: PlannerOutcome | None, most: int = TOLD) -> list[str]:
         blocks.append(
             _name_models(files, "is made of the same files as before", "are made of the same files as before")
         )
-    if unchanged_diffs:
-        blocks.append(_name_models(unchanged_diffs, "holds the same rows as before", "hold the same rows as before"))
+    for where in ("", " in the columns that both versions have"):
+        if group := [diff for diff in unchanged_diffs if bool(where) == _has_other_columns(diff)]:
+            same = f"the same rows as before{where}"
+            blocks.append(_name_models(group, f"holds {same}", f"hold {same}"))
     if unknown:
         body = "\n".join(fit_lines([f"- {code(diff.model)}: {_format_note(diff)}" for diff in unknown], ROOM))
         blocks.append(details_block(f"{count_noun(len(unknown), 'model')} not compared", body))
     first, second, *later_blocks = blocks
     return [f"{first}\n\n{second}", *later_blocks, *_sample_blocks(differ)]
+
+
+def _has_other_columns(diff: DataDifference) -> bool:
+    return bool(diff.columns_differ.removed or diff.columns_differ.retyped)
 
 
 def _change_share(diff: DataDifference) -> tuple[float, int]:
@@ -218,7 +224,7 @@ def impact_block(plan: PlanView | None) -> list[str]:
     shown = "\n".join([*lines[:2], *fit_lines(lines[2:], ROOM, "| … and {} more | | | |")])
     owners = sorted({model.owner for model in hit if model.owner})
     of = f", of {first_names([code(owner) for owner in owners], COLUMNS_MOST)}" if owners else ""
-    title = f"{count_noun(len(hit), 'model')} downstream {'is' if len(hit) == 1 else 'are'} hit"
+    title = f"{count_noun(len(hit), 'downstream model')} {'reads' if len(hit) == 1 else 'read'} what changes"
     return [f"**{title}**{of}.\n\n" + details_block("Downstream impact by column", shown)]
 
 
@@ -231,7 +237,7 @@ def exposures_block(plan: PlanView | None) -> list[str]:
         about = ", ".join(code(text) for text in (exposure.type, exposure.owner) if text)
         names = first_names([code(name) for name in exposure.models], COLUMNS_MOST)
         lines.append(f"- {code(exposure.name)}{f' ({about})' if about else ''} uses {names}")
-    title = f"{count_noun(len(exposures), 'exposure')} {'is' if len(exposures) == 1 else 'are'} hit"
+    title = f"{count_noun(len(exposures), 'exposure')} {'uses' if len(exposures) == 1 else 'use'} what changes"
     if len(lines) <= EXPOSURES_MOST:
         return ["\n".join([f"**{title}:**", "", *lines])]
     return [details_block(title, "\n".join(fit_lines(lines, ROOM)))]

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from mergeplan.bot.report.approval import hold_lines
+from mergeplan.bot.report.approval import approval_title, hold_lines
+from mergeplan.bot.report.losses import find_losses, loss_lines, loss_title
 from mergeplan.bot.report.markdown import code, inert_text
 from mergeplan.bot.report.rows import rows_title
 from mergeplan.bot.report.selection import AT_THE_MERGE, selection_words
 from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.report.words import (
-    change_words,
     cheaper_words,
     cost_words,
     estimate_words,
     failure_title,
+    prod_words,
     promise_sentence,
     promotion_status,
     spark_link,
@@ -37,14 +38,22 @@ def plan_headline(pull_view: Shown) -> str:
     record, outcome = pull_view.record, pull_view.record.outcome
     plan = outcome.plan if outcome else None
     if plan is None or not has_effect(plan):
-        return "✅ No models change"
-    if outcome and outcome.is_too_costly:
-        return f"💰 {change_words(plan)} · waits for an approval of its cost"
-    summary = " · ".join(filter(None, (change_words(plan), rows_title(outcome))))
+        return "✅ No model changes"
+    loss = loss_title(find_losses(outcome))
+    facts = [prod_words(plan), rows_title(outcome)]
     if plan.not_selected:
-        return f"🔎 Plan of selected models: {summary if plan.models else 'none of them changes'}"
-    sign = "⛔" if plan.blockers else "✅" if record.rules.decision.is_ok else "✋"
-    return f"{sign} {summary}"
+        summary = [loss, *facts] if plan.models else ["none of them changes"]
+        return f"🔎 Plan of selected models: {' · '.join(filter(None, summary))}"
+    if outcome and outcome.is_too_costly:
+        parts = ["💰 Waits for an approval of its cost", loss, *facts]
+    elif plan.blockers:
+        parts = [f"⛔ Blocked by {count_noun(len(plan.blockers), 'problem')}", loss, *facts]
+    elif not record.rules.decision.is_ok:
+        waits = inert_text(approval_title(record.rules.decision))
+        parts = [f"⚠️ {loss}", waits, *facts] if loss else [f"✋ {waits}", *facts]
+    else:
+        parts = [f"⚠️ {loss}" if loss else "✅ Ready to merge", *facts]
+    return " · ".join(filter(None, parts))
 
 
 def failure_headline(pull_view: Shown) -> str:
@@ -119,11 +128,15 @@ def plan_status(pull_view: Shown) -> str:
         over = f"The estimate is over the project's budget: {estimate_words(plan.models)}."
         cheaper = f" {words}" if (words := cheaper_words(plan)) else ""
         return f"> [!WARNING]\n> **Nothing was computed.** {over}{cheaper}"
-    if plan and has_effect(plan) and not record.rules.decision.is_ok:
-        promise = promise_sentence(plan, outcome)
-        return f"> [!IMPORTANT]\n> **Built; not allowed into prod yet**, see below. {promise}"
     if plan and has_effect(plan):
-        return f"> [!TIP]\n> **Ready.** {promise_sentence(plan, outcome)}"
+        promise, is_ok = promise_sentence(plan, outcome), record.rules.decision.is_ok
+        verdict = "**Ready.**" if is_ok else "**Built; not allowed into prod yet**, see below."
+        if losses := find_losses(outcome):
+            lines = "\n".join(f"> {line}" for line in loss_lines(plan, losses))
+            return (
+                f"> [!WARNING]\n> **The merge takes something away from prod:**\n>\n{lines}\n>\n> {verdict} {promise}"
+            )
+        return f"> [!{'TIP' if is_ok else 'IMPORTANT'}]\n> {verdict} {promise}"
     return "This pull request changes no model: nothing to plan, nothing to promote."
 
 

@@ -67,7 +67,7 @@ def _resolve_text(text: Text, pull_view: Shown) -> str:
 
 
 def _planning_checks(_: Shown) -> CheckText:
-    return CheckText(PLANNING, PLANNING, status="in_progress")
+    return CheckText(PLANNING, "The result is shown here when the plan is made.", status="in_progress")
 
 
 def _waiting_checks(pull_view: Shown) -> CheckText:
@@ -89,14 +89,13 @@ def _skip_checks(pull_view: Shown) -> CheckText:
 
 def _stop_checks(pull_view: Shown) -> CheckText:
     reason = pull_view.record.reason or "Stopped."
-    return CheckText(reason, reason, "cancelled")
+    return CheckText(reason, f"`{pull_view.write_command('/plan')}` plans it again.", "cancelled")
 
 
 def _close_checks(pull_view: Shown) -> CheckText:
     if pull_view.record.reason:
         return CheckText("Nothing to do", pull_view.record.reason, "success")
-    reason = "Closed: the environment was dropped."
-    return CheckText(reason, reason, "cancelled")
+    return CheckText("Closed: the environment was dropped", "Prod is unchanged.", "cancelled")
 
 
 # --- blockers ---

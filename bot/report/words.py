@@ -24,6 +24,7 @@ from mergeplan.bot.report.markdown import (
 from mergeplan.bot.report.reverts import revert_words
 from mergeplan.bot.results import (
     RULE_BROKEN,
+    WITHOUT_VIEW,
     PlannerOutcome,
     Problem,
     audit_subject,
@@ -33,7 +34,7 @@ from mergeplan.bot.results import (
     was_interrupted,
 )
 from mergeplan.planner.contract.lines import AuditRow
-from mergeplan.planner.contract.plan import ModelChange, PlanView
+from mergeplan.planner.contract.plan import ModelChange, OverrideRow, PlanView
 from mergeplan.planner.contract.result import PromotionRow
 from mergeplan.planner.site.progress import WEB_ADDRESS
 from mergeplan.planner.wording import count_noun, duration_text, first_names, join_names, size_text
@@ -71,6 +72,19 @@ def change_words(plan: PlanView) -> str:
     return ", ".join(parts) or "Only views change"
 
 
+def prod_words(plan: PlanView) -> str:
+    """Return what a merge does to prod: `replaces 2 tables of prod, adds 1 and drops 1`."""
+    moved = view_changes(plan)
+    removed = [model for model in plan.models if model.change == "removed" and model.kind.upper() not in WITHOUT_VIEW]
+    added_count = sum(model.change == "added" for model in moved)
+    all_views = all(model.kind.upper() == "VIEW" for model in (*moved, *removed))
+    counts = (("replaces", len(moved) - added_count), ("adds", added_count), ("drops", len(removed)))
+    (verb, number), *others = [count for count in counts if count[1]] or [("changes", 0)]
+    of = "to" if verb == "adds" else "of"
+    first = f"{verb} {count_noun(number, 'view' if all_views else 'table') if number else 'no table'} {of} prod"
+    return join_names([first, *(f"{verb} {number:,}" for verb, number in others)])
+
+
 def work_words(plan: PlanView) -> str:
     todo = [model for model in plan.models if model.intervals]
     if not todo:
@@ -82,7 +96,7 @@ def work_words(plan: PlanView) -> str:
 
 def day_count(model: ModelChange) -> int:
     """Return the number of days of an incremental model that a plan computes; 0 for a table that is computed whole."""
-    return 0 if model.kind.upper() in WHOLE_KINDS else whole_days(model.intervals)
+    return 0 if model.first_load or model.kind.upper() in WHOLE_KINDS else whole_days(model.intervals)
 
 
 def spark_link(record: PullRecord) -> str:
@@ -117,6 +131,13 @@ def check_words(plan: PlanView | None) -> str:
     parts = [f"Checked by Spark: {count_noun(agreed, 'model keeps', 'models keep')} rows."] if agreed else []
     parts += [f"Not checked: {number} ({inert_text(reason)})." for reason, number in open_checks.items()]
     return " ".join(parts)
+
+
+def override_end_words(unused: OverrideRow) -> str:
+    """Return why a category that somebody gave no longer applies, as a clause."""
+    if unused.ended_by == "base":
+        return "prod has a newer version of this model"
+    return "the model, or what it reads, was edited since"
 
 
 def open_words(plan: PlanView) -> str:

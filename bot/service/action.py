@@ -15,9 +15,9 @@ from mergeplan.bot.context import BotContext
 from mergeplan.bot.github.events import Event, Ignored, InvalidDelivery, read_event
 from mergeplan.bot.projects import project_keys
 from mergeplan.bot.records import ProdRecord, PullRecord, PullState
+from mergeplan.bot.report.comment import job_summary
 from mergeplan.bot.report.markdown import clip_text, inert_text
 from mergeplan.bot.report.shown import Shown
-from mergeplan.bot.report.summary import job_summary
 from mergeplan.bot.service.logs import start_logging
 from mergeplan.bot.service.serve import build_context
 from mergeplan.bot.service.worker import Worker

@@ -33,7 +33,7 @@ class FileText:
     path: str
     size: int
     text: str | None
-    digest: str  # SHA-256 of its bytes, "" where they were not read
+    digest: str  # SHA-256 of its bytes
 
 
 def list_files(root: Path) -> Iterator[str]:
@@ -54,7 +54,7 @@ def read_file(root: Path, path: str) -> FileText:
                 if not stat.S_ISREG(status.st_mode):
                     raise _no_such(path)
                 if status.st_size > LARGEST:
-                    return FileText(str(place), status.st_size, None, "")
+                    return FileText(str(place), status.st_size, None, hashlib.file_digest(file, "sha256").hexdigest())
                 data = file.read(LARGEST + 1)
     except OSError:
         raise _no_such(path) from None

@@ -8,6 +8,7 @@ import importlib
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import NoReturn
 
 import click
@@ -42,7 +43,7 @@ VERBS = {
     "lineage": (f"{CLI}.verbs.lineage:lineage", "Show the lineage of a model or a column."),
     "docs": (f"{CLI}.verbs.docs:docs", "Write the catalog of the models: a static site, JSON, or dbt's files."),
     "fetchdf": (f"{CLI}.checks.data:fetchdf", "Run a query and print its rows."),
-    "create-external-models": (
+    "create_external_models": (
         f"{CLI}.verbs.external:create_external_models",
         "Write external_models.yaml from Spark's catalog.",
     ),
@@ -63,6 +64,16 @@ VERBS = {
     "mcp": (f"{CLI}.verbs.mcp:mcp", "Answer an agent's questions about the project."),
     "lsp": (f"{CLI}.verbs.lsp:lsp", "Serve an editor: errors, completion and the plan of an edit."),
     "warm": (f"{CLI}.checks.data:warm", "Keep a Spark running for the other commands."),
+}
+# The verbs by what a person wants to do, as the help lists them; `format_commands` puts any other last.
+GROUPS = {
+    "Start": "init demo sandbox doctor warm info schema completion",
+    "Plan and apply": "plan apply run rollback diff adopt",
+    "Check": "test create_test lint format audit table_diff data_diff physical_plan",
+    "Look": "render dag lineage docs fetchdf create_external_models",
+    "Environments and state": "environments history invalidate janitor state migrate clean",
+    "Editors, agents and schedulers": "ui lsp mcp schedule",
+    "The bot": "serve action app_manifest replay",
 }
 # Names of verbs in other tools, and names that people try -> the verb here.
 MEANT = {
@@ -85,6 +96,7 @@ MEANT = {
     "undo": "rollback",
     "validate": "lint",
 }
+OTHER_O = frozenset({"create_test", "state"})  # verbs whose `-o` is not `--output`
 OBJECTS = 400_000  # between two collections of garbage: what a plan of 5,000 models reads
 GONE = "The folder in which mergeplan was called is gone."
 EXIT_DEFECT = 3
@@ -136,8 +148,13 @@ class Verbs(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in self.verbs.items()])
+        width = max(map(len, self.verbs)) + 2
+        groups = {title: [name for name in names.split() if name in self.verbs] for title, names in GROUPS.items()}
+        grouped = {name for names in groups.values() for name in names}
+        for title, names in (*groups.items(), ("Others", [name for name in self.verbs if name not in grouped])):
+            if names:
+                with formatter.section(title):
+                    formatter.write_dl([(f"{name:<{width}}", self.verbs[name][1]) for name in names])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -238,9 +255,10 @@ def main() -> None:
 
 
 def _wants_json(arguments: Sequence[str]) -> bool:
+    verb = next((word.replace("-", "_") for word in arguments if not word.startswith("-")), "")
+    spellings = ["--output json", "--output=json", *([] if verb in OTHER_O else ["-o json", "-ojson"])]
     return any(
-        one in ("--output=json", "-ojson") or arguments[n : n + 2] in (["--output", "json"], ["-o", "json"])
-        for n, one in enumerate(arguments)
+        word in spellings or f"{word} {following}" in spellings for word, following in pairwise([*arguments, ""])
     )
 
 

@@ -106,23 +106,29 @@ class Terminal:
             self._whole.print(explain_plan(plan, stages))
 
     def confirm(self, plan: Plan) -> bool:
-        """Ask the person; end of input is a no, and an interrupt ends the verb."""
         action = "Virtual Update" if plan.is_virtual else "Backfill Tables"
+        return self.ask(f"Apply - {action}", "Nothing was applied.")
+
+    def ask(self, question: str, refusal: str) -> bool:
+        """Ask the person; end of input is a no, and an interrupt ends the verb."""
+        choice = click.Choice(["y", "n"], case_sensitive=False)
         try:
-            answer: str = click.prompt(
-                f"Apply - {action} [y/n]", type=click.Choice(["y", "n"], case_sensitive=False), show_choices=False
-            )
+            answer: str = click.prompt(f"{question} [y/n]", type=choice, show_choices=False)
         except click.Abort as aborted:
             if isinstance(aborted.__context__, KeyboardInterrupt):
                 raise
             self.console.print()
             answer = "n"
         if answer.lower() == "n":
-            self.say("Nothing was applied.")
+            self.say(refusal)
         return answer.lower() == "y"
 
     def say(self, text: str) -> None:
         self.console.print(Text(text), soft_wrap=True)
+
+    def say_wrapped(self, text: str) -> None:
+        """Print text whose lines are broken between words where the terminal ends."""
+        self.console.print(Text(text))
 
     def warn(self, message: str) -> None:
         self._print_line(Text.assemble(("Warning: ", "bold yellow"), message))

@@ -141,6 +141,8 @@ def _model_change(plan: Plan, change: Change, estimate: Estimate) -> ModelChange
         copies=format_spans(change.copies),
         needed=format_spans(change.needed),
         recorded=format_spans(change.recorded),
+        first_load=change.is_first_load,
+        lost=format_spans(change.lost),
         preview=change.preview,
         keeps=format_spans(change.forward.rows) if change.forward else (),
         estimate=_cost_estimate(estimate),

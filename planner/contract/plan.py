@@ -82,6 +82,10 @@ class ModelChange(Data):
     )
     needed: Spans = Field(default=(), description="the time that its table must hold")
     recorded: Spans = Field(default=(), description="what counts as computed and is not, under `--empty-backfill`")
+    first_load: bool = Field(
+        default=False, description="a table of dbt gets all rows of its query at once, whatever `intervals` says"
+    )
+    lost: Spans = Field(default=(), description="the time before the first day of its new table that the old one holds")
     preview: bool = Field(default=False, description="its table holds some days only, and is never promoted")
     keeps: Spans = Field(
         default=(), description="the time whose rows a [forward-only](guides/forward-only.md) change keeps"

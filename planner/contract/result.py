@@ -185,15 +185,15 @@ class ResultLine(Data):
     )
     file: Maybe[str] = Field(
         default=None,
-        description="`create-external-models`, `state export`: the file that was written",
+        description="`create_external_models`, `state export`: the file that was written",
     )
     tables: Maybe[Names] = Field(
         default=None,
-        description="`invalidate`, `janitor`: the tables that were dropped; `create-external-models`: those that were "
+        description="`invalidate`, `janitor`: the tables that were dropped; `create_external_models`: those that were "
         "added",
     )
     missing: Maybe[Names] = Field(
-        default=None, description="`create-external-models`: tables that the catalog does not know"
+        default=None, description="`create_external_models`: tables that the catalog does not know"
     )
     dropped: Maybe[bool] = Field(default=None, description="`janitor`: false under `--dry-run`")
     expired: Maybe[Names] = Field(default=None, description="`janitor`: names of the environments that have expired")

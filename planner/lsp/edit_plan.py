@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from mergeplan.planner.errors import MergeplanError, Place
 from mergeplan.planner.intervals import Timeline
@@ -83,8 +84,10 @@ def effect_text(effect: EditEffect) -> str:
     parts = [f"{effect.title}: {effect.change.reason}".strip().rstrip(":")]
     if effect.computed:
         cost = cost_text(list((effect.estimates or {}).values()))
-        days = sum((interval.end - interval.start).days for c in effect.computed for interval in _backfill_timeline(c))
-        about = ", ".join(part for part in (count_noun(days, "day") if days else "", cost) if part)
+        time = sum(
+            (interval.end - interval.start for c in effect.computed for interval in _backfill_timeline(c)), timedelta()
+        )
+        about = ", ".join(filter(None, (length_text(time), cost)))
         parts.append(f"computes {count_noun(len(effect.computed), 'table')}{f' ({about})' if about else ''}")
     else:
         parts.append("computes nothing")
@@ -98,6 +101,12 @@ def effect_text(effect: EditEffect) -> str:
 
 def error_text(error: MergeplanError) -> str:
     return f"No plan: {error.message}"
+
+
+def length_text(time: timedelta) -> str:
+    """Return the length in days, or in hours if it is shorter than a day; '' for none."""
+    hours = math.ceil(time / timedelta(hours=1))
+    return count_noun(round(hours / 24), "day") if hours >= 24 else count_noun(hours, "hour") if hours else ""
 
 
 def _backfill_timeline(change: Change) -> Timeline:

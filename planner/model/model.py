@@ -159,6 +159,7 @@ class Model:
     sql: str = ""
     text: str = ""  # '' if the text is no SQL that Spark can run: then `sql` runs
     text_line: int = 0  # where the text begins in the file
+    dbt_text: str = field(default="", repr=False, compare=False)  # of dbt's file, which `source` translates
     misread: str = ""  # parts of the text that the parser's tree lacks, so that no edit of them is overlooked
     dialect: str = "spark"
     columns: tuple[Column, ...] = ()  # declared ones; () when the query decides

@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
-from mergeplan.planner.intervals import merge_intervals, subtract_intervals
+from mergeplan.planner.intervals import (
+    Timeline,
+    build_timeline,
+    intersect_intervals,
+    merge_intervals,
+    subtract_intervals,
+)
 from mergeplan.planner.model.graph import Graph
 from mergeplan.planner.plan.change import Blocker, Change
-from mergeplan.planner.plan.schedule import Loaded
+from mergeplan.planner.plan.schedule import EPOCH, Loaded, Window, whole_start
 from mergeplan.planner.snapshot.environment import Environment
 
 
@@ -32,6 +38,19 @@ def apply_empty_backfill(changes: Iterable[Change], table_state: Loaded) -> tupl
         else change
         for change in changes
     )
+
+
+def mark_lost_time(changes: Iterable[Change], graph: Graph, table_state: Loaded, window: Window) -> tuple[Change, ...]:
+    """Return the changes with the time before the first day of a new table that the old one holds."""
+
+    def find_lost_time(change: Change) -> Timeline:
+        old, new = change.old, change.new
+        if not (old and new and old.kind.is_by_time and new.kind.is_by_time and old.table != new.table):
+            return ()
+        begin = whole_start(graph, new.model, window)
+        return () if change.forward else intersect_intervals(table_state.timeline_of(old), build_timeline(EPOCH, begin))
+
+    return tuple(replace(change, lost=find_lost_time(change)) for change in changes)
 
 
 def find_gaps(changes: Iterable[Change], old_environment: Environment, table_state: Loaded) -> tuple[Blocker, ...]:

@@ -19,7 +19,7 @@ from mergeplan.planner.model.graph import Graph, graph_of
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.naming import DEFAULT, Naming
 from mergeplan.planner.plan.adoption import as_adopted
-from mergeplan.planner.plan.backfill_scope import apply_empty_backfill, find_gaps, only
+from mergeplan.planner.plan.backfill_scope import apply_empty_backfill, find_gaps, mark_lost_time, only
 from mergeplan.planner.plan.blockers import find_unwritable_names, history_lost
 from mergeplan.planner.plan.category.decide import as_removed, decide_all_models
 from mergeplan.planner.plan.category.decision import Decisions, Inputs
@@ -153,6 +153,7 @@ def build_plan(
     # A table that keeps another one's rows holds them from its creation on: none of them is missing.
     table_state, snapshots = include_inherited_rows(table_state, decided.changes), decided.snapshots
     changes = schedule_changes(graph, snapshots, decided.changes, table_state, request.window)
+    changes = mark_lost_time(changes, graph, table_state, request.window)
     # Checked before previews replace the tables that prod gets, and before the request removes any time.
     lost = (*find_unwritable_names(changes), *history_lost(changes))
     if target.name != PROD:

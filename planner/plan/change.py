@@ -121,6 +121,7 @@ class Change:
     copies: Timeline = ()  # what of that is copied from the old table, which holds the same rows
     forward: Forward | None = None  # of a forward-only change, and of what reads a preview of one
     recorded: Timeline = ()  # recorded as held and not computed: the request leaves the table empty
+    lost: Timeline = ()  # what the old table holds from before the first day of the new one
     override: Override | None = None  # the category that a person chose in place of the rule's
     diff: str = ""  # unified diff of the model's text
     adopts: Adoption | None = None  # the table whose rows its own takes over
@@ -133,6 +134,12 @@ class Change:
         snapshot = self.new or self.old
         assert snapshot is not None
         return snapshot.kind
+
+    @property
+    def is_first_load(self) -> bool:
+        """True if a table of dbt gets all rows of its query at once, whatever time that is recorded for."""
+        untimed = self.new is not None and self.kind.is_incremental and not self.kind.is_by_time
+        return untimed and bool(self.new and self.new.model.dbt_text) and (self.old is None or self.recomputed)
 
     @property
     def keeps_rows(self) -> bool:

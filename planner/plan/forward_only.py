@@ -160,7 +160,10 @@ def apply_forward_only(
     if rule_verdict.rule == "layout-changed" or (why_not(old, new) and not (request.every and new.kind.is_seed)):
         return rule_verdict
     if new.forward_only and new.kind.is_stored:
-        rule, cause = "forward-only-model", "Its kind says `forward_only`"
+        rule, cause = (
+            "forward-only-model",
+            ("It is incremental in dbt" if new.dbt_text else "Its kind is `forward_only`"),
+        )
     elif was_edited and request.every:
         rule, cause = "forward-only-plan", "The plan is forward-only"
     elif forward_only_parents:

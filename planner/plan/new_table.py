@@ -13,7 +13,7 @@ from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.model.graph import Graph
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.plan.category.categorize import fingerprint_of
-from mergeplan.planner.plan.category.decision import Analysis, Decision, Inputs
+from mergeplan.planner.plan.category.decision import Analysis, Candidate, Decision, Inputs
 from mergeplan.planner.plan.change import Adoption, Override
 from mergeplan.planner.semantics.columns import code_shape, model_shape
 from mergeplan.planner.semantics.parent import Parent
@@ -89,15 +89,18 @@ def name_version(inputs: Inputs, fresh: Snapshot, parents: Mapping[str, Decision
     )
 
 
-def assign_own_rows(inputs: Inputs, fresh: Snapshot, parents: Mapping[str, Decision], override: Override) -> Snapshot:
+def assign_own_rows(candidate: Candidate, override: Override) -> Snapshot:
     """Return the snapshot with rows that no other version has, because a person says that they differ.
 
     The rules may have found the rows to be the old ones; then the version would be the old one too, and nothing would
     be computed.
     """
+    fresh = candidate.fresh
     assert fresh.meaning is not None
     rows = digest(fresh.meaning.rows, "by word", override.old, override.new)[:24]
-    return name_version(inputs, replace(fresh, meaning=replace(fresh.meaning, rows=rows)), parents)
+    differing = replace(fresh, meaning=replace(fresh.meaning, rows=rows))
+    is_new = fresh.version != candidate.old.version
+    return differing if is_new else name_version(candidate.inputs, differing, candidate.parents)
 
 
 def assign_refuted_rows(inputs: Inputs, fresh: Snapshot, parents: Mapping[str, Decision], claim: str) -> Snapshot:

@@ -42,7 +42,7 @@ from mergeplan.planner.parsing.sql.yaml_documents import Document
 from mergeplan.planner.project.audit_files import attach_audits, check_audits, read_audits
 from mergeplan.planner.project.configuration_files import read_config_files
 from mergeplan.planner.project.dbt.answers import Answers
-from mergeplan.planner.project.dbt.compile import compile_dbt
+from mergeplan.planner.project.dbt.compile import compile_dbt, describe_target
 from mergeplan.planner.project.dbt.folder import DbtFolder
 from mergeplan.planner.project.dbt.inputs import is_dbt_project
 from mergeplan.planner.project.exposures import load_exposures
@@ -160,6 +160,8 @@ def load_project(
     read_audits(reading, refusing, config, file_cache, defaults, audits)
     check_audits(refusing, file_cache, models, audits)
     file_cache.keep()
+    if isinstance(foreign, DbtFolder):
+        models = {name: replace(model, dbt_text=foreign.dbt_text(model.path)) for name, model in models.items()}
     _check_models(refusing, models, own_rules, code)
     models = {name: attach_audits(model, audits) for name, model in models.items()}
     models = _under_settings(reading, refusing, config, ruled_by, chosen, models)
@@ -245,7 +247,7 @@ def _open_foreign(
             catalogs.default if catalogs.default != catalogs.in_spark else "",
         )
         compiled = compile_dbt(reading, config.dbt, os.environ, options.isolation, options.cache, answers)
-        return DbtFolder(reading, compiled)
+        return DbtFolder(reading, compiled, describe_target(reading, config.dbt, os.environ))
     return PipelineFolder(reading) if is_pipeline(reading.root) else None
 
 

@@ -57,6 +57,8 @@ def _format_sum(values: Sequence[float | None], text: Callable[[float], str]) ->
 
 
 def days_text(change: Change) -> str:
+    if change.is_first_load:
+        return "[first load: all rows]"
     if change.kind.is_incremental:
         return f"[{', '.join(str(interval) for interval in change.missing)}]"
     return "[full refresh]"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mergeplan.planner.wording import printable_text
@@ -18,16 +19,22 @@ class DiffLine:
 def diff_lines(diff: str, most: int) -> tuple[tuple[DiffLine, ...], int]:
     """Return a diff's lines within so many characters, and how many are left out."""
     lines = printable_text(diff).rstrip("\n").split("\n")
+    body_start = len(lines) - len(diff_body(lines))
     shown: list[DiffLine] = []
-    for line in lines:
+    for number, line in enumerate(lines):
         most -= len(line) + 1
         if most < 0:
             break
-        shown.append(DiffLine(_line_kind(line), line))
+        kind = "file" if number < body_start else {"+": "add", "-": "del", "@": "at"}.get(line[:1], "")
+        shown.append(DiffLine(kind, line))
     return tuple(shown), len(lines) - len(shown)
 
 
-def _line_kind(line: str) -> str:
-    if line.startswith(("+++", "---")):
-        return "file"
-    return {"+": "add", "-": "del", "@": "at"}.get(line[:1], "")
+def diff_body(lines: Sequence[str]) -> Sequence[str]:
+    """Return the lines of a file's diff below the names of the file; a removed `-- note` looks like such a name.
+
+    >>> diff_body(["--- a/m.sql", "+++ b/m.sql", "@@ -1 +0 @@", "--- note"])
+    ['@@ -1 +0 @@', '--- note']
+    """
+    has_names = len(lines) > 1 and lines[0].startswith("---") and lines[1].startswith("+++")
+    return lines[2:] if has_names else lines

@@ -138,7 +138,7 @@ def change_of(
         "tags": knobs().get("tags", {}).get(name, []),
         "rule": "text", "reason": reason, "columns": {"added": [], "altered": [], "removed": [], "every": False},
         "recomputed": False, "checked": None, "skipped": False, "table": "", "shares": None, "intervals": [],
-        "copies": [], "needed": [], "recorded": [],
+        "copies": [], "needed": [], "recorded": [], "lost": [], "first_load": False,
         "preview": False, "keeps": [], "estimate": estimate(change), "parents": [], "diff": "",
         "override": override,
     }  # fmt: skip
@@ -165,7 +165,9 @@ def overridden(state: dict[str, Any], name: str, now: dict[str, str]) -> dict[st
                 continue
             text = digest(now.get(model))
             overrides[model] = {"model": model, "category": category, "who": option("--who"), "text": text}
-    overrides = {model: each for model, each in overrides.items() if each["text"] == digest(now.get(model))}
+    ended = [each for model, each in overrides.items() if each["text"] != digest(now.get(model))]
+    state["ended"] = [*state.get("ended", []), *({**override_of(each), "ended_by": "edit"} for each in ended)]
+    overrides = {model: each for model, each in overrides.items() if each not in ended}
     state["overrides"][name] = overrides
     save(state)
     return overrides
@@ -180,7 +182,8 @@ def show_plan(name: str, state: dict[str, Any], now: dict[str, str], found: list
         "virtual": not any(each["intervals"] for each in found), "empty": not found, "models": found,
         "views": {"added": [e["name"] for e in found if e["change"] == "added"], "swapped": [], "dropped": []},
         "comparisons": [], "exposures": [], "warnings": turn.get("warnings", []), "blockers": turn.get("blockers", []),
-        "overrides": [override_of(override) for override in overrides.values()], "unused_overrides": [],
+        "overrides": [override_of(override) for override in overrides.values()],
+        "unused_overrides": state.get("ended", []),
         "restatement": None,
         "refused": turn.get("refused", []), "left_out": [],
     }  # fmt: skip

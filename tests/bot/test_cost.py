@@ -18,7 +18,7 @@ def test_a_plan_over_the_budget_waits_for_an_approval(make_bench: Callable[..., 
     bench.idle()
 
     assert bench.plan(number).splitlines()[1] == (
-        "### 💰 1 breaking, 1 indirect breaking · waits for an approval of its cost"
+        "### 💰 Waits for an approval of its cost · replaces 2 tables of prod"
     )
     cost = "over the project's budget: at least 4.9 KiB to read (Spark's statistics, 1 of 2 tables)."
     assert cost in bench.plan(number)
@@ -36,7 +36,7 @@ def test_a_plan_over_the_budget_waits_for_an_approval(make_bench: Callable[..., 
     bench.github.commit(SHOP, "change", COLUMN, "Another", author="wim")
     bench.idle()
     assert "--max-bytes=1000" in bench.calls("plan", "pr_1")[-1]["argv"]
-    assert "waits for an approval" in bench.plan(number)
+    assert "Waits for an approval" in bench.plan(number)
 
 
 def test_without_a_budget_nothing_waits(bench: Bench) -> None:

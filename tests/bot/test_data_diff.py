@@ -15,7 +15,7 @@ def test_the_comment_tells_what_happens_to_rows_and_its_first_line_that_none_cha
 
     first = bench.plan(number).splitlines()[1]
     (call,) = bench.calls("plan", f"pr_{number}")
-    assert first == "### ✅ 1 breaking, 1 indirect breaking · 0 rows changed"
+    assert first == "### ✅ Ready to merge · replaces 2 tables of prod · 0 rows changed"
     assert "`shop.orders`, `shop.totals` hold the same rows as before." in bench.plan(number)
     assert "--data-diff=*=counts" in call["argv"]
     bench.knobs(rows_changed=4)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mergeplan.bot.demo import SECRET, _service_environment, run_demo
+from mergeplan.bot.demo import SECRET, _service_environment, plain_comment, run_demo
 from mergeplan.bot.sandbox.server import Sandbox
 from mergeplan.planner.errors import RequestError
 
@@ -25,6 +25,15 @@ def test_the_checks_of_the_demo_lead_to_the_pages_of_its_service(tmp_path: Path)
         environment = _service_environment(github, tmp_path, tmp_path / "key", 4321)
 
     assert environment["MERGEPLAN_PUBLIC_URL"] == "http://127.0.0.1:4321"
+
+
+def test_a_terminal_keeps_the_lines_of_a_comment() -> None:
+    table = "| x |\n| --- |\n| nothing<br>shared |"
+    body = f"### a\n\n> [!TIP]\n> **Ready.** So.\n\n{table}\n<details>\n<summary>Diff</summary>"
+
+    assert plain_comment(body).split("\n") == [
+        "### a", "", "> **Ready.** So.", "", "| x |", "| --- |", "| nothing; shared |", "", "**Diff**",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("verb", ["demo", "sandbox"])

@@ -80,7 +80,7 @@ def test_pull_requests_on_one_model_know_of_each_other(copy_bench: Callable[...,
     bench.github.close(SHOP, second, author="wim")
     bench.idle()
 
-    assert "Also in flight" not in bench.plan(first)
+    assert "change the same models" not in bench.plan(first)
 
 
 def test_a_revert_is_called_one_and_a_merge_elsewhere_makes_no_plan_again(copy_bench: Callable[..., Bench]) -> None:
@@ -99,4 +99,13 @@ def test_a_revert_is_called_one_and_a_merge_elsewhere_makes_no_plan_again(copy_b
 
     back = bench.open({"models/orders.sql": PROJECT["models/orders.sql"]}, "back")
     bench.idle()
-    assert f"It reverts #{other}: `shop.orders` become what they were before." in bench.plan(back)
+    assert f"This reverts #{other}: `shop.orders` is as it was before that merge." in bench.plan(back)
+
+
+def test_edits_that_differ_only_in_comment_lines_are_no_reverts_of_each_other() -> None:
+    """A removed `-- one` is `--- one` in a diff, and looks like the name of a file."""
+    head = "--- a/m.sql\n+++ b/m.sql\n@@ -1,2 +1,2 @@\n"
+    merged = plan(edit_change("a", f"{head}+-- one\n+SELECT 1"))
+
+    assert find_undoing(7, plan(edit_change("a", f"{head}--- one\n-SELECT 1")), merged) == Undoing(7, ("a",), True)
+    assert find_undoing(7, plan(edit_change("a", f"{head}--- two\n-SELECT 1")), merged) is None

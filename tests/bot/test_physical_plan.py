@@ -25,7 +25,7 @@ def test_the_comment_shows_what_became_expensive_and_the_first_line_stays(bench:
 
     (call,) = bench.calls("plan", f"pr_{number}")
     assert "--physical-plan" in call["argv"]
-    assert bench.plan(number).splitlines()[1] == "### ✅ 1 breaking, 1 indirect breaking"
+    assert bench.plan(number).splitlines()[1] == "### ✅ Ready to merge · replaces 2 tables of prod"
     assert "- ⚠️ `shop.orders`: a cartesian product over `shop.items` is new" in bench.plan(number)
 
 

@@ -46,7 +46,7 @@ def test_kill_9_during_a_build_and_during_a_promotion_ends_with_prod_whole(scene
     scene.populate(files)
     until(lambda: scene.prod().revision == 1, PATIENCE, "prod")
     before = count_days(scene)
-    text = files[MODEL].replace("event_date,\n", "event_date,\n  'z' AS more,\n").replace(
+    text = files[MODEL].replace("  item_id,\n", "  item_id,\n  'z' AS more,\n").replace(
         "time_column event_date", f"time_column event_date, batch_size {DAYS}"
     )  # fmt: skip
     number = scene.open({MODEL: text})

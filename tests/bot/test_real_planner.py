@@ -25,7 +25,7 @@ BARE = {
     "external_models.yaml": "- name: shop.items\n  columns: {id: int}\n",
 }
 COLUMN = "\n  'z' AS new_column,"
-NARROWER = "id <= 5 AND event_date between"
+NARROWER = "id <= 5 AND event_date BETWEEN"
 
 
 def rows(home: Path, sql: str) -> list[list[object]]:
@@ -60,7 +60,7 @@ def test_a_pull_request_is_planned_merged_and_promoted(make_bench: Callable[...,
     """Behaviours 9, 40, 47: what did not change is shared with prod, and a merge executes nothing over data."""
     bench = example(make_bench)
 
-    added = bench.open({MODEL: bench.github.read(SHOP, MODEL).replace("event_date,", f"event_date,{COLUMN}")})
+    added = bench.open({MODEL: bench.github.read(SHOP, MODEL).replace("item_id,", f"item_id,{COLUMN}")})
     bench.idle()
     assert "1 non-breaking, 1 indirect non-breaking" in bench.plan(added)
     assert "shared with `prod`" in bench.plan(added)
@@ -74,7 +74,7 @@ def test_each_category_builds_what_it_must(make_bench: Callable[..., Bench]) -> 
     """Behaviours 9, 32."""
     bench = example(make_bench)
 
-    added = bench.open({MODEL: bench.github.read(SHOP, MODEL).replace("event_date,", f"event_date,{COLUMN}")})
+    added = bench.open({MODEL: bench.github.read(SHOP, MODEL).replace("item_id,", f"item_id,{COLUMN}")})
     bench.idle()
     bench.say(added, "/categorize breaking")
     assert "Downstream recomputed: `sqlmesh_example.full_model`" in bench.replies(added)[0]
@@ -90,13 +90,13 @@ def test_changed_rows_are_shown_and_asked_about_and_a_forward_only_branch_keeps_
 ) -> None:
     """Behaviours 32, 40, 47: a second and a third pull request on what the first one left."""
     bench = example(make_bench)
-    first = bench.open({MODEL: bench.github.read(SHOP, MODEL).replace("event_date,", f"event_date,{COLUMN}")})
+    first = bench.open({MODEL: bench.github.read(SHOP, MODEL).replace("item_id,", f"item_id,{COLUMN}")})
     bench.idle()
     assert_merged_for_nothing(bench, first, revision=2)
 
-    narrowed = bench.open({MODEL: bench.github.read(SHOP, MODEL).replace("event_date between", NARROWER)}, "narrower")
+    narrowed = bench.open({MODEL: bench.github.read(SHOP, MODEL).replace("event_date BETWEEN", NARROWER)}, "narrower")
     bench.idle()
-    assert "1 breaking, 1 indirect breaking · rows differ in 2 models" in bench.plan(narrowed).splitlines()[1]
+    assert "replaces 2 tables of prod · rows differ in 2 models" in bench.plan(narrowed).splitlines()[1]
     changed = "sqlmesh_example.incremental_model"
     bench.say(narrowed, f"/diff {changed} --where id > 5\n/lineage {changed}.id")
     assert "2 gone" in bench.replies(narrowed)[0]
@@ -117,7 +117,7 @@ def test_prod_goes_back_and_the_revert_that_is_opened_computes_nothing_and_moves
     """Behaviours 5, 40: then branch and prod agree, and the next pull request's plan is of its own change."""
     bench, before = example(make_bench), "SELECT * FROM sqlmesh_example.incremental_model ORDER BY id"
     text, shown = bench.github.read(SHOP, MODEL), rows(bench.home, before)
-    number = bench.open({MODEL: text.replace("event_date,", f"event_date,{COLUMN}")}, branch)
+    number = bench.open({MODEL: text.replace("item_id,", f"item_id,{COLUMN}")}, branch)
     bench.idle()
     assert_merged_for_nothing(bench, number, revision=2)
     bench.say(number, "/rollback --dry-run", author="wim")
@@ -149,12 +149,12 @@ def test_a_view_of_prod_that_was_dropped_by_hand_is_named_in_the_comment(make_be
     with Session(SessionSettings(EXAMPLE, home=bench.home, state_project=SHOP)) as session:
         session.fetch("DROP VIEW sqlmesh_example.full_model")
 
-    number = bench.open({MODEL: bench.github.read(SHOP, MODEL).replace("event_date,", f"event_date,{COLUMN}")})
+    number = bench.open({MODEL: bench.github.read(SHOP, MODEL).replace("item_id,", f"item_id,{COLUMN}")})
     bench.idle()
 
     gone = "The view `sqlmesh_example.full_model` of `prod` is gone from the catalog."
     assert f"> [!WARNING]\n> {gone} `mergeplan run prod --refresh` restores it.\n" in bench.plan(number)
-    assert bench.plan(number).splitlines()[1].startswith("### ✅ 1 non-breaking")
+    assert bench.plan(number).splitlines()[1].startswith("### ✅ Ready to merge · replaces 1 table")
 
 
 @pytest.mark.prove
@@ -231,8 +231,8 @@ def test_two_projects_of_one_repository_are_planned_and_promoted_apart(make_benc
 
     number = bench.open(
         {
-            f"shop/{MODEL}": text.replace("event_date,", f"event_date,{COLUMN}"),
-            f"ads/{MODEL}": text.replace("event_date between", NARROWER),
+            f"shop/{MODEL}": text.replace("item_id,", f"item_id,{COLUMN}"),
+            f"ads/{MODEL}": text.replace("event_date BETWEEN", NARROWER),
         }
     )
     bench.idle()

@@ -303,7 +303,7 @@ FIELDS: dict[str, object] = {
 # runs is judged by `sql`, and by `misread` where that does not say all of it. Whether an external table is declared in
 # whole decides how its readers are judged: over the columns of Spark's catalog, where they need them.
 NOT_ITSELF = set(
-    """name path line source text text_line dialect depends_on reads_itself start_moves ignored_rules
+    """name path line source text text_line dbt_text dialect depends_on reads_itself start_moves ignored_rules
     materialization open_columns""".split()
 )
 

@@ -15,7 +15,7 @@ from mergeplan.bot.records import Answer, ProdRecord, PullRecord, PullState
 from mergeplan.bot.report.markdown import NAMES, category_of, code, inert_text, name_list
 from mergeplan.bot.results import direct_changes
 from mergeplan.bot.transitions.requests import add_override, set_overrides
-from mergeplan.planner.contract.plan import ModelChange
+from mergeplan.planner.contract.plan import ModelChange, PlanView
 
 RESET = "reset"
 CATEGORIES: Mapping[str, str] = {
@@ -111,18 +111,39 @@ def _category_reply(record: PullRecord, model: str, category: str) -> tuple[bool
 def _list_choices(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:
     if record.state is not PullState.PLANNED:
         return ()
-    edited = direct_changes(record.outcome.plan if record.outcome else None)
-    models = [model for model in edited if MODEL.fullmatch(model.name)][:OFFERED_MOST]
-    return tuple(_other_category(model, alone=len(edited) == 1) for model in models)
+    plan = record.outcome.plan if record.outcome else None
+    edited = direct_changes(plan)
+    choices = [
+        _other_category(model, alone=len(edited) == 1)
+        for model in edited
+        if plan and MODEL.fullmatch(model.name) and _decides_readers(plan, model)
+    ]
+    return tuple(choices[:OFFERED_MOST])
+
+
+def _decides_readers(plan: PlanView, model: ModelChange) -> bool:
+    """Return True if the other category would change what becomes of an unedited model downstream."""
+    effect = {
+        "non_breaking": "indirect_non_breaking",
+        "breaking": "indirect_breaking",
+        "undecided": "indirect_breaking",
+    }
+    below = {model.name}
+    for reader in plan.models:  # parents come first
+        if reader.change == "indirect" and not below.isdisjoint(reader.parents):
+            if reader.category == effect.get(model.category or "") and not reader.skipped:
+                return True
+            below.add(reader.name)
+    return False
 
 
 def _other_category(model: ModelChange, *, alone: bool) -> Choice:
     """Return the opposite category; a button names no model, so it needs the model to be the only one."""
     if model.category == "non_breaking":
-        face = Face("Breaking", "Downstream recomputed")
+        face = Face("Mark as breaking", "Computes its readers")
         does = "models downstream are recomputed too"
         return Choice(f"/categorize {model.name} breaking", does, face if alone else None)
-    face = Face("Non-breaking", "Downstream keeps tables")
+    face = Face("Mark as non-breaking", "Its readers keep tables")
     does = "models downstream keep their tables"
     return Choice(f"/categorize {model.name} non-breaking", does, face if alone else None)
 

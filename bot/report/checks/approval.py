@@ -9,6 +9,8 @@ from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.results import changes_nothing
 
 NAME = "mergeplan / approval"
+APPROVED = "These approvals are of the plan as it stands. Another plan needs them again, as the project's rules say."
+UNASKED = "No rule of the project asks for an approval of these changes."
 
 
 def approval_view(pull_view: Shown) -> CheckView:
@@ -24,13 +26,14 @@ def approval_view(pull_view: Shown) -> CheckView:
     title, lines = approval_title(decision)[:TITLE_MOST], [f"- {line}" for line in missing_lines(decision)]
     if not decision.is_ok:
         return CheckView(NAME, title, fit_summary("\n".join(lines)), conclusion="action_required")
-    return CheckView(NAME, title, f"{title}.")
+    return CheckView(NAME, title, APPROVED if decision.approved_by else UNASKED)
 
 
 def _merge_view(record: PullRecord) -> CheckView:
     decision = record.rules.decision
     by = f"Approved by {', '.join(decision.approved_by)}." if decision.approved_by else "Nobody had to approve."
-    return CheckView(NAME, by.rstrip(".") if decision.is_ok else "Merged", fit_summary(by))
+    title = by.rstrip(".") if decision.is_ok else "Merged"
+    return CheckView(NAME, title, by if title == "Merged" else "The pull request is merged.")
 
 
 APPROVAL = Check(NAME, approval_view, turn=2, is_wanted=lambda record: record.rules.decision.ruled)

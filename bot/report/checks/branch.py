@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mergeplan.bot.report.checks.check import TITLE_MOST, CheckView, fit_summary, make_annotations, running_view
+from mergeplan.bot.report.checks.check import CheckView, fit_summary, make_annotations, running_view
 from mergeplan.bot.report.words import estimate_words, problem_line, promotion_summary, work_words
 from mergeplan.bot.results import PlannerOutcome
 
@@ -23,14 +23,13 @@ def branch_overtaken(environment: str, newer: str) -> CheckView:
 
 def branch_given_up(environment: str, why: str) -> CheckView:
     text = f"{environment} does not get this commit: {why}."
-    return CheckView(NAME, text, text, conclusion="cancelled")
+    return CheckView(NAME, text, "The environment keeps what it shows.", conclusion="cancelled")
 
 
 def branch_check(environment: str, outcome: PlannerOutcome) -> CheckView:
     if outcome.ok:
         work = f" Computed: {work_words(outcome.plan)}." if outcome.plan and outcome.plan.models else ""
-        text = f"`{environment}` shows this commit. {promotion_summary(outcome)}{work}"
-        return CheckView(NAME, text.replace("`", "")[:TITLE_MOST], text)
+        return CheckView(NAME, f"{environment} shows this commit", f"{promotion_summary(outcome)}{work}")
     lines = [problem_line(problem) for problem in outcome.problems] or ["Internal error in mergeplan."]
     if outcome.is_too_costly and outcome.plan:
         lines.append(f"The estimate is over the project's budget: {estimate_words(outcome.plan.models)}.")

@@ -15,6 +15,7 @@ from mergeplan.bot.results import Problem
 
 ANNOTATIONS_MOST = 200
 TITLE_MOST = 140
+RUNNING = "The result is shown here when this ends."
 NO_MODELS = "This pull request touches no models."
 SEE_PLAN = "There is no plan: its check says why."  # in that check alone, each error once
 
@@ -70,7 +71,7 @@ class Check:
 
 
 def running_view(name: str, text: str, summary: str = "", status: str = "in_progress") -> CheckView:
-    return CheckView(name, text[:TITLE_MOST], clip_text(summary or text), status, "")
+    return CheckView(name, text[:TITLE_MOST], clip_text(summary or RUNNING), status, "")
 
 
 def make_annotations(problems: Iterable[Problem], level: str = "failure") -> tuple[CheckAnnotation, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mergeplan.bot.records import PullRecord
 from mergeplan.bot.report.checks.check import (
     ANNOTATIONS_MOST,
+    RUNNING,
     SEE_PLAN,
     TITLE_MOST,
     Check,
@@ -14,6 +15,8 @@ from mergeplan.bot.report.checks.check import (
     make_annotations,
     running_view,
 )
+from mergeplan.bot.report.markdown import code
+from mergeplan.bot.report.models import computation_words, table_words
 from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.report.states import PLANNING
 from mergeplan.bot.report.words import estimate_words, failure_title, problem_line, skip_summary, spark_link, work_words
@@ -45,15 +48,16 @@ def environment_view(pull_view: Shown) -> CheckView:
 
 def progress_view(record: PullRecord) -> CheckView:
     doing = record.run.progress or PLANNING
-    return running_view(NAME, doing, f"{doing} {spark_link(record)}".rstrip())
+    return running_view(NAME, doing, f"{RUNNING} {spark_link(record)}".rstrip())
 
 
 def _success_view(outcome: PlannerOutcome, plan: PlanView) -> CheckView:
     built = "is built" if outcome.applied else "is planned; its rows are computed at the merge"
-    title = f"`{plan.environment}` {built}. Computed: {work_words(plan)}."
-    text = f"{title} {skip_summary(plan)}".rstrip()
+    title = f"{plan.environment} {built}. Computed: {work_words(plan)}."
+    lines = [f"- {code(model.name)}: {computation_words(model)}; {table_words(model)}" for model in plan.models]
     marks = _audit_annotations(outcome, "warning")
-    return CheckView(NAME, title.replace("`", "")[:TITLE_MOST], text, annotations=marks)
+    text = fit_summary("\n".join([*filter(None, [skip_summary(plan)]), *lines]))
+    return CheckView(NAME, title[:TITLE_MOST], text, annotations=marks)
 
 
 def _failure_view(outcome: PlannerOutcome) -> CheckView:

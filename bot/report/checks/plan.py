@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mergeplan.bot.report.checks.check import TITLE_MOST, Check, CheckView, fit_summary, make_annotations
+from mergeplan.bot.report.losses import find_losses, loss_lines, loss_title
 from mergeplan.bot.report.markdown import CHECK_LIMIT
 from mergeplan.bot.report.models import model_table
 from mergeplan.bot.report.offers import Offer
@@ -32,7 +33,7 @@ def plan_view(pull_view: Shown) -> CheckView:
     if outcome is None or changes_nothing(outcome):
         refused = refusal_words(outcome.plan if outcome else None)
         return CheckView(NAME, "Nothing to do", fit_summary(f"No model changes.\n\n{refused}".strip()))
-    view = _models_view(outcome.plan) if outcome.plan else _failure_view(outcome)
+    view = _models_view(outcome, outcome.plan) if outcome.plan else _failure_view(outcome)
     words = selection_words(pull_view.record)
     if not words or view.conclusion == "failure":
         return view
@@ -53,10 +54,13 @@ def _failure_view(outcome: PlannerOutcome) -> CheckView:
     )
 
 
-def _models_view(plan: PlanView) -> CheckView:
-    notes = "".join(f"\n\n{words}" for words in (skip_summary(plan), open_words(plan), refusal_words(plan)) if words)
-    title = f"{change_words(plan)}; to compute: {work_words(plan)}"
-    text = f"{title}.{notes}\n\n{model_table(plan.models, CHECK_LIMIT - 9_000)}\n"
+def _models_view(outcome: PlannerOutcome, plan: PlanView) -> CheckView:
+    losses = find_losses(outcome)
+    lost = "\n".join(["**The merge takes something away from prod:**", "", *loss_lines(plan, losses)]) if losses else ""
+    notes = (lost, skip_summary(plan), open_words(plan), refusal_words(plan))
+    warning = f"⚠️ {loss_title(losses)}; " if losses else ""
+    title = f"{warning}{change_words(plan)}; to compute: {work_words(plan)}".replace("`", "")
+    text = "\n\n".join([*filter(None, notes), model_table(plan.models, CHECK_LIMIT - 12_000)]) + "\n"
     if plan.blockers:
         marks = make_annotations(problems_of(plan.blockers))
         return CheckView(NAME, plan.blockers[0].message[:TITLE_MOST], text, conclusion="failure", annotations=marks)

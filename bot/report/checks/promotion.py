@@ -13,10 +13,20 @@ from mergeplan.bot.report.checks.check import (
     make_annotations,
     running_view,
 )
+from mergeplan.bot.report.losses import find_losses, loss_lines, loss_title
+from mergeplan.bot.report.markdown import code
 from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.report.states import blockers
-from mergeplan.bot.report.words import cost_words, problem_line, promise_sentence, promotion_status, view_words
-from mergeplan.bot.results import has_effect, is_free
+from mergeplan.bot.report.words import (
+    cost_words,
+    problem_line,
+    prod_words,
+    promise_sentence,
+    promotion_status,
+    view_words,
+)
+from mergeplan.bot.results import has_effect, is_free, view_changes
+from mergeplan.planner.contract.plan import PlanView
 
 NAME = "mergeplan / promotion"
 SELECTED = "Not ready: only selected models are planned"
@@ -36,8 +46,16 @@ def promotion_view(pull_view: Shown) -> CheckView:
         return CheckView(NAME, "Blocked: merging would not change prod", fit_summary(lines), conclusion="failure")
     if plan is None or not has_effect(plan):
         return CheckView(NAME, "Nothing to do", "A merge changes nothing in prod.")
-    text = promise_sentence(plan, outcome)
-    return CheckView(NAME, f"Ready. {text}"[:TITLE_MOST], text)
+    losses = find_losses(outcome)
+    title = f"⚠️ {loss_title(losses)} by the merge".replace("`", "") if losses else f"Ready: {prod_words(plan)}"
+    text = "\n".join([promise_sentence(plan, outcome), "", *loss_lines(plan, losses), *_view_lines(plan)])
+    return CheckView(NAME, title[:TITLE_MOST], fit_summary(text))
+
+
+def _view_lines(plan: PlanView) -> list[str]:
+    """Return what becomes of each view of prod, a line each."""
+    moved = [(model, "is new" if model.change == "added" else "gets another table") for model in view_changes(plan)]
+    return [f"- {code(model.name)} {effect}" for model, effect in moved]
 
 
 def promotion_check(record: PullRecord) -> CheckView:

@@ -56,5 +56,6 @@ def page_of(name: str) -> str:
 
 def final_check(name: str, newer: str) -> CheckView:
     """Return the end of a check whose head is no longer the newest."""
-    text = f"Superseded by `{newer[:7]}`." if newer else "Stopped."
-    return CheckView(name, text.replace("`", ""), text, conclusion="cancelled")
+    title = f"Superseded by {newer[:7]}" if newer else "Stopped"
+    text = f"The check of `{newer[:7]}` has the result." if newer else "The run was stopped before its end."
+    return CheckView(name, title, text, conclusion="cancelled")

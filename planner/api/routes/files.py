@@ -32,7 +32,7 @@ class FileView(Data):
     path: str = Field(description="its path from the project's folder")
     size: int = Field(description="in bytes")
     content: str | None = Field(description="its text; null: it is too large, or no text")
-    digest: str = Field(description='SHA-256 of its bytes, `""` where they were not read: who writes sends it')
+    digest: str = Field(description="SHA-256 of its bytes: who writes sends it")
 
 
 class FileBody(Closed):

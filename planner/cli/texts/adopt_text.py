@@ -46,4 +46,5 @@ def _table_lines(adopted_table: AdoptedTable) -> Iterator[str]:
 
 
 def _format_spans(spans: Spans) -> str:
-    return ", ".join("all" if start.startswith("1970") else f"[{start}, {end})" for start, end in spans)
+    # what is not filled by time holds all time since the epoch
+    return ", ".join("all" if start == "1970-01-01" else f"[{start}, {end})" for start, end in spans)

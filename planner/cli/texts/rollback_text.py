@@ -17,8 +17,7 @@ def rollback_text(plan: RollbackPlan) -> str:
         f"which it showed until {until}."
     ]
     lines += ["", f"{count_noun(len(plan.views), 'view')} would move:" if plan.views else "No view would move."]
-    width = max((len(view.name) for view in plan.views), default=0)
-    lines += [f"  {view.name:<{width}}  {_view_move_text(view)}" for view in plan.views]
+    lines += [line for view in plan.views for line in _view_lines(view)]
     if plan.behind:
         lines += ["", f"{count_noun(len(plan.behind), 'table')} would be behind:"]
         lines += [f"  {gap.shown.name} {behind_text(name, gap)}" for gap in plan.behind]
@@ -57,12 +56,15 @@ def _as_of(behind: Behind) -> Iterator[str]:
         yield "is late"
 
 
-def _view_move_text(view: MovedView) -> str:
+def _view_lines(view: MovedView) -> tuple[str, ...]:
+    """Return a view and its tables, each on a line: names of tables are long."""
     if view.before is None:
-        return f"comes back ({view.after})"
+        return f"  {view.name} comes back:", f"    to   {view.after}"
     if view.after is None:
-        return "goes away"
-    return f"{view.before} → {view.after}" if view.before != view.after else "keeps its table; only its texts change"
+        return (f"  {view.name} goes away",)
+    if view.before == view.after:
+        return (f"  {view.name} keeps its table; only its texts change",)
+    return f"  {view.name}:", f"    from {view.before}", f"    to   {view.after}"
 
 
 def _timeline_text(timeline: Timeline) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -80,13 +81,20 @@ def _print_listing(environment: str | None, root: Path, gateway: str | None, out
 @click.command()
 @click.argument("environment")
 @click.option("--to", "revision", type=click.IntRange(min=1), help="The revision to go back to; else the one before.")
-@click.option("--dry-run", is_flag=True, help="Say what would move and what would be missing, and change nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would move and what would be missing, and change nothing.")
+@click.option("--auto-apply", is_flag=True, help="Roll back without asking; only a terminal is asked.")
 @click.option("--who", default="", help="Who wants it, for the history.")
 @click.option("--note", default="", help="Why, for the history.")
 @output_option
 @workspace
 def rollback(
-    environment: str, root: Path, gateway: str | None, output: str, dry_run: bool, **option_values: Any
+    environment: str,
+    root: Path,
+    gateway: str | None,
+    output: str,
+    dry_run: bool,
+    auto_apply: bool,
+    **option_values: Any,
 ) -> int:
     """Point ENVIRONMENT back to what it showed before; nothing is computed.
 
@@ -99,6 +107,10 @@ def rollback(
     with open_workspace(root, gateway, on_event=make_emitter(out), only_looks=dry_run) as work:
         if dry_run:
             return _print_rollback_plan(out, plan_rollback(work, name, revision))
+        if isinstance(out, Terminal) and is_interactive() and not auto_apply:
+            planned = plan_rollback(work, name, revision)
+            if not (planned.refusal or work.recovered) and not _confirm_rollback(out, planned):
+                return 0
         done = roll_back(work, name, revision, options_from(Record, option_values))
     _print_rollback(out, name, done)
     return 0
@@ -106,7 +118,12 @@ def rollback(
 
 @click.command()
 @click.argument("environment")
-@click.option("-s", "--sync", is_flag=True, help="Return when it is gone; it always is by then.")
+@click.option(
+    "-s",
+    "--sync",
+    is_flag=True,
+    help="Accepted for SQLMesh's sake: this command always returns when the environment is gone.",
+)
 @click.option("--who", default="", help="Who wants it, for the history.")
 @output_option
 @workspace
@@ -224,6 +241,16 @@ def _format_cell(title: str, value: object) -> str:
     return str(value)[:19].replace("T", " ") if title.endswith("at") else str(value)
 
 
+def is_interactive() -> bool:
+    """Return True if a person can answer, and no script calls."""
+    return sys.stdin.isatty()
+
+
+def _confirm_rollback(out: Terminal, plan: RollbackPlan) -> bool:
+    out.say_wrapped(rollback_text(plan))
+    return out.ask(f"Roll back - {count_noun(len(plan.views), 'view')} of `{plan.old.name}`", "Nothing was changed.")
+
+
 def _print_rollback_plan(out: Output, plan: RollbackPlan) -> int:
     """Print what a rollback would do; return 0 if it can be done, else the refusal's exit code."""
     refusal = plan.refusal
@@ -233,7 +260,7 @@ def _print_rollback_plan(out: Output, plan: RollbackPlan) -> int:
         out.result(ResultLine(ok=not refusal, rollback=rollback_view(plan)))
     else:
         out.finish()
-        out.say(rollback_text(plan))
+        out.say_wrapped(rollback_text(plan))
         if refusal:
             report_error(refusal, as_json=False)
         else:

@@ -1,4 +1,4 @@
-"""create-external-models: the tables that are read but not defined, written down as Spark's catalog has them."""
+"""create_external_models: the tables that are read but not defined, written down as Spark's catalog has them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FILE = "external_models.yaml"
 MISSING = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
 
 
-@click.command("create-external-models")
+@click.command("create_external_models")
 @click.option("--strict", is_flag=True, help="Write nothing when one of the tables is not in the catalog.")
 @click.option(
     "--dbt-manifest",
@@ -41,9 +41,9 @@ def create_external_models(
     What the file says already stays as it is. With --gateway the tables are written down as that gateway's.
 
     \b
-    mergeplan create-external-models
-    mergeplan create-external-models --strict
-    mergeplan create-external-models --dbt-manifest ../dbt/target/manifest.json
+    mergeplan create_external_models
+    mergeplan create_external_models --strict
+    mergeplan create_external_models --dbt-manifest ../dbt/target/manifest.json
     """
     built = _load_dbt_tables(dbt_manifest) if dbt_manifest else {}
     with open_workspace(root, gateway) as work:

@@ -75,7 +75,7 @@ def _print_tree(console: Console, lineage_found: Lineage, models: Mapping[str, M
         console.print(Text(f"`{model}` is not followed column by column: {reason}.", style="yellow"), soft_wrap=True)
     unfollowed = [models[model] for model, _ in lineage_found.unfollowed if model in models]
     if any(name not in models for model in unfollowed for name in model.depends_on):
-        console.print("`mergeplan create-external-models` asks Spark for the columns of tables that no file defines.")
+        console.print("`mergeplan create_external_models` asks Spark for the columns of tables that no file defines.")
 
 
 def lineage_tree(lineage_found: Lineage, models: Mapping[str, Model]) -> LineTree:

@@ -23,6 +23,26 @@ def comment_texts(text: str) -> list[str]:
     ]  # a hint is part of its query
 
 
+def restore_line_comments(text: str, written: str) -> str:
+    """Return a generated text with `-- note` where `written` has that in place of `/* note */`; it ends its line."""
+    line_comments: dict[str, list[str]] = {}
+    for comment in _find_comments(written):
+        if comment.startswith("--"):
+            line_comments.setdefault(_comment_text(comment), []).append(comment.rstrip())
+    parts, at = list[str](), 0
+    for match in COMMENT.finditer(text):
+        comment = match["comment"]
+        if not comment or comment.startswith("--") or not (originals := line_comments.get(_comment_text(comment))):
+            continue
+        parts += [text[at : match.start()], originals.pop(0)]
+        at = match.end()
+        if text[at:].partition("\n")[0].strip():
+            line = text[: match.start()].rpartition("\n")[2]
+            parts.append(f"\n{line[: len(line) - len(line.lstrip())]}")
+            at += len(text[at:]) - len(text[at:].lstrip(" "))
+    return "".join([*parts, text[at:]])
+
+
 def header_text(source: SourceText, tokens: Tokens, indent: int, width: int) -> str:
     """Return `MODEL (...)` in the standard layout; the tokens and the comments do not change."""
     end = closing(tokens, 1)

@@ -19,7 +19,12 @@ from sqlglot.generator import Generator
 from sqlglot.tokenizer_core import Token, TokenType
 
 from mergeplan.planner.errors import ProjectError
-from mergeplan.planner.parsing.definitions.block_format import COMMENT, comment_texts, header_text
+from mergeplan.planner.parsing.definitions.block_format import (
+    COMMENT,
+    comment_texts,
+    header_text,
+    restore_line_comments,
+)
 from mergeplan.planner.parsing.definitions.body import StatementTokens
 from mergeplan.planner.parsing.sql.misreading import tokens_differ
 from mergeplan.planner.parsing.sql.tokens import (
@@ -52,7 +57,7 @@ class Style:
     normalize_functions: Literal["upper", "lower"] | bool | None = None
     leading_comma: bool = False
     max_text_width: int = 80
-    append_newline: bool = False
+    append_newline: bool = True
     no_rewrite_casts: bool = False
     models: bool = True  # False where `model_defaults` has `formatting: false`
 
@@ -151,7 +156,7 @@ def _query_text(
             raise _Left("a macro of it stands where a query has no place for one") from None
         parse_tokens(whole.source, whole.tokens)  # the same, with its place in the file
         raise
-    text = _generate_sql(tree, source.dialect, style)
+    text = restore_line_comments(_generate_sql(tree, source.dialect, style), text)
     second_tree = _read_again(text, source)
     if (
         second_tree is None

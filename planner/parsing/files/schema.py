@@ -261,7 +261,7 @@ class FormatConfig(Section):
     )
     leading_comma: bool = Field(default=False, description="Whether commas stand at the beginning of lines.")
     max_text_width: int = Field(default=80, ge=1, description="How long a list in brackets may be on one line.")
-    append_newline: bool = Field(default=False, description="Whether files end with a newline.")
+    append_newline: bool = Field(default=True, description="Whether files end with a newline.")
     no_rewrite_casts: bool = Field(default=False, description="Whether `CAST(x AS INT)` stays, instead of `x::INT`.")
 
 

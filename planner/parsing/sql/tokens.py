@@ -87,12 +87,14 @@ def did_you_mean(word: str, choices: Iterable[str], most: int = 30) -> str:
     'Did you mean `shop.orders`?'
     >>> did_you_mean("x", ["shop.orders", "shop.items", "raw.borders"], most=2)
     'Known: raw.borders, shop.items and 1 more.'
+    >>> did_you_mean("x", ["shop.orders"], most=0)
+    ''
     """
     options, last_part = {name.lower(): name for name in sorted(choices)}, word.lower().rpartition(".")[2]
     near = [name for name in options if name.rpartition(".")[2] == last_part]
     near = near or get_close_matches(word.lower(), options, n=1, cutoff=0.6)
     hints = [f"Did you mean `{options[near[0]]}`?"] if near else []
-    if options and (len(options) <= most or not near):
+    if options and most and (len(options) <= most or not near):
         hints.append(f"Known: {first_names([*options.values()], most)}.")
     return " ".join(hints)
 

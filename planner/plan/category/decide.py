@@ -18,7 +18,7 @@ from mergeplan.planner.model.model import Model
 from mergeplan.planner.plan.blockers import find_column_problem, readers_of_removed
 from mergeplan.planner.plan.category.categorize import EVERY, UNTOUCHED, Verdict, compare_digests, is_edited
 from mergeplan.planner.plan.category.decision import Analysis, Candidate, Decision, Decisions, Inputs
-from mergeplan.planner.plan.category.override import apply_override, override_of
+from mergeplan.planner.plan.category.override import apply_override, insists_on_breaking, override_of
 from mergeplan.planner.plan.category.parent_effects import OverParents, digest_for_readers, over_parents
 from mergeplan.planner.plan.category.refuted import build_refuted_verdict, claim_of, find_refutation
 from mergeplan.planner.plan.category.self_reading import follow_old_snapshot, keep_old_meaning
@@ -112,6 +112,8 @@ def _decide_change(candidate: Candidate) -> Decision:
     by_rule = verdict_by_rule(candidate, seen_rows)
     # A person overrules every rule, including a model's or a plan's request for forward-only.
     verdict = apply_override(by_rule, override) if override else forward_only_verdict(candidate, by_rule)
+    if override and insists_on_breaking(by_rule, override):
+        candidate = replace(candidate, fresh=assign_own_rows(candidate, override))
     if verdict.category is Category.FORWARD_ONLY:
         decision = keep_rows(candidate, verdict)
     else:
@@ -153,8 +155,6 @@ def _rebuilt_or_kept(
     inputs, old, model = candidate.inputs, candidate.old, candidate.model
     rebuilt = rule_verdict.category in REBUILT
     whole = candidate.fresh
-    if override is not None and override.category is Category.BREAKING:
-        whole = assign_own_rows(inputs, whole, candidate.parents, override)
     table = empty_if_requested(inputs, whole, candidate.parents) if rebuilt else whole
     # A model without a table is never rebuilt but created again, so that it reads its parents' newest tables.
     keeps = not rebuilt if model.kind.is_stored else table.version == old.version

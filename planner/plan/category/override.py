@@ -59,10 +59,16 @@ def end_of(override: Override, changes: Iterable[Change]) -> str:
     return "base" if change and change.old and change.old.fingerprint.text != override.old else "edit"
 
 
+def insists_on_breaking(rule_verdict: Verdict, override: Override) -> bool:
+    """Return True if a person says breaking of what the rules found to be less."""
+    said = (Category.BREAKING, Category.UNDECIDED)
+    return override.category is Category.BREAKING and rule_verdict.category not in said
+
+
 def apply_override(rule_verdict: Verdict, override: Override) -> Verdict:
     who = f"@{override.who}" if override.who else "Somebody"
     category = str(override.category).replace("_", "-")
     reason = f"{who} categorized it as {category}; the rule `{rule_verdict.rule}` had said: {rule_verdict.reason}"
-    # a person's `breaking` names no columns: all of them may have changed
-    columns = EVERY if override.category is Category.BREAKING else rule_verdict.columns
+    # a person's `breaking` names no columns: all of them may have changed, unless the rule said breaking, too
+    columns = EVERY if insists_on_breaking(rule_verdict, override) else rule_verdict.columns
     return Verdict(override.category, "categorized", reason, columns)

@@ -47,6 +47,7 @@ from mergeplan.planner.python.isolation import Isolation
 
 ROUNDS = 200  # of questions, each of which follows from the answers to the ones before
 TYPES = ("spark", "databricks")
+PROD_TARGETS = ("prod", "production", "prd")
 MISSING = re.compile(r"Env var required but not provided: '(\w+)'")  # as dbt says it
 SEEN = f"A name that begins with DBT_, or that {VARIABLES} has, is seen; one that begins with {SECRET} never."
 
@@ -138,6 +139,17 @@ def target_catalog(reading: Folder, environment: Mapping[str, str], target: str 
             else ""
         )
     return ""
+
+
+def describe_target(reading: Folder, config: DbtConfig, environment: Mapping[str, str]) -> str:
+    """Return the sentence that names the schema of prod's tables, where a target of another name than prod's has it."""
+    if config.manifest or config.target_schema:
+        return ""
+    target = _find_target(reading, read_document(PROJECT, reading.text(PROJECT), last_wins=True), config, environment)
+    if target.name in PROD_TARGETS:
+        return ""
+    hint = "`dbt: {target: ...}` in config.yaml chooses another target."
+    return f"prod is what dbt's target `{target.name}` names: its tables are in `{target.schema}`. {hint}"
 
 
 def _find_target(reading: Folder, own: Document, config: DbtConfig, environment: Mapping[str, str]) -> DbtTarget:

@@ -34,10 +34,11 @@ EXPOSURES = "exposures/dbt_exposures.yaml"
 class DbtFolder(Folder):
     """The files that a compiled dbt project represents; the real ones were hashed when it was compiled."""
 
-    def __init__(self, folder: Folder, project: DbtProject) -> None:
+    def __init__(self, folder: Folder, project: DbtProject, target_note: str = "") -> None:
         vars(self).update(vars(folder))
         self.real_hashes = dict(folder.hashes)  # of the files that were compiled, by path
         self.project = project
+        self._target_note = target_note
         self._not_asked: list[str] = []
 
     @cached_property
@@ -99,6 +100,11 @@ class DbtFolder(Folder):
         file = (self.root / path).resolve()
         return file.read_text("utf-8") if file.is_relative_to(self.root.resolve()) and file.is_file() else ""
 
+    def dbt_text(self, path: str) -> str:
+        """Return the template that a model's path stands for; '' for a path of anything else."""
+        node = self.nodes.get(path)
+        return self._own_text(node.path) if node and node.path.endswith(".sql") else ""
+
     @property
     def notes(self) -> tuple[str, ...]:
         """What of the project is not followed."""
@@ -114,7 +120,7 @@ class DbtFolder(Folder):
                 note_lines.append(f"{first} {words}, and they are read as its tables.")
         unlisted_count = len(self._not_asked) - MOST_NOTES
         note_lines += [f"{unlisted_count} more tests are not asked."] if unlisted_count > 0 else []
-        return (*self._not_asked[:MOST_NOTES], *note_lines)
+        return (*filter(None, [self._target_note]), *self._not_asked[:MOST_NOTES], *note_lines)
 
     def files(self, folder: str, ignore_patterns: Sequence[str], *suffixes: str) -> Iterator[str]:
         """Yield the paths of dbt's models for `models`, sources for `external_models`, and tests for `audits`.

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 
 from mergeplan.planner.apply.events import Promoted
 from mergeplan.planner.checks.remembered_tests import TestDigests
 from mergeplan.planner.checks.unit_test_result import TestResult
 from mergeplan.planner.errors import MergeplanError
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.parsing.sql.tokens import did_you_mean
 from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.plan.change import Blocker, ChangeKind
 from mergeplan.planner.session.events import Tested, TestsStarted
 from mergeplan.planner.session.options import PlanOptions, category_resets
 from mergeplan.planner.session.unopened import plan_refusals
@@ -19,6 +23,7 @@ from mergeplan.planner.session.witness.checking import add_checks
 from mergeplan.planner.session.workspace import Workspace
 from mergeplan.planner.snapshot.environment import PROD, view_changes
 from mergeplan.planner.state.environments import HistoryAction
+from mergeplan.planner.wording import join_names
 
 
 def check_options(work: Workspace, options: PlanOptions) -> PlanOptions:
@@ -46,7 +51,21 @@ def prepare_plan(work: Workspace, options: PlanOptions) -> Plan:
     # is right.
     if work.external_tables or work.incomplete_tables:
         planned = make_plan(work, options, work.models)
+        planned = replace(planned, warnings=(*planned.warnings, *_find_missing_tables(work, planned)))
     return add_checks(work, options, planned)
+
+
+def _find_missing_tables(work: Workspace, plan: Plan) -> Iterator[Blocker]:
+    """Yield a warning for each table that an added or edited model reads, and that Spark's catalog does not have."""
+    readers: dict[str, list[Model]] = {}
+    for change in plan.changes:
+        if change.new and change.change in (ChangeKind.ADDED, ChangeKind.DIRECT):
+            for name in work.external_tables.difference(work.models).intersection(change.new.model.depends_on):
+                readers.setdefault(name, []).append(change.new.model)
+    for name, models in sorted(readers.items()):
+        names = join_names([f"`{model.name}`" for model in models])
+        message = f"Spark's catalog has no table `{name}`, which {names} {'reads' if len(models) == 1 else 'read'}."
+        yield Blocker(f"{message} {did_you_mean(name, work.models, most=0)}".strip(), models[0].place)
 
 
 def rebuild_plan(work: Workspace, plan_id: str) -> tuple[Plan, PlanOptions]:

@@ -124,4 +124,4 @@ def test_a_pull_request_is_told_that_prod_could_not_be_built_and_why_all_is_new(
         "Prod could not be built: `models/orders.sql:1`: Spark refused a query. Until a merge fixes that, every model"
     )
     assert f"> [!WARNING]\n> {said} is planned as new.\n" in bench.plan(number)
-    assert bench.plan(number).splitlines()[1] == "### ✅ 2 added"
+    assert bench.plan(number).splitlines()[1] == "### ✅ Ready to merge · adds 2 tables to prod"

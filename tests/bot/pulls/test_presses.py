@@ -45,14 +45,17 @@ def test_a_pressed_button_is_the_command_of_who_pressed_it(bench: Bench) -> None
     """Behaviour 36: the same judgement, the same end, on record; one reply says who pressed and what came of it."""
     number = bench.open(COLUMN)
     bench.idle()
-    assert [action.label for action in bench.checks(bench.head(number))["plan"].actions] == ["Breaking", "Plan again"]
-    press(bench, number, "plan", "Breaking")
+    assert [action.label for action in bench.checks(bench.head(number))["plan"].actions] == [
+        "Mark as breaking",
+        "Plan again",
+    ]
+    press(bench, number, "plan", "Mark as breaking")
 
     (reply,) = bench.replies(number)
     assert f"`wim` pressed a button:\n\n🚀 {BREAKING}\n`shop.orders` is now Breaking." in reply
     assert "1 breaking, 1 indirect breaking" in bench.plan(number)
     assert [action.label for action in bench.checks(bench.head(number))["plan"].actions] == [
-        "Non-breaking",
+        "Mark as non-breaking",
         "Plan again",
     ]
     assert bench.context.inbox.commands.open(SHOP, number) == ()
@@ -105,10 +108,10 @@ def test_a_button_of_another_plan_is_refused(bench: Bench) -> None:
     """Behaviours 4, 5: of an older head, or of an older plan of the same head; the new plan is linked."""
     number = bench.open(COLUMN)
     bench.idle()
-    run, identifier = button(bench, number, "plan", "Breaking")
+    run, identifier = button(bench, number, "plan", "Mark as breaking")
     bench.say(number, "/categorize orders breaking")
     bench.say(number, "/categorize orders reset")
-    press(bench, number, "plan", "Breaking")
+    press(bench, number, "plan", "Mark as breaking")
     repo = bench.github.state.repositories[SHOP]
     older = bench.checks(bench.head(number))["plan"]
     with bench.github.state.lock:
@@ -151,7 +154,7 @@ def test_a_press_on_a_check_that_is_not_known_as_ours_runs_nothing(bench: Bench)
     """Behaviour 28: another pull request's key, another App's check, or one of which the record says nothing."""
     number = bench.open(COLUMN)
     bench.idle()
-    run, identifier = button(bench, number, "plan", "Breaking")
+    run, identifier = button(bench, number, "plan", "Mark as breaking")
     bench.context.inbox.pulls.update(SHOP, number, change_record, checks=())
     bench.github.click(SHOP, run.id, identifier, author="wim")
     bench.idle()

@@ -29,6 +29,22 @@ def test_a_valid_command_gets_eyes_then_a_rocket_and_one_reply(bench: Bench) -> 
     assert "1 breaking, 1 indirect breaking" in bench.plan(number)
 
 
+def test_the_reply_about_a_category_that_has_ended_says_so_as_the_comment_and_the_page_do(bench: Bench) -> None:
+    number = bench.open(COLUMN)
+    bench.idle()
+    bench.say(number, "/categorize orders breaking")
+    bench.github.commit(SHOP, "change", {"models/orders.sql": "SELECT 3 AS id, 2 AS more\n"}, "Edit", author="wim")
+    bench.idle()
+
+    (reply,) = bench.replies(number)
+    why = "because the model, or what it reads, was edited since"
+    assert f"😕 `/categorize orders breaking`\n**No longer applies to `shop.orders`**, {why}. ([the plan](#" in reply
+    assert "It had said: `shop.orders` is now Breaking." in reply
+    assert f"`wim` set `shop.orders` to Breaking: that no longer applies, {why}." in bench.plan(number)
+    decisions = [what for *_, what, _ in bench.context.inbox.decisions.list_decisions(SHOP, number)]
+    assert decisions[-1].startswith("/categorize orders breaking: **No longer applies to `shop.orders`**")
+
+
 def test_eyes_come_before_the_work_begins(bench: Bench) -> None:
     """Behaviour 30: while the plan that was asked for is being made, the comment has its eyes and nothing else."""
     number = bench.open(COLUMN)

@@ -314,3 +314,19 @@ def test_columns_are_told_whatever_the_reason_says() -> None:
     text = plan_comment(show(models=[{**change, "reason": "ann said so.", "columns": {"altered": ["a"]}}])) or ""
 
     assert "ann said so. Alters `a`. <sub>" in text
+
+
+@pytest.mark.parametrize("state", list(PullState))
+def test_no_check_repeats_its_title_as_its_text(state: PullState) -> None:
+    view = show(state, merge_sha="b" * 40, reason="Something moved.", progress="Tables are computed.")
+
+    said = [(check.title.strip("."), check.summary.replace("`", "").strip(".\n")) for check in checks(view)]
+    assert [title for title, text in said if title == text] == []
+
+
+def test_the_headline_is_a_verdict_and_the_categories_are_explained() -> None:
+    text = plan_comment(show()) or ""
+
+    assert text.splitlines()[1] == "### ✅ Ready to merge · replaces 1 table of prod"
+    assert "\n\n1 breaking · Computed here: nothing\n" in text
+    assert "<summary>What the categories mean</summary>" in text

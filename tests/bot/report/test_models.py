@@ -105,3 +105,10 @@ def test_a_view_is_called_no_table() -> None:
 
     assert model_row(view)[2] == "nothing<br>a view of its own"
     assert model_row(shared)[2] == "nothing<br>view shared with `prod`"
+
+
+def test_a_removed_comment_is_counted_as_a_removed_line() -> None:
+    diff = "--- a/m.sql\n+++ b/m.sql\n@@ -1,2 +1,1 @@\n--- note\n-a\n+++ b"
+    (block,) = diffs_blocks([ModelChange(name="a.b", change="direct", diff=diff)])
+
+    assert "1 added, 2 removed" in block

@@ -20,6 +20,8 @@ from mergeplan.bot.report.shown import Shown
 from tests.bot.changing import change_record
 from tests.bot.report.test_comment import run_lines, show
 
+EDITED = {"name": "shop.orders", "change": "direct", "category": "breaking", "kind": "FULL"}
+READER = {"name": "shop.totals", "change": "indirect", "category": "indirect_breaking", "parents": ["shop.orders"]}
 NAMES = st.from_regex(r"[a-z_][a-z0-9_]{0,90}(\.[a-z_][a-z0-9_]{0,90}){0,2}", fullmatch=True) | st.text(max_size=60)
 COSTLY = {"event": "error", "kind": "TooCostly", "message": "Too much.", "retry": False}
 
@@ -29,6 +31,7 @@ def views(draw: st.DrawFn) -> Shown:
     """A pull request in any state, of any models, under any rules."""
     given = draw(st.lists(NAMES, max_size=4))
     models = [{"name": name, "change": "direct", "category": "breaking", "kind": "FULL"} for name in given]
+    models += [{**READER, "name": f"below.m{number}", "parents": [name]} for number, name in enumerate(given)]
     plan = {"id": "p1", "digest": "q", "environment": "pr_7", "base": "prod", "models": models, "blockers": []}
     costly = draw(st.booleans())
     result = {"event": "result", "ok": not costly, "applied": draw(st.booleans()), "plan": plan}
@@ -81,9 +84,10 @@ def test_what_was_shown_with_something_else_is_not_taken_up(changes: dict[str, o
 
 def test_only_an_edit_that_ticks_and_does_nothing_else_is_a_tick() -> None:
     """GitHub may end lines otherwise; who unticks, or edits anything beside, ticks nothing."""
-    text = plan_comment(show())
+    view = show(models=[EDITED, READER])
+    text = plan_comment(view)
     assert text is not None
-    boxes = [offer.box for offer in list_offers(show().record, show().prod)]
+    boxes = [offer.box for offer in list_offers(view.record, view.prod)]
     first = text.replace(boxes[0], boxes[0].replace("[ ]", "[x]"))
     both = first.replace(boxes[1], boxes[1].replace("[ ]", "[X]"))
 
@@ -97,3 +101,23 @@ def test_only_an_edit_that_ticks_and_does_nothing_else_is_a_tick() -> None:
         find_ticks(text, first + "!"),
     ) == ((),) * 4
     assert (has_ticks(text), has_ticks(first), has_ticks("- [x] `/plan`: mine")) == (False, True, False)
+
+
+@pytest.mark.parametrize(
+    ("category", "reader", "offered"),
+    [
+        ("breaking", "indirect_breaking", ["/categorize shop.orders non-breaking"]),
+        ("breaking", "indirect_non_breaking", []),
+        ("non_breaking", "indirect_non_breaking", ["/categorize shop.orders breaking"]),
+        ("equivalent", "indirect_non_breaking", []),
+        ("forward_only", "forward_only", []),
+    ],
+)
+def test_a_category_is_offered_only_where_it_changes_what_becomes_of_a_reader(
+    category: str, reader: str, offered: list[str]
+) -> None:
+    view = show(models=[{**EDITED, "category": category}, {**READER, "category": reader}])
+    alone = show(models=[{**EDITED, "category": category}])
+
+    assert [offer.command for offer in list_offers(view.record, view.prod)] == [*offered, "/plan"]
+    assert [offer.command for offer in list_offers(alone.record, alone.prod)] == ["/plan"]

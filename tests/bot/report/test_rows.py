@@ -152,8 +152,8 @@ def test_who_is_hit_downstream_is_told_by_column_and_owner() -> None:
     view = {**hit, "name": "a.v", "kind": "VIEW", "recomputed": False, "category": "indirect_breaking"}
     (both,) = impact_block(PlanView.model_validate({"id": "x", "environment": "pr_1", "models": [*models, view]}))
 
-    assert both.startswith("**2 models downstream are hit**, of `ann`.")
-    assert block.startswith("**1 model downstream is hit**, of `ann`.")
+    assert both.startswith("**2 downstream models read what changes**, of `ann`.")
+    assert block.startswith("**1 downstream model reads what changes**, of `ann`.")
     assert "| `a.b` | `amount` | `a.a` | `ann` |" in block
 
 
@@ -171,10 +171,10 @@ def test_exposures_stand_in_the_open_while_they_are_few_and_their_words_are_iner
 
     (block,) = exposures_block(PlanView.model_validate({**view, "exposures": [report]}))
     assert block.splitlines() == [
-        "**1 exposure is hit:**",
+        "**1 exposure uses what changes:**",
         "",
         "- `Weekly @ann` (`dashboard`, `<b>`) uses `shop.total`",
     ]
     (folded,) = exposures_block(PlanView.model_validate({**view, "exposures": [report] * 6}))
-    assert folded.startswith("<details>\n<summary>6 exposures are hit</summary>")
+    assert folded.startswith("<details>\n<summary>6 exposures use what changes</summary>")
     assert exposures_block(PlanView.model_validate(view)) == []

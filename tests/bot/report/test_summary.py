@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from mergeplan.bot.report.comment import plan_comment
-from mergeplan.bot.report.summary import job_summary
+from mergeplan.bot.report.comment import job_summary, plan_comment
 from tests.bot.report.test_comment import is_balanced, show
 
 

@@ -293,7 +293,7 @@ def test_one_job_sees_to_every_project_of_the_repository(tmp_path: Path, monkeyp
         assert workflow.push() == 0
         number = workflow.propose({f"ads/{path}": text for path, text in COLUMN.items()})
         assert workflow.pull_request(number, "opened") == 0
-        assert "1 non-breaking, 1 indirect non-breaking · `ads`" in workflow.summary.read_text()
+        assert "Ready to merge · replaces 1 table of prod · `ads`" in workflow.summary.read_text()
         assert {"environment=pr_1", "changed=2", "exit-code=0"} <= set(workflow.outputs.read_text().split())
         workflow.github.commit(SHOP, "change", {"shop/models/orders.sql": "BROKEN\n"}, "More", author="wim")
         assert workflow.pull_request(number, "synchronize") == 1

@@ -93,3 +93,15 @@ def test_a_new_file_gets_its_folders_and_is_deleted_again(project: Path) -> None
 
     assert (new, gone, after) == (200, 204, 404)
     assert [path.name for path in (project / "models/new").iterdir()] == []
+
+
+def test_a_file_too_large_to_be_shown_can_be_replaced(project: Path) -> None:
+    place, text = "/api/v1/files/models/large.sql", "MODEL (name shop.large, kind VIEW);\nSELECT 1 AS one"
+    (project / "models/large.sql").write_text(f"{text} --{'x' * (1 << 20)}")
+    with serve(project, edit=True) as (client, _):
+        shown = client.get(place).json()
+        stale = client.put(place, json={"content": text, "expected": "0" * 64})
+        new = client.put(place, json={"content": text, "expected": shown["digest"]})
+
+    assert (shown["content"], stale.status_code, new.status_code) == (None, 409, 200)
+    assert (project / "models/large.sql").read_text() == text

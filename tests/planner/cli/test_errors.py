@@ -308,3 +308,10 @@ def test_what_spark_cannot_parse_is_told_at_its_line_and_nothing_is_computed(sho
         assert 'Error: models/odd.sql:4: shop.odd: Unsupported data type "TEXT".' in ran.err
     assert run.engine is not None
     assert run.engine.fetch("SHOW SCHEMAS LIKE '*shop*'").rows == ()
+
+
+def test_a_file_that_is_called_json_does_not_ask_for_json(offline: CommandLine) -> None:
+    """`state export -o` names a file."""
+    ran = offline("state", "export", "-o", "json", "--environment", "no such")
+
+    assert ran.err.startswith("Error: ")

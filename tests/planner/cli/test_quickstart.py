@@ -170,9 +170,9 @@ Models:
    id,
    item_id,
 +  'z' AS new_column,
-   event_date,
- FROM
-   sqlmesh_example.seed_model
+   event_date
+ FROM sqlmesh_example.seed_model
+ WHERE
 
 Directly Modified: sqlmesh_example__dev.incremental_model (Non-breaking)
 ├── Only adds `new_column`; the rows and the other columns stay as they are.

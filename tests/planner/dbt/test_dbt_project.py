@@ -53,6 +53,19 @@ def test_nodes_are_models_of_our_kinds(shop: Path) -> None:
     assert [column.type for column in models["shop.rates"].columns] == ["string", "double", "date"]
 
 
+def test_a_model_has_the_text_of_its_file_and_says_where_prod_is(shop: Path) -> None:
+    notes = load(shop).notes
+    profiles = shop / "profiles.yml"
+    profiles.write_text(profiles.read_text().replace("prod", "dev"))
+    project = load(shop)
+    daily = project.models["shop.daily"]
+
+    assert daily.dbt_text == (shop / daily.path).read_text() and "{{" in daily.dbt_text
+    assert "MODEL (" in daily.source
+    assert project.notes[0].startswith("prod is what dbt's target `dev` names: its tables are in `")
+    assert project.notes[1:] == notes
+
+
 def test_what_is_only_said_of_a_model_is_taken_along(shop: Path) -> None:
     daily = load(shop).models["shop.daily"]
 

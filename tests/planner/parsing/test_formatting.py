@@ -51,7 +51,7 @@ MODEL (
 
 SELECT
   id,
-  price::DOUBLE AS p, /* the price */
+  price::DOUBLE AS p, -- the price
   COALESCE(a, b) AS x,
   MyUdf(1) AS u,
   DATE '2026-01-01' AS d,
@@ -62,14 +62,16 @@ WHERE
 QUALIFY
   ROW_NUMBER() OVER (ORDER BY id) = 1;
 
--- the end"""
+-- the end
+"""
 HEAD = "MODEL (\n  name shop.x,\n  kind FULL\n);\n\n"
 DEFAULTS = Defaults(NOW)
+EXAMPLE = Path(__file__).parents[3] / "planner/project/example"
 
 
 def neat(sql: str, **style: Any) -> str:
     """A query's layout, below a block that is in order."""
-    now = format_file("models/x.sql", HEAD + sql, "spark", Style(**style))
+    now = format_file("models/x.sql", HEAD + sql, "spark", Style(**{"append_newline": False, **style}))
     assert now.left == ""
     head, _, rest = now.text.partition(";\n\n")
     assert head.replace("    ", "  ") + ";\n\n" == HEAD
@@ -103,7 +105,7 @@ def test_the_style_of_the_project_is_heeded(style: dict[str, Any], sql: str, tex
 
 def test_a_division_is_laid_out_as_it_is() -> None:
     assert format_file("models/x.sql", HEAD + "SELECT id / 0 FROM range(3)", "spark", Style()).text.endswith(
-        "SELECT\n  id / 0\nFROM range(3)"
+        "SELECT\n  id / 0\nFROM range(3)\n"
     )
 
 
@@ -130,7 +132,7 @@ def test_a_query_that_cannot_be_read_is_an_error_at_its_line() -> None:
 
 
 def test_other_statements_and_audits_below_the_query_stay(tmp_path: Path) -> None:
-    text = f"{HEAD}SET  x = 1;\n\n@DEF(a,  1);\n\nSELECT\n  1 AS a;\n\nAUDIT (\n  name no_a\n);\n\nSELECT\n  1 AS b"
+    text = f"{HEAD}SET  x = 1;\n\n@DEF(a,  1);\n\nSELECT\n  1 AS a;\n\nAUDIT (\n  name no_a\n);\n\nSELECT\n  1 AS b\n"
 
     assert format_file("models/x.sql", text, "spark", Style()).text == text
 
@@ -191,3 +193,15 @@ def test_whatever_blanks_and_comments_there_are_nothing_is_lost_and_the_layout_r
     assert without_layout(after) == without_layout(before)
     assert again.text == now.text
     assert now.text.count("note") == text.count("note")
+
+
+def test_a_line_comment_stays_one_and_ends_its_line() -> None:
+    written = "-- above\nSELECT\n  a, -- first\n  -- of c\n  count(c) AS c /* last */\nFROM t -- the table"
+    text = "-- above\nSELECT\n  a, -- first\n  COUNT(c) -- of c\n  AS c /* last */\nFROM t -- the table"
+
+    assert (neat(written), neat(text)) == (text, text)
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLE.rglob("*.sql")), ids=lambda path: path.stem)
+def test_the_project_that_init_makes_is_in_order(path: Path) -> None:
+    assert format_file(path.name, path.read_text(), "spark", Style()).text == path.read_text()

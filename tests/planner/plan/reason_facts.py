@@ -310,7 +310,10 @@ FACTS: Mapping[str, tuple[str, Check]] = {
         r"(@\w+|Somebody) categorized it as ([a-z-]+); the rule `([a-z-]+)` had said: .*",
         lambda c, m: c.change.override is not None and str(c.change.override.category).replace("_", "-") == m[2],
     ),
-    "forward-only kind": (r"Its kind says `forward_only`: .*", lambda c, m: c.new.forward_only and rows_stay(c, m[0])),
+    "forward-only kind": (
+        r"(?:Its kind is `forward_only`|It is incremental in dbt): .*",
+        lambda c, m: c.new.forward_only and rows_stay(c, m[0]),
+    ),
     "forward-only plan": (
         r"The plan is forward-only: .*",
         lambda c, m: c.change.category is Category.FORWARD_ONLY and rows_stay(c, m[0]),

@@ -280,3 +280,17 @@ def test_a_plan_that_only_shows_more_views_promotes() -> None:
 
     assert (again.promotes, again.is_empty) == (False, True)
     assert (every.promotes, every.is_empty, every.is_virtual) == (True, False, True)
+
+
+def test_days_that_a_later_start_leaves_out_are_lost_and_those_of_a_request_are_not() -> None:
+    prod, loaded = promote(daily())
+    later = daily(", 1 AS e") | {
+        "s.days": replace(daily(", 1 AS e")["s.days"], start=day("2026-01-04")),
+    }
+    window = Window(NOW, start=day("2026-01-08"))
+
+    assert change_named(make_plan(later, base=prod, loaded=loaded), "s.days").lost == (
+        Interval(day("2026-01-01"), day("2026-01-04")),
+    )
+    shown = make_plan(daily(", 1 AS e"), Environment("dev"), prod, loaded, window=window)
+    assert change_named(shown, "s.days").lost == ()

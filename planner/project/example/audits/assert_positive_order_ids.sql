@@ -1,8 +1,9 @@
 AUDIT (
-  name assert_positive_order_ids,
+  name assert_positive_order_ids
 );
 
-SELECT *
+SELECT
+  *
 FROM @this_model
 WHERE
   item_id < 0

@@ -11,8 +11,7 @@ MODEL (
 SELECT
   id,
   item_id,
-  event_date,
-FROM
-  sqlmesh_example.seed_model
+  event_date
+FROM sqlmesh_example.seed_model
 WHERE
-  event_date between @start_date AND @end_date
+  event_date BETWEEN @start_date AND @end_date

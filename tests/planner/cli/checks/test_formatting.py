@@ -8,7 +8,7 @@ from mergeplan.planner.project.scaffold import write_example
 from tests.planner.cli.conftest import CommandLine
 
 UGLY = "MODEL (name shop.ugly, kind FULL);\nselect 1 as one"
-NEAT = "MODEL (\n  name shop.ugly,\n  kind FULL\n);\n\nSELECT\n  1 AS one"
+NEAT = "MODEL (\n  name shop.ugly,\n  kind FULL\n);\n\nSELECT\n  1 AS one\n"
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_diff_prints_what_would_change(shell: CommandLine) -> None:
 
     assert ran.code == 0
     assert "--- a/models/ugly.sql\n+++ b/models/ugly.sql\n" in ran.out
-    assert "+SELECT\n+  1 AS one\n\\ No newline at end of file\n" in ran.out
+    assert "+SELECT\n+  1 AS one\n" in ran.out
     assert (shell.root / "models/ugly.sql").read_text() == UGLY
 
 
@@ -59,11 +59,11 @@ def test_what_was_left_is_named_with_the_reason(shell: CommandLine) -> None:
 
 def test_the_style_of_config_yaml_holds_and_an_option_comes_before_it(shell: CommandLine) -> None:
     config = (shell.root / "config.yaml").read_text()
-    shell.write("config.yaml", f"{config}\nformat:\n  indent: 4\n  append_newline: true\n")
+    shell.write("config.yaml", f"{config}\nformat:\n  indent: 4\n  append_newline: false\n")
 
     shell("format", "--indent", "3")
 
-    assert (shell.root / "models/ugly.sql").read_text() == NEAT.replace("  ", "   ").replace("   1", "  1") + "\n"
+    assert (shell.root / "models/ugly.sql").read_text() == NEAT.replace("  ", "   ").replace("   1", "  1").rstrip("\n")
 
 
 def test_windows_ends_of_lines_stay(shell: CommandLine) -> None:

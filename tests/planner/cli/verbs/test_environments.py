@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+import pytest
+
 from mergeplan.planner.apply.events import ignore_event
 from mergeplan.planner.apply.promotion.promotion import Wanted, promote_views
 from mergeplan.planner.engine.protocol import ViewText
@@ -69,7 +71,9 @@ def test_a_dry_run_of_a_rollback_says_what_would_move_and_starts_no_spark(shop: 
 
     assert (ran.code, ran.err, mergeplan.opened) == (0, "", [])
     assert ran.out.startswith("`prod` is at revision 2 and would show revision 1 again, which it showed until 20")
-    assert "\n2 views would move:\n  shop.more   goes away\n  shop.total  mergeplan__shop.shop__total__" in ran.out
+    assert (
+        "\n2 views would move:\n  shop.more goes away\n  shop.total:\n    from mergeplan__shop.shop__total__" in ran.out
+    )
     assert re.search(r"Taken back:\n  revision 2  promoted  [-\d]+ [:\d]+  #7\n\nNothing was changed\.\n$", ran.out)
     assert (shown["revision"], shown["target"]["revision"], shown["gone"]) == (2, 1, [])
     assert [(view["view"], view["after"] is None) for view in shown["views"]] == [
@@ -114,6 +118,23 @@ def test_a_rollback_names_the_days_that_runs_computed_since_and_the_next_run_com
     assert f"this is its revision 3.\n{lacks}" in done
     assert ran.code == 0
     assert rows(engine, "SELECT count(*), sum(x) FROM shop.days") == [(5, 5)]
+
+
+def test_a_person_at_a_terminal_is_asked_before_a_rollback(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    mergeplan = shop(**SMALL)
+    promote_environment(mergeplan)
+    mergeplan.write("models/total.sql", TWO)
+    promote_environment(mergeplan)
+    monkeypatch.setattr("mergeplan.planner.cli.verbs.environments.is_interactive", lambda: True)
+
+    refused = mergeplan("rollback", "prod", answer="n\n")
+    revision = mergeplan.state.environments.get("prod").revision
+    done = mergeplan("rollback", "prod", answer="y\n")
+
+    assert (refused.code, revision, done.code) == (0, 2, 0)
+    assert "would show revision 1 again" in refused.out
+    assert "Roll back - 1 view of `prod` [y/n]" in refused.out and "Nothing was changed." in refused.out
+    assert mergeplan.state.environments.get("prod").revision == 3
 
 
 def test_rollback_to_where_there_is_nothing_is_refused(shop: Shop) -> None:

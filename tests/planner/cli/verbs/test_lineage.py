@@ -89,7 +89,7 @@ def test_a_query_that_is_not_followed_is_told_under_the_tree(shop: CommandLine) 
     assert shop("lineage", "shop.odd.n").out == (
         "shop.odd.n\n└── perhaps from every column of raw.stuff (no model)\n"
         "`shop.odd` is not followed column by column: the columns of `raw.stuff` are not known.\n"
-        "`mergeplan create-external-models` asks Spark for the columns of tables that no file defines.\n"
+        "`mergeplan create_external_models` asks Spark for the columns of tables that no file defines.\n"
     )
     assert "perhaps goes into every column of shop.odd" in shop("lineage", "raw.stuff", "--downstream").out
 

@@ -314,3 +314,13 @@ def test_a_unit_test_that_failed_is_not_remembered(shop: Shop) -> None:
     codes = [mergeplan("plan", "--no-prompts", *AT).code for _ in range(2)]
 
     assert codes == [1, 1]
+
+
+def test_a_table_that_does_not_exist_is_warned_of_before_anything_is_applied(shop: Shop) -> None:
+    mergeplan = shop(**SMALL)
+    mergeplan.write("models/wrong.sql", "MODEL (name shop.wrong, kind FULL);\nSELECT * FROM shop.totals")
+
+    ran = mergeplan("plan", "--no-prompts")
+
+    said = "Warning: models/wrong.sql:1 Spark's catalog has no table `shop.totals`, which `shop.wrong` reads."
+    assert f"{said} Did you mean `shop.total`?" in ran.out

@@ -330,3 +330,25 @@ def test_what_a_view_declares_casts_nothing() -> None:
 
     assert changes["s.base"].category is Category.EQUIVALENT
     assert "s.child" not in changes or not changes["s.child"].recomputed
+
+
+def test_breaking_said_of_what_the_rules_call_breaking_keeps_the_built_tables() -> None:
+    prod, loaded = promote(two())
+    edited = two(PARENT + " WHERE price > 0")
+    by_rule = make_plan(edited, prod, prod, loaded)
+    said = make_plan(edited, prod, prod, loaded, categories={"s.parent": Category.BREAKING})
+
+    tables = [[change.new.table for change in plan.changes if change.new] for plan in (by_rule, said)]
+    assert [change.category for change in said.changes] == [Category.BREAKING, Category.INDIRECT_BREAKING]
+    assert tables[0] == tables[1]
+
+
+def test_breaking_said_of_less_computes_the_readers_and_keeps_the_models_own_built_table() -> None:
+    prod, loaded = promote(two())
+    edited = two(PARENT.replace("d FROM", "d, 1 AS e FROM"))
+    by_rule = {change.name: change.new for change in make_plan(edited, prod, prod, loaded).changes}
+    plan = make_plan(edited, prod, prod, loaded, categories={"s.parent": Category.BREAKING})
+    said = {change.name: change.new for change in plan.changes}
+
+    assert said["s.parent"].table == by_rule["s.parent"].table
+    assert said["s.child"].table != by_rule["s.child"].table

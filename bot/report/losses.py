@@ -1,0 +1,115 @@
+"""What a merge takes from prod: tables, columns, narrower types, days and rows, and who reads them outside. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from mergeplan.bot.report.markdown import code, fit_lines, format_days
+from mergeplan.bot.results import WITHOUT_VIEW, PlannerOutcome
+from mergeplan.planner.contract.plan import ModelChange, PlanView
+from mergeplan.planner.contract.tables import DataDifference
+from mergeplan.planner.semantics.decimal_types import read_decimal
+from mergeplan.planner.wording import count_noun, first_names, join_names
+
+ROOM = 3_000  # characters of the list
+READERS_MAX = 4
+WIDENINGS = (("tinyint", "smallint", "int", "bigint"), ("tinyint", "smallint", "float"), ("int", "double"),
+             ("float", "double"), ("date", "timestamp"), ("date", "timestamp_ntz"))  # fmt: skip
+WHOLE_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
+DROPPED = ("table", "view", "column")
+SORTS = (*DROPPED, "type", "days", "rows")
+
+
+@dataclass(frozen=True)
+class Loss:
+    """One thing that a merge takes from prod: its model, its sort (one of SORTS), and a clause of Markdown."""
+
+    model: str
+    sort: str
+    text: str
+
+
+def find_losses(outcome: PlannerOutcome | None) -> tuple[Loss, ...]:
+    """Return what a merge would take from prod, whole tables first."""
+    plan = outcome.plan if outcome else None
+    if outcome is None or plan is None:
+        return ()
+    differences = {difference.model: difference for difference in outcome.data_diff}
+    losses = [loss for model in plan.models for loss in _find_model_losses(model, differences.get(model.name))]
+    return tuple(sorted(losses, key=lambda loss: SORTS.index(loss.sort)))
+
+
+def loss_title(losses: tuple[Loss, ...]) -> str:
+    """Return a clause such as `Drops 1 table and 2 columns, loses rows of 1 model`; '' for no loss."""
+    if len(losses) < 2:
+        return "".join(f"{loss.text[0].upper()}{loss.text[1:]}" for loss in losses)
+    counts = Counter(loss.sort for loss in losses)
+    dropped = [count_noun(counts[sort], sort) for sort in DROPPED if counts[sort]]
+    parts = [f"drops {join_names(dropped)}"] if dropped else []
+    parts += [f"narrows {count_noun(counts['type'], 'column')}"] if counts["type"] else []
+    parts += [f"loses {sort} of {count_noun(counts[sort], 'model')}" for sort in ("days", "rows") if counts[sort]]
+    title = ", ".join(parts)
+    return f"{title[0].upper()}{title[1:]}"
+
+
+def loss_lines(plan: PlanView, losses: tuple[Loss, ...]) -> list[str]:
+    """Return a line for each loss, with the exposures that use its model."""
+    return fit_lines([f"- {loss.text}{_used_by(plan, loss.model)}" for loss in losses], ROOM)
+
+
+def _used_by(plan: PlanView, model: str) -> str:
+    exposures = [exposure for exposure in plan.exposures if model in exposure.models]
+    if not exposures:
+        return "; no exposure of the project names this model"
+    names = [f"{code(exposure.name)}{f' ({code(exposure.owner)})' if exposure.owner else ''}" for exposure in exposures]
+    return f"; used outside the project by {first_names(names, READERS_MAX)}"
+
+
+def _find_model_losses(model: ModelChange, difference: DataDifference | None) -> Iterator[Loss]:
+    name = code(model.name)
+    if model.change == "added" or model.kind.upper() in WITHOUT_VIEW:
+        return
+    if model.change == "removed":
+        sort = "view" if model.kind.upper() == "VIEW" else "table"
+        yield Loss(model.name, sort, f"drops {sort} {name}")
+        return
+    schema = difference.columns_differ if difference else None
+    for column in dict.fromkeys(
+        (*model.columns.removed, *(column for column, _ in (schema.removed if schema else ())))
+    ):
+        yield Loss(model.name, "column", f"drops column {code(column)} of {name}")
+    for column, old, new in schema.retyped if schema else ():
+        if is_narrowed(old, new):
+            yield Loss(model.name, "type", f"narrows {code(column)} of {name} from {code(old)} to {code(new)}")
+    if model.lost:
+        yield Loss(model.name, "days", f"loses {format_days(model.lost)} of {name}")
+    if difference and (gone := _rows_gone(difference)):
+        yield Loss(model.name, "rows", f"loses {count_noun(gone, 'row')} of {name}")
+
+
+def _rows_gone(difference: DataDifference) -> int:
+    """Return the number of rows that go; without a key only by how many they become fewer."""
+    rows = difference.rows
+    if rows is None:
+        return 0
+    return rows.only_first if difference.key else max(0, rows.first - rows.second)
+
+
+def is_narrowed(old: str, new: str) -> bool:
+    """Return False if every value of the old type fits into the new one.
+
+    >>> is_narrowed("bigint", "int"), is_narrowed("int", "bigint"), is_narrowed("date", "string")
+    (True, False, False)
+    >>> is_narrowed("decimal(10,2)", "decimal(12,2)"), is_narrowed("decimal(10,2)", "decimal(10,4)")
+    (False, True)
+    """
+    old, new = old.lower(), new.lower()
+    if old == new or new == "string":
+        return False
+    if any(old in types and new in types and types.index(old) < types.index(new) for types in WIDENINGS):
+        return False
+    one = read_decimal(old) or ((WHOLE_DIGITS[old], 0) if old in WHOLE_DIGITS else None)
+    other = read_decimal(new)
+    return not (one and other and other[1] >= one[1] and other[0] - other[1] >= one[0] - one[1])

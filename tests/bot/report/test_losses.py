@@ -1,0 +1,74 @@
+"""What a merge takes from prod: it stands first, in the comment and in the checks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mergeplan.bot.report.checks.table import checks
+from mergeplan.bot.report.comment import plan_comment
+from mergeplan.bot.report.losses import find_losses, is_narrowed, loss_title
+from mergeplan.bot.report.shown import Shown
+from tests.bot.report.test_comment import run_lines, show
+from tests.bot.report.test_rows import counts
+
+EDITED = {"name": "shop.orders", "change": "direct", "category": "breaking", "kind": "FULL"}
+
+
+def show_losses(*models: dict[str, Any], **difference: Any) -> Shown:
+    compared = {"model": "shop.orders", "key": ["id"], "rows": counts(), **difference}
+    board = {"name": "board", "owner": "ann", "models": ["shop.orders"]}
+    plan = {"id": "p1", "environment": "pr_7", "base": "prod", "models": models or [EDITED], "exposures": [board]}
+    result = {"event": "result", "ok": True, "applied": True, "plan": plan, "data_diff": [compared]}
+    return show(run_lines=run_lines([result], 0))
+
+
+def title(view: Shown) -> str:
+    return loss_title(find_losses(view.record.outcome))
+
+
+def test_a_dropped_column_stands_first_and_never_under_a_green_tip() -> None:
+    view = show_losses({**EDITED, "columns": {"removed": ["amount"]}}, schema={"removed": [["amount", "bigint"]]})
+    text, by_name = plan_comment(view) or "", {check.name.split()[-1]: check for check in checks(view)}
+
+    assert text.splitlines()[1].startswith("### ⚠️ Drops column `amount` of `shop.orders` · ")
+    assert "[!TIP]" not in text and "> [!WARNING]\n> **The merge takes something away from prod:**" in text
+    assert "> - drops column `amount` of `shop.orders`; used outside the project by `board` (`ann`)" in text
+    assert "`shop.orders` holds the same rows as before in the columns that both versions have." in text
+    assert all(by_name[name].title.startswith("⚠️ Drops column amount of shop.orders") for name in ("plan", "promotion"))
+
+
+@pytest.mark.parametrize(
+    ("change", "difference", "lost"),
+    [
+        ({"change": "removed", "category": None}, {}, "Drops table `shop.orders`"),
+        ({"change": "removed", "category": None, "kind": "VIEW"}, {}, "Drops view `shop.orders`"),
+        ({"change": "removed", "category": None, "kind": "EXTERNAL"}, {}, ""),
+        ({}, {"schema": {"retyped": [["a", "bigint", "int"]]}}, "Narrows `a` of `shop.orders` from `bigint` to `int`"),
+        ({}, {"schema": {"retyped": [["a", "int", "bigint"]]}}, ""),
+        ({}, {"rows": counts(only_first=3)}, "Loses 3 rows of `shop.orders`"),
+        (
+            {},
+            {"rows": counts(first=9, second=7, only_first=4, only_second=2), "key": []},
+            "Loses 2 rows of `shop.orders`",
+        ),
+        ({"lost": [["2026-01-01", "2026-01-03"]]}, {}, "Loses 2 days, 2026-01-01 to 2026-01-02 of `shop.orders`"),
+        (
+            {"columns": {"removed": ["a", "b"]}},
+            {"rows": counts(only_first=1)},
+            "Drops 2 columns, loses rows of 1 model",
+        ),
+        ({"change": "added", "category": None}, {}, ""),
+    ],
+)
+def test_each_sort_of_loss_is_named(change: dict[str, Any], difference: dict[str, Any], lost: str) -> None:
+    assert title(show_losses({**EDITED, **change}, **difference)) == lost
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "narrowed"),
+    [("string", "int", True), ("int", "decimal(10,0)", False), ("bigint", "double", True), ("timestamp", "date", True)],
+)
+def test_a_type_is_narrower_unless_each_value_fits(old: str, new: str, narrowed: bool) -> None:
+    assert is_narrowed(old, new) is narrowed
