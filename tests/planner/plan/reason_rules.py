@@ -31,6 +31,7 @@ OF_RULE: Mapping[str, tuple[str, ...]] = {
     "removed": ("removed",),
     "restated": ("restated", "restated above", "selected above"),
     "due": ("due", "again"),
+    "later-form": ("later form",),
     "forward-only-model": ("forward-only kind",),
     "forward-only-plan": ("forward-only plan",),
     "reads-forward-only": ("forward-only above",),
