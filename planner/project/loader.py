@@ -20,6 +20,7 @@ from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.limits import limit_resources
 from mergeplan.planner.model.exposure import Exposure
 from mergeplan.planner.model.model import Audit, Model
+from mergeplan.planner.naming import SESSION_CATALOG
 from mergeplan.planner.parsing.definitions.known_columns import KnownColumns
 from mergeplan.planner.parsing.definitions.unit_tests import UnitTest
 from mergeplan.planner.parsing.files.catalogs import Catalogs, apply_catalog, catalogs_of
@@ -42,7 +43,7 @@ from mergeplan.planner.parsing.sql.yaml_documents import Document
 from mergeplan.planner.project.audit_files import attach_audits, check_audits, read_audits
 from mergeplan.planner.project.configuration_files import read_config_files
 from mergeplan.planner.project.dbt.answers import Answers
-from mergeplan.planner.project.dbt.compile import compile_dbt
+from mergeplan.planner.project.dbt.compile import HIVE, compile_dbt, target_catalog
 from mergeplan.planner.project.dbt.folder import DbtFolder
 from mergeplan.planner.project.dbt.inputs import is_dbt_project
 from mergeplan.planner.project.exposures import load_exposures
@@ -204,16 +205,23 @@ def _open_defaults(
     reading: Folder, config: Config, gateway: str, document: Document, now: datetime
 ) -> tuple[Catalogs, Defaults]:
     """Return the gateway's catalogs and the defaults of every file, without Python macros."""
-    connection = config.gateways[gateway].connection
-    catalogs = _gateway_catalogs(gateway, connection)
+    catalogs = _gateway_catalogs(reading, config, gateway)
     defaults = read_defaults(config, gateway, document, now, catalogs.default)
     return catalogs, replace(
         defaults, jinja=_jinja_macros(reading, config), materializations=read_materializations(reading, config)
     )
 
 
-def _gateway_catalogs(gateway: str, connection: ConnectionConfig) -> Catalogs:
-    return catalogs_of(gateway, connection, (_spark_defaults(connection) or ("", ""))[1])
+def _gateway_catalogs(reading: Folder, config: Config, gateway: str) -> Catalogs:
+    """Return the catalogs of a gateway; Spark's own has the name under which a dbt target of Databricks knows it."""
+    connection = config.gateways[gateway].connection
+    file = (_spark_defaults(connection) or ("", ""))[1]
+    catalogs = catalogs_of(gateway, connection, file)
+    if catalogs.default != SESSION_CATALOG or not is_dbt_project(reading.root):
+        return catalogs
+    is_hive = target_catalog(reading, os.environ, config.dbt) == HIVE
+    named = connection.model_copy(update={"default_catalog": HIVE})
+    return catalogs_of(gateway, named, file) if is_hive else catalogs
 
 
 def _check_models(
@@ -233,7 +241,7 @@ def _open_foreign(
     if is_dbt_project(reading.root):
         open_engine = options.open_engine
         connection = config.gateways[gateway].connection if gateway in config.gateways else None
-        catalogs = _gateway_catalogs(gateway, connection) if connection else Catalogs()
+        catalogs = _gateway_catalogs(reading, config, gateway) if connection else Catalogs()
         answers = Answers(
             partial(open_engine, config, gateway) if open_engine else None,
             options.gives_rows,
