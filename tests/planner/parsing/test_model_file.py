@@ -268,3 +268,29 @@ def test_a_text_that_reads_as_the_own_name_stays_one() -> None:
     model, _ = parse_model(text, "models/t.sql", Defaults(NOW))
 
     assert model is not None and not model.reads_itself
+
+
+@pytest.mark.parametrize(
+    ("query", "sql"),
+    [
+        ("SELECT getdate() AS a FROM s.x", "SELECT CURRENT_TIMESTAMP() AS a FROM s.x"),
+        ("SELECT IFF(a, 1, 2) AS iff FROM s.x", "SELECT IF(a, 1, 2) AS iff FROM s.x"),
+        ("SELECT charindex('a', b) AS a FROM s.x", "SELECT LOCATE('a', b) AS a FROM s.x"),
+    ],
+)
+def test_functions_of_databricks_are_sparks_in_its_dialect(query: str, sql: str) -> None:
+    model, _ = parse_model(f"MODEL (name s.t, dialect databricks);\n{query}", "models/t.sql", Defaults(NOW))
+
+    assert model is not None and model.sql == sql
+    with pytest.raises(ProjectError, match="is not a function of Spark"):
+        parse_model(f"MODEL (name s.t, dialect spark);\n{query}", "models/t.sql", Defaults(NOW))
+
+
+@pytest.mark.parametrize("dialect", ["spark", "duckdb", "databricks"])
+@pytest.mark.parametrize("call", ["read_csv('a.csv')", "read_parquet('/etc/a')", "READ_CSV_AUTO('a')"])
+def test_a_function_that_reads_files_is_refused_with_what_to_do(dialect: str, call: str) -> None:
+    text = f"MODEL (name s.t, dialect {dialect});\nSELECT * FROM {call}"
+
+    with pytest.raises(ProjectError, match="reads files, and a model of mergeplan reads tables") as error:
+        parse_model(text, "models/t.sql", Defaults(NOW))
+    assert "Load a CSV as a seed" in str(error.value)

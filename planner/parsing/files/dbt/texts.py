@@ -10,7 +10,7 @@ from mergeplan.planner.parsing.files.dbt.hooks import is_loaded, load_stamp, not
 from mergeplan.planner.parsing.files.dbt.kinds import dbt_kind, fill_edges, quote_name, quote_text
 from mergeplan.planner.parsing.files.dbt.merges import key_texts
 from mergeplan.planner.parsing.files.dbt.moments import fill_moments
-from mergeplan.planner.parsing.files.dbt.nodes import DbtNode, DbtProject
+from mergeplan.planner.parsing.files.dbt.nodes import DbtNode, DbtProject, DbtSource
 from mergeplan.planner.parsing.files.foreign_text import find_files, find_macro, is_blank
 
 COUNT = "count(*)"
@@ -217,16 +217,27 @@ def external_texts(project: DbtProject) -> Iterable[dict[str, object]]:
     """
     for node in filter(is_loaded, project.nodes):
         yield {"name": _quote_table(node), "columns": dict(node.types), "stamp": load_stamp(node)}
+    built = {node.table for node in project.nodes if node.type != "test"}
+    tables: dict[str, list[DbtSource]] = {}
     for source in project.sources:
-        columns = {column.name.lower(): column.type for column in source.columns}
-        if columns and all(columns.values()):
-            name = ".".join(quote_name(part) for part in _table_key(source.relation).split("."))
-            yield {
-                "name": name,
-                "columns": columns,
-                "partial_columns": True,
-                **({"description": source.description} if source.description else {}),
-            }
+        if source.table not in built and source.columns and all(column.type for column in source.columns):
+            tables.setdefault(_table_key(source.relation), []).append(source)
+    for table, sources in tables.items():
+        description = next((source.description for source in sources if source.description), "")
+        yield {
+            "name": ".".join(map(quote_name, table.split("."))),
+            "columns": _shared_columns(sources),
+            "partial_columns": True,
+            **({"description": description} if description else {}),
+        }
+
+
+def _shared_columns(sources: Sequence[DbtSource]) -> dict[str, str]:
+    """Return the columns of a table that sources describe, without those of which they say different types."""
+    types: dict[str, set[str]] = {}
+    for column in (column for source in sources for column in source.columns):
+        types.setdefault(column.name.lower(), set()).add(column.type)
+    return {name: next(iter(kinds)) for name, kinds in types.items() if len(kinds) == 1}
 
 
 def exposure_texts(project: DbtProject) -> Iterable[dict[str, object]]:
