@@ -91,6 +91,7 @@ class Project:
     hashes: Mapping[str, str] = field(default_factory=dict)  # of the files that were looked at
     notes: tuple[str, ...] = ()  # what of a dbt project is not followed, and stops nothing
     is_dbt: bool = False
+    dbt_tests: tuple[int, int] = (0, 0)  # that are audits, of all
     exposures: tuple[Exposure, ...] = ()
 
     @property
@@ -182,6 +183,7 @@ def load_project(
         config_path=document.path,
         hashes=foreign.real_hashes if isinstance(foreign, DbtFolder) else dict(reading.hashes),
         notes=foreign.notes if isinstance(foreign, DbtFolder) else (),
+        dbt_tests=foreign.count_tests(audits) if isinstance(foreign, DbtFolder) else (0, 0),
         is_dbt=isinstance(foreign, DbtFolder),
         exposures=exposures,
     )

@@ -48,7 +48,7 @@ EDITS = {
         {"m", "mart", "few"},
     ),
     "the form of first runs": (project(first=f"{FIRST} WHERE id > 1"), {"m", "mart", "few"}),
-    LATER_FORM: (project(later=CARRIED), set()),
+    LATER_FORM: (project(later=LATER.replace("MAX", "MIN")), set()),
     "the same in other words": (project(first=f"SELECT * FROM ({FIRST}) AS t"), set()),
 }
 
@@ -77,6 +77,8 @@ def test_an_edit_leaves_what_all_runs_of_the_edited_project_make(
     tmp_path: Path, engine: SparkEngine, stores: list[StateStore], edit: str, later: str
 ) -> None:
     models, recomputed = EDITS[edit]
+    if (edit, later) == (LATER_FORM, CARRIED):  # `x` may have been of another type
+        recomputed = {"m", "mart", "few"}
     models = [text.replace(LATER, later) for text in models]
     daily = Daily(tmp_path / "shop", engine, stores[0], COLUMNS)
     run_days(daily, project(later=later))
@@ -88,7 +90,7 @@ def test_an_edit_leaves_what_all_runs_of_the_edited_project_make(
     empty(engine)
 
     assert kept - {"src"} == (recomputed if models != project(later=later) else set())
-    if edit == LATER_FORM:  # no row that is there comes of it
+    if edit == LATER_FORM and not recomputed:  # no row that is there comes of it
         assert prod == before
     elif not kept - {"src"}:
         fresh = Daily(tmp_path / "fresh", engine, stores[1], COLUMNS)

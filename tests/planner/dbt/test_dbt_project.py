@@ -429,3 +429,9 @@ def test_a_target_of_databricks_without_a_catalog_is_in_sparks_own(
 
     assert project.refused.names == {"shop.asks"}  # by itself, as without this target: it asks Spark
     assert {"raw.items", "shop.daily", "shop.rates", "shop.stg_items", "shop.total"} <= project.models.keys()
+
+
+def test_lint_counts_models_seeds_and_tests(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(VERBS, ["lint", "-p", str(shop)])
+
+    assert "\n4 models, 1 seed and 7 tests opened. 1 error" in capsys.readouterr().out

@@ -59,7 +59,9 @@ def test_the_line_is_that_of_the_template_which_calls_what_fails(tmp_path: Path,
 def test_a_file_that_is_closed_to_dbt_is_named() -> None:
     error = PermissionError(13, "Permission denied", "/opt/lake/pyspark/__init__.py")
 
-    assert child._error_message(error, "/shop").startswith("dbt cannot read `/opt/lake/pyspark/__init__.py` (Permission")
+    assert child._error_message(error, "/shop").startswith(
+        "dbt cannot read `/opt/lake/pyspark/__init__.py` (Permission"
+    )
 
 
 def test_a_pyspark_that_is_a_link_to_a_closed_place_is_not_taken(tmp_path: Path) -> None:

@@ -65,6 +65,11 @@ def audit_texts(test: DbtNode, model: DbtNode | None) -> Iterator[tuple[str, str
         yield _audit_block(test, model, warn_if, blocking=False)
 
 
+def audit_name(test: DbtNode) -> str:
+    """Return the name of a test's audit; that of one that warns beside another that blocks has `_warns` behind it."""
+    return _WORD.sub("_", test.id.partition(".")[2])
+
+
 def _audit_block(test: DbtNode, model: DbtNode | None, condition: str, *, blocking: bool) -> tuple[str, str]:
     """Return one audit: the failing rows, or their number if another number than none is allowed."""
     if not _CONDITION.fullmatch(condition):
@@ -81,7 +86,7 @@ def _audit_block(test: DbtNode, model: DbtNode | None, condition: str, *, blocki
         query = f"SELECT failures FROM (SELECT {counted} AS failures FROM (\n{query}\n) AS failed) AS counted"
         query += f" WHERE failures {condition}"
     ending = "" if blocking else "_warns"
-    name = f"{_WORD.sub('_', test.id.partition('.')[2])}{ending}"
+    name = f"{audit_name(test)}{ending}"
     property_text = f"blocking {str(blocking).lower()}" if model else "standalone true"
     return name, f"AUDIT (name {name}, {property_text});\n{query}\n;"  # which may end with a comment
 
