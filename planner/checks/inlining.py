@@ -10,6 +10,8 @@ from sqlglot import exp
 
 from mergeplan.planner.naming import quote_column, quote_field
 
+UNTYPED = "void"  # of a column that is NULL in each row and whose type nobody knows
+
 
 def render_rows(types: Mapping[str, str], rows: Sequence[Mapping[str, object]]) -> str:
     """Return rows of YAML as a Spark query: each cell cast to its column's type, a missing one NULL.
@@ -34,6 +36,8 @@ def _text_cell(value: object) -> str:
 
 
 def _cast_sql(column: str, kind: str) -> str:
+    if kind == UNTYPED:
+        return "NULL"
     if kind.startswith(("array<", "struct<", "map<")):
         return f"FROM_JSON(CAST({column} AS STRING), {exp.Literal.string(kind).sql('spark')})"
     return f"CAST({column} AS {kind})"

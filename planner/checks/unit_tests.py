@@ -14,8 +14,9 @@ from sqlglot import exp
 from mergeplan.planner.checks.diff.rows import compare_rows
 from mergeplan.planner.checks.fetching import THREADS, fetch_all
 from mergeplan.planner.checks.freezing import clock_calls, ctes_of, frozen_text
-from mergeplan.planner.checks.inlining import render_rows, type_of
+from mergeplan.planner.checks.inlining import UNTYPED, render_rows, type_of
 from mergeplan.planner.checks.query_of_test import own_query
+from mergeplan.planner.checks.read_columns import find_read_columns
 from mergeplan.planner.checks.unit_test_result import OutputResult, TestResult
 from mergeplan.planner.engine.protocol import Engine, Rows
 from mergeplan.planner.errors import MergeplanError, ProjectError, QueryError
@@ -144,7 +145,7 @@ class _Code:
             raise ProjectError(f"{model.name} is Python code: it has no CTEs to test.", place=test.place)
         views = {name: f"given_{index}" for index, name in enumerate(reads)}
         inputs = {
-            view: _input_query(name, test.inputs.get(name), schemas.get_columns(name), test, model.dialect)
+            view: _input_query(name, test, _Known(schemas.get_columns(name)), model.dialect)
             for name, view in views.items()
         }
         interval, execution = _test_moments(test)
@@ -209,7 +210,7 @@ def _model_query(project: Project, model: Model, test: UnitTest, schemas: _Schem
             hint = did_you_mean(name, reads)
             raise ProjectError(f"{model.name} does not read `{name}`.", place=test.place, hint=hint)
     tables = {
-        name: f"({_input_query(name, test.inputs.get(name), schemas.get_columns(name), test, model.dialect)})"
+        name: f"({_input_query(name, test, _list_columns(project, model, name, schemas), model.dialect)})"
         for name in reads
         if name in test.inputs or name not in project.models_to_inline
     }
@@ -236,6 +237,21 @@ def _collect_tables(project: Project, model: Model) -> set[str]:
                 tables.add(name)
                 waiting += [project.models_to_inline[name]] if name in project.models_to_inline else []
     return tables
+
+
+def _list_columns(project: Project, model: Model, name: str, schemas: _Schemas) -> _Known:
+    """Return the columns of an input; of a table that may have others, those that the query reads of it too.
+
+    A column that neither the test nor the project describes is NULL without a type.
+    """
+    listed, table = schemas.get_columns(name) or (), project.models.get(name)
+    if listed and not (table and table.open_columns):
+        return _Known(listed)
+    inlined = project.models_to_inline.keys()
+    queries = [model, *(project.models_to_inline[read] for read in _collect_tables(project, model) & inlined)]
+    names = set[str]().union(*(find_read_columns(spark_tree(query.sql), name) for query in queries))
+    names -= {column.name for column in listed}
+    return _Known((*listed, *(Column(column, UNTYPED) for column in sorted(names))), is_whole=False)
 
 
 def _freeze_clock(tree: exp.Expr, moment: datetime) -> exp.Expr:
@@ -269,19 +285,19 @@ def _as_rows(expected_rows: TestRows, columns: tuple[Column, ...]) -> Rows:
     return Rows(tuple(order), tuple(tuple(row.get(name) for name in order) for row in expected_rows.rows))
 
 
-def _input_query(
-    name: str, input_rows: TestRows | None, known_columns: tuple[Column, ...] | None, test: UnitTest, dialect: str
-) -> str:
+def _input_query(name: str, test: UnitTest, known: _Known, dialect: str) -> str:
     """Return an input as a query: each cell cast to its column's type; a table without given rows is empty."""
+    input_rows = test.inputs.get(name)
     if input_rows is not None and input_rows.query:
         return own_query(input_rows.query, dialect, test)
-    types = {column.name: column.type for column in known_columns or ()} | dict(input_rows.types if input_rows else ())
+    types = {column.name: column.type for column in known.columns or ()} | dict(input_rows.types if input_rows else ())
     rows = input_rows.rows if input_rows else ()
     for column in dict.fromkeys(key for row in rows for key in row):
-        if column not in types and known_columns:
+        if column not in types and known.columns and known.is_whole:
             place = replace(test.place, line=input_rows.line if input_rows else test.line)
             raise ProjectError(f"`{name}` has no column `{column}`.", place=place, hint=did_you_mean(column, types))
-        types.setdefault(column, type_of([row.get(column) for row in rows]))
+        if types.get(column, UNTYPED) == UNTYPED:
+            types[column] = type_of([row.get(column) for row in rows])
     if not types:
         raise ProjectError(
             f"The columns of `{name}` are not known.", place=test.place, hint="Give it rows as an input."
@@ -291,7 +307,10 @@ def _input_query(
 
 @dataclass(frozen=True)
 class _Known:
+    """The columns of a table, None if they are not known; all of them if `is_whole`."""
+
     columns: tuple[Column, ...] | None
+    is_whole: bool = True
 
 
 class _Schemas:

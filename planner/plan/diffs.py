@@ -15,8 +15,8 @@ def source_diff(old: Model | None, new: Model | None) -> str:
     if any(model and model.dbt_text for model in (old, new)):
         texts = [model.dbt_text if model else "" for model in (old, new)]
         is_of_file = texts[0] != texts[1] and (old is None or bool(texts[0]))
-        lines = [text.strip().splitlines() for text in texts] if is_of_file else list(map(_clause_lines, (old, new)))
-        return _diff_lines(*lines, new or old)
+        before, after = [text.strip().splitlines() for text in texts] if is_of_file else map(_clause_lines, (old, new))
+        return _diff_lines(before, after, new or old)
     # without the blank lines around it, which are no edit
     old_lines, new_lines = (model.source.strip().splitlines() if model else [] for model in (old, new))
     return _diff_lines(old_lines, new_lines, new or old)

@@ -17,7 +17,7 @@ from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.parsing.files.base_branch import RULED, restrict_environment
 from mergeplan.planner.parsing.files.config import read_config
 from mergeplan.planner.parsing.files.configuration import CONFIGS, NAME, Configuration, Source, read_source, the_one
-from mergeplan.planner.parsing.files.schema import Config
+from mergeplan.planner.parsing.files.schema import Config, DbtConfig
 from mergeplan.planner.parsing.sql.yaml_documents import Document
 from mergeplan.planner.parsing.sql.yaml_variables import Replacement
 from mergeplan.planner.project.dbt.compile import target_catalog
@@ -43,7 +43,7 @@ class DbtSource(Source):
         section = value.get("dbt")
         settings = section if isinstance(section, dict) else {}
         catalog = settings.get("target_catalog") or target_catalog(
-            self.folder, os.environ, str(settings.get("target") or "")
+            self.folder, os.environ, DbtConfig(target=str(settings.get("target") or ""))
         )
         return replace(
             document, value={**_local_config({"type": "spark", "default_catalog": catalog or None}), **value}

@@ -20,6 +20,7 @@ from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.limits import limit_resources
 from mergeplan.planner.model.exposure import Exposure
 from mergeplan.planner.model.model import Audit, Model
+from mergeplan.planner.naming import SESSION_CATALOG
 from mergeplan.planner.parsing.definitions.known_columns import KnownColumns
 from mergeplan.planner.parsing.definitions.unit_tests import UnitTest
 from mergeplan.planner.parsing.files.catalogs import Catalogs, apply_catalog, catalogs_of
@@ -42,7 +43,7 @@ from mergeplan.planner.parsing.sql.yaml_documents import Document
 from mergeplan.planner.project.audit_files import attach_audits, check_audits, read_audits
 from mergeplan.planner.project.configuration_files import read_config_files
 from mergeplan.planner.project.dbt.answers import Answers
-from mergeplan.planner.project.dbt.compile import compile_dbt, describe_target
+from mergeplan.planner.project.dbt.compile import HIVE, compile_dbt, describe_target, target_catalog
 from mergeplan.planner.project.dbt.folder import DbtFolder
 from mergeplan.planner.project.dbt.inputs import is_dbt_project
 from mergeplan.planner.project.exposures import load_exposures
@@ -90,6 +91,7 @@ class Project:
     hashes: Mapping[str, str] = field(default_factory=dict)  # of the files that were looked at
     notes: tuple[str, ...] = ()  # what of a dbt project is not followed, and stops nothing
     is_dbt: bool = False
+    dbt_tests: tuple[int, int] = (0, 0)  # that are audits, of all
     exposures: tuple[Exposure, ...] = ()
 
     @property
@@ -187,6 +189,7 @@ def load_project(
         config_path=document.path,
         hashes=foreign.real_hashes if isinstance(foreign, DbtFolder) else dict(reading.hashes),
         notes=foreign.notes if isinstance(foreign, DbtFolder) else (),
+        dbt_tests=foreign.count_tests(audits) if isinstance(foreign, DbtFolder) else (0, 0),
         is_dbt=isinstance(foreign, DbtFolder),
         exposures=exposures,
     )
@@ -210,16 +213,23 @@ def _open_defaults(
     reading: Folder, config: Config, gateway: str, document: Document, now: datetime
 ) -> tuple[Catalogs, Defaults]:
     """Return the gateway's catalogs and the defaults of every file, without Python macros."""
-    connection = config.gateways[gateway].connection
-    catalogs = _gateway_catalogs(gateway, connection)
+    catalogs = _gateway_catalogs(reading, config, gateway)
     defaults = read_defaults(config, gateway, document, now, catalogs.default)
     return catalogs, replace(
         defaults, jinja=_jinja_macros(reading, config), materializations=read_materializations(reading, config)
     )
 
 
-def _gateway_catalogs(gateway: str, connection: ConnectionConfig) -> Catalogs:
-    return catalogs_of(gateway, connection, (_spark_defaults(connection) or ("", ""))[1])
+def _gateway_catalogs(reading: Folder, config: Config, gateway: str) -> Catalogs:
+    """Return the catalogs of a gateway; Spark's own has the name under which a dbt target of Databricks knows it."""
+    connection = config.gateways[gateway].connection
+    file = (_spark_defaults(connection) or ("", ""))[1]
+    catalogs = catalogs_of(gateway, connection, file)
+    if catalogs.default != SESSION_CATALOG or not is_dbt_project(reading.root):
+        return catalogs
+    is_hive = target_catalog(reading, os.environ, config.dbt) == HIVE
+    named = connection.model_copy(update={"default_catalog": HIVE})
+    return catalogs_of(gateway, named, file) if is_hive else catalogs
 
 
 def _check_models(
@@ -239,7 +249,7 @@ def _open_foreign(
     if is_dbt_project(reading.root):
         open_engine = options.open_engine
         connection = config.gateways[gateway].connection if gateway in config.gateways else None
-        catalogs = _gateway_catalogs(gateway, connection) if connection else Catalogs()
+        catalogs = _gateway_catalogs(reading, config, gateway) if connection else Catalogs()
         answers = Answers(
             partial(open_engine, config, gateway) if open_engine else None,
             options.gives_rows,

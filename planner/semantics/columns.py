@@ -43,6 +43,7 @@ from mergeplan.planner.semantics.spark.spark_functions import is_volatile, multi
 from mergeplan.planner.semantics.spark.spark_settings import TIME_ZONE
 from mergeplan.planner.semantics.spark.spark_sql import FAILURES, tree_of
 from mergeplan.planner.semantics.traits import takes_rows_by_order, traits_of
+from mergeplan.planner.semantics.two_forms import FORMS
 from mergeplan.planner.semantics.types import certain_types, explicit_type, reader_type
 
 # Settings that change results, but under which the rules of equivalence still hold.
@@ -174,6 +175,9 @@ def _build_own_parent(model: Model, parents: Mapping[str, Parent], memory: Shape
     query = None if types else shape_of(model.sql, parents, memory=memory)
     if query and query.columns is None and (first := _first_branch(model.sql, model.name)):
         query = shape_of(first, parents, memory=memory)
+    if query and query.columns is None:  # a `*` that does not take the model's own columns needs none of their names
+        named = Parent((*sorted(query.named), MORE))
+        query = shape_of(model.sql, {**parents, model.name: named}, memory=memory)
     names = tuple(types) or (query.columns if query else None)
     column_types = types or (certain_types(query.types) if query else {})
     return {model.name: Parent(names and order_columns(model, names, column_types))}
@@ -298,13 +302,12 @@ def _build_analysis(
 
 def _place_obstacle(tree: exp.Expr, query: Query, obstacle: str) -> str:
     """Return the construct that cannot be followed, with the form of an incremental dbt model that has it."""
-    forms = {"first_run": "of a first run", "later_run": "of later runs"}
     for part in tree.find_all(exp.Subquery) if isinstance(tree, exp.Union) else ():
         try:
-            if part.alias in forms:
+            if part.alias in FORMS:
                 query.relation(part.this)
         except Opaque as opaque:
-            return f"{opaque.obstacle}, in the query {forms[part.alias]}"
+            return f"{opaque.obstacle}, in the query of {FORMS[part.alias]}"
     return obstacle
 
 

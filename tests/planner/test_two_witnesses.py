@@ -55,6 +55,29 @@ def test_a_wrong_claim_is_denied(engine: SparkEngine, before: str, after: str) -
     assert checks["m.base"].state is CheckState.DISAGREES
 
 
+def two_forms(first: str, later: str) -> Models:
+    sql = (
+        f"SELECT * FROM ({first}) AS first_run WHERE NOT EXISTS(SELECT 1 FROM m.t)"
+        f" UNION ALL SELECT * FROM ({later}) AS later_run WHERE EXISTS(SELECT 1 FROM m.t)"
+    )
+    kept = model("m.t", sql, Kind.INCREMENTAL_BY_UNIQUE_KEY, unique_key=("id",), reads_itself=True)
+    return {**external_models(), **project(replace(kept, depends_on=("src.orders",)))}
+
+
+@pytest.mark.parametrize(
+    ("first", "state"), [(BASE, CheckState.AGREES), (f"{BASE} WHERE price > 0", CheckState.DISAGREES)]
+)
+def test_the_first_form_is_checked_where_only_the_later_one_is_said_to_change(
+    engine: SparkEngine, first: str, state: CheckState
+) -> None:
+    before, after = two_forms(BASE, BASE), two_forms(first, f"{BASE} WHERE price > 1")
+
+    def call_later_form(plan: Plan) -> Plan:
+        return replace(plan, changes=tuple(replace(change, rule="later-form") for change in plan.changes))
+
+    assert witness(engine, before, after, call_later_form).checks["m.t"].state is state
+
+
 # Readers of `m.base`, which gets a column `qty`: those that feel it, and those that do not.
 FELT = [
     "SELECT * FROM m.base",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from mergeplan.planner.apply.witness.stand_ins import ColumnsUnknown, StandIns
 from mergeplan.planner.apply.witness.stored_columns import find_planned_columns, list_declared_columns
 from mergeplan.planner.engine.analysis import NEW, OLD, Analysis, PairResult, QueryPair
 from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.plan.category.later_form import RULE as LATER_FORM
+from mergeplan.planner.plan.category.later_form import first_form
 from mergeplan.planner.plan.change import Change
 from mergeplan.planner.plan.witness.check import Check, CheckState
 from mergeplan.planner.plan.witness.claims import Claim
@@ -87,6 +89,8 @@ class Questions:
             self.checks[change.name] = Check(CheckState.UNCHECKED, CODE)
             return None
         unchanged_columns = dict(change.unchanged)
+        if claim and old and change.rule == LATER_FORM:
+            old, new = (replace(side, model=first_form(side.model) or side.model) for side in (old, new))
         second = self.stand_ins.query(new, 1, unchanged_columns)
         if claim is None or old is None:
             return QueryPair("", second)
@@ -109,8 +113,12 @@ class Questions:
         return change.new.kind.is_stored and not self.stand_ins.stored_columns(change.new)
 
     def _learn_columns(self, name: str, result: PairResult) -> None:
-        new = self.stand_ins.changes[name].new
+        change = self.stand_ins.changes[name]
+        new = change.new
         if new is None or not result.second:
+            return
+        if change.rule == LATER_FORM and change.old and (columns := self.stand_ins.stored_columns(change.old)):
+            self.stand_ins.planned[name] = columns
             return
         try:
             self.stand_ins.planned[name] = find_planned_columns(new, result.second)

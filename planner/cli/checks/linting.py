@@ -9,10 +9,11 @@ import click
 from mergeplan.planner.cli.output import output_of, output_option
 from mergeplan.planner.cli.terminal import Terminal
 from mergeplan.planner.cli.workspace import open_workspace, workspace
+from mergeplan.planner.model.model import Model
 from mergeplan.planner.project.loader import Project
 from mergeplan.planner.session.unopened import lint_refusals
 from mergeplan.planner.session.use_cases.lint import LintReport, lint_project
-from mergeplan.planner.wording import count_noun
+from mergeplan.planner.wording import count_noun, join_names
 
 
 @click.command("lint")
@@ -53,7 +54,7 @@ def lint_models(
 def _summary_text(project: Project, report: LintReport) -> str:
     failed = sum(violation.blocking for violation in report.violations)
     totals = f"{count_noun(failed, 'error')}, {count_noun(len(report.violations) - failed, 'warning')}."
-    sentences = [f"{count_noun(report.models, 'model')} opened.", totals if report.violations else "Nothing found."]
+    sentences = [_opened_text(project, report), totals if report.violations else "Nothing found."]
     if left_out := len(project.refused.left_out):
         sentences.insert(1, f"{count_noun(left_out, 'model')} left out: each reads one that cannot be opened.")
     if not project.config.linter.enabled:
@@ -61,3 +62,20 @@ def _summary_text(project: Project, report: LintReport) -> str:
     elif not project.rules.every:
         sentences.append("The linter has no rules: name them under `linter: rules` in config.yaml.")
     return " ".join(sentences)
+
+
+def _opened_text(project: Project, report: LintReport) -> str:
+    """Return how many models opened; of a whole dbt project also how many seeds, snapshots and tests."""
+    if not project.is_dbt or report.models != len(project.models):
+        return f"{count_noun(report.models, 'model')} opened."
+    kinds = [_node_kind(model) for model in project.models.values()]
+    counts = [count_noun(kinds.count(kind), kind) for kind in ("model", "seed", "snapshot") if kind in kinds]
+    opened, total = project.dbt_tests[0] + len(project.tests), project.dbt_tests[1]
+    counts += [f"{opened} of {count_noun(total, 'test')}"] if opened < total else [count_noun(total, "test")]
+    return f"{join_names(counts)} opened."
+
+
+def _node_kind(model: Model) -> str:
+    if model.kind.is_external:
+        return "source"
+    return "seed" if model.kind.is_seed else "snapshot" if model.history and model.history.dbt else "model"

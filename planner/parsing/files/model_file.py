@@ -63,7 +63,7 @@ from mergeplan.planner.parsing.macros.expand import MacroScope, check_places, ex
 from mergeplan.planner.parsing.macros.splicing import is_placed, reads_as
 from mergeplan.planner.parsing.sql.dates import is_relative
 from mergeplan.planner.parsing.sql.misreading import misreading_digest
-from mergeplan.planner.parsing.sql.names import model_name, name_outputs, name_tables, name_tokens
+from mergeplan.planner.parsing.sql.names import model_name, name_itself, name_outputs, name_tables, name_tokens
 from mergeplan.planner.parsing.sql.tokens import (
     SourceText,
     Tokens,
@@ -317,7 +317,7 @@ def _apply_query(model: Model, part: StatementTokens, body: Body) -> Model:
 
 
 def _read_query(model: Model, part: StatementTokens, body: Body) -> Model:
-    source, tokens = part.source, write_out_queries(part.tokens, part.source.dialect)
+    source, tokens = part.source, write_out_queries(name_itself(part.tokens, model.name), part.source.dialect)
     tree = parse_tokens(source, tokens)
     if not isinstance(tree, exp.Query):
         raise source.error(tokens[0], f"`{tokens[0].text}` does not begin a query. A model is a SELECT.")

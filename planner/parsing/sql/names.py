@@ -13,7 +13,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.naming import SESSION_CATALOG, parts_of, qualify_table
-from mergeplan.planner.parsing.sql.token_lists import make_token
+from mergeplan.planner.parsing.sql.token_lists import make_token, tokens_of
 from mergeplan.planner.parsing.sql.tokens import SourceText, Tokens
 from mergeplan.planner.semantics.keywords import is_keyword
 
@@ -87,6 +87,19 @@ def set_name(table: exp.Table, name: str) -> None:
     table.set("catalog", exp.to_identifier(catalog) if catalog else None)
     table.set("db", exp.to_identifier(schema))
     table.set("this", exp.to_identifier(short))
+
+
+def name_itself(tokens: Tokens, model: str) -> Tokens:
+    """Return the words of a model's query with its own name in place of `@this_model`."""
+    return [
+        part
+        for token in tokens
+        for part in (tokens_of(model, "spark", token, token) if is_this_model(token) else (token,))
+    ]
+
+
+def is_this_model(token: Token) -> bool:
+    return token.token_type is TokenType.VAR and token.text == "@this_model"
 
 
 def name_tokens(tree: exp.Expr, source: SourceText, tokens: Tokens) -> Tokens:

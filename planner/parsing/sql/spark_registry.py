@@ -30,6 +30,14 @@ OPTIONS = {
     "from_xml": 2, "schema_of_xml": 1, "to_xml": 1, "from_csv": 2, "schema_of_csv": 1, "to_csv": 1,
 }  # fmt: skip
 OPTION_NAMES = frozenset(_LISTS["options"]["names"])
+# of DuckDB
+OF_FILES = frozenset(
+    """read_csv read_csv_auto read_parquet parquet_scan read_json read_json_auto read_ndjson read_ndjson_auto read_text
+    read_blob read_xlsx delta_scan iceberg_scan sqlite_scan glob""".split()
+)
+FILES_HINT = (
+    "Load a CSV as a seed, or let a table have the files (`CREATE TABLE raw.items USING parquet LOCATION '...'`)."
+)
 OPERATOR = "the operator can allow it in `functions` of the gateway's `connection`"
 
 
@@ -46,6 +54,8 @@ def function_refusal(name: str, allowed_names: Collection[str] = ()) -> tuple[st
         return "`IDENTIFIER(...)` hides which table or column is read.", "Write the name itself."
     if name in allowed_names or bare_name in allowed_names:
         return None
+    if bare_name in OF_FILES:
+        return f"`{bare_name}` reads files, and a model of mergeplan reads tables.", FILES_HINT
     if bare_name in CLOSED:
         return _refuse_closed(bare_name)
     schema, _, last = name.rpartition(".")

@@ -18,6 +18,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.naming import SESSION_CATALOG
+from mergeplan.planner.parsing.sql.databricks_words import find_words
 from mergeplan.planner.parsing.sql.forbidden_sql import find_forbidden
 from mergeplan.planner.parsing.sql.function_calls import find_refused_call
 from mergeplan.planner.parsing.sql.spark_text import join_quotes, preserve_calls, spark_text
@@ -142,6 +143,8 @@ def tokenize(source: SourceText) -> list[Token]:
     """Return the file's tokens; raise ProjectError at the line of a quote or comment that never ends."""
     try:
         tokens = Dialect.get_or_raise(source.dialect).tokenize(source.text)
+        for token, name in find_words(tokens) if source.dialect == "databricks" else ():
+            token.text = name
         return join_quotes(tokens, source.text) if source.dialect in SPARK else list(tokens)
     except TokenError as error:
         match = re.search(

@@ -218,7 +218,8 @@ def _order_verdict(touched_columns: Columns, causes: Causes, *, was_edited: bool
 
 def _own_change(old: Side, new: Side) -> Verdict:
     """Return the verdict on the edit itself; `BREAKING` is a placeholder until the rows are compared."""
-    settings = changed_settings(row_settings(old.model), row_settings(new.model)) + _schedule_changes(old, new)
+    settings = changed_settings(row_settings(old.model), row_settings(new.model))
+    settings += [name for name in _schedule_changes(old, new) if name not in settings]
     if "kind" in settings:
         reason = f"The kind changed from {old.model.kind} to {new.model.kind}"
         return Verdict(Category.BREAKING, "kind-changed", reason)

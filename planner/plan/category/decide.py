@@ -18,6 +18,7 @@ from mergeplan.planner.model.model import Model
 from mergeplan.planner.plan.blockers import find_column_problem, readers_of_removed
 from mergeplan.planner.plan.category.categorize import EVERY, UNTOUCHED, Verdict, compare_digests, is_edited
 from mergeplan.planner.plan.category.decision import Analysis, Candidate, Decision, Decisions, Inputs
+from mergeplan.planner.plan.category.later_form import verdict_by_forms
 from mergeplan.planner.plan.category.override import apply_override, insists_on_breaking, override_of
 from mergeplan.planner.plan.category.parent_effects import OverParents, digest_for_readers, over_parents
 from mergeplan.planner.plan.category.refuted import build_refuted_verdict, claim_of, find_refutation
@@ -109,7 +110,7 @@ def _decide_change(candidate: Candidate) -> Decision:
     override = override_of(candidate, candidate.inputs.overrides)
     if override is None and (reason := find_refutation(candidate, seen_rows)):
         return _decide_refuted(candidate, seen_rows, reason)
-    by_rule = verdict_by_rule(candidate, seen_rows)
+    by_rule = verdict_by_forms(candidate, seen_rows, verdict_by_rule(candidate, seen_rows))
     # A person overrules every rule, including a model's or a plan's request for forward-only.
     verdict = apply_override(by_rule, override) if override else forward_only_verdict(candidate, by_rule)
     if override and insists_on_breaking(by_rule, override):

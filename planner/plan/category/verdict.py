@@ -30,7 +30,7 @@ def verdict_by_rule(candidate: Candidate, seen_parents: OverParents) -> Verdict:
     )
     new_side = Side(model, candidate.analysis.shape, seen_parents.rows, time=candidate.analysis.began)
     causes = _find_causes(candidate, seen_parents)
-    between = _build_middle_side(candidate, seen_parents) if candidate.edited and causes.effects else None
+    between = build_middle_side(candidate, seen_parents) if candidate.edited and causes.effects else None
     result = reach_verdict(old_side, new_side, causes, between)
     if old.is_mixed and result.category in REBUILT and result.rule != "layout-changed":
         # Judged by its query it changed little, but the rebuilt table loses the rows that a forward-only change had
@@ -84,7 +84,8 @@ def _is_called_non_breaking(parent: Decision) -> bool:
     return parent.override is not None and parent.override.category is Category.NON_BREAKING
 
 
-def _build_middle_side(candidate: Candidate, seen_parents: OverParents) -> Side:
+def build_middle_side(candidate: Candidate, seen_parents: OverParents) -> Side:
+    """Return the old text over the new parents, which separates the effect of the parents from that of the edit."""
     old, base, parents = candidate.old, candidate.inputs.base, candidate.parents
     unchanged = {comparison.model: comparison.old.visible_digest for comparison in seen_parents.unchanged}
     read = {name: base[name].as_parent if name in base else Parent(None) for name in old.model.depends_on}

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.plan.category.later_form import RULE as LATER_FORM
 from mergeplan.planner.plan.change import Category, Change, ChangeKind, Columns
 
 KEEPS = (Category.EQUIVALENT, Category.METADATA, Category.INDIRECT_NON_BREAKING)
@@ -15,7 +16,10 @@ EDITED = (ChangeKind.DIRECT, ChangeKind.METADATA)
 
 @dataclass(frozen=True)
 class Claim:
-    """The rules' claim about a changed model: its rows are the old ones, in all columns or in these."""
+    """The rules' claim about a changed model: its rows are the old ones, in all columns or in these.
+
+    Of a model whose later form changed, it is about its first form.
+    """
 
     change: Change
     columns: tuple[str, ...] | None = None  # None: in all, and no other comes or goes
@@ -43,7 +47,9 @@ def _claim_of(plan: Plan, changes: Mapping[str, Change], change: Change, is_read
         return None
     if not _is_touched(plan, changes, change):
         return None
-    if change.category in KEEPS or (change.rule == "layout-changed" and change.category is Category.NON_BREAKING):
+    if change.category in KEEPS or change.rule == LATER_FORM:
+        return Claim(change)
+    if change.rule == "layout-changed" and change.category is Category.NON_BREAKING:
         return Claim(change)
     effect = change.effect
     if effect.every or not is_read or change.category is Category.FORWARD_ONLY or old.columns is None:

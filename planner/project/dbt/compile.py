@@ -48,6 +48,7 @@ from mergeplan.planner.python.isolation import Isolation
 ROUNDS = 200  # of questions, each of which follows from the answers to the ones before
 TYPES = ("spark", "databricks")
 PROD_TARGETS = ("prod", "production", "prd")
+HIVE = "hive_metastore"  # the catalog of a target of Databricks that names none: Spark's own
 MISSING = re.compile(r"Env var required but not provided: '(\w+)'")  # as dbt says it
 SEEN = f"A name that begins with DBT_, or that {VARIABLES} has, is seen; one that begins with {SECRET} never."
 
@@ -73,7 +74,7 @@ class DbtTarget:
             output |= {"method": "session", "host": "none"}
         else:
             output |= {"host": "none", "http_path": self.http_path or "none", "token": "none"}
-            output["catalog"] = self.catalog or "hive_metastore"
+            output["catalog"] = self.catalog
         return json.dumps({profile: {"target": self.name, "outputs": {self.name: output}}})
 
     def spell(self, text: str) -> str:
@@ -129,12 +130,12 @@ def _hash_files(reading: Folder) -> dict[str, str]:
     return {name: reading.hash(name) for name in project_files(reading.root)}
 
 
-def target_catalog(reading: Folder, environment: Mapping[str, str], target: str = "") -> str:
+def target_catalog(reading: Folder, environment: Mapping[str, str], config: DbtConfig) -> str:
     """Return the catalog of prod by a target of profiles.yml; '' if it names none or cannot be read."""
     with suppress(MergeplanError, OSError, UnicodeDecodeError):
         project_file = read_document(PROJECT, reading.text(PROJECT), last_wins=True)
         return (
-            _find_target(reading, project_file, DbtConfig(target=target), environment).catalog
+            _find_target(reading, project_file, config, environment).catalog
             if isinstance(project_file.value, dict)
             else ""
         )
@@ -156,7 +157,8 @@ def _find_target(reading: Folder, own: Document, config: DbtConfig, environment:
     """Return prod's target: that of config.yaml's `dbt`, completed from profiles.yml."""
     if config.target_schema:
         name, path = config.target or "prod", config.target_http_path
-        return DbtTarget(config.adapter, config.target_schema, config.target_catalog, name, path)
+        catalog = config.target_catalog or _own_catalog(config.adapter)
+        return DbtTarget(config.adapter, config.target_schema, catalog, name, path)
     hint = "Set `dbt: {target_schema: ...}` in config.yaml: the schema of prod's tables."
     if not any((reading.root / name).is_file() for name in CONFIGS):
         hint = "Write a config.yaml with `gateways: {spark: {connection: {type: spark}}}` and `dbt: {adapter: ..., "
@@ -199,7 +201,11 @@ def _find_target(reading: Folder, own: Document, config: DbtConfig, environment:
     http_path = config.target_http_path
     with suppress(ProjectError):  # it may be a variable that is set where dbt runs: few templates need it
         http_path = http_path or value("http_path")
-    return DbtTarget(adapter, schema, value("catalog"), target, http_path)
+    return DbtTarget(adapter, schema, value("catalog") or _own_catalog(adapter), target, http_path)
+
+
+def _own_catalog(adapter: str) -> str:
+    return HIVE if adapter == "databricks" else ""
 
 
 def _profile_variable(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from mergeplan.planner.errors import Place, ProjectError
@@ -11,6 +11,7 @@ from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.parsing.files.dbt.hooks import is_loaded
 from mergeplan.planner.parsing.files.dbt.nodes import DbtNode, DbtProject, DbtUnitTest
 from mergeplan.planner.parsing.files.dbt.texts import (
+    audit_name,
     audit_texts,
     constraint_texts,
     exposure_texts,
@@ -104,6 +105,12 @@ class DbtFolder(Folder):
         """Return the template that a model's path stands for; '' for a path of anything else."""
         node = self.nodes.get(path)
         return self._own_text(node.path) if node and node.path.endswith(".sql") else ""
+
+    def count_tests(self, audits: Collection[str]) -> tuple[int, int]:
+        """Return how many tests of the project are among these audits, and how many it has, with unit tests."""
+        names = [audit_name(node).lower() for node in self.project.nodes if node.type == "test"]
+        opened = sum(name in audits or f"{name}_warns" in audits for name in names)
+        return opened, len(names) + len(self.project.unit_tests)
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -366,15 +366,28 @@ class Compiling:
 
 
 def _need_no_pyspark() -> None:
-    """Let dbt-spark find a pyspark if there is none: it looks for one, and opens no session here."""
-    if "pyspark" not in sys.modules and importlib.util.find_spec("pyspark") is None:
+    """Let dbt-spark find a pyspark if none can be read: it looks for one, and opens no session here."""
+    spec = importlib.util.find_spec("pyspark") if "pyspark" not in sys.modules else None
+    if "pyspark" not in sys.modules and not (spec and spec.origin and _is_readable(spec.origin)):
         sys.modules["pyspark"] = types.ModuleType("pyspark")
+
+
+def _is_readable(file: str) -> bool:
+    """Return False for a file that this process is closed to, as for one to which a link leads elsewhere."""
+    try:
+        with open(file, "rb"):
+            return True
+    except OSError:
+        return False
 
 
 def _error_message(error: BaseException, root: str) -> str:
     """Return the message of an error of dbt on one line, with paths from the project's root."""
     if lacks_memory(error):
         return "Its template takes more memory than project code may have"
+    if isinstance(error, OSError) and error.filename:
+        file = str(error.filename).replace(f"{root}/", "")
+        return f"dbt cannot read `{file}` ({error.strerror}): only the project and dbt's own environment are open to it"
     text = EXCERPT.sub(":", " ".join(str(error).replace(f"{root}/", "").split()))
     text = KIND_OF_ERROR.sub("", text) or type(error).__name__
     return text if text != "None" else "".join(traceback.format_exception_only(type(error), error)).strip()

@@ -41,7 +41,8 @@ class OwnMacros:
     def refuse(self, node: Any, kind: str) -> None:
         """Raise CompileError for a node that the project's own macros would make differently from dbt's."""
         config = self._adapter.config
-        dispatched = [name for rule in config.dispatch or [] for name in rule.get("search_order", [])]
+        rules = [rule for rule in config.dispatch or [] if rule.get("macro_namespace") in self._of_dbt]
+        dispatched = [name for rule in rules for name in rule.get("search_order", [])]
         own_packages = {config.project_name, node.package_name, *dispatched} - self._of_dbt
         materialized = str(getattr(node.config, "materialized", ""))
         made_by = ROWS.get(materialized, ROWS[kind])

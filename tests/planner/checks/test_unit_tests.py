@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -211,6 +212,30 @@ def test_a_column_that_the_query_does_not_return_is_a_difference(engine: Engine,
     test = "a:\n  model: shop.total\n  outputs: {query: [{d: 2020-01-01, totals: 1}]}\n"
 
     assert "`totals` is expected and does not exist" in only(results(engine, tmp_path, test)).message
+
+
+OPEN = {
+    "raw.some": "SELECT id, UPPER(name) AS name, qty * 2 AS n FROM raw.some WHERE gone IS NULL",
+    "raw.none": "WITH s AS (SELECT * FROM raw.none) SELECT s.id, LOWER(name) AS name, qty * 2 AS n FROM s ORDER BY n",
+    "shop.part": "SELECT id, name, n FROM shop.part",
+}
+
+
+@pytest.mark.parametrize("read", OPEN)
+def test_a_column_that_an_input_leaves_out_is_null(engine: Engine, tmp_path: Path, read: str) -> None:
+    test = f"one:\n  model: shop.one\n  inputs: {{{read}: [{{id: 1, beside: 2}}]}}\n  outputs: {{query: [{{id: 1}}]}}\n"
+    files = {
+        "external_models.yaml": "- {name: raw.some, columns: {id: int}}\n- {name: raw.none}\n",
+        "models/one.sql": f"MODEL (name shop.one, kind FULL);\n{OPEN[read]}",
+        "models/part.sql": "MODEL (name shop.part, kind EMBEDDED);\nSELECT id, name, qty AS n FROM raw.none",
+        "tests/test.yaml": test.replace("shop.part:", "raw.none:"),
+    }
+    project = load_project(project_of(tmp_path, files), NOW)
+    models = {name: replace(model, open_columns=name == "raw.some") for name, model in project.models.items()}
+
+    result = only(run_unit_tests(engine, replace(project, models=models), project.tests))
+
+    assert result.ok, result.message
 
 
 CELLS = {

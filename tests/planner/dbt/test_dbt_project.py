@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -416,3 +417,34 @@ def test_a_key_that_stands_twice_is_no_error_of_a_dbt_project(shop: Path) -> Non
     (shop / "dbt_project.yml").write_text(f"profile: other\n{text}clean-targets: [a]\nclean-targets: [b]\n")
 
     assert "shop.total" in load(shop).models
+
+
+HIVE_PROFILE = """shop:
+  target: prod
+  outputs:
+    prod: {type: databricks, schema: shop, host: h, http_path: /p, token: t}
+"""
+GATEWAY = "gateways: {lake: {connection: {type: spark}}}\ndefault_gateway: lake\n"
+
+
+@pytest.mark.parametrize("config", ["", GATEWAY, f"{GATEWAY}dbt: {{adapter: databricks, target_schema: shop}}\n"])
+def test_a_target_of_databricks_without_a_catalog_is_in_sparks_own(
+    shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, config: str
+) -> None:
+    named = re.sub(r"(?<![\w.])(shop|raw)\.(?=\w)", r"`hive_metastore`.`\1`.", ANSWER.read_text())
+    answer = json.loads(named.replace("raw`.items", "raw`.`items`"))
+    monkeypatch.setenv(PYTHON, str(record(tmp_path, {"ok": answer}, root=shop)))
+    (shop / "profiles.yml").write_text(HIVE_PROFILE)
+    if config:
+        (shop / "config.yaml").write_text(config)
+
+    project = load(shop)
+
+    assert project.refused.names == {"shop.asks"}  # by itself, as without this target: it asks Spark
+    assert {"raw.items", "shop.daily", "shop.rates", "shop.stg_items", "shop.total"} <= project.models.keys()
+
+
+def test_lint_counts_models_seeds_and_tests(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(VERBS, ["lint", "-p", str(shop)])
+
+    assert "\n4 models, 1 seed and 7 tests opened. 1 error" in capsys.readouterr().out

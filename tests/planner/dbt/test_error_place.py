@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from jinja2 import Environment, UndefinedError
 
+from mergeplan.planner.python.dbt_code import child
 from mergeplan.planner.python.dbt_code.error_place import find_line, find_place
 
 MESSAGE = (
@@ -53,3 +54,16 @@ def test_the_line_is_that_of_the_template_which_calls_what_fails(tmp_path: Path,
         error = undefined
 
     assert find_line(error, code, str(file)) == line
+
+
+def test_a_file_that_is_closed_to_dbt_is_named() -> None:
+    error = PermissionError(13, "Permission denied", "/opt/lake/pyspark/__init__.py")
+
+    assert child._error_message(error, "/shop").startswith(
+        "dbt cannot read `/opt/lake/pyspark/__init__.py` (Permission"
+    )
+
+
+def test_a_pyspark_that_is_a_link_to_a_closed_place_is_not_taken(tmp_path: Path) -> None:
+    assert not child._is_readable(str(tmp_path / "gone/pyspark/__init__.py"))
+    assert child._is_readable(__file__)

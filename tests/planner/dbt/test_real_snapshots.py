@@ -190,3 +190,22 @@ def test_a_snapshot_that_own_macros_would_make_is_refused(tmp_path: Path, monkey
 
     (error,) = {node.error for node in project.nodes}
     assert error.startswith("It is made by the macro `snapshot_get_time` of the project's own")
+
+
+@pytest.mark.parametrize(("namespace", "is_refused"), [("dbt", True), ("dbt_utils", False)])
+def test_a_package_makes_a_snapshot_only_where_dbts_own_macros_are_dispatched_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, namespace: str, is_refused: bool
+) -> None:
+    monkeypatch.setenv(PYTHON, str(DBT))
+    root = Path(shutil.copytree(HISTORY, tmp_path / "history"))
+    package = root / "dbt_packages/clocks"
+    (package / "macros").mkdir(parents=True)
+    (package / "dbt_project.yml").write_text("name: clocks\nversion: '1.0'\n")
+    (package / "macros/clock.sql").write_text("{% macro spark__current_timestamp() %}now(){% endmacro %}")
+    rule = f"\ndispatch: [{{macro_namespace: {namespace}, search_order: [clocks, {namespace}]}}]\n"
+    with (root / "dbt_project.yml").open("a") as file:
+        file.write(rule)
+
+    project = compile_dbt(Folder(root, Cache(None)), DbtConfig(), os.environ, NO_ISOLATION, Cache(None))
+
+    assert {bool(node.error) for node in project.nodes} == {is_refused}

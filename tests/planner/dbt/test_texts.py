@@ -13,8 +13,14 @@ from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Column, DbtVersions, History, Model
 from mergeplan.planner.parsing.files.dbt.adapter_defaults import add_adapter_defaults
 from mergeplan.planner.parsing.files.dbt.kinds import dbt_kind
-from mergeplan.planner.parsing.files.dbt.nodes import DbtColumn, DbtNode, table_name
-from mergeplan.planner.parsing.files.dbt.texts import audit_texts, constraint_texts, model_text, replace_relation
+from mergeplan.planner.parsing.files.dbt.nodes import DbtColumn, DbtNode, DbtProject, DbtSource, table_name
+from mergeplan.planner.parsing.files.dbt.texts import (
+    audit_texts,
+    constraint_texts,
+    external_texts,
+    model_text,
+    replace_relation,
+)
 from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
 from mergeplan.planner.serial import decode_json, encode_json
 from mergeplan.planner.tables.partitioning import check_columns
@@ -405,3 +411,34 @@ def test_a_quoted_name_is_a_column(made: DbtNode, kind: str) -> None:
 def test_a_text_that_dbt_would_not_read_as_a_name_is_refused(settings: dict[str, object]) -> None:
     with pytest.raises(ProjectError, match="names `"):
         model_text(incremental("merge", **settings))
+
+
+def source(name: str, relation: str = "`raw`.`Items`", **columns: str) -> DbtSource:
+    described = tuple(DbtColumn(name=column, type=kind, description="") for column, kind in columns.items())
+    return DbtSource(
+        id=f"source.shop.{name}", relation=relation, path="models/s.yml", description=name, columns=described, tags=()
+    )
+
+
+def test_two_sources_over_one_table_are_one_external_model() -> None:
+    made = project_of_sources(source("a", id="int", x="int"), source("b", id="int", x="string", y="date"), source("c"))
+
+    assert [*external_texts(made)] == [
+        {"name": "raw.items", "columns": {"id": "int", "y": "date"}, "partial_columns": True, "description": "a"}
+    ]
+
+
+def test_a_source_over_a_table_of_the_project_is_its_model() -> None:
+    assert [*external_texts(project_of_sources(source("own", "`s`.`t`", id="int")))] == []
+
+
+def project_of_sources(*sources: DbtSource) -> DbtProject:
+    return DbtProject(dbt="1.11", nodes=(node(),), sources=sources, unit_tests=(), exposures=(), hooks=(), files=())
+
+
+def test_a_dict_as_partition_by_is_refused_with_what_to_write() -> None:
+    made = node(materialized="table", partition_by={"field": "day", "data_type": "date"})
+
+    with pytest.raises(ProjectError, match="has a dict in `partition_by`") as error:
+        model_text(made)
+    assert error.value.hint == "Write the column's name: `partition_by: day`."

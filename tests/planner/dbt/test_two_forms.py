@@ -63,9 +63,18 @@ def test_an_edit_of_either_form_keeps_the_rows_of_replaced_partitions(
 
 
 @pytest.mark.parametrize(
+    "way", [BY_DAY, BY_KEY, WHOLE, {"strategy": "merge", "unique_key": "id"}, {"strategy": "append"}]
+)
+def test_an_edit_of_the_later_form_alone_says_so_and_keeps_all_rows(way: dict[str, Any]) -> None:
+    changes = edited(way, way | {"later": CLOCK.replace("3", "4")})
+
+    assert changes["s.t"].rule == "later-form"
+    assert not any(change.recomputed and not change.forward for change in changes.values())
+
+
+@pytest.mark.parametrize(
     ("before", "after"),
     [
-        (BY_KEY, BY_KEY | {"later": CLOCK.replace("3", "4")}),
         (BY_KEY, BY_KEY | {"first": f"{FIRST} where price > 0"}),
         (BY_KEY, BY_KEY | {"unique_key": "id"}),
         (BY_KEY, BY_KEY | {"strategy": "merge"}),

@@ -238,3 +238,59 @@ def test_each_with_stays_where_it_stands() -> None:
 def test_a_query_nested_deeper_than_anybody_writes_is_a_sentence_and_ends_no_process(query: str) -> None:
     with pytest.raises(ProjectError, match=r"models/a\.sql:2.*nested too deeply"):
         model_of("kind FULL", query)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT id FROM shop.src WHERE at > (SELECT MAX(at) FROM @this_model)",
+        "SELECT s.id FROM shop.src AS s LEFT JOIN @this_model AS t ON t.id = s.id",
+        "SELECT id FROM shop.src WHERE id > (SELECT MAX(@this_model.id) FROM @this_model)",
+        "SELECT id FROM shop.src WHERE at > (SELECT MAX(at) FROM {{ this_model }})",
+    ],
+)
+def test_a_query_reads_its_own_table_by_the_name_this_model(query: str) -> None:
+    block = "MODEL (name shop.t, kind INCREMENTAL_BY_UNIQUE_KEY (unique_key id));\n"
+    query = f"JINJA_QUERY_BEGIN;\n{query}\nJINJA_END;" if "{{" in query else query
+
+    model, named = (
+        parse_model(block + text, "models/t.sql", Defaults(NOW))[0]
+        for text in (query, query.replace("@this_model", "shop.t").replace("{{ this_model }}", "shop.t"))
+    )
+
+    assert model is not None and named is not None
+    assert (model.reads_itself, model.sql, model.depends_on) == (True, named.sql, ("shop.src",))
+
+
+def test_a_text_that_reads_as_the_own_name_stays_one() -> None:
+    text = "MODEL (name shop.t);\nSELECT '@this_model' AS a, `@this_model` FROM shop.src"
+
+    model, _ = parse_model(text, "models/t.sql", Defaults(NOW))
+
+    assert model is not None and not model.reads_itself
+
+
+@pytest.mark.parametrize(
+    ("query", "sql"),
+    [
+        ("SELECT getdate() AS a FROM s.x", "SELECT CURRENT_TIMESTAMP() AS a FROM s.x"),
+        ("SELECT IFF(a, 1, 2) AS iff FROM s.x", "SELECT IF(a, 1, 2) AS iff FROM s.x"),
+        ("SELECT charindex('a', b) AS a FROM s.x", "SELECT LOCATE('a', b) AS a FROM s.x"),
+    ],
+)
+def test_functions_of_databricks_are_sparks_in_its_dialect(query: str, sql: str) -> None:
+    model, _ = parse_model(f"MODEL (name s.t, dialect databricks);\n{query}", "models/t.sql", Defaults(NOW))
+
+    assert model is not None and model.sql == sql
+    with pytest.raises(ProjectError, match="is not a function of Spark"):
+        parse_model(f"MODEL (name s.t, dialect spark);\n{query}", "models/t.sql", Defaults(NOW))
+
+
+@pytest.mark.parametrize("dialect", ["spark", "duckdb", "databricks"])
+@pytest.mark.parametrize("call", ["read_csv('a.csv')", "read_parquet('/etc/a')", "READ_CSV_AUTO('a')"])
+def test_a_function_that_reads_files_is_refused_with_what_to_do(dialect: str, call: str) -> None:
+    text = f"MODEL (name s.t, dialect {dialect});\nSELECT * FROM {call}"
+
+    with pytest.raises(ProjectError, match="reads files, and a model of mergeplan reads tables") as error:
+        parse_model(text, "models/t.sql", Defaults(NOW))
+    assert "Load a CSV as a seed" in str(error.value)

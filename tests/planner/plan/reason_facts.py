@@ -68,6 +68,18 @@ FACTS: Mapping[str, tuple[str, Check]] = {
         r"It reads itself: .*, and its query changed\.",
         lambda c, m: c.new.reads_itself and c.old.sql != c.new.sql,
     ),
+    "later form": (
+        r"Only its query of later runs changed: the rows that are there stay\."
+        r"|A rebuild would run that of a first run, which means the same as before\.",
+        lambda c, m: c.old.sql.split("first_run")[0] == c.new.sql.split("first_run")[0] and c.old.sql != c.new.sql,
+    ),
+    "forms": (
+        r"Its query of (?:a first run|a first run and that of later runs|later runs) changed\.",
+        lambda c, m: all(
+            (c.old.sql.split("first_run")[part] != c.new.sql.split("first_run")[part]) == (form in m[0])
+            for part, form in enumerate(("a first run", "later runs"))
+        ),
+    ),
     "unfollowed": (
         r"Rows and columns cannot be distinguished here, so every row counts as changed\.",
         lambda c, m: is_unfollowed(c),

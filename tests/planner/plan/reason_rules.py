@@ -31,6 +31,7 @@ OF_RULE: Mapping[str, tuple[str, ...]] = {
     "removed": ("removed",),
     "restated": ("restated", "restated above", "selected above"),
     "due": ("due", "again"),
+    "later-form": ("later form",),
     "forward-only-model": ("forward-only kind",),
     "forward-only-plan": ("forward-only plan",),
     "reads-forward-only": ("forward-only above",),
@@ -75,7 +76,8 @@ def false_claims(claim: Claim) -> list[str]:
 def _sentences(reason: str) -> list[str]:
     """The sentences of a reason; what an override or a forward-only sentence quotes belongs to it."""
     if re.match(
-        r"(?:@\w+|Somebody) categorized|Its kind is|It is incremental in dbt|The plan is forward-only|Only forward-only",
+        r"(?:@\w+|Somebody) categorized|Its kind is|It is incremental in dbt|The plan is forward-only"
+        r"|Only forward-only",
         reason,
     ):
         return [reason]

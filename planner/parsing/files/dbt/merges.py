@@ -54,6 +54,10 @@ def key_texts(node: DbtNode, setting: str) -> tuple[str, ...]:
 
     dbt writes such a text unchanged after the name of a table: `a-b` becomes `DBT_INTERNAL_SOURCE.a - b`, an error.
     """
+    value = node.settings.get(setting)
+    if isinstance(value, dict):
+        hint = f"Write the column's name: `{setting}: {value.get('field', 'day')}`."
+        raise _node_error(node, f"has a dict in `{setting}`, as dbt-bigquery takes it", hint)
     texts = tuple(text.strip() for text in node.words(setting))
     for text in texts:
         if not _PATH_OR_CALL.fullmatch(text):

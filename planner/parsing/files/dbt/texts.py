@@ -10,7 +10,7 @@ from mergeplan.planner.parsing.files.dbt.hooks import is_loaded, load_stamp, not
 from mergeplan.planner.parsing.files.dbt.kinds import dbt_kind, fill_edges, quote_name, quote_text
 from mergeplan.planner.parsing.files.dbt.merges import key_texts
 from mergeplan.planner.parsing.files.dbt.moments import fill_moments
-from mergeplan.planner.parsing.files.dbt.nodes import DbtNode, DbtProject
+from mergeplan.planner.parsing.files.dbt.nodes import DbtNode, DbtProject, DbtSource
 from mergeplan.planner.parsing.files.foreign_text import find_files, find_macro, is_blank
 
 COUNT = "count(*)"
@@ -65,6 +65,11 @@ def audit_texts(test: DbtNode, model: DbtNode | None) -> Iterator[tuple[str, str
         yield _audit_block(test, model, warn_if, blocking=False)
 
 
+def audit_name(test: DbtNode) -> str:
+    """Return the name of a test's audit; that of one that warns beside another that blocks has `_warns` behind it."""
+    return _WORD.sub("_", test.id.partition(".")[2])
+
+
 def _audit_block(test: DbtNode, model: DbtNode | None, condition: str, *, blocking: bool) -> tuple[str, str]:
     """Return one audit: the failing rows, or their number if another number than none is allowed."""
     if not _CONDITION.fullmatch(condition):
@@ -81,7 +86,7 @@ def _audit_block(test: DbtNode, model: DbtNode | None, condition: str, *, blocki
         query = f"SELECT failures FROM (SELECT {counted} AS failures FROM (\n{query}\n) AS failed) AS counted"
         query += f" WHERE failures {condition}"
     ending = "" if blocking else "_warns"
-    name = f"{_WORD.sub('_', test.id.partition('.')[2])}{ending}"
+    name = f"{audit_name(test)}{ending}"
     property_text = f"blocking {str(blocking).lower()}" if model else "standalone true"
     return name, f"AUDIT (name {name}, {property_text});\n{query}\n;"  # which may end with a comment
 
@@ -217,16 +222,27 @@ def external_texts(project: DbtProject) -> Iterable[dict[str, object]]:
     """
     for node in filter(is_loaded, project.nodes):
         yield {"name": _quote_table(node), "columns": dict(node.types), "stamp": load_stamp(node)}
+    built = {node.table for node in project.nodes if node.type != "test"}
+    tables: dict[str, list[DbtSource]] = {}
     for source in project.sources:
-        columns = {column.name.lower(): column.type for column in source.columns}
-        if columns and all(columns.values()):
-            name = ".".join(quote_name(part) for part in _table_key(source.relation).split("."))
-            yield {
-                "name": name,
-                "columns": columns,
-                "partial_columns": True,
-                **({"description": source.description} if source.description else {}),
-            }
+        if source.table not in built and source.columns and all(column.type for column in source.columns):
+            tables.setdefault(_table_key(source.relation), []).append(source)
+    for table, sources in tables.items():
+        description = next((source.description for source in sources if source.description), "")
+        yield {
+            "name": ".".join(map(quote_name, table.split("."))),
+            "columns": _shared_columns(sources),
+            "partial_columns": True,
+            **({"description": description} if description else {}),
+        }
+
+
+def _shared_columns(sources: Sequence[DbtSource]) -> dict[str, str]:
+    """Return the columns of a table that sources describe, without those of which they say different types."""
+    types: dict[str, set[str]] = {}
+    for column in (column for source in sources for column in source.columns):
+        types.setdefault(column.name.lower(), set()).add(column.type)
+    return {name: next(iter(kinds)) for name, kinds in types.items() if len(kinds) == 1}
 
 
 def exposure_texts(project: DbtProject) -> Iterable[dict[str, object]]:

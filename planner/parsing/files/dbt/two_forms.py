@@ -8,6 +8,7 @@ from sqlglot.errors import SqlglotError
 
 from mergeplan.planner.parsing.files.dbt.nodes import DbtNode
 from mergeplan.planner.parsing.sql.tokens import SourceText, parse_tokens, tokenize
+from mergeplan.planner.semantics.two_forms import join_forms
 
 SPARK = Dialect.get_or_raise("spark")
 
@@ -23,20 +24,13 @@ def later_reads_itself(node: DbtNode) -> bool:
 
 
 def first_or_later(node: DbtNode) -> str:
-    """Return the query of a first run while the table has no rows, and of a later run from then on.
-
-    Both are in one query, so that an edit of either is an edit of the model.
-    """
+    """Return the query of a first run while the table has no rows, and of a later run from then on."""
     first, later = node.text.strip().rstrip(";"), node.later.strip().rstrip(";")
     if is_alike(first, later):
         return first
     _check_query(node, first, "of a first run, where `is_incremental()` is false,")
     _check_query(node, later, "of later runs, where `is_incremental()` is true,")
-    filled = f"EXISTS (SELECT 1 FROM {node.table})"
-    return (
-        f"SELECT * FROM (\n{first}\n) AS first_run WHERE NOT {filled}\n"
-        f"UNION ALL\nSELECT * FROM (\n{later}\n) AS later_run WHERE {filled}"
-    )
+    return join_forms(first, later, node.table)
 
 
 def is_alike(first: str, later: str) -> bool:

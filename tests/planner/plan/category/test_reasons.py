@@ -19,6 +19,7 @@ from mergeplan.planner.plan.forward_only import ForwardOnly
 from mergeplan.planner.plan.restatement import Past
 from mergeplan.planner.plan.restatement_plan import build_restatement
 from mergeplan.planner.plan.schedule import Loaded, Window
+from mergeplan.planner.semantics.two_forms import join_forms
 from mergeplan.planner.snapshot.environment import Environment
 from tests.planner.building import NOW, day, external, make_plan, model, project, promote
 from tests.planner.casebook import cases
@@ -31,6 +32,14 @@ PARENT = "SELECT id, item_id, price, d FROM s.raw"
 RANGED = {"kind": Kind.INCREMENTAL_BY_TIME_RANGE, "time_column": "d", "start": day("2026-01-01")}
 DAYS = f"{PARENT} WHERE d BETWEEN @start_ds AND @end_ds"
 Edit = tuple[dict[str, Model], dict[str, Model]]
+
+
+def two_forms(first: str = "true", later: str = "true") -> dict[str, Model]:
+    sql = (
+        join_forms(f"{PARENT} WHERE {first}", f"{PARENT} WHERE {later}", "s.t").replace("(\n", "(").replace("\n)", ")")
+    )
+    kept = model("s.t", sql.replace("\n", " "), Kind.INCREMENTAL_BY_UNIQUE_KEY, unique_key=("id",), reads_itself=True)
+    return project(RAW, replace(kept, depends_on=("s.raw",)))
 
 
 def two(parent: str = PARENT, child: str = "SELECT id FROM s.parent", **fields: object) -> dict[str, Model]:
@@ -80,6 +89,9 @@ EDITS: Mapping[str, Edit] = {
     ),
     "a setting of Spark": (two(), two(settings=(("spark.sql.ansi.enabled", "false"),))),
     "code": (code_models("one"), code_models("two")),
+    "the later form": (two_forms(), two_forms(later="price > 1")),
+    "the first form": (two_forms(), two_forms(first="price > 1")),
+    "both forms": (two_forms(), two_forms("price > 1", "price > 1")),
     "an aggregate beside a parent that gains a column": (
         two(child="SELECT COUNT(DISTINCT id) AS n FROM s.parent"),
         two(PARENT.replace("d FROM", "d, 1 AS extra FROM"), "SELECT COUNT(id) AS n FROM s.parent"),

@@ -57,16 +57,81 @@ def test_a_column_that_either_form_reads_computes_it_anew(source: str, read: str
     "made",
     [
         by_key(first=f"{FIRST} WHERE id > 1"),
-        by_key(later=LATER.replace(">", ">=")),
-        by_key(later=LATER.replace(" x ", " x + 1 AS x ")),
-        by_key(later=LATER.replace("MAX", "MIN")),
+        by_key(first=f"{FIRST} WHERE id > 1", later=f"{LATER} AND id > 1"),
+        by_key(later=LATER.replace(" x ", " x + 1 AS x ")),  # which may be of another type
     ],
 )
-def test_an_edit_of_either_form_computes_it_anew(made: Model) -> None:
+def test_an_edit_that_may_reach_the_rows_that_are_there_computes_it_anew(made: Model) -> None:
     changes = change_of(models(), models(made=made))
 
     assert changes["s.m"].category is Category.BREAKING
     assert changes["s.mart"].recomputed
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        LATER.replace(">", ">="),
+        LATER.replace("MAX", "MIN"),
+        f"SELECT * FROM ({FIRST}) AS t WHERE id NOT IN (SELECT id FROM s.m)",
+    ],
+)
+def test_an_edit_of_the_later_form_alone_keeps_all_rows(later: str) -> None:
+    changes = change_of(models(), models(made=by_key(later=later)))
+
+    assert (changes["s.m"].category, changes["s.m"].rule) == (Category.FORWARD_ONLY, "later-form")
+    assert "Only its query of later runs changed: the rows that are there stay." in changes["s.m"].reason
+    assert not changes["s.mart"].forward or not changes["s.mart"].recomputed
+
+
+@pytest.mark.parametrize(
+    ("made", "source"),
+    [
+        (by_key(later=LATER.replace(">", ">=")), SOURCE.replace("day", "DATE_ADD(day, 1) AS day")),
+        (replace(by_key(later=LATER.replace(">", ">=")), unique_key=("x",)), SOURCE),
+        (by_key(later=f"{LATER} AND x <> ') AS first_run'"), SOURCE),
+        (replace(by_key(later=LATER.replace(">", ">=")), misread="x"), SOURCE),
+    ],
+)
+def test_a_later_form_that_changes_with_something_else_is_judged_as_any_edit(made: Model, source: str) -> None:
+    assert change_of(models(), models(source, made))["s.m"].recomputed
+
+
+def test_a_person_may_rebuild_what_the_later_form_keeps() -> None:
+    made = by_key(later=LATER.replace(">", ">="))
+
+    assert change_of(models(), models(made=made), s__m=Category.BREAKING)["s.m"].recomputed
+
+
+@pytest.mark.parametrize(
+    ("made", "form"),
+    [
+        (by_key(first=f"{FIRST} WHERE id > 1"), "Its query of a first run changed."),
+        (by_key(f"{FIRST} WHERE id > 1", f"{LATER} AND id > 1"), "Its query of a first run and that of later runs"),
+        (by_key(later=LATER.replace(" x ", " x + 1 AS x ")), "Its query of later runs changed."),
+    ],
+)
+def test_the_reason_names_the_form_that_was_edited(made: Model, form: str) -> None:
+    assert form in change_of(models(), models(made=made))["s.m"].reason
+
+
+@pytest.mark.parametrize("kind", [Kind.INCREMENTAL_BY_UNIQUE_KEY, Kind.INCREMENTAL_UNMANAGED])
+def test_a_star_over_another_table_is_followed_beside_the_own_one(kind: Kind) -> None:
+    made = model("s.m", "SELECT * FROM s.src WHERE day > (SELECT MAX(day) FROM s.m)", kind, reads_itself=True)
+
+    shape = model_shape(replace(made, depends_on=("s.src",)), {"s.src": Parent(("id", "day"))})
+
+    assert shape.columns == ("id", "day")
+    assert shape.reads["s.src"].outputs == {"id": {"id"}, "day": {"day"}}
+
+
+@pytest.mark.parametrize("star", ["*", "m.*", "src.*, m.*"])
+def test_a_star_over_the_own_table_is_not_guessed(star: str) -> None:
+    made = model("s.m", f"SELECT {star} FROM s.src JOIN s.m ON s.m.day = src.day", Kind.INCREMENTAL_UNMANAGED)
+
+    shape = model_shape(replace(made, reads_itself=True, depends_on=("s.src",)), {"s.src": Parent(("id", "day"))})
+
+    assert shape.columns is None
 
 
 def test_a_column_that_is_carried_on_by_itself_is_made_from_what_that_was_made_from() -> None:
