@@ -28,6 +28,7 @@ SELDOM := '/(tests|pip|mypy|mypyc|githubkit.*)/'  # of what is installed: compil
 
 # A registry that hiccups is asked again, for minutes.
 export PIP_RETRIES ?= 10
+export UV_HTTP_RETRIES ?= 10
 unexport PYTHONDONTWRITEBYTECODE  # each process of the tests would compile what the one before it compiled
 
 .PHONY: docs docs-serve pictures vscode
