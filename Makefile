@@ -28,6 +28,7 @@ SELDOM := '/(tests|pip|mypy|mypyc|githubkit.*)/'  # of what is installed: compil
 
 # A registry that hiccups is asked again, for minutes.
 export PIP_RETRIES ?= 10
+export UV_HTTP_RETRIES ?= 10
 unexport PYTHONDONTWRITEBYTECODE  # each process of the tests would compile what the one before it compiled
 
 .PHONY: docs docs-serve pictures vscode
@@ -102,10 +103,17 @@ $(DBT)/.ready: $(READY) tests/planner/dbt/requirements.txt
 			cp -al "$$libraries/$$name" $(DBT)/lib/python3*/site-packages/; done; done
 	@touch $@
 
-# Older dbts and that of Databricks, which compile alone: they need no pyspark. What runs the latter lends it ours.
+# Other dbts and that of Databricks, which compile alone: they need no pyspark. What runs the latter lends it ours.
 .venv-dbt-%/.ready: tests/planner/dbt/requirements-%.txt
 	@$(PYTHON) -m venv .venv-dbt-$*
 	@.venv-dbt-$*/bin/pip install --disable-pip-version-check --quiet --requirement $<
+	@touch $@
+
+# pip cannot leave a dependency out, and uv can.
+.venv-dbt-1.12/.ready: tests/planner/dbt/requirements-1.12.txt tests/planner/dbt/left-out.txt
+	@$(PYTHON) -m venv $(@D)
+	@$(@D)/bin/pip install --disable-pip-version-check --quiet uv
+	@VIRTUAL_ENV=$(@D) $(@D)/bin/uv pip install --quiet --override tests/planner/dbt/left-out.txt --requirement $<
 	@touch $@
 
 # Programs of others that read what `mergeplan docs --format dbt` writes.

@@ -2,12 +2,14 @@
 
     python -m tests.matrix                   all that this machine has
     python -m tests.matrix 3.13 lowest       only the environments with such a name
+    python -m tests.matrix --record          and write the results to docs/reference/versions.md
 
 An environment is made by uv in `.venv-matrix` and stays there. A Python that is not found is reported, and no failure.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -19,7 +21,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / ".venv-matrix"
 UV = FOLDER / "uv" / "bin" / "uv"
-PYTHONS, SPARKS = ("3.11", "3.12", "3.13"), ("4.1", "4.2", "4.3")
+PAGE = ROOT / "docs" / "reference" / "versions.md"
+RESULTS = re.compile(r"(?<=<!-- results -->\n).*?(?=<!-- end -->)", re.DOTALL)
+RECORD = "--record"
+PYTHONS, SPARKS = ("3.11", "3.12", "3.13", "3.14"), ("4.1", "4.2", "4.3")
 LOCKED, LOWEST, NEWEST = "locked", "lowest", "newest"
 IMPORTS = """import importlib, pkgutil, mergeplan
 away = ("mergeplan.airflow", "mergeplan.dagster", "migrations", "__main__")
@@ -54,13 +59,16 @@ def main(arguments: Sequence[str]) -> int:
         subprocess.run([sys.executable, "-m", "venv", str(UV.parents[1])], check=True)
         subprocess.run([str(UV.parent / "pip"), "install", "--quiet", "uv"], check=True)
     pythons = {version: python for version in PYTHONS if (python := find_python(version))}
-    chosen = [cell for cell in cells(list(pythons)) if all(part in cell.name.split("-") for part in arguments)]
+    words = {*arguments} - {RECORD}
+    chosen = [cell for cell in cells(list(pythons)) if words <= {*cell.name.split("-")}]
     print("| Python | Versions | pyspark | Imports | Tests | Seconds |\n|---|---|---|---|---|---|", flush=True)
     failed = False
     for cell in chosen:
         results, took = run_cell(cell, pythons[cell.python])
         failed |= not all(text.startswith(("passed", "4.")) for text in results)
         print(f"| {cell.python} | {cell.versions} | {' | '.join(results)} | {took:.0f} |", flush=True)
+        if RECORD in arguments:
+            PAGE.write_text(record(PAGE.read_text(encoding="utf-8"), cell, results), encoding="utf-8")
     for version in sorted(set(PYTHONS) - pythons.keys()):
         print(f"Python {version} is not on this machine.")
     return int(failed)
@@ -77,15 +85,32 @@ def cells(pythons: Sequence[str]) -> list[Cell]:
 
 
 def find_python(version: str) -> str:
-    """Return the path of a Python on this machine, '' without one."""
+    """Return the path of a Python on this machine, of pyenv's too; '' without one."""
+    of_pyenv = map(str, Path.home().glob(f".pyenv/versions/{version}.*/bin"))
     found = subprocess.run(
         [str(UV), "python", "find", "--no-project", "--python-preference", "system", version],
         capture_output=True,
         text=True,
         check=False,
         cwd=FOLDER,
+        env={**os.environ, "PATH": os.pathsep.join((os.environ["PATH"], *of_pyenv))},
     )
     return found.stdout.strip()
+
+
+def record(page: str, cell: Cell, results: Sequence[str]) -> str:
+    """Return the page with the row of this cell, in the order of all cells."""
+    rows = read_results(page) | {cell.name: " | ".join(results)}
+    order = [cell.name for cell in cells(PYTHONS)]
+    lines = [f"| `{name}` | {rows[name]} |\n" for name in order if name in rows]
+    head = "| Environment | pyspark | Imports | Tests |\n|---|---|---|---|\n"
+    return RESULTS.sub(lambda _: head + "".join(lines), page)
+
+
+def read_results(page: str) -> dict[str, str]:
+    """Return the results on the page by the names of their cells."""
+    (text,) = RESULTS.findall(page)
+    return dict(re.findall(r"(?m)^\| `(\S+)` \| (.*) \|$", text))
 
 
 def run_cell(cell: Cell, python: str) -> tuple[list[str], float]:

@@ -91,6 +91,7 @@ def test_each_promise_of_the_bot_is_listed_with_the_tests_that_name_it() -> None
 def test_the_tested_versions_are_those_that_the_tests_install() -> None:
     page = text("docs/reference/versions.md")
     assert versions_page.page(page) == page, "python -m tests.versions_page"
+    assert versions_page.lists() == text("planner/tested_versions.ini"), "python -m tests.versions_page"
 
 
 def test_the_commands_of_the_pull_request_are_described_as_they_are() -> None:

@@ -1,4 +1,7 @@
-"""The table of docs/reference/versions.md, made of what the tests install by `python -m tests.versions_page`."""
+"""The table of docs/reference/versions.md and planner/tested_versions.ini, made of what the tests install.
+
+`python -m tests.versions_page` writes both.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from tests.matrix import PYTHONS, SPARKS
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "reference" / "versions.md"
+LISTS = ROOT / "planner" / "tested_versions.ini"
 MARKED = re.compile(r"(<!-- versions -->\n).*?(<!-- end -->)", re.DOTALL)
 PINS = {  # a file of pins -> what installs it, and which of its packages the table names
     "tests/airflow/requirements.txt": ("Airflow", "apache-airflow"),
@@ -33,12 +37,29 @@ def _rows() -> Iterator[tuple[str, str, str]]:
         for release in table_format.releases:
             artifact, version = release.package.split(":")[1:]
             yield table_format.title, f"{artifact} {version}", "`make prove-lakehouse`"
-    for path in sorted((ROOT / "tests/planner/dbt").glob("requirements*.txt"), key=_core_version):
-        name = path.relative_to(ROOT).as_posix()
+    for name in _dbt_files():
         adapter = "dbt-databricks" if "databricks" in name else "dbt-spark"
         yield "dbt", f"dbt-core {_pin(name, 'dbt-core')}, {adapter} {_pin(name, adapter)}", "`make prove`"
     for name, (title, package) in PINS.items():
         yield title, _pin(name, package), "`make prove`"
+
+
+def lists() -> str:
+    """Return the tested versions as `mergeplan doctor` reads them."""
+    versions = {
+        "python": PYTHONS,
+        "pyspark": SPARKS,
+        "dbt": dict.fromkeys(_pin(name, "dbt-core") for name in _dbt_files()),
+        **{title.lower(): (_pin(name, package),) for name, (title, package) in PINS.items()},
+        **{name: [release.version for release in table.releases] for name, table in FORMATS.items() if table.releases},
+    }
+    lines = (f"{name} = {' '.join(words)}\n" for name, words in versions.items())
+    return f"# `python -m tests.versions_page` writes this of what the tests install.\n\n[versions]\n{''.join(lines)}"
+
+
+def _dbt_files() -> list[str]:
+    paths = sorted((ROOT / "tests/planner/dbt").glob("requirements*.txt"), key=_core_version)
+    return [path.relative_to(ROOT).as_posix() for path in paths]
 
 
 def _pin(name: str, package: str) -> str:
@@ -51,4 +72,5 @@ def _core_version(path: Path) -> list[int]:
 
 
 if __name__ == "__main__":
+    LISTS.write_text(lists(), encoding="utf-8")
     PAGE.write_text(page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 from pathlib import Path
@@ -19,6 +20,7 @@ from tests.planner.shop import NOW
 
 ITEMS = "SELECT id, date'2026-01-01' + id day, 10 * id price FROM VALUES (1), (2), (3) AS t(id)"
 EACH = """
+import atexit
 import json
 import os
 from sqlmesh import model
@@ -116,6 +118,7 @@ def asking(scope: ReadScope = SCOPE) -> Any:
 
 def never_closed(spark: Any) -> Any:
     """A session that Python may collect at any moment: see `close_channel` in connect_session.py."""
+    atexit.unregister(spark.client._cleanup_ml_cache)
     spark.client.close = lambda: None
     return spark
 

@@ -26,7 +26,7 @@ def read_manifests(root: Path, name: str, config: DbtConfig, files: Iterable[str
     catalog = reader.sibling(config.manifest, CATALOG)
     path = str(Path(config.manifest).with_name(CATALOG))
     types = read_json(CatalogFile, path, catalog).types() if catalog else {}
-    project = manifest_project(first, later, types, files, reader.text)
+    project = manifest_project(first, later, types, files, reader.text, config.target)
     return project.model_copy(update={"files": tuple(sorted(reader.read))})
 
 

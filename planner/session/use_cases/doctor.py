@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import os
+import platform
+import re
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from urllib.parse import quote, quote_plus, unquote, urlsplit
 
@@ -23,9 +28,13 @@ from mergeplan.planner.project.dbt.inputs import find_python, is_dbt_project
 from mergeplan.planner.session.use_cases.drift import find_all_drift
 from mergeplan.planner.session.workspace import Workspace
 from mergeplan.planner.snapshot.environment import PROD
-from mergeplan.planner.versions import pyspark_version
+from mergeplan.planner.tested_versions import is_tested, with_tested
+from mergeplan.planner.versions import first_version, pyspark_version
 
 HIDDEN = "***"
+SCHEDULERS = {"airflow": "apache-airflow", "dagster": "dagster"}  # by their names in the tested versions
+FORMAT_OF = {release.stem: name for name, table in FORMATS.items() for release in table.releases}
+_PACKAGE = re.compile(rf"(({'|'.join(FORMAT_OF)})[^:,]*:)([^\s,]+)")
 DBT_VERSIONS = (
     "from importlib.metadata import distributions as all; print(*sorted({f'{d.name} {d.version}' for d in all() "
     "if d.name in ('dbt-core', 'dbt-spark', 'dbt-databricks')}), sep=', ')"
@@ -42,6 +51,7 @@ class Finding:
 
 
 def run_checks(work: Workspace, *, connect: bool = True) -> Iterator[Finding]:
+    yield from _check_versions()
     try:
         project = work.project
     except MergeplanError as error:
@@ -71,6 +81,17 @@ def run_checks(work: Workspace, *, connect: bool = True) -> Iterator[Finding]:
     yield from _check_confinement(connection, work.settings.folder)
 
 
+def _check_versions() -> Iterator[Finding]:
+    """Yield the versions of Python and of the schedulers in it; a version that no test runs is not wrong."""
+    python = platform.python_version()
+    text = f"{with_tested('python', python)}: {sys.executable}"
+    yield Finding("python", is_tested("python", python) or None, text)
+    for name, package in SCHEDULERS.items():
+        with suppress(PackageNotFoundError):
+            version = first_version([package])
+            yield Finding(name, is_tested(name, version) or None, with_tested(name, version))
+
+
 def _check_dbt(root: Path) -> Iterator[Finding]:
     if not is_dbt_project(root):
         return
@@ -85,13 +106,17 @@ def _check_dbt(root: Path) -> Iterator[Finding]:
     except (OSError, subprocess.SubprocessError):
         yield Finding("dbt", False, f"{python} does not run as a Python.")
     else:
-        yield Finding("dbt", "dbt-core" in versions, f"{versions or 'no dbt'}: {python}")
+        core = re.search(r"dbt-core ([^\s,]+)", versions)
+        shown = versions.replace(core[1], with_tested("dbt", core[1]), 1) if core else versions or "no dbt"
+        ok = (is_tested("dbt", core[1]) or None) if core else False
+        yield Finding("dbt", ok, f"{shown}: {python}")
 
 
 def _check_java(connection: ConnectionConfig | None) -> Iterator[Finding]:
+    pyspark = with_tested("pyspark", pyspark_version())
     if connection is not None and connection.remote:
         yield Finding("java", None, "not needed: Spark runs behind Spark Connect")
-        yield Finding("spark", True, f"pyspark {pyspark_version()}, connects to {urlsplit(connection.remote).hostname}")
+        yield Finding("spark", True, f"pyspark {pyspark}, connects to {urlsplit(connection.remote).hostname}")
         return
     try:
         java = find_java()
@@ -99,7 +124,7 @@ def _check_java(connection: ConnectionConfig | None) -> Iterator[Finding]:
     except RequestError as error:
         yield Finding("java", False, _format_error(error))
     try:
-        yield Finding("spark", True, f"pyspark {pyspark_version()}: {spark_home()}")
+        yield Finding("spark", True, f"pyspark {pyspark}: {spark_home()}")
     except RequestError as error:
         yield Finding("spark", False, _format_error(error))
 
@@ -108,6 +133,7 @@ def _check_jars(connection: ConnectionConfig) -> Finding:
     """Check the jars that `spark.jars` names on this machine; Spark fetches packages when it starts."""
     named = [jar.strip() for jar in str(connection.config.get("spark.jars", "")).split(",") if jar.strip()]
     packages = str(connection.config.get("spark.jars.packages", ""))
+    packages = _PACKAGE.sub(lambda package: package[1] + with_tested(FORMAT_OF[package[2]], package[3]), packages)
     local = [jar.removeprefix("file:") for jar in named if ":" not in jar.removeprefix("file:")]
     if missing := [jar for jar in local if not Path(jar).is_file()]:
         return Finding("jars", False, f"`spark.jars` names files that are not there: {', '.join(missing)}")

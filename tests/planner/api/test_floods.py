@@ -33,14 +33,14 @@ from pathlib import Path
 from mergeplan.planner.api.access import Access, read_tokens
 from mergeplan.planner.api.app import create_app
 from mergeplan.planner.api.opening import open_context
-from mergeplan.planner.api.serving import open_socket, serve
+from mergeplan.planner.api.serving import open_socket, serve_app
 from mergeplan.planner.session.settings import SessionSettings
 from mergeplan.planner.ui.routes import make_pages
 context = open_context(SessionSettings(Path(sys.argv[1])), Access(tokens=read_tokens(os.environ)), os.environ)
 context.jobs._launch = replace(context.jobs._launch, command=(sys.executable, "-I", "-c", sys.argv[2]))
 listener = open_socket("127.0.0.1", 0)
 print(listener.getsockname()[1], flush=True)
-serve(create_app(context, make_pages()), listener)
+serve_app(create_app(context, make_pages()), listener)
 """
 
 

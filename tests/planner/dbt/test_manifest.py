@@ -64,7 +64,7 @@ def manifest(daily: str) -> dict[str, Any]:
         "depends_on": {"nodes": ["model.shop.total"]}, "given": [TESTED], "expect": {"rows": [{"a": 1}]},
     }  # fmt: skip
     return {
-        "metadata": {"adapter_type": "spark", "project_name": "shop", "invocation_id": "1"},
+        "metadata": {"adapter_type": "spark", "project_name": "shop", "invocation_id": "1", "dbt_version": "1.11.16"},
         "nodes": {item["unique_id"]: item for item in nodes},
         "macros": {"macro.shop.x": macro},
         "unit_tests": {"unit_test.shop.total.adds": test},
@@ -119,6 +119,44 @@ def change(root: Path, name: str, old: str, new: str) -> None:
     text = (root / name).read_text()
     assert old in text
     (root / name).write_text(text.replace(old, new))
+
+
+@pytest.fixture
+def root_with_vars(root: Path) -> Path:
+    """A project of dbt 1.12, whose manifests were made with `vars.yml`, profile `shop` and target `ci`."""
+    # Of such a project dbt-core 1.12.6 wrote this hash.
+    hashed = {"name": "sha256", "checksum": "024cdc8febae3c2226cc32d2276998e4dfc398a29f181d6cfc7680201c2410aa"}
+    (root / "vars.yml").write_text("vars: {n: 3}\n")
+    (root / "dbt_project.yml").write_text(FILES["dbt_project.yml"] + "\nprofile: shop")
+    for folder in ("ci", "later"):
+        parsed = msgpack.unpackb((root / folder / "partial_parse.msgpack").read_bytes())
+        parsed["state_check"]["vars_hash"] = hashed
+        parsed["state_check"]["project_hashes"]["shop"] = hash_of((root / "dbt_project.yml").read_text())
+        (root / folder / "partial_parse.msgpack").write_bytes(msgpack.packb(parsed))
+        change(root, f"{folder}/manifest.json", "1.11.16", "1.12.6")
+    change(root, "config.yaml", "dbt: {", "dbt: {target: ci, ")
+    return root
+
+
+def test_a_manifest_that_was_made_with_the_variables_of_vars_yml_is_read(root_with_vars: Path) -> None:
+    assert {*load(root_with_vars).models} == {"s.daily", "s.rates", "s.total"}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "place"),
+    [
+        ("vars.yml", "vars: {n: 4}", "vars.yml:1"),
+        ("vars.yml", "", "ci/manifest.json:1"),
+        ("dbt_packages/more/vars.yml", "vars: {m: 1}", "dbt_packages/more/vars.yml:1"),
+    ],
+)
+def test_a_manifest_that_was_made_with_other_variables_is_refused(
+    root_with_vars: Path, name: str, text: str, place: str
+) -> None:
+    (root_with_vars / name).write_text(text)
+
+    with pytest.raises((ProjectError, ProjectErrors), match=f"^{place}: ci/manifest.json "):
+        load(root_with_vars)
 
 
 def test_a_manifest_is_read_without_a_dbt(root: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import socket
@@ -280,11 +281,13 @@ class ConnectSession:
 
 
 def close_channel(spark: Any) -> None:
-    """Close a session's channel once and for all.
+    """Close a session's channel once and for all, and let Python collect the session.
 
-    pyspark closes it once more when Python collects the session. That may happen while a thread hands a task to the
-    pool of threads that closing shuts down. The thread would then wait for ever for a lock that it holds itself.
+    pyspark keeps each client until the process ends, to ask its server once more then. It also closes the channel when
+    Python collects the session. That may happen while a thread hands a task to the pool of threads that closing shuts
+    down. The thread would then wait for ever for a lock that it holds itself.
     """
+    atexit.unregister(spark.client._cleanup_ml_cache)
     try:
         spark.client.close()
     finally:

@@ -32,8 +32,16 @@ from mergeplan.planner.parsing.files.dbt.manifest_types import (
     SourcePart,
     UnitTestPart,
 )
+from mergeplan.planner.parsing.files.dbt.manifest_vars import check_vars, reads_vars, refuse_vars_of_packages
 from mergeplan.planner.parsing.files.dbt.nodes import DbtProject
-from mergeplan.planner.parsing.files.dbt.parsed_files import AGAIN, NAME, ParsedFile, check_parsed_files, parsed_files
+from mergeplan.planner.parsing.files.dbt.parsed_files import (
+    AGAIN,
+    NAME,
+    OF_STATE,
+    ParsedFile,
+    check_parsed_files,
+    parsed_files,
+)
 from mergeplan.planner.parsing.files.typed_json import describe_place, read_json
 
 READ = (".sql", ".csv", ".py")  # files that dbt turns into nodes
@@ -73,6 +81,11 @@ class Manifest:
         """The owner of each group, by its name."""
         return {group.name: group.owner.words or group.name for group in self.content.groups.values()}
 
+    @property
+    def vars_hash(self) -> str:
+        """The hash that dbt keeps of its variables."""
+        return next((file.hashed for file in self.parsed if file.kind == OF_STATE), "")
+
     def calls(self, node: NodePart, macro: str) -> bool:
         """Return True if a node's template calls a macro, directly or through others."""
         macro_names: set[str] = set()
@@ -100,20 +113,20 @@ def load_manifest(path: str, text: str, results: str | None, parsed: bytes | Non
         message = f"The manifest is that of the project `{manifest.project}`, and this is `{project}`."
         raise ProjectError(message, place=Place(path, 1), hint=AGAIN)
     if parsed is None:
-        hint = f"dbt writes it to the same folder: keep {NAME} there."
+        hint = f"dbt writes it to the same folder: keep {NAME} there. dbt 2 writes none: use dbt-core 1.12 or older."
         raise ProjectError(f"There is no {NAME} beside the manifest, by which its files are compared.",
                            place=Place(path, 1), hint=hint)  # fmt: skip
     return replace(manifest, parsed=tuple(parsed_files(path, parsed, project)))
 
 
 def manifest_project(
-    first: Manifest, later: Manifest | None, types: Mapping[str, Any], files: Iterable[str], read: Read
+    first: Manifest, later: Manifest | None, types: Mapping[str, Any], files: Iterable[str], read: Read, target: str
 ) -> DbtProject:
     """Return the project of a manifest by `dbt compile --full-refresh` and one by `dbt compile` where the tables are.
 
     `types` are those of catalog.json, by node and column. `files` are the paths of the project's files, and `read`
-    returns their texts. Raise ProjectError for a manifest of another form, and for a macro or a file that it does not
-    know.
+    returns their texts. `target` is prod's, if config.yaml names it. Raise ProjectError for a manifest of another form,
+    and for a macro or a file that it does not know.
     """
     if not first.is_full_refresh:
         message = "This manifest is not of `dbt compile --full-refresh`, or its run_results.json is not beside it."
@@ -122,6 +135,7 @@ def manifest_project(
     content, names = first.content, list(files)
     for manifest in filter(None, (first, later)):
         check_parsed_files(manifest.path, manifest.parsed, first.project, names, read)
+        _check_vars(manifest, target, names, read)
     _check_files(first, names)
     nodes = [node for node in content.nodes.values() if node.resource_type in KINDS and _is_enabled(node)]
     data: dict[str, Any] = {
@@ -228,6 +242,14 @@ def _is_current(first: Manifest, node: NodePart, read: Read) -> bool:
     return text is not None and node.checksum.checksum in {
         hashlib.sha256(candidate.encode()).hexdigest() for candidate in (text.strip(), text)
     }
+
+
+def _check_vars(manifest: Manifest, target: str, files: Iterable[str], read: Read) -> None:
+    """Raise ProjectError for a manifest that was made with other variables than those of the project's files."""
+    version = manifest.content.metadata.dbt_version
+    if reads_vars(version):
+        check_vars(manifest.path, version, manifest.vars_hash, manifest.results.args, target, read)
+        refuse_vars_of_packages(manifest.path, files)
 
 
 def _check_files(manifest: Manifest, files: Iterable[str]) -> None:

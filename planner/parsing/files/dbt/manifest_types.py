@@ -194,7 +194,7 @@ class Overrides(JsonPart):
     """The overrides of a unit test."""
 
     macros: Annotated[dict[str, Any], null_default({})] = Field(default={})
-    vars: Annotated[dict[str, Any], null_default({})] = Field(default={})
+    vars: Any = Field(default={})
     env_vars: Annotated[dict[str, Any], null_default({})] = Field(default={})
 
 
@@ -269,6 +269,9 @@ class Arguments(JsonPart):
     """Options of a call of dbt."""
 
     full_refresh: Annotated[bool, null_default(False)] = False
+    vars: Any = Field(default={})
+    profile: Text = ""
+    target: Text = ""
 
 
 class RunResults(JsonPart):

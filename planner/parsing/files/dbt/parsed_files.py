@@ -15,10 +15,11 @@ from typing import Any
 from mergeplan.planner.errors import Place, ProjectError
 
 NAME = "partial_parse.msgpack"
-PROJECT = "dbt_project.yml"
+PROJECT, VARS = "dbt_project.yml", "vars.yml"
 BY_NODE = ("model", "snapshot", "seed", "singular_test")  # of the project itself: a changed text refuses only the node
 PACKAGES = ("dbt_packages", "dbt_modules")
 UNREAD = ("analysis", "docs")  # without effect on rows
+OF_STATE = "vars"  # the kind of vars.yml, whose hash is not that of its text: `manifest_vars` compares it
 SUFFIXES = (".sql", ".csv", ".py", ".yml", ".yaml")
 Read = Callable[[str], str | None]  # the text of a file of the project, None where there is none
 AGAIN = "Make the manifest again."
@@ -61,6 +62,8 @@ def _list_files(content: Mapping[str, Any], project: str) -> Iterator[ParsedFile
         if package in roots:
             name = os.path.join(roots[package], PROJECT)
             yield from _project_file(root, name, package, "project", checksum["checksum"])
+    if "vars_hash" in content["state_check"]:
+        yield ParsedFile(VARS, project, OF_STATE, str(content["state_check"]["vars_hash"]["checksum"]))
 
 
 def _project_file(root: str, name: str, package: str, kind: str, hashed: str) -> Iterator[ParsedFile]:
@@ -77,12 +80,14 @@ def check_parsed_files(
     files_by_path = {file.path: file for file in parsed}
     for file in files_by_path.values():
         is_of_a_node = file.package == project and file.kind in BY_NODE
-        if file.hashed and not is_of_a_node and file.kind not in UNREAD:
+        if file.hashed and not is_of_a_node and file.kind not in (*UNREAD, OF_STATE):
             text = read(file.path)
             if text is None or file.hashed not in {_text_hash(text), _text_hash(text.strip())}:
                 message = f"It is another file than when {manifest} was made."
                 raise ProjectError(message, place=Place(file.path, 1), hint=AGAIN)
-    tops = {_top_folder(file.path) for file in files_by_path.values() if file.kind not in (*UNREAD, "project")}
+    tops = {
+        _top_folder(file.path) for file in files_by_path.values() if file.kind not in (*UNREAD, OF_STATE, "project")
+    }
     for path in files:
         if path.endswith(SUFFIXES) and _top_folder(path) in tops and path not in files_by_path:
             raise ProjectError(f"{manifest} does not know this file.", place=Place(path, 1), hint=AGAIN)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from threading import Thread
 from typing import Any
 
@@ -54,3 +56,14 @@ def test_a_closed_session_may_be_collected_while_pyspark_hands_over_a_task(engin
         waits = collected.is_alive()
 
     assert not waits
+
+
+def test_a_closed_session_is_not_kept_until_the_process_ends(engine: SparkEngine) -> None:
+    session = connect(engine)
+    client = weakref.ref(session.spark.client)
+
+    session.close()
+    del session
+    gc.collect()
+
+    assert client() is None

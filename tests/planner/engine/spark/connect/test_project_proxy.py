@@ -17,12 +17,13 @@ from pyspark.sql.connect.client.retries import DefaultPolicy
 from pyspark.sql.connect.session import SparkSession
 
 from mergeplan.planner.engine.protocol import Reading, Server
+from mergeplan.planner.engine.spark.connect.connect_session import close_channel
 from mergeplan.planner.engine.spark.connect.project_proxy import ProjectProxy
 from mergeplan.planner.engine.spark.connect.proxied_session import SERVICE
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.python.isolation import isolation_of
-from tests.planner.asking import fill, never_closed, run_codes
+from tests.planner.asking import fill, run_codes
 from tests.planner.engine.spark.attacks import ATTACKS
 from tests.planner.shop import rows
 
@@ -46,8 +47,10 @@ def running_proxy(items: SparkEngine) -> Iterator[tuple[ProjectProxy, Path]]:
         proxy.close()
 
 
-def connect(served: tuple[ProjectProxy, Path]) -> Any:
-    proxy, path = served
+@pytest.fixture
+def client(running_proxy: tuple[ProjectProxy, Path]) -> Iterator[Any]:
+    """A session through the proxy, closed before the proxy: pyspark asks an open one again when the process ends."""
+    proxy, path = running_proxy
 
     class Socket(ChannelBuilder):
         def toChannel(self) -> Any:
@@ -60,11 +63,10 @@ def connect(served: tuple[ProjectProxy, Path]) -> Any:
     builder = Socket(channelOptions=[("grpc.default_authority", "localhost")])
     builder.set(ChannelBuilder.PARAM_SESSION_ID, proxy.session)
     made: Any = SparkSession.builder
-    spark = never_closed(made.channelBuilder(builder).create())
-    spark.client.set_retry_policies(
-        [DefaultPolicy(max_retries=1, max_backoff=50)]
-    )  # the proxy may be closed before it ends
-    return spark
+    spark = made.channelBuilder(builder).create()
+    spark.client.set_retry_policies([DefaultPolicy(max_retries=1, max_backoff=50)])  # a test may close the proxy
+    yield spark
+    close_channel(spark)
 
 
 def test_a_hostile_model_gets_nothing_but_reasons(items: SparkEngine, tmp_path: Path) -> None:
@@ -80,43 +82,39 @@ def test_a_hostile_model_gets_nothing_but_reasons(items: SparkEngine, tmp_path: 
     assert len(rows(items, "SELECT id FROM phys.items")) == 3
 
 
-def test_what_was_admitted_is_refused_when_the_model_has_answered(running_proxy: tuple[ProjectProxy, Path]) -> None:
-    spark = connect(running_proxy)
-    assert spark.sql("SELECT i.id FROM phys.items i JOIN given USING (id)").count() == 0
-    spark.range(1).createGlobalTempView("mergeplan_a_0")
+def test_what_was_admitted_is_refused_when_the_model_has_answered(
+    running_proxy: tuple[ProjectProxy, Path], client: Any
+) -> None:
+    assert client.sql("SELECT i.id FROM phys.items i JOIN given USING (id)").count() == 0
+    client.range(1).createGlobalTempView("mergeplan_a_0")
 
     assert running_proxy[0].refuse() == ("global_temp.mergeplan_a_0",)
     with pytest.raises(SparkConnectGrpcException, match="is not a table that this model reads"):
-        spark.table("phys.items").count()
+        client.table("phys.items").count()
 
 
-def test_a_view_that_could_not_be_made_is_no_name_to_read(running_proxy: tuple[ProjectProxy, Path]) -> None:
-    spark = connect(running_proxy)
+def test_a_view_that_could_not_be_made_is_no_name_to_read(client: Any) -> None:
     with pytest.raises(Exception, match="nothing"):
-        spark.table("phys.items").select("nothing").createOrReplaceTempView("mine")
+        client.table("phys.items").select("nothing").createOrReplaceTempView("mine")
 
     with pytest.raises(SparkConnectGrpcException, match="`mine` is not a table"):
-        spark.table("mine").count()
+        client.table("mine").count()
 
 
-def test_a_function_in_python_is_refused_where_workers_are_not_isolated(
-    running_proxy: tuple[ProjectProxy, Path],
-) -> None:
-    spark = connect(running_proxy)
-
+def test_a_function_in_python_is_refused_where_workers_are_not_isolated(client: Any) -> None:
     with pytest.raises(SparkConnectGrpcException, match="MERGEPLAN_ISOLATION_UDF=allow"):
-        spark.table("phys.items").mapInPandas(lambda parts: parts, "id int").count()
+        client.table("phys.items").mapInPandas(lambda parts: parts, "id int").count()
 
 
-def test_an_error_of_spark_comes_without_its_stack(running_proxy: tuple[ProjectProxy, Path]) -> None:
+def test_an_error_of_spark_comes_without_its_stack(client: Any) -> None:
     with pytest.raises(Exception, match="UNRESOLVED_COLUMN") as error:
-        connect(running_proxy).table("phys.items").select("nothing").collect()
+        client.table("phys.items").select("nothing").collect()
 
     assert "org.apache" not in str(error.value)
     assert error.value.getCondition() == "UNRESOLVED_COLUMN.WITH_SUGGESTION"  # type: ignore[attr-defined]
 
 
-def test_garbage_is_told_and_harms_nobody(running_proxy: tuple[ProjectProxy, Path]) -> None:
+def test_garbage_is_told_and_harms_nobody(running_proxy: tuple[ProjectProxy, Path], client: Any) -> None:
     chance = random.Random(5)  # noqa: S311  # a fuzz
     codes = set()
     with grpc.insecure_channel(
@@ -132,12 +130,14 @@ def test_garbage_is_told_and_harms_nobody(running_proxy: tuple[ProjectProxy, Pat
         grpc.StatusCode.PERMISSION_DENIED,
         grpc.StatusCode.UNIMPLEMENTED,
     }
-    assert connect(running_proxy).table("phys.items").count() == 3
+    assert client.table("phys.items").count() == 3
 
 
-def test_what_runs_ends_with_the_proxy(running_proxy: tuple[ProjectProxy, Path], items: SparkEngine) -> None:
-    query = connect(running_proxy).range(10**12).selectExpr("max(id * id % 7)")._plan.to_proto
-    request = proto.ExecutePlanRequest(session_id=running_proxy[0].session, plan=query(connect(running_proxy).client))
+def test_what_runs_ends_with_the_proxy(
+    running_proxy: tuple[ProjectProxy, Path], client: Any, items: SparkEngine
+) -> None:
+    plan = client.range(10**12).selectExpr("max(id * id % 7)")._plan.to_proto(client.client)
+    request = proto.ExecutePlanRequest(session_id=running_proxy[0].session, plan=plan)
     with grpc.insecure_channel(
         f"unix:{running_proxy[1]}", options=[("grpc.default_authority", "localhost")]
     ) as channel:

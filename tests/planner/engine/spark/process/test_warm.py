@@ -65,7 +65,7 @@ from mergeplan.planner.apply.events import BatchDone
 from mergeplan.planner.engine.protocol import Connection
 from mergeplan.planner.engine.spark.engine import open_engine
 from mergeplan.planner.state.store import StateStore
-from tests.planner.shop import applied, rows, written
+from tests.planner.shop import plan_and_apply, rows, write_shop
 
 warm, home, die_at = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
 store, engine, done = StateStore(f"sqlite:///{home}/state.db"), open_engine(Connection(), warm, wait=0), []
@@ -75,7 +75,7 @@ def hear(event):
         print(event.interval.start.day, flush=True)
         if len(done) == die_at:
             os.kill(os.getpid(), signal.SIGKILL)
-outcome = applied(written(home / "shop"), engine, store, emit=hear)
+outcome = plan_and_apply(write_shop(home / "shop"), engine, store, emit=hear)
 print(outcome.promoted.revision, rows(engine, "SELECT total FROM shop.shown"))
 engine.close()
 """
@@ -86,7 +86,7 @@ from pathlib import Path
 from mergeplan.planner.apply.events import ViewSwapped
 from mergeplan.planner.engine.protocol import Connection
 from mergeplan.planner.engine.table import Table
-from mergeplan.planner.apply.promotion.promotion import Wanted, promote
+from mergeplan.planner.apply.promotion.promotion import Wanted, promote_views
 from mergeplan.planner.engine.spark.engine import open_engine
 from mergeplan.planner.state.store import StateStore
 from tests.planner.builders import environment, snapshot
@@ -107,21 +107,21 @@ def die(event):
         os.kill(os.getpid(), signal.SIGKILL)
 first, second = built(1), built(2)
 with store.leases.hold("prod", "the one that dies") as lease:
-    promote(store, engine, lease, Wanted(store.environments.get("prod"), first), emit=lambda event: None)
-    promote(store, engine, lease, Wanted(store.environments.get("prod"), second), emit=die)
+    promote_views(store, engine, lease, Wanted(store.environments.get("prod"), first), emit=lambda event: None)
+    promote_views(store, engine, lease, Wanted(store.environments.get("prod"), second), emit=die)
 """
 
 RECOVERY = """
 import sys
 from pathlib import Path
 from mergeplan.planner.engine.protocol import Connection
-from mergeplan.planner.apply.promotion.recovery import recover
+from mergeplan.planner.apply.promotion.recovery import recover_promotions
 from mergeplan.planner.engine.spark.engine import open_engine
 from mergeplan.planner.state.store import StateStore
 
 warm, home = map(Path, sys.argv[1:])
 store, engine = StateStore(f"sqlite:///{home}/state.db"), open_engine(Connection(), warm, wait=0)
-found = [store.promotions.pending(), recover(store, engine, lambda event: None), store.promotions.pending()]
+found = [store.promotions.pending(), recover_promotions(store, engine, lambda event: None), store.promotions.pending()]
 print(len(found[0]), [(each.environment, str(each.ended), each.views) for each in found[1]], len(found[2]))
 print([engine.fetch(f"SELECT * FROM s.{name}").rows[0][0] for name in "abcdef"])
 engine.close()
