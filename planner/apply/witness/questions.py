@@ -121,6 +121,8 @@ class Questions:
 def _judge_result(claim: Claim, pair: QueryPair, result: PairResult) -> Check:
     if result.unknown:
         return Check(CheckState.UNCHECKED, result.unknown)
+    if result.gave_up:
+        return Check(CheckState.DISAGREES, f"Not checked by Spark: {result.gave_up}.")
     if result.error:
         return Check(CheckState.DISAGREES, f"Spark's analyzer refuses it over its own tables: {result.error}")
     if result.rules:

@@ -60,15 +60,19 @@ class PlanComparing:
         self._other: Any = self._build_frame("x INT")
         self._all_but_pruning = ",".join(self._list_rules() - {f"{CATALYST}.{rule}" for rule in PRUNING})
 
-    def compare(self, analysis: Analysis) -> tuple[PairResult, ...]:
-        """Return Spark's verdict on each pair; raise QueryError if a table or a view cannot be created."""
+    def compare(self, analysis: Analysis) -> Iterator[PairResult]:
+        """Yield Spark's verdict on each pair; raise QueryError if a table or a view cannot be created.
+
+        All of it runs in one thread: Spark keeps the active session by thread.
+        """
         names = list[str]()
         self._optimizer = self._java.sessionState().optimizer()
         self._explains = not any(TRIED.search(view.sql) for view in analysis.views)
         with self._as_active_session():
             try:
                 broken = self._create_stand_ins(analysis, names)
-                return tuple(self._judge_pair(pair, broken) for pair in analysis.pairs)
+                for pair in analysis.pairs:
+                    yield self._judge_pair(pair, broken)
             finally:
                 for name in names:
                     self._java.catalog().dropGlobalTempView(name)
