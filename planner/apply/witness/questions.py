@@ -91,7 +91,7 @@ class Questions:
         if claim is None or old is None:
             return QueryPair("", second)
         ordered = not (new.kind.is_stored or change.effect.order)
-        reads_decide = not ordered and self.stand_ins.do_reads_decide(old, new, unchanged_columns)
+        reads_decide = self.stand_ins.do_reads_decide(old, new, unchanged_columns)
         return QueryPair(self.stand_ins.query(old, 0, unchanged_columns), second, claim.columns, ordered, reads_decide)
 
     def _compare_pairs(self, pairs: Mapping[str, QueryPair]) -> Sequence[PairResult]:
