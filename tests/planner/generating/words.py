@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import sqlglot
 from sqlglot import exp
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Column, Model
@@ -55,8 +55,8 @@ def generate_words(seed: int) -> Case:
             after[two.name] = write_text(rng, two.sql, names)
             words += [f"{two.name}: in other words"] * (after[two.name] != before[two.name])
     sides = ((old, before), (new, after))
-    one, two = (build_files(nodes, texts, names, declared) for nodes, texts in sides)
-    return Case(seed, one, two, tuple(words))
+    first, second = (build_files(nodes, texts, names, declared) for nodes, texts in sides)
+    return Case(seed, first, second, tuple(words))
 
 
 def choose_names(rng: random.Random) -> Names:
