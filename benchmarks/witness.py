@@ -1,6 +1,6 @@
 """Measure the second witness: its verdicts on kept models, and the time of a check.
 
-make bench-witness                         the case book, 300 generated edits, and plans of 1,000 models
+make bench-witness                         the case book, a dbt project, 300 generated edits, and plans of 1,000 models
 python -m benchmarks.witness 2000 1000     as many generated edits, and plans of as many models
 """
 
@@ -28,6 +28,7 @@ from mergeplan.planner.project.loader import load_project
 from mergeplan.planner.snapshot.environment import Environment
 from tests.planner.building import make_plan, promote
 from tests.planner.casebook import cases
+from tests.planner.dbt import edits
 from tests.planner.generating import generate
 from tests.planner.generating.data import TABLES, TYPES
 from tests.planner.witnessing import Models, check_plan, find_columns, witness
@@ -35,6 +36,7 @@ from tests.planner.witnessing import Models, check_plan, find_columns, witness
 SMALL = (("spark.driver.memory", "1500m"), ("spark.sql.shuffle.partitions", "2"))
 NOW = datetime(2026, 1, 10, tzinfo=UTC)
 ROUNDS = 5
+REFUSED = "refuses it"
 Edit = TypeVar("Edit")
 # Edits of the hub's file: the text that is replaced, and its replacement.
 HUB_EDITS = {"hub +1 column": COLUMN, "hub, other key": KEY, "hub, a comment": ("\nSELECT\n", "\nSELECT -- rows\n")}
@@ -43,6 +45,11 @@ HUB_EDITS = {"hub +1 column": COLUMN, "hub, other key": KEY, "hub, a comment": (
 def list_table_columns(model: Model) -> tuple[Column, ...]:
     """Return the columns of an external table of a generated project, which may be declared in part."""
     return tuple(Column(name, TYPES[kind]) for name, kind in TABLES[model.name].items())
+
+
+def list_source_columns(model: Model) -> tuple[Column, ...]:
+    """Return the columns of a source of the dbt project, of which some have no type."""
+    return tuple(Column(column.name, column.type or "string") for column in model.columns)
 
 
 def count_states(edits: Iterable[Edit], check_edit: Callable[[Edit], Mapping[str, Check]]) -> Counter[str]:
@@ -54,12 +61,33 @@ def count_states(edits: Iterable[Edit], check_edit: Callable[[Edit], Mapping[str
         except ProjectErrors:
             continue
         for check in checks.values():
-            states[f"by rule: {check.detail}" if check.state is CheckState.EXPLAINED else str(check.state)] += 1
+            states[_describe(check)] += 1
     return states
+
+
+def _describe(check: Check) -> str:
+    """Return the row of the table in which a check is counted."""
+    if check.state is CheckState.EXPLAINED:
+        return f"by rule: {check.detail}"
+    if REFUSED in check.detail:
+        return "refused by Spark"  # a build of it would fail
+    return str(check.state)
 
 
 def check_case_book(engine: SparkEngine) -> Counter[str]:
     return count_states(cases(), lambda case: witness(engine, case.before, case.after).checks)
+
+
+def check_dbt_edits(engine: SparkEngine) -> Counter[str]:
+    """Count the verdicts on the recorded edits of a dbt project."""
+    with tempfile.TemporaryDirectory() as folder:
+        before = edits.load_models(edits.copy_edited(Path(folder) / "base", {}))
+
+        def check_edit(case: edits.EditCase) -> Mapping[str, Check]:
+            after = edits.load_models(edits.copy_edited(Path(folder) / case.name, case.edit), case.name)
+            return witness(engine, before, after, outside=list_source_columns).checks
+
+        return count_states(edits.cases(), check_edit)
 
 
 def check_generated(engine: SparkEngine, count: int) -> Counter[str]:
@@ -115,12 +143,13 @@ def print_states(title: str, states: Counter[str]) -> None:
         print(f"  {count:6}  {count / max(total, 1):6.1%}  {state}")
 
 
-def main(edits: int = 300, size: int = 1000) -> None:
+def main(count: int = 300, size: int = 1000) -> None:
     with tempfile.TemporaryDirectory() as home:
         engine = open_engine(Connection(conf=SMALL, master="local[2]"), Path(home), wait=0)
         try:
             print_states("case book", check_case_book(engine))
-            print_states(f"{edits} generated edits", check_generated(engine, edits))
+            print_states("recorded edits of a dbt project", check_dbt_edits(engine))
+            print_states(f"{count} generated edits", check_generated(engine, count))
             print(f"\n{size} models, the hub edited")
             for row in measure_hub(engine, size):
                 print(f"  {row}")

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from mergeplan.planner.model.model import Column
 
 SCHEMA = "global_temp"  # the schema of the stand-ins, which are temporary views
+PAIR_SECONDS = 60.0  # for the comparison of one pair
+TOO_SLOW = f"Spark did not compare its plans within {PAIR_SECONDS:.0f} seconds"
 OLD, NEW = "__as_before", "__as_planned"  # how the names end of an empty table's columns that one side alone reads
 
 
@@ -56,6 +58,11 @@ class Analysis:
     pairs: tuple[QueryPair, ...]
     settings: tuple[tuple[str, str], ...] = ()
 
+    @property
+    def patience(self) -> float:
+        """The seconds to wait for a result; the first one comes after all tables and views are created."""
+        return PAIR_SECONDS + (len(self.tables) + len(self.views)) / 5
+
 
 @dataclass(frozen=True)
 class PairResult:
@@ -63,7 +70,7 @@ class PairResult:
 
     `error` is Spark's reason if it refuses a query. Otherwise `same` says that both plans are one. `first_reads` and
     `second_reads` name the columns of empty tables that each plan reads and that only one side has. `unknown` is the
-    reason if there is no verdict.
+    reason if there is no verdict. `gave_up` is the reason if the comparison was ended because it cost too much.
     """
 
     same: bool = False
@@ -73,4 +80,5 @@ class PairResult:
     first_reads: tuple[str, ...] = ()
     second_reads: tuple[str, ...] = ()
     unknown: str = ""
+    gave_up: str = ""
     rules: tuple[str, ...] = ()  # by which the plans are the same, where Spark's own comparison finds them to differ

@@ -156,13 +156,33 @@ def model_shape(model: Model, parents: Mapping[str, Parent], memory: ShapeMemory
 
 @lru_cache(maxsize=1024)
 def names_with_capitals(sql: str) -> Mapping[str, str]:
-    """Return each output with a capital in its name: the name in lower case, and as it is written."""
+    """Return each output with a capital in its name: the name in lower case, and as it is written.
+
+    A star returns the names of queries below it: any name of the text may be one of them.
+    """
     try:
         tree = tree_of(sql)
     except FAILURES:
         return {}  # only its text counts then
-    names = tree.named_selects if isinstance(tree, exp.Query) else []
-    return {name.lower(): name for name in names if name != name.lower()}
+    if not isinstance(tree, exp.Query):
+        return {}
+    names = sorted(_column_names(tree)) if tree.is_star else tree.named_selects
+    written: dict[str, str] = {}
+    for name in names:
+        if name != name.lower():
+            written[name.lower()] = written.get(name.lower(), "") + name
+    return written
+
+
+def _column_names(tree: exp.Expr) -> set[str]:
+    """Return the names in a query, in any case, that a column may have: all but those of tables and their aliases."""
+    return {
+        identifier.name
+        for identifier in tree.find_all(exp.Identifier)
+        if identifier.arg_key not in ("table", "db", "catalog")
+        and not isinstance(identifier.parent, exp.Table)
+        and not (isinstance(identifier.parent, exp.TableAlias) and identifier.arg_key == "this")
+    }
 
 
 @lru_cache(maxsize=8192)

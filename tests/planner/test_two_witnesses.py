@@ -8,16 +8,21 @@ from dataclasses import replace
 
 import pytest
 
+from mergeplan.planner.apply.witness.questions import Questions
+from mergeplan.planner.apply.witness.stand_ins import StandIns
+from mergeplan.planner.engine.analysis import TOO_SLOW, PairResult
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.errors import ProjectErrors
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.plan.change import Category, Columns
-from mergeplan.planner.plan.witness.check import CheckState
+from mergeplan.planner.plan.witness.check import Check, CheckState
+from mergeplan.planner.plan.witness.claims import claims_of
+from mergeplan.planner.snapshot.environment import Environment
 
-from .building import model, project
+from .building import make_plan, model, project, promote
 from .casebook import cases, external_models
-from .witnessing import Models, witness
+from .witnessing import Models, declare_columns, witness
 
 DISAGREEMENTS_MAX = 32  # of about a thousand claims of the case book: edits that are computed needlessly
 BASE = "SELECT id, item, price FROM src.orders"
@@ -126,6 +131,17 @@ def test_an_unedited_reader_is_not_kept_over_a_moved_or_altered_column(
     checks = witness(engine, projects[0], projects[1], call_equivalent).checks
 
     assert checks["m.reader"].state is CheckState.DISAGREES
+
+
+def test_a_model_whose_comparison_was_given_up_is_recomputed() -> None:
+    before, after = write_project(BASE), write_project(f"{BASE} WHERE TRUE")
+    prod, loaded = promote(before)
+    plan = make_plan(after, Environment("dev"), prod, loaded)
+
+    stand_ins = StandIns(plan, lambda snapshot: declare_columns(external_models()["src.orders"]))
+    checks = Questions(stand_ins, lambda _: [PairResult(gave_up=TOO_SLOW)]).check_claims(claims_of(plan))
+
+    assert checks["m.base"] == Check(CheckState.DISAGREES, f"Not checked by Spark: {TOO_SLOW}.")
 
 
 @pytest.mark.prove

@@ -95,7 +95,7 @@ class Questions:
         if claim is None or old is None:
             return QueryPair("", second)
         ordered = not (new.kind.is_stored or change.effect.order)
-        reads_decide = not ordered and self.stand_ins.do_reads_decide(old, new, unchanged_columns)
+        reads_decide = self.stand_ins.do_reads_decide(old, new, unchanged_columns)
         return QueryPair(self.stand_ins.query(old, 0, unchanged_columns), second, claim.columns, ordered, reads_decide)
 
     def _compare_pairs(self, pairs: Mapping[str, QueryPair]) -> Sequence[PairResult]:
@@ -129,6 +129,8 @@ class Questions:
 def _judge_result(claim: Claim, pair: QueryPair, result: PairResult) -> Check:
     if result.unknown:
         return Check(CheckState.UNCHECKED, result.unknown)
+    if result.gave_up:
+        return Check(CheckState.DISAGREES, f"Not checked by Spark: {result.gave_up}.")
     if result.error:
         return Check(CheckState.DISAGREES, f"Spark's analyzer refuses it over its own tables: {result.error}")
     if result.rules:

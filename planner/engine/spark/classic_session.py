@@ -13,11 +13,12 @@ from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from mergeplan.planner.engine.analysis import Analysis, PairResult
+from mergeplan.planner.engine.analysis import TOO_SLOW, Analysis, PairResult
 from mergeplan.planner.engine.protocol import Connection, Server
 from mergeplan.planner.engine.spark.catalog import CatalogLock, session_conf, spark_folder
 from mergeplan.planner.engine.spark.errors import translate_error
 from mergeplan.planner.engine.spark.plans.comparing import PlanComparing
+from mergeplan.planner.engine.spark.plans.deadline import TooSlowError, yield_in_time
 from mergeplan.planner.engine.spark.process.connect_server import ConnectServer, local_url, serving_conf
 from mergeplan.planner.engine.spark.process.format_settings import needs_open_metastore, remember_formats, starting_conf
 from mergeplan.planner.engine.spark.process.installed import spark_home
@@ -139,7 +140,13 @@ class ClassicSession:
         with self._comparing:
             if self._plans is None or self._plans.settings != analysis.settings:
                 self._plans = PlanComparing(self.new_session().spark, analysis.settings)
-            return self._plans.compare(analysis)
+            results = list[PairResult]()
+            try:
+                results += yield_in_time(self._plans.compare(analysis), analysis.patience)
+            except TooSlowError:
+                self._plans = None  # its thread may go on for long
+                results += [PairResult(gave_up=TOO_SLOW)] * (len(analysis.pairs) - len(results))
+            return tuple(results)
 
     def location(self, table: str, unless: str) -> str | None:
         catalog, schema, name = parts_of(table)

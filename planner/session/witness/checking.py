@@ -140,5 +140,5 @@ class Inquiry:
         return None
 
     def _remember_answer(self, key: str, answer: PairResult) -> None:
-        if key and not (answer.error or answer.unknown):
+        if key and not (answer.error or answer.unknown or answer.gave_up):
             self._work.lookups.put(key, json.dumps(encode_json(answer)))

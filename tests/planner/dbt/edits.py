@@ -15,10 +15,14 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import yaml
 
+from mergeplan.planner.model.model import Model
 from mergeplan.planner.parsing.files.dbt.nodes import DbtProject
+from mergeplan.planner.project.loader import LoadOptions, load_project
+from tests.planner.shop import NOW
 
 ROOT = Path(__file__).parents[3]
 BASE = ROOT / "tests/projects/dbt/edits"
@@ -140,6 +144,13 @@ def compiled_project(name: str = "") -> DbtProject:
     return DbtProject.model_validate(
         {**base, **change, "nodes": [node for id, node in nodes.items() if id not in gone]}
     )
+
+
+def load_models(root: Path, name: str = "") -> dict[str, Model]:
+    """The models of a copy of the project, as dbt compiled it after the edit of a case."""
+    compiled = compiled_project(name)
+    with mock.patch("mergeplan.planner.project.loader.compile_dbt", lambda *_: compiled):
+        return dict(load_project(root, NOW, options=LoadOptions(strict=True)).models)
 
 
 def summary() -> str:

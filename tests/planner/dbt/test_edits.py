@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from unittest import mock
 
 import pytest
 
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.plan.change import Change
-from mergeplan.planner.project.loader import LoadOptions, load_project
 from tests.planner.building import change_of
-from tests.planner.shop import NOW
 
-from .edits import ROOT, EditCase, cases, compiled_project, copy_edited, summary
-
-
-def models(root: Path, name: str = "") -> dict[str, Model]:
-    """The models of a copy of the project, as dbt compiled it after the edit of a case."""
-    compiled = compiled_project(name)
-    with mock.patch("mergeplan.planner.project.loader.compile_dbt", lambda *_: compiled):
-        return dict(load_project(root, NOW, options=LoadOptions(strict=True)).models)
+from .edits import ROOT, EditCase, cases, copy_edited, load_models, summary
 
 
 @pytest.fixture(scope="module")
 def before(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Model]:
-    return models(copy_edited(tmp_path_factory.mktemp("edits") / "base", {}))
+    return load_models(copy_edited(tmp_path_factory.mktemp("edits") / "base", {}))
 
 
 def verdicts(changes: dict[str, Change]) -> tuple[dict[str, str], list[str]]:
@@ -36,7 +26,7 @@ def verdicts(changes: dict[str, Change]) -> tuple[dict[str, str], list[str]]:
 
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
 def test_an_edit_has_the_narrowest_sound_verdict(case: EditCase, before: dict[str, Model], tmp_path: Path) -> None:
-    after = models(copy_edited(tmp_path / "edited", case.edit), case.name)
+    after = load_models(copy_edited(tmp_path / "edited", case.edit), case.name)
 
     assert verdicts(change_of(before, after)) == (case.changes, list(case.recomputed))
 

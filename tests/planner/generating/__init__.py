@@ -34,6 +34,12 @@ def _targets(rng: random.Random, found: Nodes) -> list[Node]:
 def generate(seed: int) -> Case:
     """A project and an edit of one or two of its models."""
     rng = random.Random(seed)  # noqa: S311 # reproducible, not secret
+    old, new, edits, declared = generate_nodes(rng)
+    return Case(seed, build_models(old, declared), build_models(new, declared), edits)
+
+
+def generate_nodes(rng: random.Random) -> tuple[Nodes, Nodes, tuple[str, ...], Mapping[str, int]]:
+    """Return the models before and after, what was done, and how many columns of an external table are declared."""
     old = nodes(rng)
     new, done = old, list[str]()
     for target in _targets(rng, old):
@@ -44,7 +50,7 @@ def generate(seed: int) -> Case:
     if rng.random() < 0.2 and (cut := _recut(rng, new)):
         new, done = cut, [*done, "another partitioning"]
     declared = {name: rng.randrange(1, len(columns)) for name, columns in TABLES.items() if rng.random() < 0.12}
-    return Case(seed, build_models(old, declared), build_models(new, declared), tuple(done))
+    return old, new, tuple(done), declared
 
 
 def _recut(rng: random.Random, found: Nodes) -> Nodes:

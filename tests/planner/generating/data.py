@@ -6,7 +6,9 @@ t (a struct of x and y), m(ap). The floats are sums of halves, so that no order 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+
+from mergeplan.planner.naming import quote_column
 
 Columns = Mapping[str, str]  # name -> kind, in order
 
@@ -44,8 +46,11 @@ TYPES = {
 DAYS = ("2026-01-01", "2026-01-02", "2026-01-03", "2026-01-31")  # the last day of one stretch, the first of the next
 
 
-def rows_of(table: str) -> str:
-    """A query that returns an external table's rows."""
+def rows_of(table: str, names: Sequence[str] = ()) -> str:
+    """A query that returns an external table's rows; `names` are other names for its first columns."""
     columns = TABLES[table]
-    cast = ", ".join(f"CAST({name} AS {TYPES[kind]}) AS {name}" for name, kind in columns.items())
+    named = dict(zip(columns, names, strict=False))
+    cast = ", ".join(
+        f"CAST({name} AS {TYPES[kind]}) AS {quote_column(named.get(name, name))}" for name, kind in columns.items()
+    )
     return f"SELECT {cast} FROM VALUES {ROWS[table].strip()} AS v({', '.join(columns)})"

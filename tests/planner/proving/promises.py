@@ -122,7 +122,7 @@ def _query(model: Model | None, parents: Mapping[str, Content], again: bool) -> 
     if model is None or any(parent not in parents for parent in model.depends_on):
         return ""
     if model.kind is Kind.EXTERNAL:
-        return rows_of(model.name)
+        return rows_of(model.name, [column.name for column in model.columns])
     return query_of(model, {parent: parents[parent] for parent in model.depends_on}, again)
 
 

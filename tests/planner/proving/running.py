@@ -7,15 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 from sqlglot import exp
 
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.errors import QueryError
+from mergeplan.planner.intervals import Interval
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model
+from mergeplan.planner.naming import quote_column
 from mergeplan.planner.parsing.macros.expand import spark_tree
+from mergeplan.planner.parsing.render import render_model
 from mergeplan.planner.parsing.sql.spark_text import spark_text
+from tests.planner.building import NOW, day
 from tests.planner.generating.data import DAYS
 
 from .answers import Answer, Asking, Content
@@ -124,17 +129,26 @@ def query_of(model: Model, parents: Mapping[str, Content], again: bool) -> str:
 
 
 def _fill_query(model: Model, tables: Mapping[str, str], again: bool) -> str:
-    text = _over(model.sql, tables)
-    for call, answers in _LUCK.items():
-        text = text.replace(call, answers[again])
     if model.kind is not Kind.INCREMENTAL_BY_TIME_RANGE:
-        return text
+        return _text_over(model, tables, again)
     cuts = [(DAYS[0], DAYS[3])] if again else [(DAYS[0], DAYS[1]), (DAYS[2], DAYS[3])]
     return " UNION ALL ".join(
-        f"SELECT * FROM ({text.replace('@start_ds', repr(low)).replace('@end_ds', repr(high))})"
-        f" WHERE {model.time_column} BETWEEN {low!r} AND {high!r}"
-        for low, high in cuts
+        f"SELECT * FROM ({_text_over(model, tables, again, cut)})"
+        f" WHERE {quote_column(model.time_column)} BETWEEN {cut[0]!r} AND {cut[1]!r}"
+        for cut in cuts
     )
+
+
+def _text_over(model: Model, tables: Mapping[str, str], again: bool, cut: tuple[str, str] = ("", "")) -> str:
+    """The query over these tables: its text as a file has it, or else as its tree is written."""
+    if model.text:
+        interval = Interval(day(cut[0]), day(cut[1]) + timedelta(days=1)) if cut[0] else None
+        text = render_model(model, tables, {}, interval, NOW)
+    else:
+        text = _over(model.sql, tables).replace("@start_ds", repr(cut[0])).replace("@end_ds", repr(cut[1]))
+    for call, answers in _LUCK.items():
+        text = text.replace(call, answers[again])
+    return text
 
 
 def _over(sql: str, tables: Mapping[str, str]) -> str:

@@ -7,11 +7,11 @@ import socket
 
 from mergeplan.planner.engine.analysis import Analysis, PairResult
 from mergeplan.planner.engine.spark.catalog import Owner
-from mergeplan.planner.engine.spark.classic_session import ClassicSession
+from mergeplan.planner.engine.spark.connect.local_analyzer import LocalAnalyzer
 from mergeplan.planner.errors import MergeplanError, QueryError
 from mergeplan.planner.serial import decode_json, encode_json
 
-WAIT = 600.0  # seconds for an answer
+WAIT = 1800.0  # seconds for an answer
 LINE_MAX = 64 * 1024 * 1024  # bytes of a request
 WORD = "compare"
 
@@ -29,9 +29,10 @@ def ask_to_compare(owner: Owner, analysis: Analysis) -> tuple[PairResult, ...]:
     return decode_json(tuple[PairResult, ...], results)
 
 
-def answer_comparison(session: ClassicSession, request: str) -> str:
+def answer_comparison(analyzer: LocalAnalyzer, request: str) -> str:
+    """Return the answer to a request, as one line."""
     try:
-        results = session.compare_queries(decode_json(Analysis, json.loads(request)))
+        results = analyzer.compare_queries(decode_json(Analysis, json.loads(request)))
     except MergeplanError as error:
         return json.dumps(error.message)
-    return json.dumps(encode_json(results))
+    return json.dumps("no Spark can be started to compare plans." if results is None else encode_json(results))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
 from mergeplan.planner.engine.analysis import NEW, OLD, Analysis, PairResult, QueryPair
 from mergeplan.planner.engine.spark.errors import is_spark, translate_error
-from mergeplan.planner.engine.spark.plans.terms import common_term
+from mergeplan.planner.engine.spark.plans.terms import DISTINCT, RULES, PlanText, common_term
 from mergeplan.planner.engine.spark.sessions import wrap_query
 from mergeplan.planner.errors import QueryError
 from mergeplan.planner.model.model import Column
@@ -22,6 +22,7 @@ SETTINGS = {
     EXCLUDED_RULES: EXCLUDED,  # they fold the plan of an empty table away
     "spark.sql.debug.maxToStringFields": "100000",
     "spark.sql.optimizer.collapseProjectAlwaysInline": "true",  # an alias is what it stands for
+    "spark.sql.optimizer.windowGroupLimitThreshold": "-1",  # it makes a filter by rank a node of its own
 }
 LEAF = re.compile(r"[\s:+-]*LogicalRDD \[")  # the line that lists all columns of a table
 # By these alone the optimizer finds the columns that a query reads, in a tenth of the time.
@@ -31,6 +32,8 @@ PRUNING = frozenset({
 })  # fmt: skip
 SHORTENED = "more fields"  # in a plan that is not shown whole
 TRIED = re.compile(r"\btry_", re.IGNORECASE)
+ROWS = "LocalRelation ["  # of a relation with rows; one without shows `<empty>`
+COLLATED = re.compile("collat", re.IGNORECASE)  # texts that are equal and not the same
 CLOCK = re.compile(r"\b(current_|now\b|local|curdate|unix_timestamp)", re.IGNORECASE)
 _SEEDED = re.compile(
     r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\n]*|/\*.*?\*/|\b(rand|random|randn|uuid)\s*\(\s*\)""",
@@ -51,7 +54,8 @@ class PlanComparing:
         self._jvm = spark._jvm
         self._context = spark.sparkContext._jsc
         self._optimizer: Any = None
-        self._explains = True
+        self._tried_views: frozenset[str] = frozenset()
+        self._rules = RULES
         for key, value in settings:
             with suppress(Exception):  # what only a start can set shapes no plan, or the session was refused for it
                 spark.conf.set(key, value)
@@ -60,15 +64,20 @@ class PlanComparing:
         self._other: Any = self._build_frame("x INT")
         self._all_but_pruning = ",".join(self._list_rules() - {f"{CATALYST}.{rule}" for rule in PRUNING})
 
-    def compare(self, analysis: Analysis) -> tuple[PairResult, ...]:
-        """Return Spark's verdict on each pair; raise QueryError if a table or a view cannot be created."""
+    def compare(self, analysis: Analysis) -> Iterator[PairResult]:
+        """Yield Spark's verdict on each pair; raise QueryError if a table or a view cannot be created.
+
+        All of it runs in one thread: Spark keeps the active session by thread.
+        """
         names = list[str]()
         self._optimizer = self._java.sessionState().optimizer()
-        self._explains = not any(TRIED.search(view.sql) for view in analysis.views)
+        self._tried_views = _list_tried_views(analysis)
+        self._rules = tuple(rule for rule in RULES if rule != DISTINCT or not COLLATED.search(repr(analysis)))
         with self._as_active_session():
             try:
                 broken = self._create_stand_ins(analysis, names)
-                return tuple(self._judge_pair(pair, broken) for pair in analysis.pairs)
+                for pair in analysis.pairs:
+                    yield self._judge_pair(pair, broken)
             finally:
                 for name in names:
                     self._java.catalog().dropGlobalTempView(name)
@@ -187,9 +196,12 @@ class PlanComparing:
         """Return our rules by which two plans are the same; () if there are none."""
         if pair.ordered and any("Sort [" in str(plan.toString()) for plan in plans):
             return ()
-        if not self._explains or TRIED.search(pair.first) or TRIED.search(pair.second):
+        if any(_is_tried(text, self._tried_views) for text in (pair.first, pair.second)):
             return ()  # Spark's JSON does not distinguish `try_sum` from `sum`
-        return common_term(*(str(plan.toJSON()) for plan in plans)) or ()
+        if any(ROWS in str(plan.toString()) for plan in plans):
+            return ()  # its JSON does not show these rows
+        first, second = map(_read_plan, plans)
+        return common_term(first, second, self._rules) or ()
 
     def _are_same_at_one_moment(self, frames: Sequence[Any]) -> bool:
         catalyst = self._jvm.org.apache.spark.sql.catalyst
@@ -207,6 +219,24 @@ def _as_query_error(sql: str) -> Iterator[None]:
         if not is_spark(error):
             raise
         raise translate_error(error, sql) from None
+
+
+def _read_plan(plan: Any) -> PlanText:
+    output = plan.output()
+    return PlanText(str(plan.toJSON()), tuple(int(output.apply(i).exprId().id()) for i in range(output.length())))
+
+
+def _list_tried_views(analysis: Analysis) -> frozenset[str]:
+    """Return the views that call a function `try_...`, or read a view that does."""
+    tried: set[str] = set()
+    for view in analysis.views:
+        if _is_tried(view.sql, tried):
+            tried.add(view.name)
+    return frozenset(tried)
+
+
+def _is_tried(text: str, tried_views: Collection[str]) -> bool:
+    return bool(TRIED.search(text)) or any(name in text for name in tried_views)
 
 
 def _scala_object(package: Any, name: str) -> Any:

@@ -14,9 +14,11 @@ from typing import Any
 
 from mergeplan.planner.fingerprint import digest
 
-RULES = (
+DISTINCT = "distinct-twice"
+RULES: tuple[str, ...] = (
     "projection", "join-order", "outer-join-sides", "group-order", "union-order", "in-as-ors", "if-as-case",
-    "null-filters", "constant-keys", "distribution",
+    "null-filters", "constant-keys", "distribution", "no-rows",
+    DISTINCT,
 )  # fmt: skip
 Term = tuple[Any, ...]
 NONE = frozenset[Term]()
@@ -26,6 +28,8 @@ _SKIPPED = frozenset(
 _MAY_BE_NULL = frozenset(("filter", "timeZoneId", "elseValue", "evalContext"))
 _SORTED = frozenset(("EqualTo", "EqualNullSafe", "Add", "Multiply", "BitwiseAnd", "BitwiseOr"))
 _TURNED = {"GreaterThan": "LessThan", "GreaterThanOrEqual": "LessThanOrEqual"}
+# Types of which equal values are the same one, unless a text has a collation.
+_EXACT = ("integer", "long", "short", "byte", "boolean", "date", "timestamp", "decimal", "string", "binary")
 # Functions whose result depends on the order of rows, or differs each time.
 _BY_ORDER = frozenset(
     "First Last CollectList CollectSet ListAgg AnyValue Nondeterministic Rand Randn Uuid Shuffle "
@@ -40,23 +44,31 @@ class NoTermError(Exception):
 UNREADABLE = (NoTermError, KeyError, IndexError, TypeError, ValueError, RecursionError)
 
 
-def common_term(first: str, second: str, allowed: Sequence[str] = RULES) -> tuple[str, ...] | None:
-    """Return the rules by which two plans (Spark's JSON) are one, as few as suffice; None if they are not one."""
+@dataclass(frozen=True)
+class PlanText:
+    """A plan as Spark's JSON, and the ids of its outputs, which that does not always tell."""
+
+    json: str
+    outputs: tuple[int, ...]
+
+
+def common_term(first: PlanText, second: PlanText, allowed: Sequence[str] = RULES) -> tuple[str, ...] | None:
+    """Return the rules by which two plans are one, as few as suffice; None if they are not one."""
     with suppress(*UNREADABLE):
-        plans = [_read_tree(json.loads(text)) for text in (first, second)]
+        plans = [(_read_tree(json.loads(plan.json)), plan.outputs) for plan in (first, second)]
         if not _are_one(plans, frozenset(allowed)):
             return None
         needed = set(allowed)
         for rule in allowed:
             if _are_one(plans, frozenset(needed - {rule})):
                 needed.discard(rule)
-        return tuple(rule for rule in RULES if rule in needed)
+        return tuple(rule for rule in RULES if rule in needed) or RULES[:1]
     return None
 
 
-def _are_one(plans: Sequence[Node], rules: frozenset[str]) -> bool:
+def _are_one(plans: Sequence[tuple[Node, tuple[int, ...]]], rules: frozenset[str]) -> bool:
     with suppress(*UNREADABLE):
-        one, two = (_Reader(rules).plan_term(plan) for plan in plans)
+        one, two = (_Reader(rules).plan_term(plan, outputs) for plan, outputs in plans)
         return one == two
     return False
 
@@ -109,8 +121,10 @@ class _Reader:
         self._rules = rules
         self._met: dict[str, int] = {}
 
-    def plan_term(self, plan: Node) -> Term:
+    def plan_term(self, plan: Node, outputs: tuple[int, ...] | None = None) -> Term:
         block = self._plan_block(plan)
+        if outputs is not None:
+            block = replace(block, outputs=outputs)
         return (*self._rows_term(block), *block.columns)
 
     def _rows_term(self, block: _Block) -> Term:
@@ -139,6 +153,14 @@ class _Reader:
         values = {_expression_id(column): ("column", table, number, column["name"]) for column in output}
         return _Block((("table", table, number),), frozenset(), values, tuple(values))
 
+    def _read_localrelation(self, plan: Node) -> _Block:
+        """Return the block of a relation without rows: `comparing` asks of no plan that has one with rows."""
+        if "no-rows" not in self._rules:
+            raise NoTermError(plan.name)
+        output = [_read_tree(column).fields for column in plan.fields["output"]]
+        values: dict[int, Term] = {_expression_id(column): ("of no row", repr(column["dataType"])) for column in output}
+        return _Block((("no rows",),), frozenset(), values, tuple(values))
+
     def _read_project(self, plan: Node) -> _Block:
         below = self._plan_block(plan.children[0])
         values, outputs = self._output_terms(plan.fields["projectList"], below)
@@ -153,8 +175,11 @@ class _Reader:
         return _Block(below.factors, conditions, below.values, below.outputs)
 
     def _read_join(self, plan: Node) -> _Block:
-        left_block, right_block = map(self._plan_block, plan.children)
         kind = plan.fields["joinType"]["object"].rpartition(".")[2].rstrip("$")
+        left, right = plan.children
+        if kind in ("LeftSemi", "LeftAnti") and DISTINCT in self._rules:
+            right = _drop_distinct(right)
+        left_block, right_block = map(self._plan_block, (left, right))
         values = {**left_block.values, **right_block.values}
         condition = plan.fields.get("condition")
         on = self._split_conjuncts(condition, values) if condition else frozenset()
@@ -196,7 +221,8 @@ class _Reader:
         return _Block((factor,), frozenset(), values, outputs)
 
     def _read_aggregate(self, plan: Node) -> _Block:
-        below = self._plan_block(plan.children[0])
+        is_distinct = _is_distinct(plan) and DISTINCT in self._rules
+        below = self._plan_block(_drop_distinct(plan.children[0]) if is_distinct else plan.children[0])
         keys = [self._value_term(listed, below.values) for listed in plan.fields["groupingExpressions"]]
         keys = sorted(set(keys), key=repr) if "group-order" in self._rules else keys
         if "constant-keys" in self._rules:
@@ -290,6 +316,27 @@ class _Reader:
         if name in _SORTED:
             parts = tuple(sorted(parts, key=repr))
         return (name, _own_fields(node), *parts)
+
+
+def _is_distinct(plan: Node) -> bool:
+    """Return True if an aggregation returns each row of its keys once, and nothing else.
+
+    False for keys of which two may be equal and not the same, such as 0.0 and -0.0.
+    """
+    keys, listed = plan.fields["groupingExpressions"], plan.fields["aggregateExpressions"]
+    nodes = (node["class"] for expression in listed for node in expression)
+    is_exact = all(str(key[0].get("dataType")).startswith(_EXACT) for key in keys)
+    return bool(keys) and is_exact and not any(name.endswith(".AggregateExpression") for name in nodes)
+
+
+def _drop_distinct(plan: Node) -> Node:
+    """Return a plan with the same rows, for a reader to whom it does not matter how often each of them comes."""
+    if plan.name == "Aggregate" and _is_distinct(plan):
+        fields = {**plan.fields, "projectList": plan.fields["aggregateExpressions"]}
+        return Node("Project", fields, (_drop_distinct(plan.children[0]),))
+    if plan.name in ("Project", "Filter", "Union"):
+        return replace(plan, children=tuple(map(_drop_distinct, plan.children)))
+    return plan
 
 
 def _flatten_term(name: str, parts: tuple[Term, ...]) -> Term:

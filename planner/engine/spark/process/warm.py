@@ -23,6 +23,7 @@ from mergeplan.planner.engine.protocol import Connection
 from mergeplan.planner.engine.spark.catalog import WAIT, CatalogLock, Owner, command, is_embedded, spark_folder
 from mergeplan.planner.engine.spark.classic_session import ClassicSession
 from mergeplan.planner.engine.spark.connect.comparing import LINE_MAX, WORD, answer_comparison
+from mergeplan.planner.engine.spark.connect.local_analyzer import LocalAnalyzer
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.engine.spark.process.format_requests import (
     FormatRequest,
@@ -134,8 +135,9 @@ def _serve_clients(
     The session is closed at the end in any case.
     """
     pulse = Pulse(partial(_analyse_new_query, session))
+    analyzer = LocalAnalyzer()
     try:
-        with _serve_counter(session) as counter:
+        with _serve_counter(session, analyzer) as counter:
             owner = Owner(
                 os.getpid(), command(), session.serving.port, counter, session.serving.token, warm=True,
                 isolated=session.is_isolated, formats=startup_formats(connection, home), apart=connection.apart,
@@ -149,12 +151,14 @@ def _serve_clients(
             while not stop.wait(1.0):
                 _see_that_it_runs(session, home)
                 pulse.check()
+                analyzer.close_idle()
                 if session_request := _next_request(lock, connection, home):
                     lock.publish(replace(owner, port=0))  # from here on no client is admitted
                     if _wait_until_idle(session, lock, session_request[0], home, stop):
                         return session_request
                     lock.publish(owner)
     finally:
+        analyzer.close()
         session.close()
     return None
 
@@ -209,7 +213,7 @@ def _count_jobs(session: ClassicSession, user: str, rest: str) -> str:
 
 
 @contextmanager
-def _serve_counter(session: ClassicSession) -> Iterator[int]:
+def _serve_counter(session: ClassicSession, analyzer: LocalAnalyzer) -> Iterator[int]:
     """Yield a port that answers how many jobs a client has started, and what Spark says of two plans.
 
     `token user session tag` is answered with the number of jobs that Spark has started for these. `token compare` and
@@ -225,7 +229,9 @@ def _serve_counter(session: ClassicSession) -> Iterator[int]:
                 return
             first_word, _, request = self.rfile.readline(LINE_MAX).decode().strip().partition(" ")
             answer = (
-                answer_comparison(session, request) if first_word == WORD else _count_jobs(session, first_word, request)
+                answer_comparison(analyzer, request)
+                if first_word == WORD
+                else _count_jobs(session, first_word, request)
             )
             self.wfile.write(f"{answer}\n".encode())
 

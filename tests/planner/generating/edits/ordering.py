@@ -15,7 +15,8 @@ def _inner(e: Edited) -> list[exp.Select]:
 
 def order_turned(e: Edited) -> bool:
     """ASC becomes DESC and back, below another query."""
-    one = e.pick(o for o in e.tree.find_all(exp.Ordered) if o.find_ancestor(exp.Subquery, exp.CTE))
+    sorting = (o for o in e.tree.find_all(exp.Ordered) if not isinstance(o.parent, (exp.Distribute, exp.Cluster)))
+    one = e.pick(o for o in sorting if o.find_ancestor(exp.Subquery, exp.CTE))
     if one is None or isinstance(one.find_ancestor(exp.Window, exp.Select), exp.Window):
         return False
     one.set("desc", not one.args.get("desc"))

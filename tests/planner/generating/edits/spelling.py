@@ -72,7 +72,8 @@ def subquery_bracketed(e: Edited) -> bool:
 
 def column_recased(e: Edited) -> bool:
     """A column is read in another case, which shows where a struct is made of it."""
-    column = e.pick(c for c in e.tree.find_all(exp.Column) if isinstance(c.this, exp.Identifier))
+    named = (c for c in e.tree.find_all(exp.Column) if isinstance(c.this, exp.Identifier))
+    column = e.pick(c for c in named if not c.name.startswith("@"))  # a macro's name has no other case
     if column is None:
         return False
     column.this.replace(exp.to_identifier(_other_case(column.name)))

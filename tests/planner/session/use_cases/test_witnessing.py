@@ -10,6 +10,7 @@ import pytest
 from mergeplan.planner.apply.events import ClaimRefuted
 from mergeplan.planner.plan.witness.check import CheckState
 from mergeplan.planner.session.events import Event
+from mergeplan.planner.session.options import PlanOptions
 from mergeplan.planner.session.session import Session
 from tests.planner.shop import ALONE
 from tests.sampling import prove_rest
@@ -90,3 +91,24 @@ def test_what_spark_agrees_with_is_kept_and_said_to_be_checked(shop: Callable[..
     (kept,) = (change for change in plan.changes if change.name == "shop.m")
     assert not kept.recomputed
     assert plan.decision.checks["shop.m"].state is CheckState.AGREES
+
+
+def test_columns_reordered_forward_only_reach_a_reader_by_place_with_its_next_edit(
+    shop: Callable[..., Session], tmp_path: Path
+) -> None:
+    reader = full("r", "SELECT y FROM shop.m")
+    session = shop(**NONE, t=TABLE.format(""), m=full("m", BY_PLACE), r=reader)
+    session.plan().apply()
+
+    edit(tmp_path, t=TABLE.format("").replace("SELECT *", "SELECT a, id, b"))
+    forward = session.plan(options=PlanOptions(forward_only=True))
+    forward.apply()
+    kept = session.fetch("SELECT y FROM shop.r").rows
+    edit(tmp_path, m=full("m", BY_PLACE.replace("SELECT y", "SELECT y, 1 AS k")))
+    session.plan().apply()
+
+    altered = {change.name: change.columns.altered for change in forward.decision.changes}
+    assert altered == {"shop.t": frozenset(), "shop.m": {"y"}, "shop.r": {"y"}}
+    assert sorted(kept) == [(10,), (20,), (30,)]
+    for model in ("m", "r"):
+        assert sorted(session.fetch(f"SELECT y FROM shop.{model}").rows) == [(1,), (1,), (2,)]

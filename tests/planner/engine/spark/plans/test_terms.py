@@ -23,6 +23,7 @@ ROWS = {
 }
 NAMES = re.compile(r"(FROM|JOIN|,) ([mk])\b(?! [xy]\b)")
 Compare = Callable[[str, str], PairResult]
+RANKED = "row_number() OVER (PARTITION BY a ORDER BY id, n) AS r"
 # rule, a text, a text that is the same by it, and one that is not
 PROVED = [
     ("projection", "SELECT a, sum(n) AS s FROM (SELECT n, a FROM m) GROUP BY a",
@@ -55,6 +56,24 @@ PROVED = [
      "SELECT m.id FROM m WHERE m.id NOT IN (SELECT k.id FROM k)"),
     ("constant-keys", "SELECT DISTINCT id, 'z' AS z FROM m", "SELECT id, 'z' AS z FROM (SELECT DISTINCT id FROM m)",
      "SELECT id, 'z' AS z FROM m"),
+    ("projection", "SELECT id, explode(array(n, id)) AS e FROM m",
+     "SELECT id, e FROM m LATERAL VIEW explode(array(n, id)) v AS e",
+     "SELECT id, e FROM m LATERAL VIEW explode(array(n, n)) v AS e"),
+    ("distinct-twice", "SELECT id FROM m WHERE id IN (SELECT id FROM k)",
+     "SELECT id FROM m WHERE id IN (SELECT DISTINCT id FROM k)",
+     "SELECT id FROM m WHERE id IN (SELECT max(id) FROM k)"),
+    ("distinct-twice", "SELECT id FROM m WHERE NOT EXISTS (SELECT 1 FROM k WHERE k.id = m.id)",
+     "SELECT id FROM m WHERE NOT EXISTS (SELECT DISTINCT c FROM k WHERE k.id = m.id)",
+     "SELECT id FROM m WHERE NOT EXISTS (SELECT max(c) FROM k WHERE k.id = m.id)"),
+    ("distinct-twice", "SELECT id FROM m UNION SELECT id FROM k",
+     "SELECT DISTINCT id FROM m UNION SELECT DISTINCT id FROM k",
+     "SELECT DISTINCT id FROM m UNION ALL SELECT DISTINCT id FROM k"),
+    ("distribution", f"SELECT id FROM (SELECT *, {RANKED} FROM m) WHERE r = 1",
+     f"SELECT id FROM (SELECT *, {RANKED} FROM (SELECT * FROM m DISTRIBUTE BY n)) WHERE r = 1",
+     f"SELECT id FROM (SELECT *, {RANKED} FROM m) WHERE r = 2"),
+    ("no-rows", "SELECT c, x.id FROM k LEFT JOIN (SELECT id FROM m WHERE 1 = 2) x ON x.id = k.id",
+     "SELECT c, x.id FROM (SELECT id FROM m WHERE 1 = 2) x RIGHT JOIN k ON x.id = k.id",
+     "SELECT c, x.id FROM k LEFT JOIN m x ON x.id = k.id"),
     ("distribution", "SELECT id FROM m DISTRIBUTE BY a", "SELECT id FROM m", "SELECT id FROM m WHERE a = 'a'"),
 ]  # fmt: skip
 
@@ -113,6 +132,17 @@ def test_the_nearest_other_text_is_another_one(
          "SELECT a.s, a.s AS t FROM (SELECT sum(n) s FROM m) a, (SELECT sum(n) s FROM m) b"),
         ("SELECT CAST(id AS STRING) AS z FROM m", "SELECT id AS z FROM m"),
         ("SELECT '1' AS z, id FROM m", "SELECT '2' AS z, id FROM m"),
+        ("SELECT id FROM m WHERE a IN (SELECT CAST(f AS STRING) FROM (SELECT DOUBLE(c) AS f FROM k))",
+         "SELECT id FROM m WHERE a IN (SELECT CAST(f AS STRING) FROM (SELECT DISTINCT DOUBLE(c) AS f FROM k))"),
+        ("SELECT id FROM m WHERE a IN (SELECT CAST(f AS STRING) FROM (SELECT COLLATE(c, 'UTF8_LCASE') AS f FROM k))",
+         "SELECT id FROM m WHERE a IN (SELECT CAST(f AS STRING) FROM "
+         "(SELECT DISTINCT COLLATE(c, 'UTF8_LCASE') AS f FROM k))"),
+        ("SELECT count(1) AS z FROM (SELECT DISTINCT a FROM m)", "SELECT count(1) AS z FROM (SELECT a FROM m)"),
+        ("SELECT DISTINCT z FROM (SELECT a, count(1) AS z FROM (SELECT DISTINCT a, id FROM m) GROUP BY a)",
+         "SELECT DISTINCT z FROM (SELECT a, count(1) AS z FROM m GROUP BY a)"),
+        ("SELECT c, x.id FROM k, (VALUES (1, 2)) AS x(id, y)", "SELECT c, x.id FROM (VALUES (2, 1)) AS x(id, y), k"),
+        ("SELECT x.n FROM k LEFT JOIN (SELECT count(1) AS n FROM m WHERE 1 = 2) x",
+         "SELECT x.n FROM k LEFT JOIN (SELECT sum(id) AS n FROM m WHERE 1 = 2) x"),
     ],
 )  # fmt: skip
 def test_no_rule_calls_these_one(compare: Compare, first: str, second: str) -> None:
