@@ -79,8 +79,12 @@ def plan_and_apply(
     plan: Plan | None = None,
 ) -> Outcome:
     """Plan and apply."""
-    again = lambda: make_plan(project, store, environment)  # noqa: E731
-    return carry_out(plan or again(), project, engine, store, ApplyOptions(NOW, emit, "ann", replan=again))
+
+    def make_again() -> Plan:
+        return make_plan(project, store, environment)
+
+    options = ApplyOptions(NOW, emit, "ann", replan=make_again)
+    return carry_out(plan or make_again(), project, engine, store, options)
 
 
 def carry_out(plan: Plan, project: Project, engine: Engine, store: StateStore, options: ApplyOptions) -> Outcome:
