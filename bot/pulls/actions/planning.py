@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from functools import partial
 
 import structlog
@@ -13,7 +15,6 @@ from mergeplan.bot.git.checkout import Merge
 from mergeplan.bot.pull_parts import PlanBase, ProjectPlace, PullSource
 from mergeplan.bot.pulls.actions.run_stops import RunStops
 from mergeplan.bot.pulls.arguments import model_files, plan_arguments
-from mergeplan.bot.pulls.events import PlanEvents
 from mergeplan.bot.pulls.publish import Shower, end_checks, publish_record
 from mergeplan.bot.pulls.pull_pass import PullPass
 from mergeplan.bot.pulls.radar import look_around
@@ -24,12 +25,47 @@ from mergeplan.bot.transitions.environments import set_environment_exists
 from mergeplan.bot.transitions.planning import (
     PlanningStart,
     RunResult,
+    Transition,
     begin_planning,
     conclude_run,
     give_way,
+    report_progress,
     retry_run,
     set_plan_base,
+    set_spark_ui,
+    store_plan,
 )
+from mergeplan.planner.contract.lines import BatchLine, PlanLine, StageLine
+from mergeplan.planner.contract.wire import Line
+
+
+class PlanEvents:
+    """A listener that stores a run's plan in the record at once, and its progress every `seconds`.
+
+    The comment follows by itself.
+    """
+
+    def __init__(self, update: Callable[[Transition], object], shower: Shower, seconds: float) -> None:
+        self._update = update
+        self._shower = shower
+        self._seconds = seconds
+        self._shown_at = time.monotonic()
+
+    def handle_line(self, line: Line) -> None:
+        if isinstance(line, PlanLine):
+            log.info("plan_read", plan=line.plan.id)
+            self._update_record(partial(store_plan, lines=pack_outcome([line], 0), planned_at=now_text()))
+        elif isinstance(line, StageLine) and line.spark_ui:
+            self._update_record(partial(set_spark_ui, address=line.spark_ui))
+        elif isinstance(line, BatchLine) and time.monotonic() - self._shown_at > self._seconds:
+            progress = f"`{line.model}`: batch {line.index} of {line.of}."
+            self._update_record(partial(report_progress, progress=progress))
+
+    def _update_record(self, transition: Transition) -> None:
+        self._shown_at = time.monotonic()
+        self._update(transition)
+        self._shower.wake()
+
 
 log = structlog.get_logger(__name__)
 NOTHING = Finished((), 0)  # the end of a plan that had nothing to look at

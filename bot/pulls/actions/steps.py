@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
-from mergeplan.bot.context import Later
+import structlog
+
+from mergeplan.bot.context import DEFECT_TRIES, Later
 from mergeplan.bot.git.checkout import Merge
-from mergeplan.bot.pull_parts import PlanBase
+from mergeplan.bot.github.gateway import GitHubFailed, RepositoryGateway
+from mergeplan.bot.github.patience import is_passing
+from mergeplan.bot.pull_parts import PlanBase, Reversal
 from mergeplan.bot.pulls.pull_pass import PullPass
-from mergeplan.bot.pulls.reverts import open_revert
-from mergeplan.bot.records import AFTER_MERGE, ProdRecord, PullRecord
+from mergeplan.bot.records import AFTER_MERGE, ProdRecord, Pull, PullRecord
+from mergeplan.bot.report.reverts import revert_body
+from mergeplan.bot.rules import BotConfig
+from mergeplan.bot.settings import ACTIONS_LOGIN
 from mergeplan.bot.transitions.planning import carry_plan_over, hold_fork, request_plan, skip_planning, wait_for_prod
 from mergeplan.bot.transitions.promotion import await_promotion, set_reversal
+
+log = structlog.get_logger(__name__)
+BY_A_WORKFLOW = "one that a workflow's own token opens starts no workflow."
 
 
 def hold_pull(current: PullPass) -> None:
@@ -58,3 +68,23 @@ def carry_over(current: PullPass, record: PullRecord, prod: ProdRecord) -> bool:
         return False
     current.update(partial(carry_plan_over, base=PlanBase(base, merge.tree, prod.revision)))
     return True
+
+
+def open_revert(
+    gateway: RepositoryGateway, pull: Pull, record: PullRecord, config: BotConfig, attempts: int
+) -> Reversal:
+    """Return the rollback with its revert opened or found; raise GitHubFailed while another try may help."""
+    done = replace(record.rollback.reversal, to_open=False)
+    if not config.open_revert:
+        return done
+    if gateway.login == ACTIONS_LOGIN:
+        return replace(done, why=BY_A_WORKFLOW)
+    try:
+        number = gateway.reverts.open(pull, gateway.open_pulls, revert_body(record, config.prod_branch))
+    except GitHubFailed as error:
+        if is_passing(error.status) and attempts + 1 < DEFECT_TRIES:
+            raise
+        log.warning("revert_not_opened", repository=gateway.name, pull_request=pull.number, why=str(error))
+        return replace(done, why=f"{str(error).rstrip('.')}.")
+    log.info("revert_opened", repository=gateway.name, pull_request=pull.number, revert=number)
+    return replace(done, number=number)

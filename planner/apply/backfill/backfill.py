@@ -9,21 +9,23 @@ from functools import partial
 from graphlib import TopologicalSorter
 
 from mergeplan.planner.apply.audits.audit_order import add_audit_parents
-from mergeplan.planner.apply.audits.external_audits import audit_external_tables
 from mergeplan.planner.apply.audits.reuse import AuditReuse, run_kept_audits
 from mergeplan.planner.apply.backfill.fill_table import TableWriter
+from mergeplan.planner.apply.backfill.layout import Layout, locate_query_errors
 from mergeplan.planner.apply.backfill.work import Failure, Filled, FoundRows, audit_failure
 from mergeplan.planner.apply.context import ApplyContext
-from mergeplan.planner.apply.events import ModelFailed, ModelSkipped, Stage, StageSkipped, StageStarted
-from mergeplan.planner.apply.spark_ui import spark_ui
+from mergeplan.planner.apply.events import AuditRan, ModelFailed, ModelSkipped, Stage, StageSkipped, StageStarted
 from mergeplan.planner.checks.audits import read_by_audits, run_audits
 from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.errors import Cancelled, LeaseHeld, MergeplanError, PlanMoved, SparkUnavailable
+from mergeplan.planner.model.graph import graph_of
 from mergeplan.planner.model.model import Model
+from mergeplan.planner.parsing.files.schema import ConnectionConfig
 from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.plan.stages import BackfillStage, BackfillTask, find_downstream
 from mergeplan.planner.python.running import open_runner
 
+APPLICATION = "{application_id}"
 LOOK_SECONDS = 0.5  # between two checks for a cancellation
 
 
@@ -144,3 +146,36 @@ def _find_failure(model: Model, future: Future[None]) -> Failure | None:
     except MergeplanError as error:
         return Failure(model.name, error)
     return None
+
+
+def audit_external_tables(names: Collection[str], layout: Layout, context: ApplyContext) -> tuple[Failure, ...]:
+    """Run the audits of the external models upstream of these; return failures for blocking ones that found rows.
+
+    External tables may change at any time, so the audits run before each computation.
+    """
+    graph = graph_of({name: snapshot.model for name, snapshot in layout.snapshots.items()})
+    options = context.audit_options(layout)
+    failures = []
+    for name in sorted(graph.upstream(names)):
+        snapshot = layout.snapshots[name]
+        if not snapshot.kind.is_external:
+            continue
+        with locate_query_errors(snapshot.model):
+            for result in run_audits(context.engine, snapshot, None, options):
+                context.emit(AuditRan(name, result))
+                if not result.ok and result.blocking:
+                    failures.append(audit_failure(snapshot.model, result))
+                    context.emit(ModelFailed(name, str(failures[-1].error)))
+                    break
+    return tuple(failures)
+
+
+def spark_ui(connection: ConnectionConfig, engine: Engine) -> str:
+    """Return the gateway's `spark_ui` with this application's id; '' if it has none. Raise QueryError.
+
+    A history server or a proxy lists applications by their id, which a Spark Connect server knows too.
+    """
+    address = connection.spark_ui or ""
+    if APPLICATION not in address:
+        return address
+    return address.replace(APPLICATION, str(engine.fetch("SET spark.app.id").rows[0][1]))

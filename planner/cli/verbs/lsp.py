@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -32,5 +31,7 @@ def lsp(gateway: str | None) -> int:
     options = settings(Path(), gateway)
     if os.environ.get(VARIABLE) != NONE:  # code that a folder brings is isolated, unless the operator says otherwise
         options = replace(options, isolation=replace(options.isolation, required=True))
-    import_module("mergeplan.planner.lsp.server.stdio").serve_stdio(options)
+    from mergeplan.planner.lsp.server.stdio import serve_stdio
+
+    serve_stdio(options)
     return 0

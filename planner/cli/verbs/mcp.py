@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,6 @@ import click
 from mergeplan.planner.cli.workspace import settings, workspace
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.isolation.system import hide_process
-
-AGENTS, API = "mergeplan.planner.agents", "mergeplan.planner.api"
 
 
 @click.command()
@@ -40,24 +37,23 @@ def mcp(root: Path, gateway: str | None, http: bool, host: str, port: int, **opt
         raise RequestError("`mergeplan mcp` needs the `mcp` package.", hint="Run `pip install 'mergeplan[mcp]'`.")
     if not root.is_dir():
         raise RequestError(f"There is no folder `{root}`.")
-    access = import_module(f"{API}.access")
+    from mergeplan.planner.agents import opening, server
+    from mergeplan.planner.api import access, serving
+
     tokens = access.read_tokens(os.environ) if http else {}
     hide_process()  # project code may run as the same user
     for name in access.token_variables():
         os.environ.pop(name, None)
     rules = access.Access(host=host, tokens=tokens) if http else access.Access()
-    project, opening = settings(root, gateway), import_module(f"{AGENTS}.opening")
-    toolbox = opening.open_toolbox(project, rules, dict(os.environ), **option_values)
-    server = import_module(f"{AGENTS}.server")
+    toolbox = opening.open_toolbox(settings(root, gateway), rules, dict(os.environ), **option_values)
     if not http:
         server.serve_stdio(toolbox)
         return 0
-    serving = import_module(f"{API}.serving")
     with serving.open_socket(host, port) as listener:
         name, number = listener.getsockname()[:2]
         click.echo(f"http://{f'[{name}]' if ':' in name else name}:{number}/mcp")
         try:
-            serving.serve(server.make_http_app(toolbox, rules), listener)
+            serving.serve_app(server.make_http_app(toolbox, rules), listener)
         finally:
             toolbox.close()
     return 0

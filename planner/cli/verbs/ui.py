@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from mergeplan.planner.errors import RequestError
 from mergeplan.planner.isolation.system import hide_process
 
 MODES = ("catalog", "plan", "all")
-API = "mergeplan.planner.api"
 
 
 @click.command()
@@ -42,7 +40,10 @@ def ui(root: Path, gateway: str | None, **option_values: Any) -> int:
     """
     if not root.is_dir():
         raise RequestError(f"There is no folder `{root}`.")
-    access, opening, serving = (import_module(f"{API}.{name}") for name in ("access", "opening", "serving"))
+    from mergeplan.planner.api import access, app, opening, serving
+    from mergeplan.planner.api.jobs.store import JobLimits
+    from mergeplan.planner.ui.routes import make_pages
+
     tokens = access.read_tokens(os.environ)
     hide_process()  # project code may run as the same user
     for name in access.token_variables():
@@ -51,13 +52,12 @@ def ui(root: Path, gateway: str | None, **option_values: Any) -> int:
     project = settings(root, gateway)
     listener = serving.open_socket(option_values["host"], option_values["port"])
     with listener:
-        limits = opening.JobLimits(running=option_values["jobs"], kept=option_values["keep"])
+        limits = JobLimits(running=option_values["jobs"], kept=option_values["keep"])
         context = opening.open_context(
             project, rules, dict(os.environ), edit=option_values["edit"], passed=option_values["passed"], limits=limits
         )
         click.echo(f"http://{_format_address(listener.getsockname())}/")
-        pages = import_module("mergeplan.planner.ui.routes").make_pages()
-        serving.serve(import_module(f"{API}.app").create_app(context, pages), listener)
+        serving.serve_app(app.create_app(context, make_pages()), listener)
     return 0
 
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from mergeplan.planner.errors import ProjectErrors
+from mergeplan.planner.fingerprint import digest, encode_text
 from mergeplan.planner.intervals import Timeline, build_timeline
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.plan.blockers import find_column_problem, readers_of_removed
@@ -21,7 +22,6 @@ from mergeplan.planner.plan.category.decision import Analysis, Candidate, Decisi
 from mergeplan.planner.plan.category.later_form import verdict_by_forms
 from mergeplan.planner.plan.category.override import apply_override, insists_on_breaking, override_of
 from mergeplan.planner.plan.category.parent_effects import OverParents, digest_for_readers, over_parents
-from mergeplan.planner.plan.category.refuted import build_refuted_verdict, claim_of, find_refutation
 from mergeplan.planner.plan.category.self_reading import follow_old_snapshot, keep_old_meaning
 from mergeplan.planner.plan.category.settled import settle
 from mergeplan.planner.plan.category.verdict import (
@@ -30,7 +30,7 @@ from mergeplan.planner.plan.category.verdict import (
     verdict_by_rule,
     verdict_of_settled,
 )
-from mergeplan.planner.plan.change import REBUILT, Category, Change, ChangeKind, Override
+from mergeplan.planner.plan.change import REBUILT, Category, Change, ChangeKind, Columns, Override
 from mergeplan.planner.plan.diffs import source_diff
 from mergeplan.planner.plan.forward_only import still_mixed
 from mergeplan.planner.plan.keep_rows import keep_rows
@@ -47,6 +47,7 @@ from mergeplan.planner.plan.new_table import (
 from mergeplan.planner.semantics.traits import traits_of
 from mergeplan.planner.snapshot.snapshot import Snapshot
 
+REFUTED_RULE = "witness-disagrees"
 ALWAYS = build_timeline(datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
 
 
@@ -265,3 +266,29 @@ def _is_as_before(inputs: Inputs, model: Model, old: Snapshot, parents: Mapping[
         and not is_edited(old.model, model)
         and (has_own_start(model) or model.name not in inputs.below_moved_starts)
     )
+
+
+def claim_of(candidate: Candidate, seen_parents: OverParents) -> str:
+    """Return the name of the rules' claim about a model: its old and new text, and the claims about its parents."""
+    parents = [f"{name} {_effect_text(parent)}" for name, parent in sorted(candidate.parents.items())]
+    unchanged = [f"{comparison.model} {comparison.columns}" for comparison in seen_parents.unchanged]
+    old, new = candidate.old, candidate.fresh
+    sides = (old.fingerprint.text, old.version, encode_text(old.model.settings), new.fingerprint.text)
+    return digest("claim", new.name, *sides, "over", *parents, "same", *unchanged)[:32]
+
+
+def find_refutation(candidate: Candidate, seen_parents: OverParents) -> str:
+    """Return why Spark's analyzer disagrees with the rules about a model; '' if it agrees or did not check."""
+    refuted = candidate.inputs.refuted
+    return refuted.get(claim_of(candidate, seen_parents), "") if refuted else ""
+
+
+def build_refuted_verdict(candidate: Candidate, reason: str) -> Verdict:
+    category = Category.BREAKING if candidate.edited else Category.INDIRECT_BREAKING
+    return Verdict(category, REFUTED_RULE, reason, EVERY)
+
+
+def _effect_text(parent: Decision) -> str:
+    effect: Columns = parent.effect
+    columns = (sorted(effect.added), sorted(effect.altered), sorted(effect.removed))
+    return f"{parent.snapshot.version} {columns} {effect.every} {effect.order}"

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+from sqlglot import exp
 
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.plan.change import Columns
 from mergeplan.planner.semantics.query.clause_texts import dependent_clause, find_changed_clauses
 from mergeplan.planner.semantics.shape import Reads, Shape
-from mergeplan.planner.semantics.written_columns import has_star_over
+from mergeplan.planner.semantics.spark.spark_sql import FAILURES, tree_of
+from mergeplan.planner.semantics.syntax import is_star_of_count
 from mergeplan.planner.wording import join_names
 
 NOTHING = Columns()
@@ -247,3 +251,30 @@ def _column_digest(shape: Shape | None, name: str) -> str:
 
 def _is_or_are(items: Collection[str]) -> str:
     return "is" if len(items) == 1 else "are"
+
+
+@lru_cache(maxsize=1024)
+def has_star_over(sql: str, table: str) -> bool:
+    """Return True if a `*` of the query may represent columns of the table; the one of COUNT(*) represents none."""
+    if "*" not in sql:
+        return False
+    try:
+        tree = tree_of(sql)
+    except FAILURES:
+        return False
+    return any(_may_cover(star, tree, table) for star in tree.find_all(exp.Star) if not is_star_of_count(star))
+
+
+def _may_cover(star: exp.Star, tree: exp.Expr, table: str) -> bool:
+    column = star.parent
+    qualifier = column.table.lower() if isinstance(column, exp.Column) else ""
+    select = star.find_ancestor(exp.Select)
+    # a star over a CTE or a subquery may stand for the columns of any table below it
+    sources = [
+        table_node
+        for table_node in (select or tree).find_all(exp.Table)
+        if not qualifier or table_node.alias_or_name.lower() == qualifier
+    ]
+    return not sources or any(
+        not table_node.db or f"{table_node.db}.{table_node.name}".lower() == table for table_node in sources
+    )

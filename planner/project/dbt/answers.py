@@ -13,12 +13,16 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
 
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
 from mergeplan.planner.engine.protocol import Engine, Rows
 from mergeplan.planner.engine.spark.quoting import quote_name
 from mergeplan.planner.errors import Cancelled, MergeplanError, ProjectError, QueryError
 from mergeplan.planner.model.model import Column
-from mergeplan.planner.parsing.files.dbt.default_catalog import drop_catalog
 from mergeplan.planner.parsing.files.dbt.nodes import DbtNode, DbtProject, DbtQuestion
+from mergeplan.planner.parsing.files.dbt.two_forms import SPARK
+from mergeplan.planner.parsing.macros.splicing import Splice, apply_splices
 from mergeplan.planner.parsing.sql.names import without_default
 from mergeplan.planner.parsing.sql.ordered_query import order_query
 from mergeplan.planner.parsing.sql.queried_tables import FIRST, NotAdmitted, parse_query
@@ -235,3 +239,17 @@ def _encode_cell(value: object) -> object:
 
 def _refusal_answer(message: str) -> Answer:
     return {"error": f"{message.rstrip('.')}. {INSTEAD}"}
+
+
+def drop_catalog(text: str, catalog: str) -> str:
+    """Return a query whose tables are named without this catalog; return an unreadable query unchanged."""
+    if not catalog or catalog.lower() not in text.lower():
+        return text
+    try:
+        trees = [tree for tree in SPARK.parse(text) if tree is not None]
+    except (SqlglotError, RecursionError):
+        return text
+    named = [table.parts for tree in trees for table in tree.find_all(exp.Table) if table.catalog.lower() == catalog]
+    placed = [parts for parts in named if all("start" in part.meta for part in parts[:2])]
+    starts = [(int(parts[0].meta["start"]), int(parts[1].meta["start"])) for parts in placed]
+    return apply_splices(text, [Splice(start, end, "") for start, end in starts])

@@ -13,17 +13,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
 from mergeplan.planner.cache.store import Cache
 from mergeplan.planner.cache.version import reader_version
 from mergeplan.planner.errors import MergeplanError, Place, ProjectError
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.parsing.files.configuration import CONFIGS
-from mergeplan.planner.parsing.files.dbt.bare_names import name_schema
 from mergeplan.planner.parsing.files.dbt.columns_as_words import quote_words
 from mergeplan.planner.parsing.files.dbt.databricks_words import spark_words
 from mergeplan.planner.parsing.files.dbt.nodes import DbtProject, DbtQuestion, read_round
+from mergeplan.planner.parsing.files.dbt.two_forms import SPARK
 from mergeplan.planner.parsing.files.schema import DbtConfig
+from mergeplan.planner.parsing.macros.splicing import Splice, apply_splices
 from mergeplan.planner.parsing.sql.yaml_documents import Document, read_document
 from mergeplan.planner.parsing.sql.yaml_variables import Variable, replace_variables
 from mergeplan.planner.project.dbt.answers import Answer, Answers, open_questions, refuse_unanswered
@@ -45,6 +48,9 @@ from mergeplan.planner.project.dbt.manifest import read_manifests
 from mergeplan.planner.project.folder import Folder
 from mergeplan.planner.python.isolation import Isolation
 
+_READ = re.compile(r"\b(?:FROM|JOIN)\s+(`[^`]+`|\w+)(?![\w`]|\s*[.(])", re.IGNORECASE)
+_COMMON = re.compile(r"(`[^`]++`|(?<!\w)\w++)\s++AS\s*\(", re.IGNORECASE)
+_COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 ROUNDS = 200  # of questions, each of which follows from the answers to the ones before
 TYPES = ("spark", "databricks")
 PROD_TARGETS = ("prod", "production", "prd")
@@ -283,3 +289,29 @@ def _compile_with_answers(child: DbtChild, memory: _Memory, answers: Answers) ->
     return refuse_unanswered(
         project, collected_answers | answers.refuse_rest(project, open_questions(project, collected_answers))
     )
+
+
+def name_schema(text: str, schema: str) -> str:
+    """Return a query with the schema before each unqualified table; return an unreadable query unchanged."""
+    if not _reads_bare_names(text):
+        return text
+    try:
+        trees = [tree for tree in SPARK.parse(text) if tree is not None]
+    except (SqlglotError, RecursionError):
+        return text
+    common = {table.alias_or_name.lower() for tree in trees for table in tree.find_all(exp.CTE)}
+    starts = [
+        int(table.this.meta["start"])
+        for tree in trees
+        for table in tree.find_all(exp.Table)
+        if not table.db and isinstance(table.this, exp.Identifier) and "start" in table.this.meta
+        if table.name.lower() not in common and not table.find_ancestor(exp.Lateral, exp.Unnest)
+    ]
+    return apply_splices(text, [Splice(start, start, f"{schema}.") for start in starts])
+
+
+def _reads_bare_names(text: str) -> bool:
+    """Return True if a query may name a table without a schema that is no common table expression of its own."""
+    bare = _COMMENT.sub(" ", text)
+    read, common = ({name.strip("`").lower() for name in words.findall(bare)} for words in (_READ, _COMMON))
+    return bool(read - common)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from mergeplan.planner.apply.backfill.layout import Layout
+from mergeplan.planner.apply.backfill.layout import Layout, locate_query_errors
 from mergeplan.planner.apply.outcome import Outcome
-from mergeplan.planner.apply.syntax_check import check_syntax
+from mergeplan.planner.engine.protocol import Engine
+from mergeplan.planner.errors import ProjectError, ProjectErrors, QueryError
+from mergeplan.planner.model.model import Model
 from mergeplan.planner.parsing.files.catalogs import check_reads
 from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.plan.change import ChangeKind
 from mergeplan.planner.session.events import Revised
 from mergeplan.planner.session.options import PlanOptions
 from mergeplan.planner.session.use_cases.applying import Record, execute_plan
@@ -17,6 +21,8 @@ from mergeplan.planner.session.use_cases.plan import keep_categories, renew_expi
 from mergeplan.planner.session.use_cases.planning import confirm_plan, estimate_costs
 from mergeplan.planner.session.witness.checking import make_checked_plan
 from mergeplan.planner.session.workspace import Workspace
+
+THREADS = 4  # queries at once
 
 
 def check_queries(work: Workspace, plan: Plan) -> None:
@@ -56,3 +62,26 @@ def apply_plan(work: Workspace, plan: Plan, options: PlanOptions, note: str = ""
         work.on_event(Revised(final, estimate_costs(work, plan)))
     work.store.plans.close(plan.id, "failed" if outcome.failures else "applied")
     return outcome
+
+
+def check_syntax(plan: Plan, layout: Layout, engine: Engine) -> None:
+    """Raise ProjectErrors for the queries of new and edited models that Spark cannot parse."""
+    edited = (ChangeKind.ADDED, ChangeKind.DIRECT)
+    models = [change.new.model for change in plan.changes if change.new and change.change in edited]
+    with ThreadPoolExecutor(THREADS, thread_name_prefix="syntax") as pool:
+        results = pool.map(
+            lambda model: _find_syntax_error(model, layout, engine),
+            [sql_model for sql_model in models if sql_model.sql],
+        )
+        errors = tuple(error for error in results if error is not None)
+    if errors:
+        raise errors[0] if len(errors) == 1 else ProjectErrors(errors)
+
+
+def _find_syntax_error(model: Model, layout: Layout, engine: Engine) -> ProjectError | None:
+    try:
+        with locate_query_errors(model, layout):
+            engine.engine_for(model.gateway).reads(layout.query(model, None))
+    except QueryError as error:
+        return ProjectError(f"{model.name}: {error.message}", place=error.located, hint=error.hint)
+    return None

@@ -8,7 +8,7 @@ import pytest
 
 from mergeplan.bot.github.reverts import is_revert
 from mergeplan.bot.pull_parts import Reversal
-from mergeplan.bot.pulls.reverts import open_revert
+from mergeplan.bot.pulls.actions.steps import open_revert
 from mergeplan.bot.records import Pull, PullRecord
 from mergeplan.bot.rules import BotConfig
 from mergeplan.bot.settings import ACTIONS_LOGIN

@@ -114,7 +114,7 @@ def converse_http(address: str, scope: Scope, script: Script, person: Person | N
     """What a script makes of a session over HTTP with the token of a scope."""
 
     async def session() -> Any:
-        async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKENS[scope]}"}) as web:
+        async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKENS[scope]}"}, timeout=60) as web:
             transport = streamable_http_client(address, http_client=web)
             callback = person.answer if person else None
             async with Client(transport, elicitation_callback=callback, mode=mode) as client:
