@@ -1,8 +1,9 @@
 """git over HTTP: `git http-backend` behind the sandbox's own rules of who may read and push."""
 
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
+from pathlib import Path
 from urllib.parse import unquote
 
 from fastapi import APIRouter, Request
@@ -12,7 +13,6 @@ from fastapi.responses import Response
 from mergeplan.bot.sandbox.access import PUSH, READ, Caller, Need, caller_of, require_repository
 from mergeplan.bot.sandbox.api.limits import ApiError
 from mergeplan.bot.sandbox.git import pushes, repos
-from mergeplan.bot.sandbox.git.references import list_references
 from mergeplan.bot.sandbox.git.repos import GIT_TIMEOUT
 from mergeplan.bot.sandbox.state import Repository
 from mergeplan.bot.sandbox.webhooks import Site
@@ -20,6 +20,9 @@ from mergeplan.bot.sandbox.webhooks import Site
 router = APIRouter()
 FETCHES = "service=git-upload-pack"
 READ_CONTENTS = Need(("contents",), "read", "read")
+DELIMITER, FLUSH = b"0001", b"0000"
+# A tag may be an object of its own, which git has to look into.
+OF_COMMITS = ("HEAD", "refs/heads/", "refs/pull/")
 
 
 @router.api_route("/{owner}/{name}.git/{path:path}", methods=["GET", "POST"])
@@ -109,3 +112,38 @@ def _ask_once(env: tuple[tuple[str, str], ...]) -> tuple[bytes, int, dict[str, s
 def _find_program() -> str:
     run = subprocess.run(["git", "--exec-path"], capture_output=True, text=True, timeout=GIT_TIMEOUT, check=True)
     return f"{run.stdout.strip()}/git-http-backend"
+
+
+def list_references(repo: Path, body: bytes) -> bytes | None:
+    """Return the answer to a command `ls-refs` of git's version 2, read from files; None if git has to answer."""
+    lines = list(_read_lines(body))
+    if not lines or lines[0] != "command=ls-refs":
+        return None
+    prefixes = tuple(line.removeprefix("ref-prefix ") for line in lines if line.startswith("ref-prefix "))
+    every = repos.list_refs(repo, "refs/")
+    at = (repo / "HEAD").read_text().strip().removeprefix("ref: ")
+    if at in every:
+        every = {"HEAD": every[at], **every}
+    names = {name: sha for name, sha in every.items() if name.startswith(prefixes or "")}
+    if at not in every or not all(name.startswith(OF_COMMITS) for name in names):
+        return None
+    targets = {"HEAD": f" symref-target:{at}"} if "symrefs" in lines else {}
+    answer = (f"{sha} {name}{targets.get(name, '')}\n" for name, sha in names.items())
+    return b"".join(f"{len(line.encode()) + 4:04x}{line}".encode() for line in answer) + FLUSH
+
+
+def _read_lines(body: bytes) -> Iterator[str]:
+    """Yield the lines of a request up to its end; stop at data that is not in such lines."""
+    at = 0
+    while (size := body[at : at + 4]) and size != FLUSH:
+        if size == DELIMITER:
+            at += 4
+            continue
+        try:
+            length = int(size, 16)
+        except ValueError:
+            return
+        if length < 5:
+            return
+        yield body[at + 4 : at + length].decode("utf-8", "replace").removesuffix("\n")
+        at += length
