@@ -34,7 +34,6 @@ from mergeplan.planner.isolation.scratch import remove_scratch
 from mergeplan.planner.python.packages import INDEX, normalize_name
 
 log = structlog.get_logger(__name__)
-INDEXES = (*PLACES, "PIP_NO_INDEX")  # where packages come from is the operator's to say
 FILES_MAX, BYTES_MAX = 300_000, 4 << 30  # of what pip writes
 PIP = ("-I", "-m", "pip", "--disable-pip-version-check", "--no-input", "--no-color", "--no-cache-dir", "--quiet")
 SAID = re.compile(r"^ERROR: (.*)", re.MULTILINE)
@@ -54,7 +53,7 @@ class Source:
         builds = settings.packages_builds == "allow"
         places = {name: environ.get(name, "").split() for name in (PLACES[2:] if builds else PLACES)}
         pip_variables = {name: " ".join(map(inside_url, urls)) for name, urls in places.items() if urls}
-        local = [location for urls in places.values() for location in urls if _is_local(location)]
+        local = [location for urls in places.values() for location in urls if urlsplit(location).scheme in ("", "file")]
         folders = tuple(str(Path(location.removeprefix("file://")).resolve()) for location in local)
         origins = () if builds else index_origins(environ, settings.packages_hosts)
         if builds or environ.get("PIP_NO_INDEX"):
@@ -219,7 +218,3 @@ def read_file(path: Path, most: int) -> str | None:
         return None
     with os.fdopen(descriptor, encoding="utf-8", errors="replace") as file:
         return file.read(most + 1)
-
-
-def _is_local(place: str) -> bool:
-    return urlsplit(place).scheme in ("", "file")

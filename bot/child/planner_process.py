@@ -211,7 +211,7 @@ def start_child(
     file = logs / f"{log_name}.log"
     environment = (
         child_environment(settings, task.repository, os.environ)
-        | _gateway_variables(task)
+        | ({"MERGEPLAN_GATEWAYS_FROM": str(task.gateways)} if task.gateways else {})
         | isolation_variables(settings, own_code=task.own_code)
         | ({PACKAGES: str(task.packages)} if task.packages else {})
         | ({DBT_ROWS: "off"} if task.is_fork else {})
@@ -257,10 +257,6 @@ def isolation_variables(settings: Settings, *, own_code: bool) -> dict[str, str]
     variables = {VARIABLE: isolation_mode, MEMORY: str(settings.isolation_memory), HIDDEN: os.pathsep.join(hidden)}
     variables |= {FUNCTIONS: settings.isolation_udf} if settings.isolation_udf else {}
     return variables | settings.spark_variables()
-
-
-def _gateway_variables(task: Task) -> dict[str, str]:
-    return {"MERGEPLAN_GATEWAYS_FROM": str(task.gateways)} if task.gateways else {}
 
 
 def _read_into(child: subprocess.Popen[bytes], line_queue: queue.SimpleQueue[str | None]) -> None:

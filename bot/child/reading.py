@@ -10,10 +10,11 @@ import resource
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
-from mergeplan.bot.child.dbt_requirements import dbt_requirements_of
-from mergeplan.bot.child.requirements import requirements_of
+from mergeplan.bot.child.dbt_requirements import DbtRequirements, Texts, dbt_requirements_of
+from mergeplan.bot.child.requirements import Requirements, requirements_of
 from mergeplan.bot.cicd_section import read_section
 from mergeplan.bot.policy.codeowners import owners_of, read_owners
 from mergeplan.planner.errors import ProjectError
@@ -25,17 +26,8 @@ OUT_OF_MEMORY = 9  # the exit code
 Readers = Mapping[str, Callable[..., object]]
 
 
-def _load_section(path: str, text: str) -> object:
-    return asdict(read_section(path, text))
-
-
-def _load_requirements(**texts: str) -> object:
-    requirements = requirements_of(texts.get)
-    return asdict(requirements) if requirements else None
-
-
-def _dbt_requirements(**texts: str) -> object:
-    requirements = dbt_requirements_of(texts.get)
+def _load_requirements(read: Callable[[Texts], Requirements | DbtRequirements | None], **texts: str) -> object:
+    requirements = read(texts.get)
     return asdict(requirements) if requirements else None
 
 
@@ -45,9 +37,9 @@ def _match_owners(text: str, paths: Sequence[str]) -> object:
 
 
 READERS: Readers = {
-    "section": _load_section,
-    "requirements": _load_requirements,
-    "dbt_requirements": _dbt_requirements,
+    "section": lambda path, text: asdict(read_section(path, text)),
+    "requirements": partial(_load_requirements, requirements_of),
+    "dbt_requirements": partial(_load_requirements, dbt_requirements_of),
     "owners": _match_owners,
 }
 

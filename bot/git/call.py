@@ -110,7 +110,8 @@ def open_git_folder(objects: Path, tips: Iterable[str] = (), url: str = "", toke
     `tips` are commits that are there with all they need, so that a fetch asks only for what is newer; the token is for
     the host of `url` and reaches git in its environment, never in argv or a file.
     """
-    without_neighbours(objects)
+    if os.path.lexists(neighbours := objects / "info"):  # its alternates: git follows them with any options
+        remove_path(neighbours)
     with tempfile.TemporaryDirectory(prefix="mergeplan-git-") as made:
         folder = Path(made)
         (folder / "refs").mkdir()
@@ -118,13 +119,6 @@ def open_git_folder(objects: Path, tips: Iterable[str] = (), url: str = "", toke
         (folder / "config").write_text("[core]\n\trepositoryformatversion = 0\n\tbare = true\n")
         (folder / "packed-refs").write_text("".join(f"{tip} refs/tips/{tip}\n" for tip in sorted(set(tips))))
         yield GitCall(folder, _build_environment(folder, objects, url, token))
-
-
-def without_neighbours(objects: Path) -> None:
-    """Remove objects/info/alternates, which git follows with any options."""
-    info = objects / "info"
-    if os.path.lexists(info):
-        remove_path(info)
 
 
 def remove_path(path: Path) -> None:
@@ -141,11 +135,6 @@ class GitEnd(NamedTuple):
     code: int
     out: str
     errors: str
-
-    @property
-    def is_refused(self) -> bool:
-        """True when git refused an object for what it contains, as `fetch.fsckObjects` wants it."""
-        return "fsck error" in self.errors
 
 
 def run_git(call: GitCall, *arguments: str, input_lines: Iterable[str] = ()) -> GitEnd:

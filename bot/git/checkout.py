@@ -97,11 +97,16 @@ class Checkout:
     def fetch(self, branch: str, number: int = 0) -> None:
         refs = [f"refs/heads/{branch}", *([f"refs/pull/{int(number)}/head"] if number else [])]
         with self._lock_mirror():
-            self._check_refs(refs)
+            for ref in refs:
+                if ref not in self._heads and self._run_git("check-ref-format", ref).code != 0:
+                    raise CheckoutFailed("That is not the name of a branch.")
             listed = self._list_remote(refs)
             self._fetch_objects(self._find_missing(listed))
             self._heads |= listed
-            self._write_tips()
+            note = self._mirror / "tips.json"
+            remove_path(note)
+            with suppress(OSError), note.open("x") as file:
+                json.dump(self._heads, file)
 
     def head(self, branch: str) -> str:
         try:
@@ -307,11 +312,6 @@ class Checkout:
             self._heads.clear()
             raise
 
-    def _check_refs(self, refs: Iterable[str]) -> None:
-        for ref in refs:
-            if ref not in self._heads and self._run_git("check-ref-format", ref).code != 0:
-                raise CheckoutFailed("That is not the name of a branch.")
-
     def _list_remote(self, refs: Sequence[str]) -> dict[str, str]:
         """Return the server's values of references; raise CheckoutFailed if it lacks one."""
         lines = self._git_output("ls-remote", "--quiet", self._url, *refs, network=True).splitlines()
@@ -362,19 +362,13 @@ class Checkout:
         with self._open_objects() as objects:
             return tuple(tip for tip in tips if self._find_commit(objects, tip) and objects.commit(tip))
 
-    def _write_tips(self) -> None:
-        note = self._mirror / "tips.json"
-        remove_path(note)
-        with suppress(OSError), note.open("x") as file:
-            json.dump(self._heads, file)
-
     # --- git ---
 
     def _git_output(
         self, *arguments: str, network: bool = False, objects: Path | None = None, input_lines: Sequence[str] = ()
     ) -> str:
         end = self._run_git(*arguments, network=network, objects=objects, input_lines=input_lines)
-        if end.is_refused:
+        if "fsck error" in end.errors:  # by `fetch.fsckObjects`, for what an object contains
             raise BadCommit("Git refuses the commit: something in it is not what git writes, or is there to attack it.")
         if end.code:
             failure = ServerUnreachable if network else CheckoutFailed

@@ -16,6 +16,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
 
 from mergeplan.bot.git.call import GIT_SECONDS, BadCommit, CheckoutFailed, open_git_folder
 
@@ -25,6 +26,7 @@ ASKED_MOST = 256  # objects at once: their names have to fit into a pipe
 OBJECT_MOST = 256 * 1024  # bytes of one object that is remembered
 MEMORY_MOST = 16 * 1024 * 1024  # bytes of all that are, for one repository
 Fetch = Callable[[Sequence[str]], None]
+T = TypeVar("T")
 
 
 class Tampered(CheckoutFailed):
@@ -96,10 +98,8 @@ class Objects:
 
     def need(self, oids: Iterable[str]) -> None:
         """Fetch, all at once, the missing texts; none is believed to be here unread."""
-        every = list(dict.fromkeys(oids)) if self._fetch else []
         missing = []
-        for start in range(0, len(every), ASKED_MOST):
-            batch = every[start : start + ASKED_MOST]
+        for batch in split_batches(dict.fromkeys(oids)) if self._fetch else ():
             self._send_command("info", batch)
             missing += [oid for oid in batch if self._read_header() == [oid, "missing"]]
         if missing and self._fetch:
@@ -120,9 +120,8 @@ class Objects:
 
     def prove(self, oids: Iterable[str], kind: str) -> None:
         """Read objects that must be there, so that who reads the folder next finds them as they are named."""
-        every = list(oids)
-        for start in range(0, len(every), ASKED_MOST):
-            for _ in self.get_all(every[start : start + ASKED_MOST], kind):
+        for batch in split_batches(oids):
+            for _ in self.get_all(batch, kind):
                 pass
 
     def _send_command(self, what: str, oids: Sequence[str]) -> None:
@@ -225,6 +224,13 @@ def _cat_file(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
             late.cancel()
             child.kill()
             child.communicate()
+
+
+def split_batches(items: Iterable[T]) -> Iterator[list[T]]:
+    """Yield the items in lists of at most ASKED_MOST."""
+    every = list(items)
+    for start in range(0, len(every), ASKED_MOST):
+        yield every[start : start + ASKED_MOST]
 
 
 def name_of(kind: str, content: bytes, length: int = 40) -> str:

@@ -9,7 +9,7 @@ are in this process's memory alone.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,7 +17,7 @@ import structlog
 from filelock import FileLock, Timeout
 
 from mergeplan.bot.git.call import BadCommit, remove_path
-from mergeplan.bot.git.objects import ASKED_MOST, PROGRAM, SUBMODULE, Entry, Objects
+from mergeplan.bot.git.objects import PROGRAM, SUBMODULE, Entry, Objects, split_batches
 
 log = structlog.get_logger(__name__)
 
@@ -41,8 +41,10 @@ class WorkTree:
     def bring(self, objects: Objects, tree: str) -> None:
         """Make the folder hold exactly the files of a tree, byte for byte."""
         old_tree, self.tree = self.tree, None  # it holds nothing for certain until this is done
-        if old_tree is None or not self._is_folder():
-            self._begin_anew()
+        if old_tree is None or self.place.is_symlink() or not self.place.is_dir():
+            remove_path(self.place)
+            self._notes.clear()
+            self.place.mkdir(parents=True)
             old_tree = None
         pending_files = self._find_repairs()
         for path, old_entry, new_entry in objects.changes(old_tree, tree):
@@ -53,14 +55,6 @@ class WorkTree:
                 pending_files[path] = new_entry
         self._write_files(objects, pending_files)
         self.tree = tree
-
-    def _is_folder(self) -> bool:
-        return self.place.is_dir() and not self.place.is_symlink()
-
-    def _begin_anew(self) -> None:
-        remove_path(self.place)
-        self._notes.clear()
-        self.place.mkdir(parents=True)
 
     def _find_repairs(self) -> dict[str, Entry]:
         """Return the files to write again; remove files that this class did not write."""
@@ -119,7 +113,7 @@ class WorkTree:
                 (self.place / path).mkdir(parents=True, exist_ok=True)
                 self._notes[path] = _Note(entry, ())
         made = {""}
-        for group in _split_batches(texts.items()):
+        for group in split_batches(texts.items()):
             for (path, entry), content in zip(group, objects.get_all([e.oid for _, e in group], "blob"), strict=True):
                 folder = path.rpartition("/")[0]
                 if folder not in made:
@@ -164,9 +158,3 @@ def _write_file(file: Path, entry: Entry, content: bytes) -> tuple[int, ...]:
 
 def _file_identity(stat: os.stat_result) -> tuple[int, ...]:
     return (stat.st_mode, stat.st_ino, stat.st_nlink, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
-
-
-def _split_batches(items: Iterable[tuple[str, Entry]]) -> Iterator[list[tuple[str, Entry]]]:
-    every = list(items)
-    for start in range(0, len(every), ASKED_MOST):
-        yield every[start : start + ASKED_MOST]

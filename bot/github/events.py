@@ -333,12 +333,8 @@ def _read_installation(guid: str, payload: Mapping[str, Any]) -> Event | Ignored
     return Event(guid, f"installation.{action}", "", owner=owner, repositories=names)
 
 
-def _read_ping(guid: str, payload: Mapping[str, Any]) -> Ignored:
-    return Ignored(guid, "pong")
-
-
 READERS = {
-    "ping": _read_ping,
+    "ping": lambda guid, _: Ignored(guid, "pong"),
     "pull_request": _read_pull_request,
     "pull_request_review": _read_review,
     "merge_group": _read_merge_group,

@@ -152,7 +152,8 @@ class Owners:
         if installation.suspended_at:
             raise self._suspension_error(connection.owner, number)
         if error.status == 401:
-            self._drop_connection(connection)
+            with self._lock:
+                self._connections.pop(number, None)
         return error.status == 401
 
     def _find_installation(self, repository: str) -> int:
@@ -255,7 +256,11 @@ class Owners:
     def _list_repositories(self, connection: OwnerConnection) -> tuple[str, ...]:
         url, key = "/installation/repositories?per_page=100", str(connection.installation)
         connection.token()
-        return call_patiently(connection.pause, lambda: self._polls.read(connection.ask, url, _parse_names, key=key))
+
+        def parse(value: Any) -> tuple[str, ...]:
+            return tuple(repository["full_name"] for repository in value["repositories"])
+
+        return call_patiently(connection.pause, lambda: self._polls.read(connection.ask, url, parse, key=key))
 
     def states(self) -> tuple[OwnerState, ...]:
         with self._lock:
@@ -288,10 +293,6 @@ class Owners:
             if self._granted.get(installation) != grants:
                 self._granted[installation] = dict(grants)
                 self._connections.pop(installation, None)
-
-    def _drop_connection(self, connection: OwnerConnection) -> None:
-        with self._lock:
-            self._connections.pop(connection.installation, None)
 
     def _note_working(self, owner: str, installation: int) -> None:
         with self._lock:
@@ -342,10 +343,6 @@ def _parse_installations(value: Any) -> tuple[OwnerState, ...]:
         for installation in value
         if installation.get("account")
     )
-
-
-def _parse_names(value: Any) -> tuple[str, ...]:
-    return tuple(repository["full_name"] for repository in value["repositories"])
 
 
 def _now_text() -> str:

@@ -46,7 +46,9 @@ class InboxDatabase:
         with self.writing() as connection:
             connection.detach()  # from the pool: it is held while GitHub answers, and others only ask
             connection.execute(sa.text("SET LOCAL statement_timeout = '600s'"))  # others write at GitHub's pace
-            connection.execute(sa.text("SELECT pg_advisory_xact_lock(:group, :key)"), _lock_numbers(name))
+            # Two numbers: ours among other programs', and the name's. A collision only waits.
+            numbers = {"group": 0x6D70, "key": zlib.crc32(name.encode()) - 2**31}
+            connection.execute(sa.text("SELECT pg_advisory_xact_lock(:group, :key)"), numbers)
             yield
 
     @contextmanager
@@ -62,11 +64,6 @@ class InboxDatabase:
     def writing(self) -> AbstractContextManager[sa.Connection]:
         """Open a transaction that writes, committed unless something is raised."""
         return open_transaction(self._engine)
-
-
-def _lock_numbers(name: str) -> dict[str, int]:
-    """Return a lock's two numbers: ours among other programs', and the name's; a collision only waits."""
-    return {"group": 0x6D70, "key": zlib.crc32(name.encode()) - 2**31}
 
 
 def database_seconds(connection: sa.Connection) -> float:

@@ -82,7 +82,8 @@ class Deliveries:
         except sa.exc.IntegrityError as error:  # another process took one of them in at the same moment
             fresh = self._one_by_one(events, error) if len(events) > 1 else (False,)
         except Exception as error:
-            if len(events) == 1 or (isinstance(error, RequestError) and not _is_deadlock(error)):
+            code = getattr(getattr(error.__cause__, "orig", None), "sqlstate", "")
+            if len(events) == 1 or (isinstance(error, RequestError) and code not in DEADLOCKS):
                 return tuple(error for _ in events)
             fresh = self._one_by_one(events, error)
         if any(taken is True for taken in fresh):
@@ -267,7 +268,3 @@ def _note_group(connection: sa.Connection, event: Event) -> None:
             put_pull(connection, replace(record, group=MergeGroup(event.head)))
     elif record.group.head == event.head:
         put_pull(connection, replace(record, group=replace(record.group, head="")))
-
-
-def _is_deadlock(error: RequestError) -> bool:
-    return getattr(getattr(error.__cause__, "orig", None), "sqlstate", "") in DEADLOCKS

@@ -9,17 +9,38 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import sqlalchemy as sa
+
 from mergeplan.bot.inbox.catalogs import Catalogs
 from mergeplan.bot.inbox.commands import Commands
-from mergeplan.bot.inbox.database import InboxDatabase
-from mergeplan.bot.inbox.decisions import DecisionLog
+from mergeplan.bot.inbox.database import InboxDatabase, database_seconds
 from mergeplan.bot.inbox.deliveries import Deliveries
 from mergeplan.bot.inbox.prods import Prods
 from mergeplan.bot.inbox.progress import ProgressStore
 from mergeplan.bot.inbox.pulls import Pulls
 from mergeplan.bot.inbox.queue import LEASE_SECONDS, Queue
 from mergeplan.bot.inbox.runs import Runs
+from mergeplan.bot.inbox.tables import DECISIONS
 from mergeplan.bot.projects import ROOT
+
+
+class DecisionLog:
+    """Who decided what about every pull request, on record for good."""
+
+    def __init__(self, database: InboxDatabase) -> None:
+        self._database = database
+
+    def record(self, repository: str, number: int, who: str, what: str, plan_id: str = "") -> None:
+        with self._database.writing() as connection:
+            row = {"repository": repository, "number": number, "who": who, "what": what, "plan_id": plan_id}
+            connection.execute(DECISIONS.insert().values({**row, "at": database_seconds(connection)}))
+
+    def list_decisions(self, repository: str, number: int) -> tuple[tuple[float, str, str, str], ...]:
+        """Return each decision, oldest first: time (seconds of the epoch), person, decision and plan."""
+        where = (DECISIONS.c.repository == repository, DECISIONS.c.number == number)
+        with self._database.reading() as connection:
+            rows = connection.execute(sa.select(DECISIONS).where(*where).order_by(DECISIONS.c.id))
+            return tuple((row.at, row.who, row.what, row.plan_id) for row in rows)
 
 
 class Inbox:

@@ -11,16 +11,27 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from queue import Full, Queue
+from typing import Protocol
 
 import structlog
 import tenacity
 
-from mergeplan.bot.notifications.target import NotDelivered, Target
 from mergeplan.bot.report.notices import Notice
 
 log = structlog.get_logger(__name__)
 TRIES = 3
 WAITING = 200  # notices for one target; more than these are dropped
+
+
+class Target(Protocol):
+    """Where notices are delivered: the port that a chat, a mailbox or a console implements."""
+
+    def deliver(self, notice: Notice) -> None:
+        """Deliver a notice, in the target's own thread; NotDelivered where another try may help."""
+
+
+class NotDelivered(Exception):
+    """A target did not take a notice. Its text is logged, so it holds no secret."""
 
 
 class Notifications:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import requests
 
-from mergeplan.bot.notifications.target import NotDelivered
+from mergeplan.bot.notifications.notifications import NotDelivered
 from mergeplan.bot.report.notices import Notice
 from mergeplan.bot.settings import Settings, redact_secrets
 

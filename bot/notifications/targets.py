@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mergeplan.bot.notifications.notifications import Notifications
+from mergeplan.bot.notifications.notifications import Notifications, Target
 from mergeplan.bot.notifications.slack import slack_webhook
-from mergeplan.bot.notifications.target import Target
 from mergeplan.bot.settings import Settings
 
 TARGETS: tuple[Callable[[Settings], Target | None], ...] = (slack_webhook,)

@@ -52,10 +52,8 @@ READ_MEMBERS = Need(("members",), "read", "read")
 COMMENT = Need(("issues", "pull_requests"), "write", "read")
 LABEL = Need(("issues", "pull_requests"), "write", "triage")
 OPEN_PULL = Need(("pull_requests",), "write", "read")
-EDIT_PULL = Need(("pull_requests",), "write", "write")
 PUSH = Need(("contents",), "write", "write")
 WRITE_CHECKS = Need(("checks",), "write", None)
-WRITE_STATUS = Need(("statuses",), "write", "write")
 DEPLOY = Need(("deployments",), "write", "write")
 
 

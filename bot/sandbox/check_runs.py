@@ -1,10 +1,10 @@
-"""What can happen to checks, commit statuses and deployments."""
+"""What can happen to checks and deployments."""
 
+from dataclasses import fields
 from datetime import datetime
 
 from mergeplan.bot.sandbox import webhooks
 from mergeplan.bot.sandbox.api.limits import (
-    COMMIT_STATES,
     DEPLOYMENT_STATES,
     STATUS_DESCRIPTION,
     ApiError,
@@ -21,7 +21,6 @@ from mergeplan.bot.sandbox.state import (
     Annotation,
     CheckRun,
     CheckSuite,
-    CommitStatus,
     Deployment,
     DeploymentStatus,
     Json,
@@ -85,21 +84,10 @@ def _set_fields(run: CheckRun, body: Json) -> None:
     if output := body.get("output"):
         run.title, run.summary = output.get("title") or run.title, output["summary"]
         run.text = output.get("text") if "text" in output else run.text
-        run.annotations += [build_annotation(item) for item in output.get("annotations") or []]
-
-
-def build_annotation(item: Json) -> Annotation:
-    return Annotation(
-        path=item["path"],
-        start_line=item["start_line"],
-        end_line=item["end_line"],
-        annotation_level=item["annotation_level"],
-        message=item["message"],
-        title=item.get("title"),
-        raw_details=item.get("raw_details"),
-        start_column=item.get("start_column"),
-        end_column=item.get("end_column"),
-    )
+        names = [field.name for field in fields(Annotation)]
+        run.annotations += [
+            Annotation(**{name: item.get(name) for name in names}) for item in output.get("annotations") or []
+        ]
 
 
 def rerequest_run(site: Site, repo: Repository, run: CheckRun, sender: str) -> None:
@@ -115,15 +103,6 @@ def press_button(site: Site, repo: Repository, run: CheckRun, identifier: str, s
     if run.status != "completed" or identifier not in [action.identifier for action in run.actions]:
         raise ApiError(422, f"This check has no button {identifier!r}")
     webhooks.check_run(site, repo, run, "requested_action", sender, identifier)
-
-
-def create_status(site: Site, repo: Repository, sha: str, author: str, body: Json) -> CommitStatus:
-    one_of("Status", "state", body.get("state"), COMMIT_STATES)
-    check_length("Status", "description", body.get("description"), STATUS_DESCRIPTION)
-    context, description, target = body.get("context") or "default", body.get("description"), body.get("target_url")
-    item = CommitStatus(site.state.next_id(), sha, body["state"], context, description, target, author, now())
-    repo.statuses.append(item)
-    return item
 
 
 def create_deployment(site: Site, repo: Repository, author: str, body: Json) -> Deployment:

@@ -56,7 +56,9 @@ class Gate:
             self._site.state.version += method != "GET"
             self._site.state.calls.append(ApiCall(method, path, status, scope["state"].get("login")))
         if fault and fault.kind == "lose_answer" and not fault.status:
-            await _break_off(send)
+            # An answer that promises a body and brings none: the server closes the connection, as a dying proxy would.
+            promised = [(b"content-type", b"application/json"), (b"content-length", b"2")]
+            await send({"type": "http.response.start", "status": 200, "headers": promised})
         else:
             await self._send_reply(send, status, headers, body)
 
@@ -124,9 +126,3 @@ class Gate:
 
 def _seconds_from_now(seconds: int) -> bytes:
     return str(int(time.time()) + seconds).encode()
-
-
-async def _break_off(send: Send) -> None:
-    # An answer that promises a body and brings none: the server closes the connection, as a dying proxy would.
-    headers = [(b"content-type", b"application/json"), (b"content-length", b"2")]
-    await send({"type": "http.response.start", "status": 200, "headers": headers})

@@ -50,13 +50,8 @@ def _render_fence(self: RendererHTML, tokens: list[Token], index: int, options: 
     return f'<pre class="diff"><code>{"".join(lines)}</code></pre>\n'
 
 
-def _build_parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": True, "breaks": True}).enable(["table", "strikethrough"])
-    parser.add_render_rule("fence", _render_fence)
-    return parser
-
-
-PARSER = _build_parser()
+PARSER = MarkdownIt("commonmark", {"html": True, "breaks": True}).enable(["table", "strikethrough"])
+PARSER.add_render_rule("fence", _render_fence)
 
 
 def render_markdown(text: str, *, tick_form: str = "") -> Markup:
@@ -73,7 +68,7 @@ def render_markdown(text: str, *, tick_form: str = "") -> Markup:
         link_rel="nofollow noreferrer",
         url_schemes={"http", "https", "mailto"},
     )
-    clean = GRAPH.sub(_render_graph, ALERTS.sub(_render_alert, clean))
+    clean = GRAPH.sub(lambda match: draw_graph(unescape(match[1])) or match[0], ALERTS.sub(_render_alert, clean))
     return Markup(BOX.sub(lambda match: _render_box(match, tick_form), clean))  # noqa: S704 - cleaned just above
 
 
@@ -92,10 +87,6 @@ def _render_box(match: re.Match[str], form: str) -> str:
     if not form:
         return f'<span class="box">{mark}</span>'
     return f'<button class="box" form="{escapeHtml(form)}" name="line" value="{match[1]}">{mark}</button>'
-
-
-def _render_graph(match: re.Match[str]) -> str:
-    return draw_graph(unescape(match[1])) or match[0]
 
 
 def _render_alert(match: re.Match[str]) -> str:

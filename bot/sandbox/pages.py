@@ -107,7 +107,7 @@ def show_repository(view: View, owner: str, name: str) -> dict[str, Any]:
     return {
         "repo": repo,
         "branches": repos.list_refs(folder),
-        "entries": [entry for entry in repos.tree(folder, repo.default_branch, recursive=True) if entry.kind == "blob"],
+        "paths": repos.list_files(folder, repo.default_branch),
         "readme": readme[1].decode("utf-8", "replace") if readme else "",
         "head": repos.read_commit(folder, repo.default_branch),
     }
@@ -220,35 +220,19 @@ def _merge_pull(view: View, repo: str, number: int, form: FormData) -> None:
     view.stage.merge(repo, number, author=view.person, method=method)  # type: ignore[arg-type]  # merge() checks it
 
 
-def _close_pull(view: View, repo: str, number: int, form: FormData) -> None:
-    view.stage.close(repo, number, author=view.person)
-
-
-def _reopen_pull(view: View, repo: str, number: int, form: FormData) -> None:
-    view.stage.reopen(repo, number, author=view.person)
-
-
-def _approve_pull(view: View, repo: str, number: int, form: FormData) -> None:
-    view.stage.review(repo, number, "APPROVED", author=view.person, body=str(form.get("body", "")))
-
-
-def _rerequest_run(view: View, repo: str, number: int, form: FormData) -> None:
-    view.stage.rerequest(repo, int(str(form["run"])), author=view.person)
-
-
-def _press_button(view: View, repo: str, number: int, form: FormData) -> None:
-    view.stage.click(repo, int(str(form["run"])), str(form["identifier"]), author=view.person)
-
-
-DEEDS: dict[str, Callable[[View, str, int, FormData], None]] = {
+DEEDS: dict[str, Callable[[View, str, int, FormData], object]] = {
     "comment": _post_comment,
     "tick": _tick_box,
     "merge": _merge_pull,
-    "close": _close_pull,
-    "reopen": _reopen_pull,
-    "approve": _approve_pull,
-    "rerequest": _rerequest_run,
-    "click": _press_button,
+    "close": lambda view, repo, number, _: view.stage.close(repo, number, author=view.person),
+    "reopen": lambda view, repo, number, _: view.stage.reopen(repo, number, author=view.person),
+    "approve": lambda view, repo, number, form: view.stage.review(
+        repo, number, "APPROVED", author=view.person, body=str(form.get("body", ""))
+    ),
+    "rerequest": lambda view, repo, _, form: view.stage.rerequest(repo, int(str(form["run"])), author=view.person),
+    "click": lambda view, repo, _, form: view.stage.click(
+        repo, int(str(form["run"])), str(form["identifier"]), author=view.person
+    ),
 }
 
 

@@ -26,7 +26,7 @@ def open_pull(site: Site, repo: Repository, author: str, body: Json) -> PullRequ
     """Open a pull request from `head` (`branch` or `owner:branch`) into `base`."""
     title, base, head = (require_text("PullRequest", body, field) for field in ("title", "base", "head"))
     check_issue("PullRequest", body)
-    source, branch = _find_source(site, repo, head, body.get("head_repo"))
+    source, branch = _find_source(site, repo, head)
     head_sha = repos.list_refs(site.state.git(source.full_name)).get(f"refs/heads/{branch}")
     base_sha = repos.list_refs(site.state.git(repo.full_name)).get(f"refs/heads/{base}")
     if head_sha is None:
@@ -62,14 +62,12 @@ def next_number(repo: Repository) -> int:
     return max(repo.issues, default=0) + 1
 
 
-def _find_source(site: Site, repo: Repository, head: str, fork_name: str | None) -> tuple[Repository, str]:
+def _find_source(site: Site, repo: Repository, head: str) -> tuple[Repository, str]:
     owner, _, branch = head.rpartition(":")
     for candidate in site.state.repositories.values():
-        if fork_name and candidate.full_name == fork_name:
+        if owner == candidate.owner and repo.full_name in (candidate.full_name, candidate.fork_of):
             return candidate, branch
-        if not fork_name and owner == candidate.owner and repo.full_name in (candidate.full_name, candidate.fork_of):
-            return candidate, branch
-    if owner or fork_name:
+    if owner:
         raise field_error("PullRequest", "head", "head is not in a fork of this repository", "invalid")
     return repo, branch
 
@@ -92,10 +90,6 @@ def edit_issue(site: Site, repo: Repository, item: Issue, sender: str, body: Jso
     item.updated_at = now()
     if changes and isinstance(item, PullRequest):
         webhooks.pull_request(site, repo, item, "edited", sender, {"changes": changes})
-    if body.get("state") == "closed" and item.state == "open":
-        close_issue(site, repo, item, sender)
-    if body.get("state") == "open" and item.state == "closed":
-        reopen_issue(site, repo, item, sender)
 
 
 def _rebase_onto(site: Site, repo: Repository, pull: PullRequest, base: str) -> Json:
@@ -199,23 +193,6 @@ def _merge_commit(folder: Path, pull: PullRequest, base: str, author: Person, me
     text = f"{body.get('commit_title') or usual}\n\n{body.get('commit_message') or pull.title}\n"
     parents = (base,) if squash else (base, pull.head_sha)
     return repos.commit_tree(folder, tree, parents, text, author)
-
-
-def update_branch(site: Site, repo: Repository, pull: PullRequest, sender: str, expected_sha: str | None) -> None:
-    """Merge the base into the head; answer 422 if the head moved or conflicts."""
-    if expected_sha not in (None, pull.head_sha):
-        raise ApiError(422, "expected head sha didn't match current head ref.")
-    source = site.state.repositories[pull.head_repository]
-    folder = site.state.git(repo.full_name)
-    base = repos.find_tip(folder, pull.base_ref)
-    tree = repos.merge_trees(folder, base, pull.head_sha) if base else None
-    if base is None or tree is None:
-        raise ApiError(422, "merge conflict between base and head")
-    text = f"Merge branch '{pull.base_ref}' into {pull.head_ref}\n"
-    merge_sha = repos.commit_tree(folder, tree, (pull.head_sha, base), text, pushes.find_person(site.state, sender))
-    if source is not repo:
-        repos.fetch_commit(site.state.git(source.full_name), folder, merge_sha, f"refs/pull/{pull.number}/update")
-    pushes.point_branch(site, source, pull.head_ref, merge_sha, sender)
 
 
 def revert_pull(site: Site, repo: Repository, pull: PullRequest, sender: str, body: Json) -> PullRequest:

@@ -29,13 +29,18 @@ import uvicorn
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from fastapi import FastAPI
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
 
 from mergeplan.bot.sandbox import admin, pages
-from mergeplan.bot.sandbox.api import api
+from mergeplan.bot.sandbox.api import api_app, api_checks, api_graphql, api_issues, api_pulls
+from mergeplan.bot.sandbox.api.limits import ApiError, not_found
 from mergeplan.bot.sandbox.courier import Courier
 from mergeplan.bot.sandbox.faults import Faults
 from mergeplan.bot.sandbox.gate import App as Application
-from mergeplan.bot.sandbox.gate import Receive, Scope, Send
+from mergeplan.bot.sandbox.gate import Gate, Receive, Scope, Send
 from mergeplan.bot.sandbox.git import git_http
 from mergeplan.bot.sandbox.stage import Stage
 from mergeplan.bot.sandbox.state import App, Hook, State, now
@@ -47,6 +52,8 @@ KEY_FILE = "app.private-key.pem"
 STOP_SECONDS = 5
 # An accepted connection is a task of asyncio's in the loop's first round and known to uvicorn in its second.
 ACCEPT_ROUNDS = 4
+# The first parts of the paths that are the API's; all other paths are pages or git.
+ROOTS = ("repos", "user", "users", "app", "app-manifests", "installation", "rate_limit", "graphql", "orgs")
 
 
 class QuickServer(uvicorn.Server):
@@ -193,17 +200,32 @@ def _make_keys() -> tuple[str, str]:
     return private.decode(), public.decode()
 
 
+def _build_api(site: Site) -> Gate:
+    def refuse(request: Request, error: Exception) -> Response:
+        assert isinstance(error, ApiError)
+        return JSONResponse(error.body(site.state.base_url), error.status)
+
+    def unknown(request: Request, error: Exception) -> Response:
+        return JSONResponse(not_found().body(site.state.base_url), 404)
+
+    parts = (api_app, api_graphql, api_issues, api_pulls, api_checks)
+    routes = [route for part in parts for route in part.router.routes]
+    app = Starlette(routes=routes, exception_handlers={ApiError: refuse, HTTPException: unknown})
+    app.state.site = site
+    return Gate(site, app)
+
+
 def _build_application(sandbox: Sandbox) -> Application:
     """Return the API for its first path parts, and git, pages and the admin API for all others."""
     site = FastAPI(title="Sandbox", docs_url=None, redoc_url=None, openapi_url=None)
     site.state.site, site.state.stage = sandbox.site, sandbox
     for part in (admin, git_http, pages):
         site.include_router(part.router)
-    api_app = api.build_api(sandbox.site)
+    rest = _build_api(sandbox.site)
 
     async def choose(scope: Scope, receive: Receive, send: Send) -> None:
         root = scope.get("path", "/").split("/")[1]
-        await (api_app if root in api.ROOTS else site)(scope, receive, send)
+        await (rest if root in ROOTS else site)(scope, receive, send)
 
     return choose
 

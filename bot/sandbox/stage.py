@@ -168,7 +168,7 @@ class Stage:
             repo = self.state.repositories[repository]
             item = self.state.installations[repo.owner]
             item.repositories.discard(repository)
-            webhooks.repository_removed(self.site, item, repo)
+            webhooks.repositories_changed(self.site, item, "removed", repo)
 
     def delete_repository(self, repository: str) -> None:
         """Delete a repository from the API without any webhook."""

@@ -165,7 +165,6 @@ class PullRequest(Issue):
     merged_by: str | None = None
     merged_onto: str = ""  # the base's commit before the merge
     reviews: list[Review] = field(default_factory=list)
-    requested_reviewers: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -215,18 +214,6 @@ class CheckRun:
     text: str | None = None
     annotations: list[Annotation] = field(default_factory=list)
     actions: list[Action] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class CommitStatus:
-    id: int
-    sha: str
-    state: str
-    context: str
-    description: str | None
-    target_url: str | None
-    author: str
-    created_at: datetime
 
 
 @dataclass(frozen=True)
@@ -284,7 +271,6 @@ class Repository:
     labels: dict[str, Label] = field(default_factory=dict)
     suites: dict[int, CheckSuite] = field(default_factory=dict)
     checks: dict[int, CheckRun] = field(default_factory=dict)
-    statuses: list[CommitStatus] = field(default_factory=list)
     deployments: dict[int, Deployment] = field(default_factory=dict)
     queue: list[MergeGroup] = field(default_factory=list)  # oldest first
     required_checks: dict[str, list[str]] = field(default_factory=dict)  # base branch -> check names

@@ -75,13 +75,6 @@ def add_reaction(state: State, reactions: list[Reaction], author: str, content: 
     return reactions[-1], True
 
 
-def remove_reaction(reactions: list[Reaction], reaction_id: int) -> None:
-    remaining = [item for item in reactions if item.id != reaction_id]
-    if len(remaining) == len(reactions):
-        raise ApiError(404, "Not Found")
-    reactions[:] = remaining
-
-
 def submit_review(site: Site, repo: Repository, pull: PullRequest, author: str, body: Json) -> Review:
     """Submit a review of the head, or of `commit_id`; refuse to approve or reject one's own pull request."""
     state = REVIEW_EVENTS.get(body.get("event") or "")

@@ -89,7 +89,7 @@ def installation_created(site: Site, installation: Installation, repo: Repositor
     if installation.repositories == {repo.full_name}:
         installation_changed(site, installation, "created")
     else:
-        _repositories_changed(site, installation, "added", repo)
+        repositories_changed(site, installation, "added", repo)
 
 
 def installation_changed(site: Site, installation: Installation, action: str) -> None:
@@ -99,11 +99,7 @@ def installation_changed(site: Site, installation: Installation, action: str) ->
     _send_installation(site, installation, "installation", payload)
 
 
-def repository_removed(site: Site, installation: Installation, repo: Repository) -> None:
-    _repositories_changed(site, installation, "removed", repo)
-
-
-def _repositories_changed(site: Site, installation: Installation, action: str, repo: Repository) -> None:
+def repositories_changed(site: Site, installation: Installation, action: str, repo: Repository) -> None:
     lists: dict[str, list[Json]] = {"repositories_added": [], "repositories_removed": []}
     lists[f"repositories_{action}"] = [_short_repository(repo)]
     change_fields = {"action": action, "requester": None, "repository_selection": "selected"}

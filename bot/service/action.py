@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -95,13 +95,16 @@ def _write_results(context: BotContext, event: Event, environ: Mapping[str, str]
         record = context.inbox.pulls.get(key, event.number) if event.number else None
         ends.append(_End(record, context.inbox.prods.get(key)))
     shown_ends = [end for end in ends if end.plan] or ends[:1]  # one is enough to say that nothing changes
-    text = "\n".join(
-        filter(None, [_format_failure(undone), *(end.plan or _format_no_change(end.record) for end in shown_ends)])
-    )
+    failure = f"### mergeplan could not finish\n\n{inert_text(clip_text(undone))}\n" if undone else ""
+    no_change = "No models change." if event.number else "Prod is where its branch is."
+    plans = (end.plan or f"### mergeplan\n\n{no_change}\n" for end in shown_ends)
+    text = "\n".join(filter(None, [failure, *plans]))
     if environ.get("GITHUB_STEP_SUMMARY"):
         with Path(environ["GITHUB_STEP_SUMMARY"]).open("a") as summary:
             summary.write(text)
-    code = _exit_code(ends, undone)
+    if undone:
+        log.error("not_done", why=undone)
+    code = 1 if undone or any(end.is_wrong for end in ends) else 0
     if environ.get("GITHUB_OUTPUT"):
         with Path(environ["GITHUB_OUTPUT"]).open("a") as outputs:
             outputs.writelines(
@@ -133,12 +136,6 @@ class _End:
         return behind or (bool(built) and self.prod.promoted_commit != self.prod.commit)
 
 
-def _exit_code(ends: Sequence[_End], undone: str) -> int:
-    if undone:
-        log.error("not_done", why=undone)
-    return 1 if undone or any(end.is_wrong for end in ends) else 0
-
-
 def outputs_of(record: PullRecord | None, prod: ProdRecord, code: int) -> dict[str, str]:
     """Return the outputs that later steps of the workflow may read; '' where there is no value.
 
@@ -158,11 +155,3 @@ def outputs_of(record: PullRecord | None, prod: ProdRecord, code: int) -> dict[s
         "exit-code": str(code),
     }
     return {key: "".join(value.split()) for key, value in outputs.items()}
-
-
-def _format_failure(why: str) -> str:
-    return f"### mergeplan could not finish\n\n{inert_text(clip_text(why))}\n" if why else ""
-
-
-def _format_no_change(record: PullRecord | None) -> str:
-    return "### mergeplan\n\nNo models change.\n" if record else "### mergeplan\n\nProd is where its branch is.\n"

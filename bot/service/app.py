@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import asdict
 from tempfile import TemporaryFile
 
@@ -14,7 +13,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from mergeplan.bot.child.isolated import confinement_words, isolation_words
 from mergeplan.bot.context import BotContext
 from mergeplan.bot.github.gateway import GitHubFailed, GitHubPaused
-from mergeplan.bot.github.owners import OwnerState
 from mergeplan.bot.metrics import AGE, BUDGET, CLAIMED, OWNERS, QUEUE
 from mergeplan.bot.service.catalog import catalog_routes
 from mergeplan.bot.service.connections import Limits
@@ -54,7 +52,8 @@ def _build_pages(context: BotContext) -> FastAPI:
             return Response(json.dumps(data), status, media_type="application/json")
         troubled = [
             f"{owner_state.owner}: {owner_state.state} since {owner_state.since}. {owner_state.why}"
-            for owner_state in failing_owners(owners)
+            for owner_state in owners
+            if owner_state.state != "working"
         ]
         lines = [missing or "ready", f"isolation: {isolation}", f"spark: {spark}", *troubled]
         return Response("\n".join(lines) + "\n", status, media_type="text/plain")
@@ -100,8 +99,3 @@ def not_ready(context: BotContext) -> str:
     if owners and all(owner.state in SHUT for owner in owners):
         return "the App works for no owner"
     return ""
-
-
-def failing_owners(owners: Sequence[OwnerState]) -> tuple[OwnerState, ...]:
-    """Return the owners for whom nothing can be done for now; the service works for all others."""
-    return tuple(owner for owner in owners if owner.state != "working")

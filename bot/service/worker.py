@@ -309,7 +309,8 @@ class Worker:
             log.warning("sweep_failed", owner=owner, why=str(error))
             return
         for name in names:
-            if self.context.closing.wait(pace.take(self._calls_of_a_look(name), time.monotonic())):
+            calls = CALLS_A_LOOK + len(self.context.inbox.prods.get(name).branches)
+            if self.context.closing.wait(pace.take(calls, time.monotonic())):
                 return
             try:
                 self._sweep_repository(self.context.github.repository(name))
@@ -320,9 +321,6 @@ class Worker:
                 log.warning("sweep_failed", repository=name, why=str(error))
                 if error.status in (0, 401):
                     return
-
-    def _calls_of_a_look(self, name: str) -> int:
-        return CALLS_A_LOOK + len(self.context.inbox.prods.get(name).branches)
 
     def _list_project_keys(self, owner: str) -> tuple[str, ...]:
         """Return the keys of an owner's projects.
@@ -384,20 +382,15 @@ def _branch_is_behind(gateway: RepositoryGateway, record: BranchRecord) -> bool:
 
 def group_news(known_records: Mapping[int, PullRecord], groups: Mapping[int, str]) -> tuple[tuple[int, str, str], ...]:
     """Return the missed webhooks of the merge queue: pull request, kind, and head of the group."""
-    made = [(number, head) for number, head in groups.items() if _group_of(known_records, number) != head]
-    over = [
-        (number, record.group.head)
-        for number, record in known_records.items()
-        if record.group.head and number not in groups
-    ]
+    known = {number: record.group.head for number, record in known_records.items() if record.group.head}
     return (
-        *((number, "merge_group.checks_requested", head) for number, head in made),
-        *((number, "merge_group.destroyed", head) for number, head in over),
+        *(
+            (number, "merge_group.checks_requested", head)
+            for number, head in groups.items()
+            if known.get(number) != head
+        ),
+        *((number, "merge_group.destroyed", head) for number, head in known.items() if number not in groups),
     )
-
-
-def _group_of(known_records: Mapping[int, PullRecord], number: int) -> str:
-    return known_records[number].group.head if number in known_records else ""
 
 
 def is_overdue(record: PullRecord, now: float) -> bool:
@@ -415,6 +408,3 @@ def is_behind(pull: Pull, record: PullRecord) -> bool:
     if not record.head:
         return False
     return record.state not in AFTER_MERGE if pull.merged else record.state is not PullState.CLOSED
-
-
-__all__ = ["Worker", "is_behind"]

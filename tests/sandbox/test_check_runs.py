@@ -1,4 +1,4 @@
-"""Checks, commit statuses and deployments."""
+"""Checks and deployments."""
 
 from typing import Any
 
@@ -6,6 +6,7 @@ import pytest
 from github import Github, GithubException
 
 from mergeplan.bot.sandbox.api.limits import ApiError
+from mergeplan.bot.sandbox.api.shapes_checks import suite_result
 from mergeplan.bot.sandbox.server import Sandbox
 
 from .conftest import SHOP
@@ -37,11 +38,12 @@ def test_further_patches_add_annotations(sandbox: Sandbox, bot: Github) -> None:
     run.edit(output={"title": "T", "summary": "S", "annotations": [note(51)]})
 
     assert run.output.annotations_count == 51
-    assert [annotation.start_line for annotation in run.get_annotations()] == list(range(1, 52))
+    annotations = sandbox.checks(SHOP, sandbox.head(SHOP))["lint"].annotations
+    assert [annotation.start_line for annotation in annotations] == list(range(1, 52))
 
 
 def test_the_latest_run_of_each_name_counts(sandbox: Sandbox, bot: Github) -> None:
-    repo, sha = bot.get_repo(SHOP), sandbox.head(SHOP)
+    repo, sha = bot.withLazy(True).get_repo(SHOP), sandbox.head(SHOP)
     for conclusion in ("failure", "success"):
         repo.create_check_run("plan", sha, conclusion=conclusion)
 
@@ -57,9 +59,8 @@ def test_a_suite_is_as_bad_as_its_worst_run(sandbox: Sandbox, bot: Github) -> No
     repo.create_check_run("plan", sha, conclusion="success")
     repo.create_check_run("lint", sha, conclusion="failure")
 
-    suites = list(repo.get_commit(sha).get_check_suites())
-
-    assert [(suite.status, suite.conclusion) for suite in suites] == [("completed", "failure")]
+    shop = sandbox.state.repositories[SHOP]
+    assert [suite_result(shop, suite) for suite in shop.suites.values()] == [("completed", "failure")]
 
 
 def test_buttons_wait_for_the_end(sandbox: Sandbox, bot: Github) -> None:
@@ -85,16 +86,6 @@ def test_a_started_run_is_not_concluded_any_more(sandbox: Sandbox, bot: Github) 
     assert sandbox.checks(SHOP, sandbox.head(SHOP))["plan"].conclusion is None
 
 
-def test_statuses_are_combined_by_context(sandbox: Sandbox, bot: Github) -> None:
-    commit = bot.get_repo(SHOP).get_commit(sandbox.head(SHOP))
-    commit.create_status("pending", context="ci")
-    commit.create_status("success", context="ci")
-
-    combined = commit.get_combined_status()
-
-    assert (combined.state, combined.total_count) == ("success", 1)
-
-
 def test_a_deployment_tells_how_it_fares(sandbox: Sandbox, bot: Github) -> None:
     repo = bot.get_repo(SHOP)
     deployment = repo.create_deployment("more", environment="pr_1", auto_merge=False, required_contexts=[])
@@ -104,4 +95,5 @@ def test_a_deployment_tells_how_it_fares(sandbox: Sandbox, bot: Github) -> None:
 
     found = repo.get_deployments(environment="pr_1")[0]
     assert found.sha == sandbox.head(SHOP, "more")
-    assert [status.state for status in found.get_statuses()] == ["success", "in_progress"]
+    statuses = sandbox.state.repositories[SHOP].deployments[found.id].statuses
+    assert [status.state for status in statuses] == ["in_progress", "success"]

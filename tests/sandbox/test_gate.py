@@ -29,11 +29,11 @@ def test_a_long_list_comes_in_pages(sandbox: Sandbox, bot: Github, number: int) 
     assert comments.totalCount == 32
 
 
-def test_pages_are_linked_both_ways(sandbox: Sandbox, api: httpx.Client) -> None:
+def test_pages_are_linked_both_ways(sandbox: Sandbox, api: httpx.Client, number: int) -> None:
     for index in range(3):
-        sandbox.open_issue(SHOP, str(index), author="rea")
+        sandbox.comment(SHOP, number, str(index), author="rea")
 
-    links = api.get("/issues", params={"per_page": 1, "page": 2}).links
+    links = api.get(f"/issues/{number}/comments", params={"per_page": 1, "page": 2}).links
 
     assert {name: link["url"][-1] for name, link in links.items()} == {
         "first": "1",

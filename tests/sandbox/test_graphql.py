@@ -83,7 +83,7 @@ def check(sandbox: Sandbox, **more: object) -> dict[str, object]:
 def test_a_check_is_made_and_webhooks_tell_of_it(sandbox: Sandbox, bot: Github) -> None:
     _, answer = bot.requester.graphql_query(CREATE, {"c": check(sandbox, conclusion="SUCCESS", status="COMPLETED")})
     made = answer["data"]["createCheckRun"]["checkRun"]
-    run = bot.get_repo(SHOP).get_check_run(made["databaseId"])
+    run = bot.withLazy(True).get_repo(SHOP).get_commit(sandbox.head(SHOP)).get_check_runs()[0]
     sandbox.wait_idle()
 
     assert (run.conclusion, run.node_id, run.html_url) == ("success", made["id"], made["url"])

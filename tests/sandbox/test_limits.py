@@ -6,6 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
+from mergeplan.bot.sandbox.api.limits import ApiError
 from mergeplan.bot.sandbox.server import Sandbox
 
 from .conftest import SHOP, a_shop
@@ -87,10 +88,12 @@ def test_a_comment_has_one_to_65536_characters(api: httpx.Client, number: int, l
     assert answer.status_code == status
 
 
-def test_a_title_has_at_most_256_characters(api: httpx.Client, number: int) -> None:
-    answer = api.patch(f"/issues/{number}", json={"title": "t" * 257})
+def test_a_title_has_at_most_256_characters(sandbox: Sandbox) -> None:
+    with pytest.raises(ApiError) as refused:
+        sandbox.open_issue(SHOP, "t" * 257, author="rea")
 
-    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "title")
+    assert refused.value.errors is not None
+    assert (refused.value.status, refused.value.errors[0]["field"]) == (422, "title")
 
 
 def test_what_is_not_json_is_refused(api: httpx.Client, number: int) -> None:

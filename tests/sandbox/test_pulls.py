@@ -1,12 +1,12 @@
 """What can happen to a pull request, with real git."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from github import Github, GithubException
 
-from mergeplan.bot.sandbox.git import repos
+from mergeplan.bot.sandbox.api.limits import ApiError
+from mergeplan.bot.sandbox.git import pushes, repos
 from mergeplan.bot.sandbox.server import Sandbox
 
 from .conftest import SHOP
@@ -79,7 +79,7 @@ def test_each_way_to_merge_brings_the_change(sandbox: Sandbox, bot: Github, meth
     assert merged.sha == sandbox.head(SHOP)
     assert len(repos.read_commit(sandbox.state.git(SHOP), merged.sha).parents) == parents
     assert sandbox.read(SHOP, MODEL) == "SELECT 2 AS id\n" and sandbox.read(SHOP, "new.sql") == "SELECT 9\n"
-    assert bot.get_repo(SHOP).get_pull(number).is_merged()
+    assert bot.get_repo(SHOP).get_pull(number).merged
 
 
 @pytest.mark.parametrize("method", ["merge", "squash", "rebase"])
@@ -146,9 +146,9 @@ def test_a_required_check_blocks_until_it_succeeds(sandbox: Sandbox, bot: Github
 
 
 def test_pushing_the_head_into_the_base_merges_it(sandbox: Sandbox, bot: Github, number: int) -> None:
-    ref = bot.get_repo(SHOP).get_git_ref("heads/main")
+    repo = sandbox.state.repositories[SHOP]
 
-    ref.edit(sandbox.head(SHOP, "more"))
+    pushes.point_branch(sandbox.site, repo, "main", sandbox.head(SHOP, "more"), "ann")
 
     assert bot.get_repo(SHOP).get_pull(number).merged
 
@@ -188,17 +188,17 @@ def test_a_fork_s_commits_are_fetched_from_the_base_repository(sandbox: Sandbox,
         ("main", "main", "No commits between"),
     ],
 )
-def test_a_pull_request_needs_two_branches_that_differ(
-    sandbox: Sandbox, bot: Github, head: str, base: str, why: str
-) -> None:
-    with pytest.raises(GithubException, match=why) as refused:
-        bot.get_repo(SHOP).create_pull(title="T", head=head, base=base)
+def test_a_pull_request_needs_two_branches_that_differ(sandbox: Sandbox, head: str, base: str, why: str) -> None:
+    with pytest.raises(ApiError) as refused:
+        sandbox.open_pull_request(SHOP, head, base, "T", author="wim")
     assert refused.value.status == 422
+    assert why in str(refused.value.errors)
 
 
-def test_one_branch_has_one_open_pull_request(bot: Github, number: int) -> None:
-    with pytest.raises(GithubException, match="already exists for ann:more"):
-        bot.get_repo(SHOP).create_pull(title="Again", head="more", base="main")
+def test_one_branch_has_one_open_pull_request(sandbox: Sandbox, number: int) -> None:
+    with pytest.raises(ApiError) as refused:
+        sandbox.open_pull_request(SHOP, "more", "main", "Again", author="wim")
+    assert "already exists for ann:more" in str(refused.value.errors)
 
 
 def test_pull_requests_are_found_by_head_base_and_state(sandbox: Sandbox, bot: Github, number: int) -> None:
@@ -209,14 +209,3 @@ def test_pull_requests_are_found_by_head_base_and_state(sandbox: Sandbox, bot: G
     sandbox.close(SHOP, number, author="wim")
     assert list(repo.get_pulls()) == []
     assert [pull.number for pull in repo.get_pulls(state="all")] == [number]
-
-
-def test_updating_a_branch_merges_the_base_into_it(
-    sandbox: Sandbox, github: Callable[[str], Github], number: int
-) -> None:
-    sandbox.commit(SHOP, "main", {"new.sql": "SELECT 9\n"}, "Nine", author="ann")
-
-    assert github(sandbox.add_user("wim")).get_repo(SHOP).get_pull(number).update_branch()
-
-    assert sandbox.read(SHOP, "new.sql", "more") == "SELECT 9\n"
-    assert sandbox.pull_request(SHOP, number).head_sha == sandbox.head(SHOP, "more")

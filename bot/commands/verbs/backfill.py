@@ -13,14 +13,6 @@ from mergeplan.bot.results import has_effect
 from mergeplan.bot.transitions.planning import Transition
 
 
-def _skip_backfill(request: Request) -> Start:
-    return _plan_with(request, "skip")
-
-
-def _fill_tables(request: Request) -> Start:
-    return _plan_with(request, "full")
-
-
 def _plan_with(request: Request, backfill: str) -> Start:
     """Plan again, and use this backfill in all later plans."""
     start = plan_again(request)
@@ -58,7 +50,7 @@ SKIP_BACKFILL = Form(
     needs="write",
     rejected="the pull request is closed",
     rule=require_open,
-    start=_skip_backfill,
+    start=partial(_plan_with, backfill="skip"),
     offers=_skip_offers,
 )
 BACKFILL = Form(
@@ -68,6 +60,6 @@ BACKFILL = Form(
     needs="write",
     rejected="the pull request is closed",
     rule=require_open,
-    start=_fill_tables,
+    start=partial(_plan_with, backfill="full"),
     offers=_fill_offers,
 )

@@ -7,7 +7,6 @@ from functools import partial
 from mergeplan.bot.commands.command import Command
 from mergeplan.bot.commands.facts import Facts
 from mergeplan.bot.commands.form import Form, Request, Start
-from mergeplan.bot.records import Answer, PullRecord
 from mergeplan.bot.transitions.requests import request_destroy
 
 
@@ -22,14 +21,6 @@ def _start_command(request: Request) -> Start:
     return Start("The environment is dropped.", transition=destroy, waits_for="destroy")
 
 
-def _is_waiting(record: PullRecord) -> bool:
-    return bool(record.environment.destroy_by)
-
-
-def _finish_answer(answer: Answer, record: PullRecord) -> Answer:
-    return answer
-
-
 DESTROY = Form(
     usage="/destroy",
     does="drops the environment and the tables that only it uses; of an open pull request `/plan` builds it again",
@@ -38,6 +29,6 @@ DESTROY = Form(
     rejected="there is no environment, or a promotion runs",
     rule=_refusal_reason,
     start=_start_command,
-    waits=_is_waiting,
-    finish=_finish_answer,
+    waits=lambda record: bool(record.environment.destroy_by),
+    finish=lambda answer, _: answer,
 )

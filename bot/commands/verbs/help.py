@@ -5,16 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from mergeplan.bot.commands.command import Command, Line
 from mergeplan.bot.commands.form import Form, Request, Start
 from mergeplan.bot.policy.roles import Role
 
 LINKS = re.compile(r"\[([^\[\]]+)\]\([^)]*\)")
-
-
-def _parse_line(line: Line) -> Command:
-    """Return the command; ignore any words after it."""
-    return line.command
 
 
 def _start_command(request: Request) -> Start:
@@ -49,7 +43,7 @@ HELP = Form(
     does="lists the commands with permissions and examples",
     example="/help",
     needs="read",
-    parse=_parse_line,
+    parse=lambda line: line.command,  # any words after it are ignored
     anybody=True,
     start=_start_command,
 )

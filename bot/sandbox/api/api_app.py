@@ -1,4 +1,4 @@
-"""REST: users, the App, its installations and webhooks."""
+"""REST: users, the App, its installations and webhooks, repositories and their refs."""
 
 from typing import Any
 
@@ -15,7 +15,8 @@ from mergeplan.bot.sandbox.access import (
 from mergeplan.bot.sandbox.api import shapes
 from mergeplan.bot.sandbox.api.calls import Call, Router, route
 from mergeplan.bot.sandbox.api.limits import REQUESTS_PER_HOUR, ApiError, not_found
-from mergeplan.bot.sandbox.state import Delivery, Installation, Json
+from mergeplan.bot.sandbox.git import repos
+from mergeplan.bot.sandbox.state import Delivery, Installation, Json, Repository
 
 router = Router()
 
@@ -45,14 +46,6 @@ def get_user(call: Call) -> Any:
     if call.caller.kind != "user":
         raise ApiError(403, "Resource not accessible by integration")
     return shapes.full_user(call.state, call.caller.login)
-
-
-@route(router, "GET", "/users/{login}")
-def other_user(call: Call) -> Any:
-    login = call.request.path_params["login"]
-    if login not in call.state.users:
-        raise not_found()
-    return shapes.full_user(call.state, login)
 
 
 @route(router, "GET", "/app")
@@ -200,3 +193,26 @@ def get_permission(call: Call) -> Any:
     if login not in call.state.users:
         raise not_found()
     return shapes.collaborator_permission(call.state, repo, login)
+
+
+def _ref_shape(call: Call, repo: Repository, ref: str, sha: str) -> Json:
+    api = shapes.api_url(call.state, repo)
+    target = {"type": "commit", "sha": sha, "url": f"{api}/git/commits/{sha}"}
+    return {"ref": ref, "node_id": f"REF_{sha}", "url": f"{api}/git/{ref}", "object": target}
+
+
+@route(router, "GET", "/repos/{owner}/{name}/git/ref/{ref:path}")
+def ref(call: Call) -> Any:
+    """Return one ref, also `pull/N/head` and `pull/N/merge`."""
+    repo, name = call.repo(READ), f"refs/{call.request.path_params['ref']}"
+    sha = repos.list_refs(call.state.git(repo.full_name), "refs/").get(name)
+    if sha is None:
+        raise not_found()
+    return _ref_shape(call, repo, name, sha)
+
+
+@route(router, "GET", "/repos/{owner}/{name}/git/matching-refs/{ref:path}")
+def matching_refs(call: Call) -> Any:
+    repo, prefix = call.repo(READ), f"refs/{call.request.path_params['ref']}"
+    refs = repos.list_refs(call.state.git(repo.full_name), "refs/")
+    return call.page([_ref_shape(call, repo, name, sha) for name, sha in refs.items() if name.startswith(prefix)])

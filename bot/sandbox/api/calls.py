@@ -104,8 +104,6 @@ async def call_of(request: Request) -> Call:
         body = json.loads(raw) if raw else {}
     except ValueError as error:
         raise ApiError(400, "Problems parsing JSON") from error
-    if isinstance(body, list):
-        body = {"labels": body}  # labels may come as a bare list
     if not isinstance(body, dict):
         raise ApiError(400, "Body should be a JSON object")
     return Call(request.app.state.site, request, body)
@@ -142,7 +140,3 @@ def route(
         return endpoint
 
     return register
-
-
-def no_content() -> Response:
-    return Response(status_code=204)

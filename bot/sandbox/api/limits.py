@@ -26,7 +26,6 @@ REACTIONS = ("+1", "-1", "laugh", "confused", "heart", "hooray", "rocket", "eyes
 CHECK_STATUSES = ("queued", "in_progress", "completed")
 CHECK_CONCLUSIONS = ("action_required", "cancelled", "failure", "neutral", "success", "skipped", "timed_out")
 ANNOTATION_LEVELS = ("notice", "warning", "failure")
-COMMIT_STATES = ("error", "failure", "pending", "success")
 DEPLOYMENT_STATES = ("error", "failure", "inactive", "in_progress", "queued", "pending", "success")
 
 ErrorCode = Literal["missing", "missing_field", "invalid", "already_exists", "custom"]

@@ -1,18 +1,8 @@
-"""How GitHub writes check runs, check suites, commit statuses and deployments as JSON."""
+"""How GitHub writes check runs, check suites and deployments as JSON."""
 
 from mergeplan.bot.sandbox.api import shapes, shapes_pulls
 from mergeplan.bot.sandbox.git import repos
-from mergeplan.bot.sandbox.state import (
-    Annotation,
-    CheckRun,
-    CheckSuite,
-    CommitStatus,
-    Deployment,
-    DeploymentStatus,
-    Json,
-    Repository,
-    State,
-)
+from mergeplan.bot.sandbox.state import CheckRun, CheckSuite, Deployment, DeploymentStatus, Json, Repository, State
 
 # Which conclusion of a suite's runs stands for all of them, worst first.
 SEVERITY = ("action_required", "timed_out", "failure", "cancelled", "neutral", "skipped", "success")
@@ -57,13 +47,6 @@ def check_run(state: State, repo: Repository, run: CheckRun) -> Json:
     }
 
 
-def annotation_shape(state: State, repo: Repository, run: CheckRun, item: Annotation) -> Json:
-    fields = ("path", "start_line", "end_line", "start_column", "end_column")
-    words = ("annotation_level", "title", "message", "raw_details")
-    where = {name: getattr(item, name) for name in fields + words}
-    return where | {"blob_href": f"{shapes.html_url(state, repo)}/blob/{run.head_sha}/{item.path}"}
-
-
 def suite_result(repo: Repository, suite: CheckSuite) -> tuple[str, str | None]:
     """Return the status and the conclusion of a suite.
 
@@ -82,7 +65,6 @@ def webhook_suite(state: State, repo: Repository, suite: CheckSuite) -> Json:
     branches = repos.list_refs(state.git(repo.full_name))
     commit = repos.read_commit(state.git(repo.full_name), suite.head_sha)
     url = f"{shapes.api_url(state, repo)}/check-suites/{suite.id}"
-    git = shapes_pulls.git_commit(state, repo, commit)
     return {
         "id": suite.id,
         "node_id": shapes.node_id("CS", suite.id),
@@ -107,15 +89,11 @@ def webhook_suite(state: State, repo: Repository, suite: CheckSuite) -> Json:
             "id": commit.sha,
             "tree_id": commit.tree,
             "message": commit.message,
-            "timestamp": git["committer"]["date"],
+            "timestamp": commit.committer_date.isoformat(),
             "author": {"name": commit.author.name, "email": commit.author.email},
             "committer": {"name": commit.committer.name, "email": commit.committer.email},
         },
     }
-
-
-def check_suite(state: State, repo: Repository, suite: CheckSuite) -> Json:
-    return webhook_suite(state, repo, suite) | {"repository": shapes.repository(state, repo)}
 
 
 def webhook_run(state: State, repo: Repository, run: CheckRun) -> Json:
@@ -123,40 +101,6 @@ def webhook_run(state: State, repo: Repository, run: CheckRun) -> Json:
     suite = webhook_suite(state, repo, repo.suites[run.suite_id])
     left_out = ("latest_check_runs_count", "check_runs_url", "head_commit", "rerequestable", "runs_rerequestable")
     return check_run(state, repo, run) | {"check_suite": {key: suite[key] for key in suite if key not in left_out}}
-
-
-def status(state: State, repo: Repository, item: CommitStatus) -> Json:
-    return {
-        "url": f"{shapes.api_url(state, repo)}/statuses/{item.sha}",
-        "avatar_url": f"{state.base_url}/_sandbox/avatar/{item.author}",
-        "id": item.id,
-        "node_id": shapes.node_id("SC", item.id),
-        "state": item.state,
-        "description": item.description,
-        "target_url": item.target_url,
-        "context": item.context,
-        "created_at": shapes.format_time(item.created_at),
-        "updated_at": shapes.format_time(item.created_at),
-        "creator": shapes.user_shape(state, item.author),
-    }
-
-
-def status_summary(state: State, repo: Repository, sha: str) -> Json:
-    """Return the newest status of each context, and one state for all."""
-    newest = {item.context: item for item in repo.statuses if item.sha == sha}
-    states = {item.state for item in newest.values()}
-    failed = bool(states & {"error", "failure"})
-    word = "failure" if failed else "pending" if not states or "pending" in states else "success"
-    url = f"{shapes.api_url(state, repo)}/commits/{sha}"
-    return {
-        "state": word,
-        "statuses": [status(state, repo, item) | {"required": None} for item in newest.values()],
-        "sha": sha,
-        "total_count": len(newest),
-        "repository": shapes.repository(state, repo),
-        "commit_url": url,
-        "url": f"{url}/status",
-    }
 
 
 def deployment_shape(state: State, repo: Repository, item: Deployment) -> Json:

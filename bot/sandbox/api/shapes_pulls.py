@@ -1,12 +1,11 @@
-"""How GitHub writes pull requests, reviews, commits and diffs as JSON."""
+"""How GitHub writes pull requests, reviews and changed files as JSON."""
 
-from collections.abc import Iterable
 from pathlib import Path
 
 from mergeplan.bot.sandbox.api import shapes, shapes_issues
 from mergeplan.bot.sandbox.git import repos
 from mergeplan.bot.sandbox.git.diffs import diff_files
-from mergeplan.bot.sandbox.git.repos import Commit, FileChange, Person
+from mergeplan.bot.sandbox.git.repos import FileChange
 from mergeplan.bot.sandbox.state import Json, PullRequest, Repository, Review, State
 
 PASSED = ("success", "neutral", "skipped")  # conclusions of a check that let a pull request be merged
@@ -50,7 +49,7 @@ def pull_shape(state: State, repo: Repository, item: PullRequest) -> Json:
         "labels": shapes_issues.label_shapes(state, repo, item),
         **dict.fromkeys(["milestone", "active_lock_reason", "assignee", "auto_merge"]),
         "assignees": [],
-        "requested_reviewers": [shapes.user_shape(state, login) for login in item.requested_reviewers],
+        "requested_reviewers": [],
         "requested_teams": [],
         "created_at": shapes.format_time(item.created_at),
         "updated_at": shapes.format_time(item.updated_at),
@@ -101,7 +100,6 @@ def missing_checks(repo: Repository, item: PullRequest) -> list[str]:
     """Return the checks that the base branch requires and that have not succeeded on the head."""
     runs = sorted((run for run in repo.checks.values() if run.head_sha == item.head_sha), key=lambda run: run.id)
     passed = {run.name: run.conclusion in PASSED for run in runs}
-    passed |= {status.context: status.state == "success" for status in repo.statuses if status.sha == item.head_sha}
     return [name for name in repo.required_checks.get(item.base_ref, []) if not passed.get(name)]
 
 
@@ -158,67 +156,12 @@ def login_of(state: State, email: str) -> str | None:
     return next((user.login for user in state.users.values() if user.email == email), None)
 
 
-def _signature_shape(person: Person, date: str) -> Json:
-    return {"name": person.name, "email": person.email, "date": date}
-
-
-def git_commit(state: State, repo: Repository, item: Commit) -> Json:
-    """Return a commit as git stores it."""
-    api = shapes.api_url(state, repo)
-    return {
-        "url": f"{api}/git/commits/{item.sha}",
-        "message": item.message,
-        "author": _signature_shape(item.author, item.author_date.isoformat()),
-        "committer": _signature_shape(item.committer, item.committer_date.isoformat()),
-        "tree": {"sha": item.tree, "url": f"{api}/git/trees/{item.tree}"},
-        "verification": {
-            "verified": False,
-            "reason": "unsigned",
-            **dict.fromkeys(["signature", "payload", "verified_at"]),
-        },
-    }
-
-
-def commit_shape(state: State, repo: Repository, item: Commit) -> Json:
-    """Return a commit with the users behind its names."""
-    api, page = shapes.api_url(state, repo), shapes.html_url(state, repo)
-    people = {"author": login_of(state, item.author.email), "committer": login_of(state, item.committer.email)}
-    return {
-        "sha": item.sha,
-        "node_id": f"C_{item.sha}",
-        "url": f"{api}/commits/{item.sha}",
-        "html_url": f"{page}/commit/{item.sha}",
-        "comments_url": f"{api}/commits/{item.sha}/comments",
-        "commit": git_commit(state, repo, item) | {"comment_count": 0},
-        **{role: shapes.user_shape(state, login) if login else None for role, login in people.items()},
-        "parents": [
-            {"sha": sha, "url": f"{api}/commits/{sha}", "html_url": f"{page}/commit/{sha}"} for sha in item.parents
-        ],
-    }
-
-
-def full_commit(state: State, repo: Repository, sha: str) -> Json:
-    """Return a commit as `GET` of it alone shows it, with its files."""
-    folder = state.git(repo.full_name)
-    item = repos.read_commit(folder, sha)
-    changes = diff_files(folder, item.parents[0] if item.parents else empty_tree(folder), sha)
-    additions, deletions = sum(change.additions for change in changes), sum(change.deletions for change in changes)
-    return commit_shape(state, repo, item) | {
-        "stats": {"total": additions + deletions, "additions": additions, "deletions": deletions},
-        "files": file_shapes(state, repo, changes, sha),
-    }
-
-
 def empty_tree(folder: Path) -> str:
     """Return the empty tree, with which a first commit is compared."""
     return repos.git(folder, "hash-object", "-t", "tree", "-w", "--stdin").strip()
 
 
-def file_shapes(state: State, repo: Repository, changes: Iterable[FileChange], sha: str) -> list[Json]:
-    return [_file_shape(state, repo, change, sha) for change in changes]
-
-
-def _file_shape(state: State, repo: Repository, change: FileChange, sha: str) -> Json:
+def file_shape(state: State, repo: Repository, change: FileChange, sha: str) -> Json:
     page = shapes.html_url(state, repo)
     shape: Json = {
         "sha": change.sha,
@@ -233,28 +176,3 @@ def _file_shape(state: State, repo: Repository, change: FileChange, sha: str) ->
     }
     shape |= {"patch": change.patch} if change.patch else {}
     return shape | ({"previous_filename": change.previous_filename} if change.previous_filename else {})
-
-
-def comparison_shape(state: State, repo: Repository, base: str, head: str) -> Json:
-    """Return what `base...head` adds since both diverged."""
-    folder = state.git(repo.full_name)
-    start = repos.merge_base(folder, base, head) or base
-    ahead = repos.list_commits(folder, "--reverse", f"{base}..{head}")
-    behind = repos.list_commits(folder, f"{head}..{base}")
-    status = {(True, True): "diverged", (True, False): "ahead", (False, True): "behind"}
-    page = f"{shapes.html_url(state, repo)}/compare/{base}...{head}"
-    return {
-        "url": f"{shapes.api_url(state, repo)}/compare/{base}...{head}",
-        "html_url": page,
-        "permalink_url": page,
-        "diff_url": f"{page}.diff",
-        "patch_url": f"{page}.patch",
-        "base_commit": commit_shape(state, repo, repos.read_commit(folder, base)),
-        "merge_base_commit": commit_shape(state, repo, repos.read_commit(folder, start)),
-        "status": status.get((bool(ahead), bool(behind)), "identical"),
-        "ahead_by": len(ahead),
-        "behind_by": len(behind),
-        "total_commits": len(ahead),
-        "commits": [commit_shape(state, repo, ahead_commit) for ahead_commit in ahead],
-        "files": file_shapes(state, repo, diff_files(folder, start, head), head),
-    }

@@ -18,7 +18,7 @@ def diff_files(repo: Path, old: str, new: str) -> list[FileChange]:
         raw, _, text = out.partition("\0\0")
         records = list(_parse_records(iter(raw.split("\0"))))
         patches = ("\n" + text).split("\ndiff --git ")[1:]
-    return [_build_change(*record, _cut_hunks(piece)) for record, piece in zip(records, patches, strict=True)]
+    return [_build_change(*record, piece) for record, piece in zip(records, patches, strict=True)]
 
 
 def _parse_records(fields: Iterator[str]) -> Iterator[tuple[str, str | None, str, str | None]]:
@@ -30,12 +30,9 @@ def _parse_records(fields: Iterator[str]) -> Iterator[tuple[str, str | None, str
         yield STATUS[letter[0]], None if set(sha) == {"0"} else sha, path, previous
 
 
-def _build_change(status: str, sha: str | None, path: str, previous: str | None, patch: str) -> FileChange:
+def _build_change(status: str, sha: str | None, path: str, previous: str | None, piece: str) -> FileChange:
+    start = piece.find("\n@@ ")
+    patch = "" if start < 0 else piece[start + 1 :].removesuffix("\n")
     lines = patch.split("\n")
     added, removed = (sum(line.startswith(sign) for line in lines) for sign in "+-")
     return FileChange(path, status, sha, added, removed, patch, previous)
-
-
-def _cut_hunks(piece: str) -> str:
-    start = piece.find("\n@@ ")
-    return "" if start < 0 else piece[start + 1 :].removesuffix("\n")

@@ -23,6 +23,9 @@ OF_COMMITS = ("HEAD", "refs/heads/", "refs/pull/")
 router = APIRouter()
 FETCHES = "service=git-upload-pack"
 READ_CONTENTS = Need(("contents",), "read", "read")
+DELIMITER, FLUSH = b"0001", b"0000"
+# A tag may be an object of its own, which git has to look into.
+OF_COMMITS = ("HEAD", "refs/heads/", "refs/pull/")
 
 
 @router.api_route("/{owner}/{name}.git/{path:path}", methods=["GET", "POST"])
@@ -115,7 +118,7 @@ def _find_program() -> str:
 
 
 def list_references(repo: Path, body: bytes) -> bytes | None:
-    """Return the answer to a command `ls-refs`; None if git has to answer."""
+    """Return the answer to a command `ls-refs` of git's version 2, read from files; None if git has to answer."""
     lines = list(_read_lines(body))
     if not lines or lines[0] != "command=ls-refs":
         return None

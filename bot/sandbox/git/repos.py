@@ -169,7 +169,8 @@ def commit_files(
     repo: Path, branch: str, files: Mapping[str, str | bytes | None], message: str, author: Person, parent: str | None
 ) -> str:
     """Add one commit of those files (None deletes) on top of `parent` and point the branch at it."""
-    stamp = f"{_format_person(author)} {int(datetime.now(UTC).timestamp())} +0000"
+    name = "".join(char for char in author.name if char not in "<>\n")
+    stamp = f"{name} <{author.email}> {int(datetime.now(UTC).timestamp())} +0000"
     text = message.encode()
     stream = [
         f"commit refs/heads/{branch}\nauthor {stamp}\ncommitter {stamp}\ndata {len(text)}\n".encode(),
@@ -178,8 +179,7 @@ def commit_files(
     ]
     if parent:
         stream.append(f"from {parent}\n".encode())
-    for path, content in files.items():
-        stream.append(_file_line(path, content))
+    stream += [_file_line(path, content) for path, content in files.items()]
     git(repo, "fast-import", "--quiet", "--force", stdin=b"".join(stream))
     return list_refs(repo)[f"refs/heads/{branch}"]
 
@@ -192,18 +192,9 @@ def _file_line(path: str, content: str | bytes | None) -> bytes:
     return f"M 100644 inline {quoted}\ndata {len(data)}\n".encode() + data + b"\n"
 
 
-def _format_person(person: Person) -> str:
-    name = "".join(char for char in person.name if char not in "<>\n")
-    return f"{name} <{person.email}>"
-
-
 def _identity_variables(person: Person) -> dict[str, str]:
-    return {
-        "GIT_AUTHOR_NAME": person.name,
-        "GIT_AUTHOR_EMAIL": person.email,
-        "GIT_COMMITTER_NAME": person.name,
-        "GIT_COMMITTER_EMAIL": person.email,
-    }
+    parts = {"NAME": person.name, "EMAIL": person.email}
+    return {f"GIT_{who}_{part}": value for who in ("AUTHOR", "COMMITTER") for part, value in parts.items()}
 
 
 def commit_tree(repo: Path, tree: str, parents: tuple[str, ...], message: str, author: Person) -> str:
@@ -286,23 +277,5 @@ def read_blob(repo: Path, ref: str, path: str) -> tuple[str, bytes] | None:
     return sha, run_bytes(repo, "cat-file", "blob", sha)
 
 
-@dataclass(frozen=True)
-class TreeEntry:
-    mode: str
-    kind: str
-    sha: str
-    size: int | None
-    path: str
-
-
-def tree(repo: Path, ref: str, path: str = "", *, recursive: bool = False) -> list[TreeEntry]:
-    flags = ["-r", "-t"] if recursive else []
-    where = f"{ref}:{path}" if path else ref
-    out = git(repo, "ls-tree", "-l", "-z", *flags, where)
-    entries = []
-    for line in out.split("\0"):
-        if line:
-            meta, name = line.split("\t", 1)
-            mode, kind, sha, size = meta.split()
-            entries.append(TreeEntry(mode, kind, sha, None if size == "-" else int(size), name))
-    return entries
+def list_files(repo: Path, ref: str) -> list[str]:
+    return git(repo, "ls-tree", "-r", "-z", "--name-only", ref).split("\0")[:-1]

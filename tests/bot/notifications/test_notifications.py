@@ -10,9 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from pydantic import SecretStr
 
-from mergeplan.bot.notifications.notifications import Notifications
+from mergeplan.bot.notifications.notifications import NotDelivered, Notifications, Target
 from mergeplan.bot.notifications.slack import SlackWebhook
-from mergeplan.bot.notifications.target import NotDelivered, Target
 from mergeplan.bot.notifications.targets import open_notifications
 from mergeplan.bot.report.notices import Notice, PullDeployed
 from mergeplan.bot.settings import load_settings

@@ -19,7 +19,7 @@ import pytest
 
 from mergeplan.bot.github.events import Event, sign_body
 from mergeplan.bot.inbox.inbox import Inbox
-from mergeplan.bot.service.intake import Intake
+from mergeplan.bot.service.webhook import Intake
 from tests.bot.conftest import SECRET, SHOP
 from tests.planner.conftest import empty_url, new_postgresql, postgresql  # noqa: F401 - fixtures
 
