@@ -61,7 +61,7 @@ MEANINGS = {
     "forward_only": "rows that exist stay as they are; new ones come from the new query",
     "indirect_breaking": "not edited, and reads something that changes: it is computed again",
     "indirect_non_breaking": "not edited, and reads nothing that changes: it keeps its table",
-    "metadata": "only what is said of the model changes, such as its description: it keeps its table",
+    "metadata": "only its description, owner, tags or audits change: it keeps its table",
     "equivalent": "the new text means the same query: it keeps its table",
     "added": "a new model",
     "removed": "a model without a file: prod loses its view",

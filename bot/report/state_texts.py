@@ -89,7 +89,7 @@ def planning_status(pull_view: Shown) -> str:
     record = pull_view.record
     plan = record.outcome.plan if record.outcome else None
     stale = "\n>\n> **What is shown below is the plan before.**" if plan and not record.run.fresh else ""
-    doing = "The plan stands; its tables are being built." if record.run.fresh else "The plan is being made."
+    doing = "The plan is made; its tables are being built." if record.run.fresh else "The plan is being made."
     words = (inert_text(record.reason), doing, inert_text(record.run.progress), spark_link(record))
     return "> [!NOTE]\n> " + " ".join(filter(None, words)) + stale
 
@@ -101,7 +101,7 @@ def waiting_status(pull_view: Shown) -> str:
 def fork_status(pull_view: Shown) -> str:
     head = pull_view.record.head
     return (
-        "This pull request comes from a fork. No code of it runs until somebody who may let it looks at "
+        "This pull request comes from a fork. None of its code runs until a maintainer looks at "
         f"`{head[:7]}` and types `/ok-to-plan {head}`. The next push needs a new approval."
     )
 

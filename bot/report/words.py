@@ -270,10 +270,10 @@ def _forward_sentence(plan: PlanView, views: int) -> str:
 def waiting_words(prod: ProdRecord) -> str:
     problems = prod.outcome.problems if prod.outcome else ()
     if not problems:
-        return "Prod is being built for the first time; this pull request is planned as soon as it stands."
+        return "Prod is being built for the first time; this pull request is planned when it is built."
     reason = inert_text(clip_text(problems[0].message))
     at = f" at {datetime.fromtimestamp(prod.again_at, UTC):%H:%M:%S} UTC" if prod.again_at else ""
-    retry_text = f"It is tried again by itself{at}; this pull request is planned as soon as it stands."
+    retry_text = f"The build is tried again automatically{at}; this pull request is planned when it is built."
     return f"Prod could not be built yet: {reason} {retry_text}"
 
 

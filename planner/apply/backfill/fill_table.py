@@ -223,7 +223,7 @@ class TableWriter:
         read = {work.copied_from} if is_copied else self.layout.sources(work.snapshot.name)
         for table, timeline in self.store.intervals.load_timelines(read & self.relies.keys()).items():
             if gone := subtract_intervals(self.relies[table], timeline):
-                raise PlanMoved(f"`{table}` lacks {gone[0]} now: it is being computed anew.", hint="Plan again.")
+                raise PlanMoved(f"`{table}` lacks {gone[0]} now: it is being computed again.", hint="Plan again.")
 
     def _copy_rows(self, work: Work, table: Table, interval: Interval) -> Written:
         """Copy the rows of the model's old table, which are those that its query would return."""
