@@ -13,13 +13,14 @@ from mergeplan.bot.report.words import (
     cost_words,
     estimate_words,
     failure_title,
+    problem_line,
     prod_words,
     promise_sentence,
     promotion_status,
     spark_link,
     waiting_words,
 )
-from mergeplan.bot.results import has_effect, is_free
+from mergeplan.bot.results import has_effect, is_free, problems_of
 from mergeplan.planner.wording import count_noun
 
 # --- headlines ---
@@ -40,7 +41,8 @@ def plan_headline(pull_view: Shown) -> str:
     if plan is None or not has_effect(plan):
         return "✅ No model changes"
     loss = loss_title(find_losses(outcome))
-    facts = [prod_words(plan), rows_title(outcome)]
+    is_held = bool(plan.blockers or (outcome and outcome.is_too_costly))
+    facts = [prod_words(plan, is_held=is_held), rows_title(outcome)]
     if plan.not_selected:
         summary = [loss, *facts] if plan.models else ["none of them changes"]
         return f"🔎 Plan of selected models: {' · '.join(filter(None, summary))}"
@@ -122,8 +124,9 @@ def plan_status(pull_view: Shown) -> str:
     if plan and plan.not_selected:
         return f"> [!IMPORTANT]\n> **Not ready.** {selection_words(record)} {AT_THE_MERGE}"
     if plan and plan.blockers:
-        number = count_noun(len(plan.blockers), "blocker")
-        return f"> [!WARNING]\n> Blocked: merging will not change prod ({number}, see below)."
+        first, *others = (problem_line(problem) for problem in problems_of(plan.blockers))
+        more_text = f" And {count_noun(len(others), 'more problem')}, see below." if others else ""
+        return f"> [!WARNING]\n> **Blocked: a merge does not change prod.** {first.removeprefix('- ')}{more_text}"
     if plan and outcome and outcome.is_too_costly:
         over = f"The estimate is over the project's budget: {estimate_words(plan.models)}."
         cheaper = f" {words}" if (words := cheaper_words(plan)) else ""
