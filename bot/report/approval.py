@@ -66,7 +66,9 @@ def _approver_names(need: Need, *, plain: bool = False) -> str:
 
 def _review_age_lines(decision: Decision) -> tuple[str, ...]:
     who = first_names([code(reviewer) for reviewer in decision.outdated], NAMES_MOST)
-    return (f"{who} approved before this plan was shown: an approval is of the plan that stands here at that time.",)
+    return (
+        f"{who} approved before this plan was shown. An approval is of the plan that the comment shows at that moment.",
+    )
 
 
 def _format_unread(team: str) -> str:

@@ -61,7 +61,7 @@ MEANINGS = {
     "forward_only": "rows that exist stay as they are; new ones come from the new query",
     "indirect_breaking": "not edited, and reads something that changes: it is computed again",
     "indirect_non_breaking": "not edited, and reads nothing that changes: it keeps its table",
-    "metadata": "only what is said of the model changes, such as its description: it keeps its table",
+    "metadata": "only its description, owner, tags or audits change: it keeps its table",
     "equivalent": "the new text means the same query: it keeps its table",
     "added": "a new model",
     "removed": "a model without a file: prod loses its view",
@@ -92,20 +92,19 @@ def group_table(models: Sequence[ModelChange]) -> str:
         return SEVERE.index(category) if category in SEVERE else len(SEVERE), category, model.rule
 
     groups = [list(members) for _, members in groupby(sorted(models, key=sort), key=sort)]
-    lines = format_table(("Models", "Category", "Why", "Computed"), map(_group_row, groups)).split("\n")
+    lines = format_table(("Models", "Why", "Computed"), map(_group_row, groups)).split("\n")
     hidden_count = sum(map(len, groups[GROUPS:]))
-    hidden_rows = [f"| … and {count_noun(hidden_count, 'model')} of other sorts | | | |"] if hidden_count else []
+    hidden_rows = [f"| … and {count_noun(hidden_count, 'model')} of other sorts | | |"] if hidden_count else []
     return "\n".join([*lines[: GROUPS + 2], *hidden_rows])
 
 
-def _group_row(members: Sequence[ModelChange]) -> tuple[str, str, str, str]:
+def _group_row(members: Sequence[ModelChange]) -> tuple[str, str, str]:
     first, category = members[0], category_of(members[0])
     reasons = Counter(reason_words(model) for model in members if model.reason)
     reason = next(iter(reasons)) if len(reasons) == 1 else ""
     rule = f"<sub>{code(first.rule)}</sub>" if first.rule else ""
     return (
-        _member_names(members),
-        f"{SIGNS.get(category, '🟣')} {NAMES.get(category, inert_text(category))}",
+        f"{SIGNS.get(category, '🟣')} {NAMES.get(category, inert_text(category))}<br>{_member_names(members)}",
         " ".join(filter(None, (reason, rule))),
         _group_work(members),
     )

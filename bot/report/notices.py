@@ -60,7 +60,7 @@ class ProdNotBuilt(Notice):
     def outlook(self) -> str:
         """When the build is tried again."""
         if self.is_retried:
-            return "It is tried again by itself."
+            return "The build is tried again automatically."
         return "It is tried again with the next commit, or by Re-run."
 
 

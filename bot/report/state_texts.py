@@ -13,13 +13,14 @@ from mergeplan.bot.report.words import (
     cost_words,
     estimate_words,
     failure_title,
+    problem_line,
     prod_words,
     promise_sentence,
     promotion_status,
     spark_link,
     waiting_words,
 )
-from mergeplan.bot.results import has_effect, is_free
+from mergeplan.bot.results import has_effect, is_free, problems_of
 from mergeplan.planner.wording import count_noun
 
 # --- headlines ---
@@ -40,7 +41,8 @@ def plan_headline(pull_view: Shown) -> str:
     if plan is None or not has_effect(plan):
         return "✅ No model changes"
     loss = loss_title(find_losses(outcome))
-    facts = [prod_words(plan), rows_title(outcome)]
+    is_held = bool(plan.blockers or (outcome and outcome.is_too_costly))
+    facts = [prod_words(plan, is_held=is_held), rows_title(outcome)]
     if plan.not_selected:
         summary = [loss, *facts] if plan.models else ["none of them changes"]
         return f"🔎 Plan of selected models: {' · '.join(filter(None, summary))}"
@@ -89,7 +91,7 @@ def planning_status(pull_view: Shown) -> str:
     record = pull_view.record
     plan = record.outcome.plan if record.outcome else None
     stale = "\n>\n> **What is shown below is the plan before.**" if plan and not record.run.fresh else ""
-    doing = "The plan stands; its tables are being built." if record.run.fresh else "The plan is being made."
+    doing = "The plan is made; its tables are being built." if record.run.fresh else "The plan is being made."
     words = (inert_text(record.reason), doing, inert_text(record.run.progress), spark_link(record))
     return "> [!NOTE]\n> " + " ".join(filter(None, words)) + stale
 
@@ -101,7 +103,7 @@ def waiting_status(pull_view: Shown) -> str:
 def fork_status(pull_view: Shown) -> str:
     head = pull_view.record.head
     return (
-        "This pull request comes from a fork. No code of it runs until somebody who may let it looks at "
+        "This pull request comes from a fork. None of its code runs until a maintainer looks at "
         f"`{head[:7]}` and types `/ok-to-plan {head}`. The next push needs a new approval."
     )
 
@@ -122,8 +124,9 @@ def plan_status(pull_view: Shown) -> str:
     if plan and plan.not_selected:
         return f"> [!IMPORTANT]\n> **Not ready.** {selection_words(record)} {AT_THE_MERGE}"
     if plan and plan.blockers:
-        number = count_noun(len(plan.blockers), "blocker")
-        return f"> [!WARNING]\n> Blocked: merging will not change prod ({number}, see below)."
+        first, *others = (problem_line(problem) for problem in problems_of(plan.blockers))
+        more_text = f" And {count_noun(len(others), 'more problem')}, see below." if others else ""
+        return f"> [!WARNING]\n> **Blocked: a merge does not change prod.** {first.removeprefix('- ')}{more_text}"
     if plan and outcome and outcome.is_too_costly:
         over = f"The estimate is over the project's budget: {estimate_words(plan.models)}."
         cheaper = f" {words}" if (words := cheaper_words(plan)) else ""

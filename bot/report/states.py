@@ -77,8 +77,8 @@ def _waiting_checks(pull_view: Shown) -> CheckText:
 
 
 def _fork_checks(pull_view: Shown) -> CheckText:
-    text = f"A maintainer types `/ok-to-plan {pull_view.record.head}` to let this commit of a fork be planned."
-    return CheckText("A maintainer must let this commit be planned", text, "action_required")
+    text = f"A maintainer types `/ok-to-plan {pull_view.record.head}` to allow this commit of a fork to be planned."
+    return CheckText("A maintainer must allow this commit to be planned", text, "action_required")
 
 
 def _skip_checks(pull_view: Shown) -> CheckText:
@@ -162,10 +162,10 @@ HELD_MERGE = StateRow("✋ Merged; promotion on hold", texts.hold_status, is_sil
 STATES: Mapping[PullState, StateRow] = {
     PullState.NEW: replace(PLANNING_ROW, is_silent=lambda _: True),
     PullState.HELD: StateRow(
-        "✋ A maintainer must let this commit be planned",
+        "✋ A maintainer must allow this commit to be planned",
         texts.fork_status,
         checks=_fork_checks,
-        blockers=_make_blocker("Nobody has let this commit be planned."),
+        blockers=_make_blocker("No maintainer has allowed this commit to be planned."),
     ),
     PullState.SKIPPED: StateRow(
         texts.skip_headline,

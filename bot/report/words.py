@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -72,8 +73,8 @@ def change_words(plan: PlanView) -> str:
     return ", ".join(parts) or "Only views change"
 
 
-def prod_words(plan: PlanView) -> str:
-    """Return what a merge does to prod: `replaces 2 tables of prod, adds 1 and drops 1`."""
+def prod_words(plan: PlanView, *, is_held: bool = False) -> str:
+    """Return what a merge does to prod: `replaces 2 tables of prod, adds 1 and drops 1`; `would replace` if held."""
     moved = view_changes(plan)
     removed = [model for model in plan.models if model.change == "removed" and model.kind.upper() not in WITHOUT_VIEW]
     added_count = sum(model.change == "added" for model in moved)
@@ -82,7 +83,8 @@ def prod_words(plan: PlanView) -> str:
     (verb, number), *others = [count for count in counts if count[1]] or [("changes", 0)]
     of = "to" if verb == "adds" else "of"
     first = f"{verb} {count_noun(number, 'view' if all_views else 'table') if number else 'no table'} {of} prod"
-    return join_names([first, *(f"{verb} {number:,}" for verb, number in others)])
+    text = join_names([first, *(f"{verb} {number:,}" for verb, number in others)])
+    return "would " + re.sub(r"\b(replace|add|drop|change)s\b", r"\1", text) if is_held else text
 
 
 def work_words(plan: PlanView) -> str:
@@ -270,10 +272,10 @@ def _forward_sentence(plan: PlanView, views: int) -> str:
 def waiting_words(prod: ProdRecord) -> str:
     problems = prod.outcome.problems if prod.outcome else ()
     if not problems:
-        return "Prod is being built for the first time; this pull request is planned as soon as it stands."
+        return "Prod is being built for the first time; this pull request is planned when it is built."
     reason = inert_text(clip_text(problems[0].message))
     at = f" at {datetime.fromtimestamp(prod.again_at, UTC):%H:%M:%S} UTC" if prod.again_at else ""
-    retry_text = f"It is tried again by itself{at}; this pull request is planned as soon as it stands."
+    retry_text = f"The build is tried again automatically{at}; this pull request is planned when it is built."
     return f"Prod could not be built yet: {reason} {retry_text}"
 
 

@@ -74,7 +74,7 @@ class Drift:
                 return fact, f"Drop it, then {run} restores it."
             case DriftKind.NO_VIEW:
                 remedy = f"Rename or drop that table, then {run} creates the view."
-                return f"{view} is gone, and a table stands in its place.", remedy
+                return f"{view} is gone, and a table has its name.", remedy
             case DriftKind.TABLE_GONE:
                 table = f"The table `{self.name}` of `{self.model}` in `{self.environment}` is gone from the catalog."
                 lost = " The history that it held is lost." if self.keeps_history else ""

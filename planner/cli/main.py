@@ -21,7 +21,7 @@ VERBS = {
     "init": (f"{CLI}.start:init", "Create a new project."),
     "plan": (f"{CLI}.verbs.plan:plan", "Show what changed and what it costs, and apply it on request."),
     "apply": (f"{CLI}.verbs.apply:apply", "Apply a saved plan, if nothing has changed since."),
-    "adopt": (f"{CLI}.verbs.adopt:adopt", "Take over tables that are there already, without computing them."),
+    "adopt": (f"{CLI}.verbs.adopt:adopt", "Use existing tables as the first versions of models."),
     "run": (f"{CLI}.verbs.run:run", "Run the models that are due."),
     "test": (f"{CLI}.checks.unit_tests:test", "Run the project's unit tests."),
     "create_test": (f"{CLI}.checks.create_test:create_test", "Generate a unit test from the rows of tables."),

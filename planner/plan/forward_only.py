@@ -183,7 +183,7 @@ def apply_forward_only(
 
 def _rows_kept(model: Model, since: datetime | None) -> str:
     if model.kind.is_seed:
-        return "it is loaded anew, and what reads it keeps its rows"
+        return "it is loaded again, and the models that read it keep their rows"
     if since is None or not model.kind.is_stored:
         return "the rows that are there stay"
     if model.kind.is_by_time:

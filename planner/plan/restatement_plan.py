@@ -67,10 +67,10 @@ def _subtract_forgotten(table_state: Loaded, forgets: Mapping[str, Timeline]) ->
 
 def _restatement_reason(graph: Graph, name: str, chosen_names: Collection[str], restated_names: Collection[str]) -> str:
     if name in chosen_names:
-        return "Its rows are computed anew."
+        return "Its rows are computed again."
     above = graph.upstream([name])
     if not above.isdisjoint(restated_names):
-        return "It reads what is computed anew."
+        return "It reads rows that are computed again."
     # no query computes a seed or an external table, so its readers are restated instead
     selected = ", ".join(f"`{ancestor}`" for ancestor in sorted(above & {*chosen_names}))
     return f"It reads {selected}, which {'is' if len(above & {*chosen_names}) == 1 else 'are'} selected."

@@ -18,7 +18,7 @@ def test_a_plan_over_the_budget_waits_for_an_approval(make_bench: Callable[..., 
     bench.idle()
 
     assert bench.plan(number).splitlines()[1] == (
-        "### 💰 Waits for an approval of its cost · replaces 2 tables of prod"
+        "### 💰 Waits for an approval of its cost · would replace 2 tables of prod"
     )
     cost = "over the project's budget: at least 4.9 KiB to read (Spark's statistics, 1 of 2 tables)."
     assert cost in bench.plan(number)

@@ -1,4 +1,4 @@
-"""`/status`: shows where the pull request stands. Pure."""
+"""`/status`: shows the state of the pull request. Pure."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from mergeplan.bot.commands.form import Form, Request, Start
 
 def _start_command(request: Request) -> Start:
     """Start a reply; every reply ends with the state of the pull request."""
-    return Start("This is how it stands.")
+    return Start("This is the state.")
 
 
 STATUS = Form(
     usage="/status",
-    does="shows where the pull request stands",
+    does="shows the state of the pull request",
     example="/status",
     needs="read",
     start=_start_command,

@@ -89,7 +89,7 @@ def apply_plan(
     _: Nothing,
     principal: Annotated[Principal, APPLIER],
 ) -> JobRow:
-    """Apply a plan as it was shown: it is made again first, and refused (409) when it comes out otherwise."""
+    """Apply a plan as it was shown: it is made again first, and refused (409) if the result differs."""
     record = submit_apply(context, find_job(context, job_id, principal, PLANS), body, principal)
     return accept_job(record, response, "jobs")
 

@@ -229,7 +229,7 @@ class TableWriter:
         read = {task.copied_from} if is_copied else self.layout.sources(task.snapshot.name)
         for table, timeline in self.store.intervals.load_timelines(read & self.relies.keys()).items():
             if gone := subtract_intervals(self.relies[table], timeline):
-                raise PlanMoved(f"`{table}` lacks {gone[0]} now: it is being computed anew.", hint="Plan again.")
+                raise PlanMoved(f"`{table}` lacks {gone[0]} now: it is being computed again.", hint="Plan again.")
 
     def _copy_rows(self, task: BackfillTask, table: Table, interval: Interval) -> Written:
         """Copy the rows of the model's old table, which are those that its query would return."""

@@ -49,7 +49,7 @@ class NewTest:
 @click.option("-o", "--overwrite", is_flag=True, help="Replace the file when there is one.")
 @workspace
 def create_test(model: str, root: Path, gateway: str | None, **option_values: Any) -> int:
-    """Write a unit test of MODEL: rows that queries find now go in, and what the model makes of them is expected.
+    """Write a unit test of MODEL: its input is what the queries return now, its output what the model makes of that.
 
     \b
     mergeplan create_test shop.total \\

@@ -23,14 +23,14 @@ def data_diff_options(prefix: str = "") -> Callable[[C], C]:
             multiple=True,
             metavar="DETAIL|SELECTOR=DETAIL",
             callback=lambda _context, _option, value: parse_details(value) if value else (),
-            help="off, counts or sample: of all models, or of a name, a glob or tag:x; the last that fits counts.",
+            help="off, counts or sample: for all models, or for a name, a glob or tag:x. The last match applies.",
         ),
         click.option(
             f"--{prefix and prefix + '-'}unmasked",
             "unmasked",
             multiple=True,
             metavar="COLUMN",
-            help="A column whose values samples show as they are.",
+            help="A column whose values are not masked in samples.",
         ),
         click.option(
             f"--{prefix and prefix + '-'}seconds",

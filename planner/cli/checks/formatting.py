@@ -38,13 +38,13 @@ class Result:
 
 @click.command("format")
 @click.argument("names", nargs=-1, metavar="[MODELS_OR_PATHS]...")
-@click.option("--check", is_flag=True, help="Write nothing; exit code 1 when a file is laid out otherwise.")
+@click.option("--check", is_flag=True, help="Write nothing; exit code 1 if a file is not formatted.")
 @click.option("--diff", is_flag=True, help="Write nothing; print what would change.")
 @click.option("--normalize/--no-normalize", default=None, help="Write names in lower case.")
 @click.option("--pad", type=click.IntRange(0), help="Blanks before what follows a comma or a keyword (2).")
 @click.option("--indent", type=click.IntRange(0), help="Blanks of a level (2).")
 @click.option("--normalize-functions", type=click.Choice(["upper", "lower"]), help="The case of function names.")
-@click.option("--leading-comma/--no-leading-comma", default=None, help="Commas at the begin of lines.")
+@click.option("--leading-comma/--no-leading-comma", default=None, help="Put commas at the beginning of lines.")
 @click.option("--max-text-width", type=click.IntRange(1), help="How long a line may become (80).")
 @click.option("--append-newline/--no-append-newline", default=None, help="End each file with a newline.")
 @click.option("--rewrite-casts/--no-rewrite-casts", default=None, help="Write `x::INT` for `CAST(x AS INT)`.")
@@ -53,7 +53,7 @@ class Result:
 def format_files(names: tuple[str, ...], check: bool, diff: bool, root: Path, output: str, **style: Any) -> int:
     """Lay out the SQL files of models/ and audits/, or only those of the given models, files or folders.
 
-    What a file means never changes. How it is laid out stands under `format` in config.yaml.
+    The meaning of a file never changes. `format` in config.yaml sets the layout.
 
     \b
     mergeplan format

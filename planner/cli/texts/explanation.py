@@ -65,7 +65,7 @@ def _table_text(change: Change) -> str:
         return "Table: a preview of its own, never shared and never promoted"
     if change.keeps_rows:
         return "Table: a new one over the files of the one it replaces" + (
-            ", of which the latest days are computed anew" if change.missing else "; nothing is computed"
+            ", of which the latest days are computed again" if change.missing else "; nothing is computed"
         )
     if change.shares:
         if change.missing:

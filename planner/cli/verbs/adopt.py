@@ -31,7 +31,7 @@ from mergeplan.planner.session.workspace import Workspace
 @click.option("--file", "file", type=click.Path(path_type=Path), help="A YAML file that names the tables.")
 @click.option("-s", "--start", metavar="DATE", help="The first day that the tables of --table hold whole.")
 @click.option("-e", "--end", metavar="DATE", help="The last day that they hold whole.")
-@click.option("--copy", is_flag=True, help="Copy the rows of a table whose files cannot serve as they lie.")
+@click.option("--copy", is_flag=True, help="Copy the rows if the model cannot use the table's files in place.")
 @click.option("--look-in", metavar="SCHEMA", default="", help="Look for tables in this schema, by the models' names.")
 @click.option("--write", "target", type=click.Path(path_type=Path), help="Write the tables that fit to this file.")
 @click.option("--dry-run", is_flag=True, help="Check and show, and do nothing.")

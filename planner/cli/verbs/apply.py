@@ -38,8 +38,8 @@ from mergeplan.planner.session.workspace import Workspace
 def apply(plan_id: str, root: Path, gateway: str | None, output: str, note: str) -> int:
     """Apply the plan PLAN_ID, as it was shown.
 
-    It is made again from the project and the state as they are now; when it comes out otherwise, nothing is done and
-    what moved is named.
+    The plan is made again from the current project and state. If the result differs, nothing is applied, and the
+    differences are named.
 
     \b
     mergeplan plan dev --no-prompts

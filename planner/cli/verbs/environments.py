@@ -82,7 +82,7 @@ def _print_listing(environment: str | None, root: Path, gateway: str | None, out
 @click.argument("environment")
 @click.option("--to", "revision", type=click.IntRange(min=1), help="The revision to go back to; else the one before.")
 @click.option("--dry-run", is_flag=True, help="Show what would move and what would be missing, and change nothing.")
-@click.option("--auto-apply", is_flag=True, help="Roll back without asking; only a terminal is asked.")
+@click.option("--auto-apply", is_flag=True, help="Roll back without asking for confirmation.")
 @click.option("--who", default="", help="Who wants it, for the history.")
 @click.option("--note", default="", help="Why, for the history.")
 @output_option

@@ -36,7 +36,7 @@ MISSING = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
 def create_external_models(
     strict: bool, dbt_manifest: Path | None, root: Path, gateway: str | None, output: str
 ) -> int:
-    """Add the tables that models read and nobody defines to external_models.yaml, with the columns that Spark knows.
+    """Add the tables that models read and no file defines to external_models.yaml, with the columns that Spark knows.
 
     What the file says already stays as it is. With --gateway the tables are written down as that gateway's.
 

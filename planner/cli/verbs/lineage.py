@@ -25,7 +25,9 @@ ARROWS = {How.MADE_FROM: "-->", How.DECIDES_ROWS: "-.->", How.EVERY_COLUMN: "==>
 
 @click.command()
 @click.argument("target", metavar="MODEL[.COLUMN]", required=False)
-@click.option("--downstream", is_flag=True, help="What is made from it, not what it is made from.")
+@click.option(
+    "--downstream", is_flag=True, help="Show what is made from it (downstream) instead of what it is made from."
+)
 @click.option("--unused-columns", is_flag=True, help="List the columns that nothing needs; of MODEL, or of all.")
 @click.option(
     "-o", "--output", type=click.Choice(["text", "json", "mermaid", "html"]), default="text", help="How to draw it."

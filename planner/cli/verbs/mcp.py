@@ -27,7 +27,7 @@ from mergeplan.planner.isolation.system import hide_process
 @click.option("--env", "passed", multiple=True, metavar="NAME", help="An environment variable that jobs see too.")
 @workspace
 def mcp(root: Path, gateway: str | None, http: bool, host: str, port: int, **option_values: Any) -> int:
-    """Give an agent tools over the project, by the Model Context Protocol: it reads, plans, and changes prod never.
+    """Give an agent tools over the project, by the Model Context Protocol: it reads and plans, and never changes prod.
 
     \b
     mergeplan mcp --project shop

@@ -99,7 +99,7 @@ from mergeplan.planner.snapshot.environment import parse_environment_name
 @click.option(
     "--physical-plan/--no-physical-plan",
     default=None,
-    help="Compare Spark's physical plans of the edited queries after applying, as without it in all but prod.",
+    help="Compare Spark's physical plans of edited queries after applying. Default: yes, except in prod.",
 )
 @execution_time_option
 @output_option

@@ -57,7 +57,7 @@ def run(
     moved_code: int | None,
     **option_values: Any,
 ) -> int:
-    """Compute what has come due in ENVIRONMENT (prod by default) since its tables were last filled.
+    """Compute the intervals of ENVIRONMENT (prod by default) that are due since its tables were last filled.
 
     The models are those that the environment shows, whatever the project's files say by now; views stay as they are.
 

@@ -116,7 +116,7 @@ def _format_once(path: str, text: str, dialect: str, style: Style) -> str:
             parts.append(region.strip())
     whole = _join_statements(parts)
     if Counter(comment_texts(whole)) != Counter(comment_texts(text)):
-        raise _Left("a comment of it would be lost")
+        raise _Left("a comment would be lost")
     return whole + ("\n" if style.append_newline else "")
 
 
@@ -153,7 +153,7 @@ def _query_text(
         tree = parse_tokens(masked_source, tokenize(masked_source))
     except ProjectError:
         if macros:
-            raise _Left("a macro of it stands where a query has no place for one") from None
+            raise _Left("it has a macro where SQL allows no expression") from None
         parse_tokens(whole.source, whole.tokens)  # the same, with its place in the file
         raise
     text = restore_line_comments(_generate_sql(tree, source.dialect, style), text)
@@ -163,11 +163,11 @@ def _query_text(
         or _tree_text(second_tree, style) != _tree_text(tree, style)
         or _output_comments(second_tree) != _output_comments(tree)
     ):
-        raise _Left("its query would be read otherwise")
+        raise _Left("its query would be parsed differently")
     if source.dialect == "spark" and tokens_differ(
         tokenize(masked_source), tokenize(SourceText(source.path, text, source.dialect))
     ):
-        raise _Left("its words would be others")
+        raise _Left("its tokens would differ")
     return _restore_macros(text, macros)
 
 
@@ -267,9 +267,9 @@ def _mask_macros(source: SourceText) -> tuple[str, list[tuple[str, str]]]:
         macro = source.text[first.start : last.end + 1]
         word = f"mp{len(placeholders)}x".ljust(len(macro.splitlines()[0]), "x")
         if COMMENT.search(macro) and comment_texts(macro):
-            raise _Left("a comment stands inside a macro")
+            raise _Left("it has a comment inside a macro")
         if first.start < at or word in source.text:
-            raise _Left("its macros stand too close to each other")
+            raise _Left("its macros are too close to each other")
         out += source.text[at : first.start] + word
         placeholders.append((word, macro))
         at, index = last.end + 1, end + 1
@@ -298,7 +298,7 @@ def _macro_end(tokens: Tokens, index: int) -> int | None:
         else:
             break
     if end is None:
-        raise _Left("a macro of it is never closed")
+        raise _Left("it has a macro that is never closed")
     return end
 
 
@@ -315,7 +315,7 @@ def _restore_macros(text: str, macros: list[tuple[str, str]]) -> str:
     for word, _ in macros:
         positions = [match.start() for match in re.finditer(rf"\b{word}\b", text)]
         if len(positions) != 1 or positions[0] < at or re.search(r"\bAS\s+$", text[: positions[0]], re.IGNORECASE):
-            raise _Left("a macro of it stands where a query has no place for one")
+            raise _Left("it has a macro where SQL allows no expression")
         at = positions[0]
     for word, macro in macros:
         text = re.sub(rf"\b{word}\b", lambda _, macro=macro: macro, text)  # type: ignore[misc]

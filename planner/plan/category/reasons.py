@@ -88,9 +88,9 @@ def chance_reason(causes: Causes, touched_columns: Columns) -> str:
     if touched_columns.every:
         return ""
     if causes.volatile_rows:
-        return "Its rows may come out otherwise when they are computed anew."
+        return "Its rows may differ when they are computed again."
     columns = sorted(causes.volatile - touched_columns.added - touched_columns.altered)
-    return f"{format_names(columns)} may come out otherwise when computed anew." if columns else ""
+    return f"{format_names(columns)} may differ when computed again." if columns else ""
 
 
 def parents_reason(sql: str, before: Shape | None, after: Shape | None, causes: Causes) -> tuple[str, str]:
@@ -107,7 +107,7 @@ def parents_reason(sql: str, before: Shape | None, after: Shape | None, causes: 
     )
     if causes.loses_kept_rows:
         rule, sentence = reason or ("reads-changed-rows", "")
-        return rule, f"{sentence} The rows that a forward-only change kept in its table are computed anew too.".strip()
+        return rule, f"{sentence} The rows that a forward-only change kept in its table are computed again too.".strip()
     return reason or ("reads-changed-column", _other_meaning(causes))
 
 

@@ -198,13 +198,15 @@ def _check_with(what: str, ask: Callable[[], str], work: Workspace) -> Finding:
 
 def _check_isolation() -> Iterator[Finding]:
     mode, obstacle = os.environ.get(VARIABLE, "") or NONE, cannot()
-    able = f"this machine cannot: {obstacle}" if obstacle else "this machine can"
+    able = f"this machine cannot isolate it: {obstacle}" if obstacle else "this machine can isolate it"
     try:
         needed = isolation_of(os.environ).required
     except RequestError as error:
         yield Finding("isolation", False, _format_error(error))
         return
-    yield Finding("isolation", (not obstacle if needed else None), f"of project code: `{mode}`; {able}")
+    yield Finding(
+        "isolation", (not obstacle if needed else None), f"project code runs with the isolation `{mode}`; {able}"
+    )
 
 
 def _check_confinement(config: ConnectionConfig, home: Path) -> Iterator[Finding]:

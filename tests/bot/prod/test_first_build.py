@@ -98,7 +98,7 @@ def test_a_pull_request_says_why_prods_first_build_failed_and_a_command_tries_it
     until(lambda: "in use by process 7" in str(bench.checks(bench.head(number))["plan"].summary), what="the reason")
     check = bench.checks(bench.head(number))["plan"]
     assert check.title == "Prod could not be built yet."
-    assert "It is tried again by itself at " in str(check.summary)
+    assert "The build is tried again automatically at " in str(check.summary)
     until(lambda: bench.context.inbox.prods.get(SHOP).state is Prod.FAILED, what="the failure")
     tries = bench.context.inbox.prods.get(SHOP).attempts
 

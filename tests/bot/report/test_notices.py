@@ -30,7 +30,7 @@ FAILED = PlannerOutcome(1, False, problems=(Problem("There is no `x`."),))
         (ProdBuilt(SHOP, DONE), "Prod was built for the first time."),
         (
             ProdNotBuilt(SHOP, COMMIT, FAILED, is_retried=True),
-            "Prod could not be built from 0123456: There is no `x`. It is tried again by itself.",
+            "Prod could not be built from 0123456: There is no `x`. The build is tried again automatically.",
         ),
         (
             ProdNotBuilt(SHOP, COMMIT, FAILED, is_retried=False),

@@ -163,7 +163,7 @@ def test_a_table_in_the_place_of_a_view_is_named_and_left_alone(shop: Shop, engi
 
     examined, ran = mergeplan("doctor"), mergeplan("run", "--refresh", "--execution-time", TODAY)
 
-    assert "a table stands in its place. Rename or drop that table" in " ".join(examined.out.split())
+    assert "a table has its name. Rename or drop that table" in " ".join(examined.out.split())
     assert ran.code == 0
     assert rows(engine, "SELECT a FROM shop.total") == [("theirs",)]
     engine.fetch("DROP TABLE shop.total")

@@ -115,9 +115,9 @@ def test_a_division_is_laid_out_as_it_is() -> None:
         (HEAD + "SELECT {{ x }} AS x", "it holds Jinja"),
         (HEAD + "JINJA_QUERY_BEGIN; SELECT 1; JINJA_END;", "it holds Jinja"),
         ("MODEL (name shop.x, formatting false);\nSELECT   1 AS x", "it has `formatting false`"),
-        (HEAD + "SELECT 1 AS x @IF(true, LIMIT 3)", "a macro of it stands where a query has no place for one"),
-        (HEAD + "SELECT x FROM shop.a @JOINED", "a macro of it stands where a query has no place for one"),
-        (HEAD + "SELECT @EACH([a, b], x -> x /* each */)", "a comment stands inside a macro"),
+        (HEAD + "SELECT 1 AS x @IF(true, LIMIT 3)", "it has a macro where SQL allows no expression"),
+        (HEAD + "SELECT x FROM shop.a @JOINED", "it has a macro where SQL allows no expression"),
+        (HEAD + "SELECT @EACH([a, b], x -> x /* each */)", "it has a comment inside a macro"),
     ],
 )
 def test_what_cannot_be_laid_out_safely_is_left_as_it_is(text: str, reason: str) -> None:

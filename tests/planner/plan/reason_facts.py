@@ -221,11 +221,11 @@ FACTS: Mapping[str, tuple[str, Check]] = {
         lambda c, m: c.columns.order and not c.columns.every and not c.change.kind.is_stored and upstream_sorted(c),
     ),
     "kept rows": (
-        r"The rows that a forward-only change kept in its table are computed anew too\.",
+        r"The rows that a forward-only change kept in its table are computed again too\.",
         lambda c, m: c.change.old is not None and c.change.old.is_mixed and c.change.recomputed,
     ),
     "chance rows": (
-        r"Its rows may come out otherwise when they are computed anew\.",
+        r"Its rows may differ when they are computed again\.",
         lambda c, m: (
             c.change.recomputed
             and c.change.new is not None
@@ -233,7 +233,7 @@ FACTS: Mapping[str, tuple[str, Check]] = {
         ),
     ),
     "chance": (
-        rf"{NAMES} may come out otherwise when computed anew\.",
+        rf"{NAMES} may differ when computed again\.",
         lambda c, m: (
             c.change.recomputed
             and set(names_in_list(m[1])) <= volatile(c)
@@ -305,11 +305,11 @@ FACTS: Mapping[str, tuple[str, Check]] = {
         lambda c, m: c.change.adopts is not None and c.change.adopts.table == m[1],
     ),
     "restated": (
-        r"Its rows are computed anew\.",
+        r"Its rows are computed again\.",
         lambda c, m: bool(c.change.missing) and c.change.change == "restated",
     ),
     "restated above": (
-        r"It reads what is computed anew\.",
+        r"It reads rows that are computed again\.",
         lambda c, m: any(p in c.plan or not c.snapshots[p].kind.is_stored for p in c.new.depends_on),
     ),
     "selected above": (

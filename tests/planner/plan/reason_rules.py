@@ -75,10 +75,7 @@ def false_claims(claim: Claim) -> list[str]:
 
 def _sentences(reason: str) -> list[str]:
     """The sentences of a reason; what an override or a forward-only sentence quotes belongs to it."""
-    if re.match(
-        r"(?:@\w+|Somebody) categorized|Its kind is|It is incremental in dbt|The plan is forward-only"
-        r"|Only forward-only",
-        reason,
-    ):
+    forward_only = "Its kind is|It is incremental in dbt|The plan is forward-only|Only forward-only"
+    if re.match(rf"(?:@\w+|Somebody) categorized|{forward_only}", reason):
         return [reason]
     return SENTENCE_END.split(reason)

@@ -92,7 +92,7 @@ def open_reason(conf: Mapping[str, str], config_dir: Path | None, environ: Mappi
     """Return why the Java process of a Spark with these settings is not confined; '' if it is."""
     access = spark_access_of(environ)
     if not isolation_of(environ).required:
-        return "project code is not isolated either"
+        return "the isolation of project code is off"
     if access.off:
         return f"{SPARK}=none"
     if access.addresses is None and (need := _external_service(conf, config_dir)):

@@ -64,7 +64,9 @@ def test_nothing_is_computed_from_a_table_that_is_being_restated(engine: SparkEn
     plan = make_plan(edited, store, "dev")
     store.intervals.forget(days_table, days(2, 3))
 
-    with pytest.raises(PlanMoved, match=f"`{days_table}` lacks 2026-01-02 - 2026-01-03 now: it is being computed anew"):
+    with pytest.raises(
+        PlanMoved, match=f"`{days_table}` lacks 2026-01-02 - 2026-01-03 now: it is being computed again"
+    ):
         plan_and_apply(edited, engine, store, "dev", plan=plan)
 
     assert not store.environments.get("dev").exists

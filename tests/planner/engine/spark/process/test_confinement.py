@@ -31,7 +31,7 @@ def reason(home: Path, environ: dict[str, str], config_dir: Path | None = None, 
 
 
 def test_a_plain_users_spark_is_not_confined(tmp_path: Path) -> None:
-    assert reason(tmp_path, {}) == "project code is not isolated either"
+    assert reason(tmp_path, {}) == "the isolation of project code is off"
     assert "not isolated" in reason(tmp_path, {ADDRESSES: "db:1"})
 
 
