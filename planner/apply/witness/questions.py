@@ -96,7 +96,10 @@ class Questions:
             return QueryPair("", second)
         ordered = not (new.kind.is_stored or change.effect.order)
         reads_decide = self.stand_ins.do_reads_decide(old, new, unchanged_columns)
-        return QueryPair(self.stand_ins.query(old, 0, unchanged_columns), second, claim.columns, ordered, reads_decide)
+        texts = self.stand_ins.query(old, 0, unchanged_columns), second
+        if new.kind.is_embedded and claim.columns is None:
+            texts = _show_names(texts[0]), _show_names(second)
+        return QueryPair(*texts, claim.columns, ordered, reads_decide)
 
     def _compare_pairs(self, pairs: Mapping[str, QueryPair]) -> Sequence[PairResult]:
         """Return the result of each pair; one text over the same tables is not checked."""
@@ -115,7 +118,7 @@ class Questions:
     def _learn_columns(self, name: str, result: PairResult) -> None:
         change = self.stand_ins.changes[name]
         new = change.new
-        if new is None or not result.second:
+        if new is None or new.kind.is_embedded or not result.second:
             return
         if change.rule == LATER_FORM and change.old and (columns := self.stand_ins.stored_columns(change.old)):
             self.stand_ins.planned[name] = columns
@@ -124,6 +127,11 @@ class Questions:
             self.stand_ins.planned[name] = find_planned_columns(new, result.second)
         except ProjectError:  # declared columns are not the query's: the dry run reports it
             self.stand_ins.planned[name] = result.second
+
+
+def _show_names(text: str) -> str:
+    """Return a query in which the case of column names counts: that of an embedded query shows in its readers' rows."""
+    return f"SELECT struct(*) AS columns FROM (\n{text}\n)"
 
 
 def _judge_result(claim: Claim, pair: QueryPair, result: PairResult) -> Check:

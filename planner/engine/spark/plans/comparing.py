@@ -198,8 +198,8 @@ class PlanComparing:
             return ()
         if any(_is_tried(text, self._tried_views) for text in (pair.first, pair.second)):
             return ()  # Spark's JSON does not distinguish `try_sum` from `sum`
-        if any(ROWS in str(plan.toString()) for plan in plans):
-            return ()  # its JSON does not show these rows
+        if any(ROWS in text or TRIED.search(text) for text in (str(plan.toString()) for plan in plans)):
+            return ()  # nor does it show the rows of a relation
         first, second = map(_read_plan, plans)
         return common_term(first, second, self._rules) or ()
 

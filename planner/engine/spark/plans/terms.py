@@ -25,7 +25,8 @@ NONE = frozenset[Term]()
 _SKIPPED = frozenset(
     ("class", "num-children", "exprId", "resultId", "qualifier", "nonInheritableMetadataKeys", "metadata", "nullable")
 )
-_MAY_BE_NULL = frozenset(("filter", "timeZoneId", "elseValue", "evalContext"))
+# Where no `try_` stands, a session's setting decides on `evalMode` and `evalContext`.
+_MAY_BE_NULL = frozenset(("filter", "timeZoneId", "elseValue", "evalContext", "evalMode"))
 _SORTED = frozenset(("EqualTo", "EqualNullSafe", "Add", "Multiply", "BitwiseAnd", "BitwiseOr"))
 _TURNED = {"GreaterThan": "LessThan", "GreaterThanOrEqual": "LessThanOrEqual"}
 # Types of which equal values are the same one, unless a text has a collation.

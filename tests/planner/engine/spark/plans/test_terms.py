@@ -29,6 +29,9 @@ PROVED = [
     ("projection", "SELECT a, sum(n) AS s FROM (SELECT n, a FROM m) GROUP BY a",
      "SELECT a, sum(n) AS s FROM (SELECT a, n FROM m) GROUP BY a",
      "SELECT a, sum(id) AS s FROM (SELECT a, id FROM m) GROUP BY a"),
+    ("projection", "SELECT a, sum(z) AS s FROM (SELECT CAST(n AS BIGINT) AS z, a FROM m) GROUP BY a",
+     "SELECT a, sum(z) AS s FROM (SELECT a, CAST(n AS BIGINT) AS z FROM m) GROUP BY a",
+     "SELECT a, sum(z) AS s FROM (SELECT a, CAST(id AS BIGINT) AS z FROM m) GROUP BY a"),
     ("join-order", "SELECT m.id, c FROM m JOIN k ON m.id = k.id", "SELECT m.id, c FROM k JOIN m ON m.id = k.id",
      "SELECT m.id, c FROM k LEFT JOIN m ON m.id = k.id"),
     ("outer-join-sides", "SELECT m.id, c FROM m LEFT JOIN k ON m.id = k.id",
@@ -123,6 +126,8 @@ def test_the_nearest_other_text_is_another_one(
     ("first", "second"),
     [
         ("SELECT sum(n) AS s FROM m", "SELECT try_sum(n) AS s FROM m"),
+        ("SELECT a, max(z) AS s FROM (SELECT CAST(a AS INT) AS z, a FROM m) GROUP BY a",
+         "SELECT a, max(z) AS s FROM (SELECT a, TRY_CAST(a AS INT) AS z FROM m) GROUP BY a"),
         ("SELECT x.id FROM (SELECT * FROM m) x JOIN (SELECT * FROM m) y ON x.id = y.n",
          "SELECT y.id FROM (SELECT * FROM m) x JOIN (SELECT * FROM m) y ON x.id = y.n"),
         ("SELECT collect_list(id) AS l FROM (SELECT m.id FROM m, k)",
