@@ -16,14 +16,9 @@ DBT_TESTS = {"not_null": "not_null", "unique_values": "unique", "accepted_values
 def audit_nodes(project: str, model: CatalogModel, name: DbtName) -> Iterator[dict[str, Any]]:
     for audit in model.audits:
         test_name = DBT_TESTS.get(audit.name.removesuffix("_non_blocking"), audit.name)
-        for column in _audit_columns(audit):
+        arguments = dict(audit.arguments)
+        for column in parse_columns(arguments.get("columns", arguments.get("column", ""))) or [""]:
             yield _test_node(project, model, name, audit, (test_name, column))
-
-
-def _audit_columns(audit: CatalogAudit) -> list[str]:
-    """Return the columns that an audit checks one by one; '' where it checks whole rows."""
-    arguments = dict(audit.arguments)
-    return parse_columns(arguments.get("columns", arguments.get("column", ""))) or [""]
 
 
 def _test_node(

@@ -43,13 +43,17 @@ def dbt_manifest(catalog: Catalog) -> Json:
     parents |= {uid: [] for uid in sources}
     empty = ("macros", "docs", "metrics", "groups", "selectors", "disabled", "group_map", "saved_queries",
              "semantic_models", "unit_tests")  # fmt: skip
+    children: dict[str, list[str]] = {uid: [] for uid in parents}
+    for uid, above in parents.items():
+        for parent in above:
+            children.setdefault(parent, []).append(uid)
     return {
         "metadata": {**_artifact_metadata(catalog, "manifest", 12), "project_name": project, "adapter_type": "spark"},
         "nodes": nodes,
         "sources": sources,
         "exposures": exposures,
         "parent_map": parents,
-        "child_map": _child_map(parents),
+        "child_map": children,
         **{key: {} for key in empty},
     }
 
@@ -201,14 +205,6 @@ def _exposure_node(catalog: Catalog, names: Mapping[str, DbtName], number: int, 
         "sources": [n.unique_id.split(".")[2:] for n in uses if n.is_source],
         "depends_on": {"macros": [], "nodes": [n.unique_id for n in uses]},
     }
-
-
-def _child_map(parents: Mapping[str, list[str]]) -> dict[str, list[str]]:
-    children: dict[str, list[str]] = {uid: [] for uid in parents}
-    for uid, above in parents.items():
-        for parent in above:
-            children.setdefault(parent, []).append(uid)
-    return children
 
 
 def _catalog_table(model: CatalogModel, name: DbtName) -> Json:

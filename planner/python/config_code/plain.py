@@ -32,7 +32,9 @@ def beyond_plain(text: str) -> int:
         tree = ast.parse(text)
         bound = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
         bound |= {
-            name.asname or name.name.partition(".")[0] for node in ast.walk(tree) for name in _import_aliases(node)
+            name.asname or name.name.partition(".")[0]
+            for node in ast.walk(tree)
+            for name in (node.names if isinstance(node, ast.Import | ast.ImportFrom) else [])
         }
         odd = (part for part in tree.body if not all(_is_plain(node, bound) for node in ast.walk(part)))
         return next((part.lineno for part in odd), 0)
@@ -40,10 +42,6 @@ def beyond_plain(text: str) -> int:
         return error.lineno or 1
     except (ValueError, RecursionError, MemoryError):
         return 1
-
-
-def _import_aliases(node: ast.AST) -> list[ast.alias]:
-    return node.names if isinstance(node, ast.Import | ast.ImportFrom) else []
 
 
 def _is_plain(node: ast.AST, bound_names: set[str]) -> bool:

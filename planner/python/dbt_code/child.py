@@ -104,7 +104,9 @@ class DbtWork:
 
     def _parse_project(self, request: Mapping[str, Any]) -> Any:
         use_thread_locks()
-        _need_no_pyspark()
+        # dbt-spark looks for a pyspark, and opens no session here
+        if "pyspark" not in sys.modules and importlib.util.find_spec("pyspark") is None:
+            sys.modules["pyspark"] = types.ModuleType("pyspark")
         try:
             from dbt.cli.main import dbtRunner
         except ImportError as error:
@@ -363,12 +365,6 @@ class Compiling:
             [name.strip() if is_plain else name, types.get(name.lower()) or self.adapter.convert_type(table, index)]
             for index, name in enumerate(table.column_names)
         ]
-
-
-def _need_no_pyspark() -> None:
-    """Let dbt-spark find a pyspark if there is none: it looks for one, and opens no session here."""
-    if "pyspark" not in sys.modules and importlib.util.find_spec("pyspark") is None:
-        sys.modules["pyspark"] = types.ModuleType("pyspark")
 
 
 def _error_message(error: BaseException, root: str) -> str:
