@@ -10,17 +10,19 @@ from pathlib import PurePosixPath
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
-from mergeplan.planner.catalog.catalog import Catalog, CatalogColumn, CatalogModel
-from mergeplan.planner.exports.dbt_audits import audit_nodes
+from mergeplan.planner.catalog.catalog import Catalog, CatalogAudit, CatalogColumn, CatalogModel
 from mergeplan.planner.exports.dbt_names import DbtName, dbt_names, project_name
+from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.model.exposure import Exposure
 from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.semantics.audited_keys import parse_columns
 
 Json = dict[str, Any]
 SCHEMAS = "https://schemas.getdbt.com/dbt/{}/v{}.json"
 DBT_VERSION = "1.11.0"  # whose files these are: readers look at it
 TYPES = ("dashboard", "notebook", "analysis", "ml", "application")  # of exposures
 UNKNOWN = "unknown"  # a column's type, which Spark alone knows
+DBT_TESTS = {"not_null": "not_null", "unique_values": "unique", "accepted_values": "accepted_values"}
 
 
 def dbt_manifest(catalog: Catalog) -> Json:
@@ -228,3 +230,44 @@ def _catalog_columns(model: CatalogModel) -> Iterator[tuple[str, Json]]:
     for number, column in enumerate(model.columns or (), start=1):
         about = {"type": column.type or UNKNOWN, "index": number, "name": column.name}
         yield column.name, {**about, "comment": column.description or None}
+
+
+def audit_nodes(project: str, model: CatalogModel, name: DbtName) -> Iterator[dict[str, Any]]:
+    for audit in model.audits:
+        test_name = DBT_TESTS.get(audit.name.removesuffix("_non_blocking"), audit.name)
+        arguments = dict(audit.arguments)
+        for column in parse_columns(arguments.get("columns", arguments.get("column", ""))) or [""]:
+            yield _test_node(project, model, name, audit, (test_name, column))
+
+
+def _test_node(
+    project: str, model: CatalogModel, name: DbtName, audit: CatalogAudit, test: tuple[str, str]
+) -> dict[str, Any]:
+    test_name, column = test
+    kwargs = {key: text for key, text in audit.arguments if key not in ("columns", "column")}
+    if column:
+        kwargs["column_name"] = column
+    title = "_".join(filter(None, (test_name, name.name, column)))
+    unique_id = f"test.{project}.{title}.{digest('dbt test', model.name, test_name, repr(kwargs))[:10]}"
+    return {
+        "unique_id": unique_id,
+        "name": title,
+        "alias": title,
+        "resource_type": "test",
+        "package_name": project,
+        "path": f"{title}.sql",
+        "original_file_path": model.declared.path,
+        "fqn": [project, title],
+        "database": name.database or None,
+        "schema": name.schema,
+        "checksum": {"name": "none", "checksum": ""},
+        "config": {"enabled": True, "materialized": "test", "severity": "ERROR" if audit.blocking else "WARN"},
+        "column_name": column or None,
+        "attached_node": None if name.is_source else name.unique_id,
+        "test_metadata": {"name": test_name, "kwargs": kwargs, "namespace": None},
+        "refs": [] if name.is_source else [{"name": name.name, "package": None, "version": None}],
+        "sources": [name.unique_id.split(".")[2:]] if name.is_source else [],
+        "depends_on": {"macros": [], "nodes": [name.unique_id]},
+        "raw_code": "",
+        "language": "sql",
+    }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -20,7 +20,6 @@ from mergeplan.planner.site.filters import page_filters
 from mergeplan.planner.site.html_templates import open_templates
 from mergeplan.planner.site.names import page_name
 from mergeplan.planner.site.neighbourhood import draw_neighbourhood
-from mergeplan.planner.site.search_words import search_words
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -141,3 +140,13 @@ def _page_templates() -> Environment:
     texts = {"style": Markup(_read_template("style.css")), "script": Markup(_read_template("search.js"))}  # noqa: S704 - files of ours
     environment.globals.update({**texts, "policy": security_policy()})
     return environment
+
+
+def search_words(models: Iterable[CatalogModel]) -> Mapping[str, object]:
+    """Every column's name and description once, and for each model the numbers of its own."""
+    numbers: dict[tuple[str, str], int] = {}
+    rows = [
+        [numbers.setdefault((column.name, column.description.lower()), len(numbers)) for column in model.columns or ()]
+        for model in models
+    ]
+    return {"columns": [[name, text] if text else [name] for name, text in numbers], "models": rows}

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Request, Response
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from mergeplan.planner.api.access import Scope
 from mergeplan.planner.api.catalog_reader import CatalogSnapshot
 from mergeplan.planner.api.context import Closed, Context, require_scope
-from mergeplan.planner.api.etags import NOT_MODIFIED, answer_with_etag
 from mergeplan.planner.api.names import EnvironmentName, Name, Word
 from mergeplan.planner.api.problems import NotFound, problem_responses
 from mergeplan.planner.contract.base import Data, Names
 from mergeplan.planner.contract.catalog import CatalogModelRow
+from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.model.selection import select, strip_default_catalog
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
 from mergeplan.planner.session.use_cases.git_changes import git_change_finder
@@ -23,6 +25,16 @@ from mergeplan.planner.snapshot.environment import PROD
 router = APIRouter(tags=["models"], dependencies=[require_scope(Scope.READ)])
 ModelState = Literal["current", "edited", "missing"]
 MOST = 500  # models of a page
+NOT_MODIFIED: dict[int | str, dict[str, Any]] = {304: {"description": "As `If-None-Match` has it"}}
+
+
+def answer_with_etag(request: Request, made_from: str, make: Callable[[], BaseModel]) -> Response:
+    """Return the answer as JSON, or 304 if the request names the tag of what it would be made from."""
+    tag = f'W/"{digest(made_from, str(request.url.path), str(request.url.query))[:32]}"'
+    headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
+    if tag in [part.strip() for part in request.headers.get("if-none-match", "").split(",")]:
+        return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
+    return Response(make().model_dump_json(by_alias=True), headers=headers, media_type="application/json")
 
 
 class ModelsQuery(Closed):

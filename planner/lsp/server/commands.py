@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import MutableSet
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +14,16 @@ from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcException
 from pygls.uris import to_fs_path
 
+from mergeplan.planner.isolation.mode import REQUIRED, VARIABLE
 from mergeplan.planner.lsp.project_files import is_project
 from mergeplan.planner.lsp.project_view import ProjectView
 from mergeplan.planner.lsp.server import conversions as to
 from mergeplan.planner.lsp.server.desk import OpenDocument
 from mergeplan.planner.lsp.server.server import REFUSED, Server
-from mergeplan.planner.lsp.server.unit_test_runs import run_unit_test
 from mergeplan.planner.lsp.texts import Span
+
+SECONDS = 600.0
+Children = MutableSet["subprocess.Popen[str]"]
 
 
 def add_commands(server: Server) -> None:
@@ -69,3 +76,25 @@ async def list_unit_tests(server: Server, uri: str) -> list[dict[str, Any]]:
     await server.desk.wait_for_rest()  # a folder of many projects asks for the tests of each
     tests = await server.desk.read(server.desk.editor(folder).unit_tests)
     return [{"name": t.name, "path": t.path, "line": max(t.line - 1, 0), "model": t.model} for t in tests]
+
+
+def run_unit_test(root: Path, path: str, name: str, children: Children) -> dict[str, Any]:
+    """Return whether the test of a file passes, and its output.
+
+    The file is read as it is on the disk. The process is among `children` while it runs.
+    """
+    # `-P`: no module of the editor's working folder replaces one of ours
+    command = [sys.executable, "-P", "-m", "mergeplan", "test", f"{path}::{name}", "-p", str(root)]
+    environ = {VARIABLE: REQUIRED, **os.environ}
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    with subprocess.Popen(command, text=True, env=environ, **pipes) as child:  # type: ignore[call-overload]
+        children.add(child)
+        try:
+            output, _ = child.communicate(timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            child.terminate()
+            return {"ok": False, "message": f"`{name}` did not end within {SECONDS:.0f} seconds.", "output": ""}
+        finally:
+            children.discard(child)
+    summary = "passed" if child.returncode == 0 else "failed"
+    return {"ok": child.returncode == 0, "message": f"`{name}` {summary}.", "output": output.strip()}

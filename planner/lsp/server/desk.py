@@ -18,7 +18,6 @@ from mergeplan.planner.lsp.diagnostics import Diagnostic
 from mergeplan.planner.lsp.editor import Editor, Effect
 from mergeplan.planner.lsp.project_files import find_project, is_of_project
 from mergeplan.planner.lsp.project_view import ProjectView
-from mergeplan.planner.lsp.server.heap import settle
 from mergeplan.planner.lsp.texts import Lines
 from mergeplan.planner.session.settings import SessionSettings
 
@@ -176,3 +175,10 @@ def _normalize_text(text: str) -> str:
 
 def _mark_length(text: str) -> int:
     return int(text.startswith("\ufeff"))
+
+
+def settle() -> None:
+    """Free what an earlier project left, and exclude everything that exists from later collections."""
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
