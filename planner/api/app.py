@@ -1,13 +1,7 @@
 """The application: `/api/v1` over one project, behind the rules of `Access`, and the pages beside it.
 
-A page reads as the endpoints do, from `request.app.state.context`, an `ApiContext`:
-
-- `context.reader.read(environment)` is a `CatalogSnapshot`: `view` (a `CatalogView` of the contract), `models` (rows by
-  name), `project`, `environments`, `etag`. It blocks: call it in a plain `def` endpoint, which runs in a thread.
-- `context.reader.open()` is a workspace for the use cases of `planner/session` that only look.
-- `context.jobs.list()`, `.get(id)`, `.cancel(id)` and `.view(record)` are the jobs; `context.submit(...)`
-  starts one, with the arguments that `planner/api/jobs/requests.py` makes.
-- `context.allows(principal_of(request), Scope.APPLY)` says what to offer; `context.check(...)` refuses.
+A page reads as the endpoints do, from `request.app.state.context`, an `ApiContext`. Its reader blocks, so it is
+called in a plain `def` endpoint, which runs in a thread.
 
 `create_app(context, pages=router)` mounts a router of pages beside `/api/v1`. Its paths `/login` and `/assets/` are
 answered without a token: `/login` sets the cookie `guard.COOKIE` (HttpOnly, SameSite=Strict) to a token that

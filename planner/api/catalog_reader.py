@@ -203,7 +203,7 @@ class CatalogReader:
         ):
             self._looked = looked
             return snapshot
-        mark = _source_mark(files, state)
+        mark = digest(files.digest if files else "", repr(sorted(files.recent.items())) if files else "", state)
         if files and self._failure and self._failure[0] == (environment, mark):
             raise self._failure[1].with_traceback(None)
         try:
@@ -241,10 +241,6 @@ class CatalogReader:
             return all(hash_file(self.settings.root, name) == text for name, text in before.recent.items())
         except OSError:
             return False
-
-
-def _source_mark(files: FolderLooks | None, state: str) -> str:
-    return digest(files.digest if files else "", repr(sorted(files.recent.items())) if files else "", state)
 
 
 def _next_due_time(work: Workspace) -> datetime:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import closing, suppress
 from datetime import date
 from pathlib import Path
@@ -136,7 +136,8 @@ def _select_texts(connection: sqlite3.Connection, keys: Collection[str]) -> tupl
     texts: dict[str, str] = {}
     stale: list[str] = []
     today = date.today().toordinal()
-    for batch in _split_keys(keys):
+    listed = list(keys)
+    for batch in (listed[at : at + AT_ONCE] for at in range(0, len(listed), AT_ONCE)):
         marks = ",".join("?" * len(batch))
         rows = connection.execute(f"SELECT key, text, checksum, used FROM entries WHERE key IN ({marks})", batch)
         for key, text, checksum, used in rows:
@@ -171,8 +172,3 @@ def _make_room(connection: sqlite3.Connection, kept: int) -> None:
 
 def _text_checksum(key: str, data: bytes) -> bytes:
     return hashlib.blake2b(data, key=key.encode()[:64], digest_size=16).digest()
-
-
-def _split_keys(keys: Collection[str]) -> Iterator[list[str]]:
-    listed = list(keys)
-    return (listed[at : at + AT_ONCE] for at in range(0, len(listed), AT_ONCE))

@@ -25,7 +25,7 @@ from mergeplan.planner.parsing.definitions.formatting import format_tree
 from mergeplan.planner.parsing.macros.expand import spark_tree
 from mergeplan.planner.parsing.render import render_model
 from mergeplan.planner.plan.schedule import Loaded, Window, schedule_run
-from mergeplan.planner.project.lineage import ALL, ROWS, Edge, Followed, Node
+from mergeplan.planner.project.lineage import ALL, ROWS, Followed, Node
 from mergeplan.planner.project.loader import Project
 from mergeplan.planner.semantics.shape_memory import NO_MEMORY, ShapeMemory
 from mergeplan.planner.snapshot.environment import Environment
@@ -71,11 +71,8 @@ class _Neighbours:
         self.read_by: dict[Node, dict[Node, None]] = {}
         for followed in lineage.values():
             for edge in followed.edges:
-                self._add_edge(edge)
-
-    def _add_edge(self, edge: Edge) -> None:
-        self.made_from.setdefault(edge.target, {})[edge.source] = None
-        self.read_by.setdefault(edge.source, {})[edge.target] = None
+                self.made_from.setdefault(edge.target, {})[edge.source] = None
+                self.read_by.setdefault(edge.source, {})[edge.target] = None
 
     def column(self, model: str, name: str) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
         """Return the sources of a column, and its readers, by itself or as one of all columns."""
@@ -151,10 +148,6 @@ def render_query(model: Model, embedded_models: Mapping[str, Model], now: dateti
         sql = render_model(model, {}, embedded_models, interval, now)
     elif sql in model.source:
         return sql  # as it is written: most queries need no parse
-    return _lay_out(sql, memory)
-
-
-def _lay_out(sql: str, memory: ShapeMemory) -> str:
     key = memory.key("layout", sql)
     text = memory.recall(str, key)
     if text is None:

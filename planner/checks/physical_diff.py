@@ -84,7 +84,7 @@ def _read_whole(
     cost: Cost, chooses: Callable[[Scan], bool | None], old: Sequence[Scan], new: Sequence[Scan]
 ) -> Iterator[PhysicalChange]:
     """Yield tables that are read whole although a filter chose before; `columns` are those of the chosen partitions."""
-    for table in _common_tables(old, new):
+    for table in sorted({scan.table for scan in old} & {scan.table for scan in new}):
         old_scans, new_scans = _table_scans(old, table), _table_scans(new, table)
         if any(chooses(scan) is None for scan in (*old_scans, *new_scans)):
             continue
@@ -92,10 +92,6 @@ def _read_whole(
         columns = {name for scan in old_scans for name in scan.columns} if cost is Cost.PRUNING else set()
         if whole[1] > whole[0] and whole[0] < len(old_scans):
             yield PhysicalChange(cost, whole[0], whole[1], (table,), tuple(sorted(columns)))
-
-
-def _common_tables(old: Iterable[Scan], new: Iterable[Scan]) -> list[str]:
-    return sorted({scan.table for scan in old} & {scan.table for scan in new})
 
 
 def _table_scans(scans: Iterable[Scan], table: str) -> list[Scan]:

@@ -23,6 +23,7 @@ SCHEMAS = "https://schemas.getdbt.com/dbt/{}/v{}.json"
 DBT_VERSION = "1.11.0"  # whose files these are: readers look at it
 TYPES = ("dashboard", "notebook", "analysis", "ml", "application")  # of exposures
 UNKNOWN = "unknown"  # a column's type, which Spark alone knows
+DBT_TESTS = {"not_null": "not_null", "unique_values": "unique", "accepted_values": "accepted_values"}
 
 
 def dbt_manifest(catalog: Catalog) -> Json:
@@ -45,13 +46,17 @@ def dbt_manifest(catalog: Catalog) -> Json:
     parents |= {uid: [] for uid in sources}
     empty = ("macros", "docs", "metrics", "groups", "selectors", "disabled", "group_map", "saved_queries",
              "semantic_models", "unit_tests")  # fmt: skip
+    children: dict[str, list[str]] = {uid: [] for uid in parents}
+    for uid, above in parents.items():
+        for parent in above:
+            children.setdefault(parent, []).append(uid)
     return {
         "metadata": {**_artifact_metadata(catalog, "manifest", 12), "project_name": project, "adapter_type": "spark"},
         "nodes": nodes,
         "sources": sources,
         "exposures": exposures,
         "parent_map": parents,
-        "child_map": _child_map(parents),
+        "child_map": children,
         **{key: {} for key in empty},
     }
 
@@ -205,14 +210,6 @@ def _exposure_node(catalog: Catalog, names: Mapping[str, DbtName], number: int, 
     }
 
 
-def _child_map(parents: Mapping[str, list[str]]) -> dict[str, list[str]]:
-    children: dict[str, list[str]] = {uid: [] for uid in parents}
-    for uid, above in parents.items():
-        for parent in above:
-            children.setdefault(parent, []).append(uid)
-    return children
-
-
 def _catalog_table(model: CatalogModel, name: DbtName) -> Json:
     declared = model.declared
     return {
@@ -239,14 +236,9 @@ def _catalog_columns(model: CatalogModel) -> Iterator[tuple[str, Json]]:
 def audit_nodes(project: str, model: CatalogModel, name: DbtName) -> Iterator[dict[str, Any]]:
     for audit in model.audits:
         test_name = DBT_TESTS.get(audit.name.removesuffix("_non_blocking"), audit.name)
-        for column in _audit_columns(audit):
+        arguments = dict(audit.arguments)
+        for column in parse_columns(arguments.get("columns", arguments.get("column", ""))) or [""]:
             yield _test_node(project, model, name, audit, (test_name, column))
-
-
-def _audit_columns(audit: CatalogAudit) -> list[str]:
-    """Return the columns that an audit checks one by one; '' where it checks whole rows."""
-    arguments = dict(audit.arguments)
-    return parse_columns(arguments.get("columns", arguments.get("column", ""))) or [""]
 
 
 def _test_node(

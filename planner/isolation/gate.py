@@ -61,7 +61,9 @@ class ConnectionGate(ConnectionProxy):
     def _open_connection(self, question: Question) -> socket.socket:
         address = _read_memory(question.thread, question.address, min(question.length, LONGEST))
         connection = self._open_address(address)
-        connection.setblocking(not _is_nonblocking(question.thread, question.descriptor))
+        lines = Path(f"/proc/{question.thread}/fdinfo/{question.descriptor}").read_text().splitlines()
+        flags = next(line.split()[1] for line in lines if line.startswith("flags:"))
+        connection.setblocking(not int(flags, 8) & os.O_NONBLOCK)
         return connection
 
     def _open_address(self, address: bytes) -> socket.socket:
@@ -94,7 +96,11 @@ class ConnectionGate(ConnectionProxy):
             yield address
         elif name := self.stand_ins.name(address):
             if any(rule.host == name and rule.port in (0, port) for rule in self._addresses):
-                yield from _look_up(name, port)
+                try:
+                    entries = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)
+                except OSError:
+                    raise OSError(errno.EHOSTUNREACH, name) from None
+                yield from dict.fromkeys(unwrap_ipv4(str(entry[4][0])) for entry in entries)
         elif any(rule.includes(address, port) for rule in self._addresses):
             yield address
 
@@ -162,21 +168,7 @@ def _dial_place(family: socket.AddressFamily, place: IpAddress | str, port: int)
     return connection
 
 
-def _look_up(name: str, port: int) -> list[IpAddress]:
-    try:
-        entries = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)
-    except OSError:
-        raise OSError(errno.EHOSTUNREACH, name) from None
-    return list(dict.fromkeys(unwrap_ipv4(str(entry[4][0])) for entry in entries))
-
-
 def _read_memory(thread: int, address: int, length: int) -> bytes:
     with open(f"/proc/{thread}/mem", "rb", buffering=0) as memory:
         memory.seek(address)
         return memory.read(length)
-
-
-def _is_nonblocking(thread: int, descriptor: int) -> bool:
-    lines = Path(f"/proc/{thread}/fdinfo/{descriptor}").read_text().splitlines()
-    flags = next(line.split()[1] for line in lines if line.startswith("flags:"))
-    return bool(int(flags, 8) & os.O_NONBLOCK)

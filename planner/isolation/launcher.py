@@ -56,11 +56,6 @@ def restrict_process(profile: IsolationProfile) -> None:
     landlock.restrict_files(profile.read, writes, network=profile.network is Network.LISTED, signals=False)
     listener = seccomp.filter_calls(profile.network, signals_kept=version >= 6, modes=profile.modes)
     if listener >= 0:
-        _hand_over(listener, profile.listener)
-
-
-def _hand_over(listener: int, descriptor: int) -> None:
-    """Send the parent process the descriptor that handles `connect`, and close it here."""
-    with socket.socket(fileno=descriptor) as line:
-        socket.send_fds(line, [b"!"], [listener])
-    os.close(listener)
+        with socket.socket(fileno=profile.listener) as line:  # to the parent, which handles `connect`
+            socket.send_fds(line, [b"!"], [listener])
+        os.close(listener)

@@ -11,7 +11,7 @@ from mergeplan.planner.errors import MergeplanError, Place
 from mergeplan.planner.intervals import Timeline
 from mergeplan.planner.lsp.project_view import ProjectView
 from mergeplan.planner.lsp.remembered_state import ProdState
-from mergeplan.planner.model.graph import Graph, graph_of
+from mergeplan.planner.model.graph import graph_of
 from mergeplan.planner.plan.build import Plan, build_plan
 from mergeplan.planner.plan.change import Change, ChangeKind
 from mergeplan.planner.plan.costs import Estimate
@@ -54,7 +54,9 @@ def plan_edit(
     """
     project, deployed = view.project, state.graph.models
     models, unopened = merge_deployed(project.models, project.refused, deployed)
-    names = _find_reached_models(view.graph if models is project.models else graph_of(models), state.graph, edited)
+    graph = view.graph if models is project.models else graph_of(models)
+    hit = {*edited, *graph.downstream(edited), *state.graph.downstream(edited)}
+    names = frozenset(hit | graph.upstream(hit) | state.graph.upstream(hit))
     part = {name: model for name, model in models.items() if name in names}
     snapshots = {name: snapshot for name, snapshot in state.base.snapshots.items() if name in names}
     base = replace(state.base, snapshots=snapshots, views=state.base.views & names)
@@ -111,9 +113,3 @@ def length_text(time: timedelta) -> str:
 
 def _backfill_timeline(change: Change) -> Timeline:
     return change.missing if change.kind.is_incremental else ()
-
-
-def _find_reached_models(graph: Graph, before: Graph, edited: Collection[str]) -> frozenset[str]:
-    """Return the edited models and all that an edit reaches, with their upstream models, now or as deployed."""
-    hit = {*edited, *graph.downstream(edited), *before.downstream(edited)}
-    return frozenset(hit | graph.upstream(hit) | before.upstream(hit))

@@ -142,9 +142,14 @@ class Editor:
         if state is None:
             reason = error_text(self._state_error) if self._state_error else "Not planned yet: there is no state."
             return tuple(Effect(model.name, model.line, reason) for model in models)
-        names = {model.name for model in models} | _file_models(state, path)
+        names = {model.name for model in models} | {
+            name for name, snapshot in state.base.snapshots.items() if file_of(snapshot.model) == path
+        }
         try:
-            plan = plan_edit(view, state, names, datetime.now(UTC), self._open_shape_memory())
+            if self._lookups is None:
+                self._lookups = Lookups(Cache(self.settings.cache))
+            self._lookups.keep()
+            plan = plan_edit(view, state, names, datetime.now(UTC), ShapeMemory(self._lookups, reader_version()))
         except MergeplanError as error:
             return tuple(Effect(model.name, model.line, error_text(error)) for model in models)
         estimates = state.estimates(plan)
@@ -161,12 +166,6 @@ class Editor:
                     self._state, self._state_error = None, error
                 self._state_read = True
             return self._state
-
-    def _open_shape_memory(self) -> ShapeMemory:
-        if self._lookups is None:
-            self._lookups = Lookups(Cache(self.settings.cache))
-        self._lookups.keep()
-        return ShapeMemory(self._lookups, reader_version())
 
     def rename(self, target: Target, new: str) -> tuple[Edit, ...]:
         """Return the edits that rename a target; raise RequestError, with the reason, if they would do more."""
@@ -208,7 +207,3 @@ class Editor:
     def close(self) -> None:
         if self._lookups is not None:
             self._lookups.close()
-
-
-def _file_models(state: ProdState, path: str) -> set[str]:
-    return {name for name, snapshot in state.base.snapshots.items() if file_of(snapshot.model) == path}

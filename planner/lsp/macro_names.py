@@ -41,7 +41,9 @@ class Macro:
 def macros_of(root: Path, texts: Mapping[str, str]) -> dict[str, Macro]:
     """Return the macros of a folder by name; `texts` replace files."""
     found_macros: dict[str, Macro] = {}
-    for path in _macro_files(root, texts):
+    folder = root / FOLDER
+    on_disk = {file.relative_to(root).as_posix() for file in folder.rglob("*") if file.suffix in CODE}
+    for path in sorted(on_disk | {path for path in texts if path.startswith(f"{FOLDER}/") and path.endswith(CODE)}):
         text = _read_text(root, path, texts)
         reader = _python_macros if path.endswith(".py") else _jinja_macros
         for macro in reader(path, text):
@@ -116,12 +118,6 @@ def _find_calls(text: str, macros: Mapping[str, Macro]) -> Iterator[tuple[str, S
         for match in _JINJA_CALL.finditer(text, block.start(), block.end()):
             if (macro := macros.get(match[1])) is not None and macro.is_jinja:
                 yield match[1], Span(match.start(1), match.end(1))
-
-
-def _macro_files(root: Path, texts: Mapping[str, str]) -> list[str]:
-    folder = root / FOLDER
-    on_disk = {file.relative_to(root).as_posix() for file in folder.rglob("*") if file.suffix in CODE}
-    return sorted(on_disk | {path for path in texts if path.startswith(f"{FOLDER}/") and path.endswith(CODE)})
 
 
 def _read_text(root: Path, path: str, texts: Mapping[str, str]) -> str:

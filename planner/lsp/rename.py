@@ -101,12 +101,19 @@ def _column_edits(view: ProjectView, target: Target, new: str) -> Iterator[Edit]
         raise RequestError(f"`{target.name}` is not written in the query of `{table}`: a `*` or a macro returns it.")
     _check_audits(view, table, target.name)
     yield from _edits_in(own_file, target, new)
-    yield from _block_edits(own_file, target.name, new)
+    for prop in own_file.file.properties:
+        if prop.key in _OF_COLUMNS:
+            for preceding_token, token in zip((prop.at, *prop.value), prop.value, strict=False):
+                if _is_word(token, target.name) and not (prop.key == "kind" and preceding_token is prop.at):
+                    yield Edit(own_file.path, Span(token.start, token.end + 1), new)
     for reader in _sql_readers(view, table):
         _check_followed(reader, view, table, target.name)
     for file in view.files_reading(table):
         if file.path != own_file.path:
-            _check_stars(file, table)
+            for span, meant in file.names.stars:
+                if any(owner.table == table for _, owner, _ in meant):
+                    line = file.file.text.count("\n", 0, span.start) + 1
+                    raise RequestError(f"{file.path}:{line} reads `*` of `{table}`: expand it first.")
             yield from _edits_in(file, target, new)
     yield from unit_test_edits(view, table, column=(target.name, new))
 
@@ -129,14 +136,6 @@ def _new_text(name: Name, owner: Owner, new: str) -> str:
     if name.defines == owner:  # the output is renamed, and what it is read from keeps its name
         return f"{name.name} AS {new}"
     return f"{new} AS {name.name}"
-
-
-def _block_edits(file: FileView, column: str, new: str) -> Iterator[Edit]:
-    for prop in file.file.properties:
-        if prop.key in _OF_COLUMNS:
-            for preceding_token, token in zip((prop.at, *prop.value), prop.value, strict=False):
-                if _is_word(token, column) and not (prop.key == "kind" and preceding_token is prop.at):
-                    yield Edit(file.path, Span(token.start, token.end + 1), new)
 
 
 def _is_word(token: Token, column: str) -> bool:
@@ -162,13 +161,6 @@ def _check_followed(model: Model, view: ProjectView, table: str, word: str) -> N
         raise RequestError(f"{model.path} is a template of several models, which are not renamed.")
 
 
-def _check_stars(file: FileView, table: str) -> None:
-    for span, meant in file.names.stars:
-        if any(owner.table == table for _, owner, _ in meant):
-            line = file.file.text.count("\n", 0, span.start) + 1
-            raise RequestError(f"{file.path}:{line} reads `*` of `{table}`: expand it first.")
-
-
 def _check_audits(view: ProjectView, table: str, word: str) -> None:
     """Raise RequestError for an audit that may name the renamed object."""
     called = {call.name for call in view.project.models[table].audits}
@@ -191,7 +183,10 @@ def _check_result(view: ProjectView, target: Target, new: str, edits: tuple[Edit
     """Raise RequestError unless the plan of the edits, against the project as it is, is just the rename."""
     try:
         renamed = _reread_files(view, edits)
-        changes = _compare_projects(view.project, renamed, now)
+        nothing, request, loaded = Environment("prod"), Request(Window(now)), Loaded({})
+        old = build_plan(view.project.models, nothing, nothing, loaded, request).new
+        old = replace(old, revision=1)
+        changes = {change.name: change for change in build_plan(renamed.models, old, old, loaded, request).changes}
     except MergeplanError as error:
         raise RequestError(f"Renaming it to `{new}` would break the project: {error.message}") from None
     for change in changes.values():
@@ -215,14 +210,6 @@ def _reread_files(view: ProjectView, edits: tuple[Edit, ...]) -> Project:
             message = f"{path} is read together with other files, which a rename in the editor does not do."
             raise RequestError(message) from None
     return project
-
-
-def _compare_projects(before: Project, after: Project, now: datetime) -> Mapping[str, Change]:
-    """Return the changes between two projects, as if the first were prod."""
-    nothing, request, loaded = Environment("prod"), Request(Window(now)), Loaded({})
-    old = build_plan(before.models, nothing, nothing, loaded, request).new
-    old = replace(old, revision=1)
-    return {change.name: change for change in build_plan(after.models, old, old, loaded, request).changes}
 
 
 def _why_more(before: Project, after: Project, target: Target, new: str, change: Change) -> str | None:

@@ -126,18 +126,12 @@ def _parse_query(text: str, span: Span, dialect: str) -> tuple[exp.Query | None,
     spaces = re.sub(r"[^\n]", " ", text[: span.start])
     for part in reversed(blanked):
         start, end = part.start - span.start, part.end - span.start
-        query = query[:start] + _blank_call(query[start:end]) + query[end:]
+        query = query[:start] + "NULL" + re.sub(r"[^\n]", " ", query[start + 4 : end]) + query[end:]
     try:
         tree = sqlglot.parse_one(spaces + query, dialect=dialect)
     except (SqlglotError, RecursionError, ValueError, TypeError, AttributeError, IndexError):
         return None, blanked
     return (tree if isinstance(tree, exp.Query) else None), blanked
-
-
-def _blank_call(call: str) -> str:
-    """Return NULL and spaces in place of a call, on as many lines."""
-    call_end = call[4:]
-    return "NULL" + re.sub(r"[^\n]", " ", call_end)
 
 
 def _macro_calls(query: str) -> Iterator[tuple[int, int]]:

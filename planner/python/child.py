@@ -124,7 +124,11 @@ class Answering:
                 self.execution = self.execution or Execution(request["spark"])
                 return self.execution.run(self._import_entry(request), request)
             case "signal":
-                return self._run_signal(request)
+                batch = intervals_of(request["intervals"])
+                self.execution = self.execution or Execution(request["spark"])
+                context = Context(request, self.execution)
+                function = shims.REGISTRY.signals[request["name"]].function
+                return check_readiness(function, batch, context, request["kwargs"])
             case "lint":
                 return rules.check_models(request)
         raise ValueError(f"{request['op']}: unknown operation")
@@ -157,16 +161,6 @@ class Answering:
 
     def _import_entry(self, request: Mapping[str, Any]) -> Any:
         return getattr(importlib.import_module(module_name(request["path"])), request["entrypoint"])
-
-    def _run_signal(self, request: Mapping[str, Any]) -> Any:
-        batch = intervals_of(request["intervals"])
-        context = Context(request, self._open_execution(request["spark"]))
-        function = shims.REGISTRY.signals[request["name"]].function
-        return check_readiness(function, batch, context, request["kwargs"])
-
-    def _open_execution(self, spark: Mapping[str, Any] | None) -> Execution:
-        self.execution = self.execution or Execution(spark)
-        return self.execution
 
 
 def argument_data(value: Any) -> Any:

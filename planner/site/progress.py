@@ -20,7 +20,6 @@ from mergeplan.planner.contract.lines import (
     ViewLine,
     WaitingLine,
 )
-from mergeplan.planner.contract.plan import ModelChange
 from mergeplan.planner.contract.result import ResultLine
 from mergeplan.planner.contract.wire import Line
 
@@ -71,7 +70,7 @@ class RunProgress:
     def batches(self) -> tuple[int, int]:
         """Batches that are done, and of how many: at least, while some models have not begun."""
         return sum(model.done for model in self.models), sum(
-            max(1, model.of) for model in self.models if _is_counted(model)
+            max(1, model.of) for model in self.models if model.step is not Step.UNCHANGED
         )
 
 
@@ -79,7 +78,9 @@ def apply_line(progress: RunProgress, line: Line) -> RunProgress:
     """Return the progress after one more line; the same object where the line does not concern it."""
     match line:
         case PlanLine():
-            models = tuple(ModelProgress(model.name) for model in line.plan.models if _is_computed(model))
+            models = tuple(
+                ModelProgress(model.name) for model in line.plan.models if model.intervals and not model.skipped
+            )
             return replace(progress, models=models)
         case StageLine():
             ui = line.spark_ui if WEB_ADDRESS.fullmatch(line.spark_ui) else progress.spark_ui
@@ -129,11 +130,3 @@ def _update_model(progress: RunProgress, name: str, change: Callable[[ModelProgr
     is_listed = any(model.name == name for model in progress.models)
     models = progress.models if is_listed else (*progress.models, ModelProgress(name))
     return replace(progress, models=tuple(change(model) if model.name == name else model for model in models))
-
-
-def _is_computed(model: ModelChange) -> bool:
-    return bool(model.intervals) and not model.skipped
-
-
-def _is_counted(model: ModelProgress) -> bool:
-    return model.step is not Step.UNCHANGED

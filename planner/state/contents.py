@@ -57,7 +57,7 @@ class KnownContents:
                 "table_name": table,
                 "columns": columns_key(columns),
                 "period": period,
-                "start_at": _period_start(period),
+                "start_at": datetime.fromisoformat(period).replace(tzinfo=UTC) if period else None,
                 **asdict(content),
             }
             for columns, periods in findings.items()
@@ -149,7 +149,3 @@ def drop_contents(tx: Transaction, table: str, interval: Interval | None = None)
 def _whole_row(table: str, columns: str, value: str) -> dict[str, object]:
     """Return a row that any write of the table drops."""
     return {"table_name": table, "columns": columns, "period": WHOLE, "start_at": None, "rows": 0, "hash": value}
-
-
-def _period_start(period: str) -> datetime | None:
-    return datetime.fromisoformat(period).replace(tzinfo=UTC) if period else None

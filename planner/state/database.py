@@ -173,7 +173,8 @@ def _is_ours(error: sa.exc.DBAPIError) -> bool:
 def _unreachable_error(url: sa.URL, error: BaseException) -> RequestError:
     lines = str(error).strip().splitlines()
     reason = lines[0].rstrip(".") if lines else type(error).__name__
-    for secret in _list_secrets(url):
+    candidates = [url.password, *(value for name, value in url.query.items() if "password" in name)]
+    for secret in [str(secret) for secret in candidates if secret]:
         reason = reason.replace(secret, "***")
     # SQLite tells what kind of error it is by a name, whose first two words are the class: SQLITE_IOERR_WRITE.
     kind = "_".join(getattr(error, "sqlite_errorname", "").split("_")[:2])
@@ -191,11 +192,6 @@ def _damage_error(url: sa.URL, reason: str, hint: str = DAMAGED) -> RequestError
 def _redact_url(url: sa.URL) -> str:
     hidden = {name: "***" for name in url.query if "password" in name}
     return url.update_query_dict(hidden).render_as_string(hide_password=True)
-
-
-def _list_secrets(url: sa.URL) -> list[str]:
-    candidates = [url.password, *(value for name, value in url.query.items() if "password" in name)]
-    return [str(secret) for secret in candidates if secret]
 
 
 def _was_emptied(file: Path) -> bool:

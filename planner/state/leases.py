@@ -63,7 +63,9 @@ class Leases:
         finally:
             ended.set()
             renewal.join()
-            self._release_lease(lease)
+            # A database that does not answer now has been reported already, or lets the lease expire.
+            with suppress(RequestError), self._database.writing() as tx:
+                tx.execute(_update_lease(tx, lease.name).where(t.leases.c.token == lease.token).values(holder=""))
 
     def holder(self, name: str) -> Holder | None:
         """Who holds the lease now; None when it is free or expired, or the process has ended."""
@@ -135,11 +137,6 @@ class Leases:
                 until = tx.now() + timedelta(seconds=ttl)
                 statement = _update_lease(tx, lease.name).where(t.leases.c.token == lease.token)
                 tx.execute(statement.values(expires_at=until))
-
-    def _release_lease(self, lease: Lease) -> None:
-        # A database that does not answer now has been reported already, or lets the lease expire.
-        with suppress(RequestError), self._database.writing() as tx:
-            tx.execute(_update_lease(tx, lease.name).where(t.leases.c.token == lease.token).values(holder=""))
 
 
 def check_lease(tx: Transaction, lease: Lease) -> None:

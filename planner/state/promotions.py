@@ -143,7 +143,9 @@ class Promotions:
                 old = self._environments.read_at(tx, row.environment, row.old_revision)
                 new = self._environments.read_at(tx, row.environment, row.new_revision)
                 views = frozenset(step.view for step in done)
-                action = _read_action(tx, new)
+                history = t.environment_history
+                statement = tx.select(history).where(history.c.environment == new.name)
+                action = HistoryAction(tx.execute(statement.where(history.c.revision == new.revision)).one().action)
                 swap = SwapOptions(row.wait_seconds, bool(row.replaces))
                 promotions.append(Promotion(row.id, row.environment, action, old, new, views, swap))
         return tuple(promotions)
@@ -187,12 +189,6 @@ def _ids_that_stay(before: EnvironmentMap | None, old: Environment, new: Environ
         for name, id in before.snapshots.items()
         if (snapshot := new.snapshots.get(name)) is not None and snapshot is old.snapshots.get(name)
     }
-
-
-def _read_action(tx: Transaction, environment: Environment) -> HistoryAction:
-    history = t.environment_history
-    statement = tx.select(history).where(history.c.environment == environment.name)
-    return HistoryAction(tx.execute(statement.where(history.c.revision == environment.revision)).one().action)
 
 
 def _close_entry(tx: Transaction, lease: Lease, promotion: Promotion, status: Status) -> None:

@@ -91,7 +91,11 @@ def job_page(catalog: Catalog, frame: Frame, job: ShownJob) -> str:
         "violations": facts.violations,
         "differences": facts.differences,
         "physical_plan": (facts.result.physical_plan if facts.result else None) or (),
-        "done": _ending_sentence(record),
+        "done": {
+            JobStatus.DONE: "Done.",
+            JobStatus.CANCELLED: "It was cancelled: what is recorded stays recorded.",
+            JobStatus.INTERRUPTED: "Its process ended without a result: the same request goes on from there.",
+        }.get(record.status, ""),
     }
     return _render_page("job.html", catalog, frame, job, values)
 
@@ -180,11 +184,3 @@ def _plan_cost_text(plan: PlanView) -> str:
     seconds = sum(model.estimate.seconds for model in plan.models)
     parts = [f"about {size_text(read)} read" if read else "", f"about {duration_text(seconds)}" if seconds else ""]
     return ", ".join(filter(None, parts))
-
-
-def _ending_sentence(record: JobRecord) -> str:
-    return {
-        JobStatus.DONE: "Done.",
-        JobStatus.CANCELLED: "It was cancelled: what is recorded stays recorded.",
-        JobStatus.INTERRUPTED: "Its process ended without a result: the same request goes on from there.",
-    }.get(record.status, "")

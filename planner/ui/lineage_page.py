@@ -111,7 +111,10 @@ def lineage_page(pages: CatalogPages, frame: Frame, wish: LineageWish) -> str:
         near = [hit.model.name for hit in pages.index.find(wish.graph.focus, 1, NEAR_MOST).hits]
         values = {"error": f"{error.message} {error.hint}".strip(), "near": near if wish.graph.focus else ()}
         return _render_page(pages, frame, wish, view=None, opened=(), **values)
-    drawn = _draw_graph(pages, wish, view, columns)
+    layout = lay_out([box.key for box in view.boxes], view.edges, SIZE)
+    boxes = tuple(_make_box(pages, wish, box, columns, *layout.spots[box.key]) for box in view.boxes)
+    curves = tuple(layout.paths[edge] for edge in view.edges)
+    drawn = Drawing(boxes, curves, layout.width, layout.height, SIZE.width, SIZE.height)
     rows = tuple(_make_row(pages, wish, view, columns, name) for name in view.models[:ROWS_MOST])
     opened = [
         (schema, wish.address(replace(wish.graph, opened=tuple(s for s in wish.graph.opened if s != schema))))
@@ -135,15 +138,6 @@ def _find_view(pages: CatalogPages, wish: LineageWish) -> tuple[GraphView, Mappi
         view = pages.columns.view(pages.graph, Node(graph.focus, wish.column), graph.up, graph.down)
         return view.graph, view.columns
     return pages.graph.view(graph, wish.categories if wish.plan else None), {}
-
-
-def _draw_graph(
-    pages: CatalogPages, wish: LineageWish, view: GraphView, columns: Mapping[str, tuple[str, ...]]
-) -> Drawing[BoxLink]:
-    layout = lay_out([box.key for box in view.boxes], view.edges, SIZE)
-    boxes = tuple(_make_box(pages, wish, box, columns, *layout.spots[box.key]) for box in view.boxes)
-    curves = tuple(layout.paths[edge] for edge in view.edges)
-    return Drawing(boxes, curves, layout.width, layout.height, SIZE.width, SIZE.height)
 
 
 def _make_box(

@@ -7,7 +7,7 @@ import struct
 import sys
 
 from mergeplan.planner.isolation import seccomp
-from mergeplan.planner.isolation.calls import SPECIAL
+from mergeplan.planner.isolation.seccomp import SPECIAL
 from mergeplan.planner.isolation.system import LANDLOCK_CREATE, PR_SET_NO_NEW_PRIVS, machine_name, prctl, system_call
 
 STEPS = (

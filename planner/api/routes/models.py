@@ -26,6 +26,16 @@ NOT_MODIFIED: dict[int | str, dict[str, Any]] = {304: {"description": "As `If-No
 router = APIRouter(tags=["models"], dependencies=[require_scope(Scope.READ)])
 ModelState = Literal["current", "edited", "missing"]
 MOST = 500  # models of a page
+NOT_MODIFIED: dict[int | str, dict[str, Any]] = {304: {"description": "As `If-None-Match` has it"}}
+
+
+def answer_with_etag(request: Request, made_from: str, make: Callable[[], BaseModel]) -> Response:
+    """Return the answer as JSON, or 304 if the request names the tag of what it would be made from."""
+    tag = f'W/"{digest(made_from, str(request.url.path), str(request.url.query))[:32]}"'
+    headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
+    if tag in [part.strip() for part in request.headers.get("if-none-match", "").split(",")]:
+        return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
+    return Response(make().model_dump_json(by_alias=True), headers=headers, media_type="application/json")
 
 
 class ModelsQuery(Closed):

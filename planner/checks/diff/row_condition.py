@@ -46,13 +46,9 @@ def row_condition(text: str, columns: Collection[str]) -> str:
         if not isinstance(node, (*LOGIC, *COMPARING, *VALUES)):
             raise RequestError(f"A condition may not hold `{node.sql('spark')[:80]}`.", hint=FORM)
         if isinstance(node, exp.Column) and not (is_keyword(node) and node.name.lower() == "current_date"):
-            _check_column(node, columns)
+            if node.table or node.name.startswith("@"):
+                raise RequestError(f"`{node.sql('spark')}` is not the plain name of a column.", hint=FORM)
+            if node.name.lower() not in columns:
+                hint = did_you_mean(node.name, columns)
+                raise RequestError(f"The tables have no column `{node.name}` in common.", hint=hint)
     return spark_text(tree)
-
-
-def _check_column(column: exp.Column, columns: Collection[str]) -> None:
-    if column.table or column.name.startswith("@"):
-        raise RequestError(f"`{column.sql('spark')}` is not the plain name of a column.", hint=FORM)
-    if column.name.lower() not in columns:
-        hint = did_you_mean(column.name, columns)
-        raise RequestError(f"The tables have no column `{column.name}` in common.", hint=hint)

@@ -93,7 +93,11 @@ class Questions:
         return _adapter_response(len(rows)), table
 
     def get_columns_in_relation(self, relation: Any) -> list[Any]:
-        subject, column = self._find_subject(relation), self._adapter.Column
+        name = _table_name(relation)
+        if name not in self._tables:
+            message = f"It asks for `{name}` while it is compiled, which is no model, seed, snapshot or source"
+            raise CompileError(f"{message} of the project")
+        subject, column = self._tables[name], self._adapter.Column
         if subject == self._node and self._own_columns:
             return [column(name, kind) for name, kind in self._own_columns]
         if subject == self._node:
@@ -120,13 +124,6 @@ class Questions:
     def has_new_answer(self, asked: list[dict[str, str]], before: Mapping[str, Any]) -> bool:
         keys = map(_question_key, asked)
         return any(key in self.answers and key not in before for key in keys)
-
-    def _find_subject(self, relation: Any) -> str:
-        name = _table_name(relation)
-        if name not in self._tables:
-            message = f"It asks for `{name}` while it is compiled, which is no model, seed, snapshot or source"
-            raise CompileError(f"{message} of the project")
-        return self._tables[name]
 
     def _ask_question(self, kind: str, subject: str) -> Mapping[str, Any]:
         question = {"kind": kind, "subject": subject, "by": self._node if kind == "query" else ""}

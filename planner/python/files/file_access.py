@@ -264,19 +264,15 @@ class _Piece:
     def _check_call(self, call: ast.Call) -> None:
         match call.func:
             case ast.Name(id="getattr") if len(call.args) > 1 and isinstance(call.args[1], ast.Constant):
-                self._check_attribute(call)
+                name = call.args[1].value
+                if name in _OPENING or name in _READ_OF_PATH or str(name).startswith("read_"):
+                    self._record_unknown(call)
             case ast.Attribute(value=receiver, attr=attr):
                 chain = chain_of(call.func)
                 meanings = list(self.names.meanings(chain)) if chain else []
                 clear = any(isinstance(meaning, OtherName) or not meaning.rest for meaning in meanings)
                 if not clear and not self.paths.is_path(receiver):
                     self._check_method(call, receiver, attr)
-
-    def _check_attribute(self, call: ast.Call) -> None:
-        name = call.args[1]
-        assert isinstance(name, ast.Constant)
-        if name.value in _OPENING or name.value in _READ_OF_PATH or str(name.value).startswith("read_"):
-            self._record_unknown(call)
 
     def _check_method(self, call: ast.Call, receiver: ast.expr, attr: str) -> None:
         argument = next(iter(call.args), None) or next((word.value for word in call.keywords), None)

@@ -39,7 +39,10 @@ class PathNames:
             case ast.Constant(value=text):
                 return _text_ends(text) if isinstance(text, str) else NO_FILE if text is None else None
             case ast.Name() | ast.Attribute() if (chain := chain_of(value)) and not self._is_path_attribute(value):
-                return self._chain_ends(chain, depth)
+                if chain == ["__file__"] and not self.names.is_bound("__file__"):
+                    return frozenset((self.names.module.path,))
+                values = list(self._name_values(chain))
+                return _union_ends(paths.ends(value, depth + 1) for paths, value in values) if values else None
             case ast.JoinedStr() | ast.BinOp(op=ast.Add() | ast.Mod()):
                 return self._concatenation_ends(value, depth)
             case ast.BinOp(op=ast.Div(), right=right):
@@ -116,12 +119,6 @@ class PathNames:
                 module = self.names.modules[name.module]
                 paths = PathNames(Names(module.tree, module, self.names.modules))
                 yield from ((paths, value) for value in paths.names.value_bindings.get(name.name, (None,)))
-
-    def _chain_ends(self, chain: list[str], depth: int) -> Ends | None:
-        if chain == ["__file__"] and not self.names.is_bound("__file__"):
-            return frozenset((self.names.module.path,))
-        values = list(self._name_values(chain))
-        return _union_ends(paths.ends(value, depth + 1) for paths, value in values) if values else None
 
     def _call_ends(self, call: ast.Call, depth: int) -> Ends | None:
         dotted_names = self._other_names(call.func)

@@ -91,7 +91,10 @@ class Runs:
                 hint = "Give each run an id of its own."
                 raise RequestError(f"The run `{id}` is one of the environment `{former_row.environment}`.", hint=hint)
             current_time = tx.now()
-            _forget_runs(tx, current_time - KEPT)
+            before = current_time - KEPT
+            old = sa.select(t.runs.c.id).where(tx.own(t.runs), t.runs.c.began_at < before)
+            tx.execute(tx.delete(t.run_models).where(t.run_models.c.run.in_(old)))
+            tx.execute(tx.delete(t.runs).where(t.runs.c.began_at < before))
             row: dict[str, Any] = {"id": id, "environment": environment, "revision": revision, "message": ""}
             row |= {"status": RunStatus.RUNNING.value, "execution_time": execution_time, "ended_at": None}
             tx.put(t.runs, [{**row, "began_at": former_row.began_at if former_row else current_time}])
@@ -163,12 +166,6 @@ def _build_due_model(name: str, table: str, intervals: Timeline, earlier: ModelR
     rows, seconds = (0, 0.0) if earlier.status is RunStatus.DONE else (earlier.rows, earlier.seconds)
     whole = earlier.intervals if again else merge_intervals((*earlier.intervals, *intervals))
     return ModelRun(name, table, RunStatus.DUE, whole, rows, seconds)
-
-
-def _forget_runs(tx: Transaction, before: datetime) -> None:
-    old = sa.select(t.runs.c.id).where(tx.own(t.runs), t.runs.c.began_at < before)
-    tx.execute(tx.delete(t.run_models).where(t.run_models.c.run.in_(old)))
-    tx.execute(tx.delete(t.runs).where(t.runs.c.began_at < before))
 
 
 def _build_row(id: str, environment: str, model: ModelRun, now: datetime) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from mergeplan.planner.api.routes.environments import check_exists
 from mergeplan.planner.api.routes.models import find_model
 from mergeplan.planner.contract.from_history import environment_row, revision_row
 from mergeplan.planner.snapshot.environment import PROD
-from mergeplan.planner.ui.catalog_pages import AuditResultRow, CatalogPages, ModelActivity, PlanRow, VersionRow
+from mergeplan.planner.ui.catalog_pages import CatalogPages, ModelActivity, PlanRow, VersionRow
 from mergeplan.planner.ui.job_pages import check_row
 from mergeplan.planner.ui.lineage_page import LineageQuery, lineage_page
 from mergeplan.planner.ui.render import format_when, render
@@ -60,9 +60,10 @@ def show_model(request: Request, name: str) -> Response:
         if shown := environment.snapshots.get(row.name):
             key = shown.version, shown.table if shown.kind.has_view else ""
             versions.setdefault(key, []).append(environment.name)
+    results = (result for result in context.checks.list("audit") if result.model == row.name)
     activity = ModelActivity(
         tuple(VersionRow(version, table, tuple(names)) for (version, table), names in versions.items()),
-        _newest_audits(context, row.name),
+        tuple(map(check_row, islice(results, RESULTS_MOST))),
         tuple(_newest_plans(context, ui, row.name)) if is_allowed(request, Scope.READ, Mode.PLAN) else (),
         _cost_sentence(context, pages, row.name),
     )
@@ -123,11 +124,6 @@ def _newest_plans(context: ApiContext, ui: UiState, model: str) -> Iterator[Plan
         plan = ui.facts(context, record).plan
         if plan and any(change.name == model for change in plan.models):
             yield from plan_rows(context, (record,))
-
-
-def _newest_audits(context: ApiContext, model: str) -> tuple[AuditResultRow, ...]:
-    results = (result for result in context.checks.list("audit") if result.model == model)
-    return tuple(map(check_row, islice(results, RESULTS_MOST)))
 
 
 def _cost_sentence(context: ApiContext, pages: CatalogPages, model: str) -> str:

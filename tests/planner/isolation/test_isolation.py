@@ -11,13 +11,12 @@ import pytest
 
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.isolation import landlock
-from mergeplan.planner.isolation.calls import FORBIDDEN, SPECIAL
 from mergeplan.planner.isolation.connecting import ConnectionProxy
 from mergeplan.planner.isolation.interpreter import libraries
 from mergeplan.planner.isolation.mode import NO_ISOLATION, Isolation, isolation_of
 from mergeplan.planner.isolation.probe import cannot
 from mergeplan.planner.isolation.profile import LAUNCH, IsolationProfile, exclude_hidden, profile_from
-from mergeplan.planner.isolation.seccomp import Network, filter_program
+from mergeplan.planner.isolation.seccomp import FORBIDDEN, SPECIAL, Network, filter_program
 from tests.safety.attacks import ATTACKS
 from tests.safety.scene import ATTACKS as FILE
 from tests.safety.scene import Scene, loot
