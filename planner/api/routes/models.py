@@ -22,7 +22,6 @@ from mergeplan.planner.parsing.sql.tokens import did_you_mean
 from mergeplan.planner.session.use_cases.git_changes import git_change_finder
 from mergeplan.planner.snapshot.environment import PROD
 
-NOT_MODIFIED: dict[int | str, dict[str, Any]] = {304: {"description": "As `If-None-Match` has it"}}
 router = APIRouter(tags=["models"], dependencies=[require_scope(Scope.READ)])
 ModelState = Literal["current", "edited", "missing"]
 MOST = 500  # models of a page
@@ -187,12 +186,3 @@ def _model_versions(snapshot: CatalogSnapshot, row: CatalogModelRow) -> tuple[Mo
         for environment in snapshot.environments
         if (shown := environment.snapshots.get(row.name))
     )
-
-
-def answer_with_etag(request: Request, made_from: str, make: Callable[[], BaseModel]) -> Response:
-    """Return the answer as JSON, or 304 if the request names the tag of what it would be made from."""
-    tag = f'W/"{digest(made_from, str(request.url.path), str(request.url.query))[:32]}"'
-    headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
-    if tag in [part.strip() for part in request.headers.get("if-none-match", "").split(",")]:
-        return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
-    return Response(make().model_dump_json(by_alias=True), headers=headers, media_type="application/json")
