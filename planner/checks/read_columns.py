@@ -42,6 +42,6 @@ def _may_be_alias(column: exp.Column, scope: Scope) -> bool:
     node: exp.Expr = column
     while node.parent is not None and node.parent is not scope.expression:
         node = node.parent
-    outputs = scope.expression.selects
+    outputs = scope.expression.selects if isinstance(scope.expression, exp.Query) else []
     before = outputs[: node.index] if node.arg_key == "expressions" else outputs
     return not column.table and column.name.lower() in {output.alias.lower() for output in before}
