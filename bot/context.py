@@ -277,7 +277,6 @@ class BotContext:
 
 
 def _run_subject(arguments: tuple[str, ...]) -> str:
-    """Return the subject of a run for prod: `#7`, or a commit."""
     return arguments[arguments.index("--note") + 1] if "--note" in arguments else ""
 
 

@@ -154,7 +154,6 @@ def _no_number(name: str) -> None:
 
 
 def read_event(guid: str, name: str, payload: Mapping[str, Any]) -> Event | Ignored | InvalidDelivery:
-    """Read an event's payload from a sender that is known to be GitHub."""
     reader = READERS.get(name)
     if reader is None:
         return Ignored(guid, f"nothing to do for {name[:40]}")

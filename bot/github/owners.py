@@ -157,7 +157,6 @@ class Owners:
         return error.status == 401
 
     def _find_installation(self, repository: str) -> int:
-        """Return the id of the installation that covers a repository, from GitHub where it is unknown."""
         owner, _, name = repository.partition("/")
         with self._lock:
             installation, state = self._at.get(repository, 0), self._states.get(owner)

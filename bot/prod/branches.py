@@ -166,7 +166,6 @@ class _BranchReconciliation:
         self.context.inbox.prods.update(self.job.repository, update_branch, record.branch, transition)
 
     def _end_check(self, record: BranchRecord, why: str) -> None:
-        """End the check of a branch that is no longer followed, so that none stays in progress."""
         if record.running:
             self._write_check(record.running, branch_given_up(record.environment, why))
             self._update_record(record, lambda stored: replace(stored, running="", attempts=0))

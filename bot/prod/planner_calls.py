@@ -90,7 +90,6 @@ class ProdPlanner:
         look: bool = True,
         number: int = 0,
     ) -> Ended:
-        """Call the planner once on a commit's tree and then, with `look`, read prod."""
         try:
             return self._call_on_tree(commit, arguments, on_line, look, number)
         except BadCommit as error:

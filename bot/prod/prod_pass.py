@@ -86,7 +86,6 @@ class ProdPass:
         return changes_no_model(paths, self.checkout.project)
 
     def show_commit(self, commit: str, revision: int, plan_id: str) -> ProdRecord:
-        """Record that prod shows a commit, and that nothing of it waits."""
         at = ProdCommit(self.branch, self.checkout.project, commit)
         return self.update(partial(show_commit, at=at, revision=revision, plan_id=plan_id))
 

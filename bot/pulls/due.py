@@ -59,7 +59,6 @@ def _add_buttons(view: CheckView, pull_view: Shown, presses: bool) -> CheckView:
 
 
 def due_check_ends(record: PullRecord, newer: str, sha: str) -> Due | None:
-    """End the checks that run on a head that a newer one replaces."""
     views = ((sha, final_check(ref.name, newer)) for ref in record.checks if not ref.done and ref.sha == sha)
     differing = _list_changed_checks(record, views)
     return Due(checks=differing) if differing else None
@@ -94,7 +93,6 @@ def _is_due(record: PullRecord, view: DeploymentView) -> bool:
 
 
 def _shows_plan(record: PullRecord) -> bool:
-    """Return True when the comment shows a plan, or that a maintainer has to allow it."""
     is_plan = (
         record.state is PullState.PLANNED
         or (record.state is PullState.MERGED and record.rules.held)

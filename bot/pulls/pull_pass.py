@@ -65,7 +65,6 @@ class PullPass:
         self.looked_at = time.monotonic()
 
     def fetch_head(self) -> None:
-        """Fetch the prod branch with the head, unless this pass has them."""
         if self.fetched != self.config.prod_branch or not self.checkout.has(self.pull.head):
             self.checkout.fetch(self.config.prod_branch, self.pull.number)
 

@@ -78,7 +78,6 @@ def is_there(context: BotContext, gateway: RepositoryGateway, base: str, pull: P
 
 
 def _project_paths(paths: Sequence[str], folder: str, folders: Sequence[str]) -> tuple[str, ...]:
-    """Return the paths of a repository that are in this folder and in no deeper project's."""
     deeper = [subfolder for subfolder in folders if subfolder != folder and inside([f"{subfolder}/"], folder)]
     nested_paths = {path for subfolder in deeper for path in paths if inside([path], subfolder)}
     return tuple(path for path in paths if path not in nested_paths)

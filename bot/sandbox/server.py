@@ -60,7 +60,6 @@ class QuickServer(uvicorn.Server):
     """A uvicorn that ends at once; its own loop looks ten times a second, and tests start many servers."""
 
     def end(self) -> None:
-        """End the server from another thread."""
         self.should_exit = True
         if self.started:
             self._loop.call_soon_threadsafe(self._ending.set)

@@ -117,7 +117,6 @@ class Stage:
             self.state.repositories[repository].permissions[login] = role
 
     def set_team(self, team: str, members: list[str]) -> None:
-        """Set the members of a team, `org/team`."""
         with self.state.lock:
             self.state.teams[team] = {self._require_user(login).login for login in members}
 
@@ -325,7 +324,6 @@ class Stage:
             pulls.reopen_issue(self.site, *self._own_issue(repository, number, author), author)
 
     def rerequest(self, repository: str, check_run_id: int, *, author: str) -> None:
-        """Press *Re-run* of a check."""
         with self.state.lock:
             repo = self._require_repo(repository, author, PUSH)
             check_runs.rerequest_run(self.site, repo, find_or_404(repo.checks, str(check_run_id)), author)

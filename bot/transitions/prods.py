@@ -47,7 +47,6 @@ def fail_build(prod: ProdRecord, commit: str, lines: str, attempts: int, again_a
 
 
 def take_commit(prod: ProdRecord, commit: str) -> ProdRecord:
-    """Take on a commit that prod does not show."""
     return replace(prod, commit=commit)
 
 

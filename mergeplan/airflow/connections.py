@@ -41,5 +41,4 @@ async def find_state_url(place: Place) -> str:
 
 
 def _url(connection: Any) -> str:
-    """Return `url` of the connection's extra, or the connection itself as a URL."""
     return str(connection.extra_dejson.get("url") or connection.get_uri())

@@ -122,7 +122,6 @@ class MergeplanMaintenanceDag(DAG):
 
 
 def _settings(graph: ScheduleGraph, folder: str, kwargs: dict[str, Any]) -> tuple[Place, ModelTasks]:
-    """Return the place and the settings of tasks, removed from the arguments."""
     kwargs.setdefault("environment", graph.environment)
     if kwargs.get("execution_time") == "logical_date":
         kwargs["execution_time"] = LOGICAL_DATE

@@ -27,7 +27,6 @@ class RestateConfig(dg.Config):
 
 
 def build_maintenance_jobs(options: AssetOptions, name: str) -> dict[str, dg.JobDefinition]:
-    """Return the jobs of maintenance, by verb."""
     jobs = {verb: build_verb_job(options, name, verb) for verb in VERBS}
     return {"restate": build_restate_job(options, name), **jobs}
 

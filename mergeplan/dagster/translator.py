@@ -32,7 +32,6 @@ class MergeplanTranslator:
         return dg.AssetKey(name.split("."))
 
     def get_group_name(self, model: ScheduledModel) -> str | None:
-        """Return the group: the model's schema."""
         return names.group(model.name)
 
     def get_kinds(self, model: ScheduledModel) -> set[str]:
@@ -47,7 +46,6 @@ class MergeplanTranslator:
         return names.tags(model.tags)
 
     def get_description(self, model: ScheduledModel) -> str | None:
-        """Return the description of the model's file."""
         return model.description or None
 
     def get_code_version(self, model: ScheduledModel) -> str | None:
@@ -153,7 +151,6 @@ def get_check_name(audit: str) -> str:
 
 
 def asset_models(deployment: Deployment) -> tuple[ScheduledModel, ...]:
-    """Return the models that are assets, parents first."""
     return tuple(model for model in deployment.schedule.models if is_asset(model))
 
 

@@ -50,7 +50,6 @@ def _used_columns(models: Mapping[str, CatalogModel], texts: Mapping[str, Collec
 
 
 def _needed_columns(model: CatalogModel, more_texts: Collection[str]) -> Iterator[Node]:
-    """Yield the columns of a model that are needed whatever its readers do with their own."""
     history = model.declared.history
     compares_all = history is not None and not history.updated_at and not history.columns
     is_whole = not model.readers or model.exposures or model.declared.reads_itself or compares_all

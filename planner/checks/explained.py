@@ -50,7 +50,6 @@ class Operator:
         return values
 
     def steps(self) -> Iterator[Operator]:
-        """Yield the operator and all below it."""
         yield self
         for operator in self.inputs:
             yield from operator.steps()

@@ -127,7 +127,6 @@ def lint_models(linted: LintedProject, only: AbstractSet[str] | None = None) -> 
 
 
 def _run_custom_rules(linted_project: LintedProject, only: Collection[str] | None) -> Iterator[Violation]:
-    """Yield the violations of custom rules, which run in a separate process."""
     project = linted_project.project
     model_names = [name for name in project.models if only is None or name in only]
     requests = [

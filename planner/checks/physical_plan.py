@@ -221,7 +221,6 @@ def _join_condition(step: Operator) -> str:
 
 
 def _broadcast_side(step: Operator) -> tuple[Operator, ...]:
-    """Return the side that a hash join broadcasts, or () for another operator."""
     join = _JOIN.fullmatch(step.name)
     if join is None or join[1] != "BroadcastHashJoin":
         return ()

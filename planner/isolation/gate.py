@@ -120,7 +120,6 @@ class ConnectionGate(ConnectionProxy):
 
 
 def is_listening(process: int, port: int) -> bool:
-    """Return True if a process, or one that it has started, listens on a port of this machine."""
     inodes = {f"socket:[{inode}]" for inode in _listener_inodes(port)}
     return bool(inodes) and any(inodes & _open_files(member) for member in _process_family(process))
 

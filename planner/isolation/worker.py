@@ -29,7 +29,6 @@ class WorkerFork:
     tight: bool = False
 
     def restrict_fork(self) -> None:
-        """Restrict a new fork, or end it."""
         if self.tight:
             return
         self.tight = True

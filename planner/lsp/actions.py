@@ -61,7 +61,6 @@ def _join_columns(text: str, place: Span, names: Sequence[str]) -> str:
 
 
 def _grain_audits(file: FileView, span: Span) -> Iterator[Action]:
-    """Yield audits that check a grain, if the model has none of them."""
     block = file.file.block
     if block is None or not _is_overlapping(block, span) or len(file.models) != 1:
         return
@@ -95,7 +94,6 @@ def _add_audits(file: FileView, calls: Sequence[str]) -> Edit | None:
 
 
 def _add_property(file: FileView, prop: str) -> Edit | None:
-    """Return an edit that adds a property behind the last one of the block."""
     if not file.file.properties:
         return None
     at = file.file.properties[-1].span.end

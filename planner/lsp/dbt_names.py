@@ -96,7 +96,6 @@ def _find_calls(text: str) -> Iterator[tuple[DbtName, Span]]:
 
 
 def _source_tables(root: Path) -> Iterator[tuple[DbtName, FileSpan, str]]:
-    """Yield each table of a source, its place, and its `schema.table`."""
     for path in list_files(root, ".yml", ".yaml"):
         text = _read_text(root / path)
         if "sources:" not in text:

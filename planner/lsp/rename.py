@@ -238,7 +238,6 @@ def _why_not_renamed(before: Project, after: Project, old: str, new: str, change
 
 
 def _query_tree(sql: str, names: Mapping[str, str]) -> exp.Expr | None:
-    """Return a query's tree with tables renamed."""
     if not sql:
         return None
     tree = sqlglot.parse_one(sql, dialect="spark")

@@ -15,7 +15,6 @@ class Span:
     end: int
 
     def holds(self, offset: int) -> bool:
-        """Return True for an offset in it, or at its end."""
         return self.start <= offset <= self.end
 
 

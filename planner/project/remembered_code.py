@@ -86,7 +86,6 @@ class RememberedModels:
         }
 
     def _restore_entry(self, rest: Json) -> bool:
-        """Return True if what the models of an entry depend on is unchanged, and restore it in the code."""
         if rest is True:  # none of its models is enabled
             return True
         if not all(self._is_as_it_was(model) for model in rest.values()):

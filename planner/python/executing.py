@@ -56,7 +56,6 @@ class Execution:
         return {"views": count}
 
     def _create_view(self, frame: Any, columns: list[list[str]], name: str) -> None:
-        """Create a global view of a frame's declared columns, for the planner's session."""
         frame_columns = {str(column).lower(): column for column in frame.columns}
         if missing := [column for column, _ in columns if column not in frame_columns]:
             column_names = ", ".join(f"`{column}`" for column in frame_columns)

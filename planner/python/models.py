@@ -174,7 +174,6 @@ def _reading_itself(model: Model) -> Model:
 
 
 def _find_tables(registration: RegisteredModel, model: Model, code: Reached, catalog: str) -> set[str]:
-    """Return the tables that the model reads: those that it declares, and those that its code names."""
     if code.unclear and "depends_on" not in registration.arguments:
         hint = 'Write its name as a literal, `context.table("schema.table")`, or set `depends_on` in @model.'
         message = f"The table that `{model.name}` reads here cannot be determined before it runs."
@@ -276,7 +275,6 @@ def _format_setting(key: str, value: Any, dialect: str) -> str:
 
 
 def _format_call(value: Any, dialect: str) -> str:
-    """Return the call of `"name"` or `("name", {"argument": value})`."""
     if isinstance(value, str):
         return value
     name, arguments = value if isinstance(value, list) and len(value) == 2 else (value, {})

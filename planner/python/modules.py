@@ -223,7 +223,6 @@ def _is_harmless(call_name: str, facts: _Found) -> bool:
 
 
 def _is_well_known(call_name: str, facts: _Found) -> bool:
-    """Return True if the name is a builtin of Python or of a known package, and not of the project."""
     root = call_name.split(".")[0]
     origins = facts.imports.get(root, ())
     if root in facts.defined:

@@ -90,7 +90,6 @@ def _longest_distances(focus: str, names: Iterable[str], step: Steps) -> dict[st
 
 
 def _place_boxes(columns: Mapping[int, list[str]], parents: Steps) -> dict[str, tuple[int, int]]:
-    """Where each box is: columns outwards from the middle, each sorted by the boxes that it is joined to."""
     tallest, first = max(map(len, columns.values())), min(columns)
     places: dict[str, tuple[int, int]] = {}
 

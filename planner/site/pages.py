@@ -52,7 +52,6 @@ class Site:
         return self._render_html("single.html", **values)
 
     def model(self, name: str) -> str:
-        """Render the page of a model, in the folder `models`."""
         return self._render_html("model.html", **self._model_values(name), **self._page_links)
 
     def unused(self) -> str:

@@ -147,5 +147,4 @@ def drop_contents(tx: Transaction, table: str, interval: Interval | None = None)
 
 
 def _whole_row(table: str, columns: str, value: str) -> dict[str, object]:
-    """Return a row that any write of the table drops."""
     return {"table_name": table, "columns": columns, "period": WHOLE, "start_at": None, "rows": 0, "hash": value}

@@ -28,7 +28,6 @@ def environment_address(name: str, base: str = "") -> str:
 
 
 def page_links(base: str) -> dict[str, Any]:
-    """Return the functions and addresses by which a template links to other pages."""
     return {
         "link": partial(model_address, base=base),
         "home": f"{base}/",

@@ -69,7 +69,6 @@ def job_row(record: JobRecord) -> JobRow:
 
 
 def audit_row(record: JobRecord, audit: AuditLine) -> AuditResultRow:
-    """Return a result of an audit as a row, with the end of its job."""
     at = format_when(record.ended_at or record.created_at)
     return AuditResultRow(audit.name, audit.model, audit.ok, audit.count, at, sample=audit.sample)
 

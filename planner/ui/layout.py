@@ -97,7 +97,6 @@ def _assign_levels(keys: Sequence[str], edges: Iterable[Edge]) -> dict[str, int]
 def _build_columns(
     levels: Mapping[str, int], edges: Iterable[Edge]
 ) -> tuple[list[list[_Node]], dict[_Node, tuple[list[_Node], list[_Node]]]]:
-    """Return the nodes of each column, and each node's neighbours on the left and on the right."""
     columns: list[list[_Node]] = [[] for _ in range(max(levels.values(), default=-1) + 1)]
     links: dict[_Node, tuple[list[_Node], list[_Node]]] = {}
 
@@ -123,7 +122,6 @@ def _build_columns(
 def _sort_columns(
     columns: list[list[_Node]], links: Mapping[_Node, tuple[list[_Node], list[_Node]]], *, forward: bool
 ) -> None:
-    """Sort each column by the middle of its neighbours in the column before it."""
     place = {node: number for column in columns for number, node in enumerate(column)}
     side = 0 if forward else 1
     for column in columns if forward else reversed(columns):

@@ -103,7 +103,6 @@ class ListRow:
 
 
 def lineage_page(pages: CatalogPages, frame: Frame, wish: LineageWish) -> str:
-    """Return the page of the lineage, or of the error in the options."""
     wish = replace(wish, base=frame.base)
     try:
         view, columns = _find_view(pages, wish)

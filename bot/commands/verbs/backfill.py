@@ -14,7 +14,6 @@ from mergeplan.bot.transitions.planning import Transition
 
 
 def _plan_with(request: Request, backfill: str) -> Start:
-    """Plan again, and use this backfill in all later plans."""
     start = plan_again(request)
     transition = partial(_set_backfill, backfill=backfill, transition=start.transition)
     return replace(start, transition=transition) if start.ok else start

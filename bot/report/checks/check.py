@@ -75,7 +75,6 @@ def running_view(name: str, text: str, summary: str = "", status: str = "in_prog
 
 
 def make_annotations(problems: Iterable[Problem], level: str = "failure") -> tuple[CheckAnnotation, ...]:
-    """Return the problems that have a place, as annotations at it."""
     placed = [problem for problem in problems if problem.path]
     return tuple(
         CheckAnnotation(
@@ -86,5 +85,4 @@ def make_annotations(problems: Iterable[Problem], level: str = "failure") -> tup
 
 
 def fit_summary(text: str) -> str:
-    """Return the complete lines that fit into a check."""
     return "\n".join(fit_lines(text.splitlines(), CHECK_LIMIT - 600)) or "Nothing to report."

@@ -53,7 +53,6 @@ def promotion_view(pull_view: Shown) -> CheckView:
 
 
 def _view_lines(plan: PlanView) -> list[str]:
-    """Return what becomes of each view of prod, a line each."""
     moved = [(model, "is new" if model.change == "added" else "gets another table") for model in view_changes(plan)]
     return [f"- {code(model.name)} {effect}" for model, effect in moved]
 

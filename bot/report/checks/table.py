@@ -26,7 +26,6 @@ def checks(pull_view: Shown) -> tuple[CheckView, ...]:
 
 
 def _choose_view(check: Check, pull_view: Shown) -> CheckView:
-    """Return what the state shows in all checks, or else the check's own view."""
     if check.progress and pull_view.record.state in (PullState.NEW, PullState.PLANNING):
         return check.progress(pull_view.record)
     text = state_row(pull_view.record).checks(pull_view)

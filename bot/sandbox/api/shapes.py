@@ -107,7 +107,6 @@ def author_shape(state: State, login: str) -> Json | None:
 
 
 def full_user(state: State, login: str) -> Json:
-    """Return a user as `GET /user` and `GET /users/{login}` show it."""
     person = state.users[login]
     details = dict.fromkeys(["company", "location", "hireable", "bio", "twitter_username", "notification_email"])
     counts = dict.fromkeys(["public_repos", "public_gists", "followers", "following"], 0)
@@ -118,7 +117,6 @@ def full_user(state: State, login: str) -> Json:
 
 
 def repository(state: State, repo: Repository, login: str | None = None) -> Json:
-    """Return a repository, with a login also its permissions in it."""
     api, page = api_url(state, repo), html_url(state, repo)
     open_issues = sum(issue.state == "open" for issue in repo.issues.values())
     forks = sum(other_repo.fork_of == repo.full_name for other_repo in state.repositories.values())
@@ -159,7 +157,6 @@ def repository(state: State, repo: Repository, login: str | None = None) -> Json
 
 
 def full_repository(state: State, repo: Repository, login: str | None) -> Json:
-    """Return a repository as `GET /repos/{owner}/{repo}` shows it."""
     shape = repository(state, repo, login) | {
         "subscribers_count": 0,
         "network_count": 0,

@@ -60,7 +60,6 @@ def suite_result(repo: Repository, suite: CheckSuite) -> tuple[str, str | None]:
 
 
 def webhook_suite(state: State, repo: Repository, suite: CheckSuite) -> Json:
-    """Return a check suite as webhooks embed it."""
     status, conclusion = suite_result(repo, suite)
     branches = repos.list_refs(state.git(repo.full_name))
     commit = repos.read_commit(state.git(repo.full_name), suite.head_sha)

@@ -111,7 +111,6 @@ def create_repository(repo: Path, default_branch: str) -> None:
 
 
 def clone_repository(source: Path, target: Path, default_branch: str) -> None:
-    """Create a fork: a repository with the branches of the source."""
     create_repository(target, default_branch)
     git(target, "fetch", "--quiet", str(source), "+refs/heads/*:refs/heads/*")
 
@@ -204,7 +203,6 @@ def commit_tree(repo: Path, tree: str, parents: tuple[str, ...], message: str, a
 
 
 def merge_trees(repo: Path, base: str, head: str) -> str | None:
-    """Return the tree of both merged, or None if they conflict."""
     try:
         return git(repo, "merge-tree", "--write-tree", base, head).splitlines()[0]
     except GitError:

@@ -37,7 +37,6 @@ class Journal:
         return self.folder / "stderr.log"
 
     def write(self, record: JobRecord) -> None:
-        """Write the record: the whole of it or nothing."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         aside = self.folder / "job.json.new"
         descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

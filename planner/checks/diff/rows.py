@@ -154,7 +154,6 @@ def _pick_rows(rows: Sequence[Keyed], lonely: Counter[tuple[str, ...]]) -> list[
 
 
 def _pair_rows(columns: tuple[str, ...], missing: list[Keyed], unexpected_rows: list[Keyed]) -> list[RowDifference]:
-    """Pair each missing row with the most similar unexpected one, if at least one cell is the same."""
     differences = []
     for key, row in missing:
         likeness = [

@@ -42,7 +42,6 @@ class LineTree:
                 guide = below
 
     def _walk_labels(self) -> Iterator[tuple[str, str, Text]]:
-        """Yield the guides before each label, those before its wrapped lines, and the label."""
         waiting = [("", "", self)]  # a tree may be deeper than a stack
         while waiting:
             guide, below, tree = waiting.pop()

@@ -65,7 +65,6 @@ def create_external_models(
 
 
 def _load_dbt_tables(manifest: Path) -> Mapping[str, DbtTable]:
-    """Return the tables of a dbt project, with the types of a catalog.json beside its manifest."""
     catalog = manifest.with_name("catalog.json")
     text = catalog.read_text(encoding="utf-8") if catalog.is_file() else None
     return dbt_tables(manifest.name, manifest.read_text(encoding="utf-8"), text)
@@ -74,7 +73,6 @@ def _load_dbt_tables(manifest: Path) -> Mapping[str, DbtTable]:
 def _look_up_columns(
     work: Workspace, built_tables: Mapping[str, DbtTable]
 ) -> tuple[Mapping[str, Sequence[Column]], list[str]]:
-    """Return the columns of each table that dbt or the catalog knows, and the tables that neither does."""
     columns_by_table: dict[str, Sequence[Column]] = {}
     missing = []
     for name in sorted(work.external_tables):
@@ -116,7 +114,6 @@ def _append_tables(
     built_tables: Mapping[str, DbtTable],
     gateway: str | None,
 ) -> None:
-    """Append the tables to the file, in one step."""
     old_text = file.read_text(encoding="utf-8").rstrip("\n") if file.is_file() else ""
     items = []
     for name, columns in sorted(columns_by_table.items()):

@@ -61,7 +61,6 @@ def translate_error(error: BaseException, sql: str) -> MergeplanError:
 
 
 def is_spark(error: BaseException) -> bool:
-    """Return True if an error comes from Spark, or from the connection to it."""
     return _has_ended(error) or any(
         kind.__module__.split(".")[0] in ("pyspark", "py4j", "grpc") for kind in type(error).__mro__
     )

@@ -37,5 +37,4 @@ def properties_clause(properties: Mapping[str, str]) -> str:
 
 
 def listing_ours(properties: Mapping[str, str]) -> dict[str, str]:
-    """Return the property that lists which of a view's properties are ours."""
     return {OURS: ",".join(sorted(properties))} if properties else {}

@@ -102,7 +102,6 @@ def _value_items(nodes: Iterable[Schema], span: Span) -> Iterator[Item]:
 
 
 def _named_items(view: ProjectView, path: str, text: str, place: YamlPlace, span: Span) -> Iterator[Item]:
-    """Yield models, tables and columns, in the places where one has to be named."""
     folder, steps = path.partition("/")[0], place.path
     if folder == "tests":
         if len(steps) == 2 and steps[1] == "model" and place.key:
@@ -199,7 +198,6 @@ def _child_schemas(node: Schema, step: Step) -> Iterator[Schema]:
 
 
 def _expand_alternatives(schema: Schema, node: Schema) -> Iterator[Schema]:
-    """Yield the node itself, and the nodes that it refers to."""
     yield node
     if reference := node.get("$ref"):
         yield from _expand_alternatives(schema, schema["$defs"][str(reference).rpartition("/")[2]])

@@ -44,7 +44,6 @@ def unit_test_edits(
 
 
 def _row_edits(path: str, test: str, node: yaml.Node | None, column: tuple[str, str]) -> Iterator[Edit]:
-    """Yield the keys of rows, and of the columns' types, that are the column."""
     if node is None:
         return
     fields = {key.value: value for key, value in _node_pairs(node)}

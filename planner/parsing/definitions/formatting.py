@@ -246,7 +246,6 @@ def _tree_text(tree: exp.Expr, style: Style) -> str:
 
 
 def _output_comments(tree: exp.Expr) -> list[tuple[str, list[str]]]:
-    """Return the comments next to each output, because such a comment describes the column."""
     outputs = tree.selects if isinstance(tree, exp.Query) else []
     return [(output.alias_or_name.lower(), [text.strip() for text in output.comments or ()]) for output in outputs]
 

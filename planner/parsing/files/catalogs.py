@@ -47,7 +47,6 @@ class Catalogs:
         return self.known.get(parts_of(name)[0] or self.default)
 
     def is_session(self, name: str) -> bool:
-        """Return True for a name in the catalog that every Spark has."""
         return (parts_of(name)[0] or self.in_spark) == SESSION_CATALOG
 
     def unknown(self, name: str, catalog: str, place: Located) -> ProjectError:

@@ -104,7 +104,6 @@ def _read_table(path: str, node: TablePart, column_types: Mapping[str, str], dia
 
 
 def _table_name(path: str, node: TablePart) -> str | None:
-    """Return `schema.table` as Spark sees it, or None for a name that no table of mergeplan can have."""
     parts = (node.db_schema, node.identifier or node.alias or node.name)
     if not all(parts):
         return None

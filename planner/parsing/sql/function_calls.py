@@ -107,7 +107,6 @@ def function_calls(tokens: Sequence[Token]) -> Iterator[FunctionCall]:
 
 
 def _is_call(tokens: Sequence[Token], index: int) -> bool:
-    """Return True if the token at `index`, which precedes a bracket, may be the name of a function."""
     token, previous = tokens[index], tokens[index - 1] if index else None
     word = token.text.lower()
     if token.token_type is TokenType.IDENTIFIER:

@@ -48,7 +48,6 @@ def parse_name(text: str, place: Place, catalog: str = SESSION_CATALOG) -> str:
 
 
 def without_default(name: str, catalog: str) -> str:
-    """Return a name in lower case without the default catalog."""
     return name.removeprefix(f"{catalog}.") if name.count(".") == 2 else name
 
 

@@ -127,7 +127,7 @@ def compile_dbt(reading: Folder, config: DbtConfig, environment: Mapping[str, st
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
         raise ProjectError(f"dbt's answer has an unknown form: {first['msg']} at {where}.", place=Place(PROJECT, 1),
-                           hint="Versions of dbt that work: docs/guides/dbt.md.") from None  # fmt: skip
+                           hint="Versions of dbt that work: docs/reference/dbt.md.") from None  # fmt: skip
     except ProjectError as error:
         raise _explain_variable(error, environment) from None
 

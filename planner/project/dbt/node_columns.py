@@ -86,7 +86,6 @@ class _Tables(Mapping[str, Model]):
 
 
 def find_ancestors(project: DbtProject, id: str) -> set[str]:
-    """Return a node and all that it is made from."""
     above: set[str] = set()
     waiting = [id]
     while waiting:

@@ -164,7 +164,6 @@ def _config_keywords(text: str) -> tuple[str, ...]:
 
 
 def _sibling_path(path: str, file: str) -> str:
-    """Return a file of the project as a path like that of its config.py."""
     return (Path(path).parent / file).as_posix()
 
 

@@ -382,7 +382,6 @@ def _is_readable(file: str) -> bool:
 
 
 def _error_message(error: BaseException, root: str) -> str:
-    """Return the message of an error of dbt on one line, with paths from the project's root."""
     if lacks_memory(error):
         return "Its template takes more memory than project code may have"
     if isinstance(error, OSError) and error.filename:

@@ -76,5 +76,4 @@ def refuse_unlike_snapshot(node: Any, adapter: Any) -> None:
 
 
 def _general_name(name: str) -> str:
-    """Return the name of a macro, or a materialization, without that of the adapter that it is for."""
     return _LAST.sub(r"\1", _FIRST.sub("", name))

@@ -32,7 +32,6 @@ def unit_test_data(test: Any, manifest: Any, relation: Callable[[Any], str]) -> 
 
 
 def _input_table(text: str, model: Any, manifest: Any, relation: Callable[[Any], str]) -> str:
-    """Return the name of the table that an input of a unit test means: `ref(...)`, `source(...)` or `this`."""
     from dbt_extractor import py_extract_from_source
 
     if text.strip() == "this":

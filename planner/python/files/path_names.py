@@ -164,7 +164,6 @@ class PathNames:
         return None
 
     def _text_head(self, value: Value, depth: int) -> str:
-        """Return the text that a value begins with, as far as one is certain."""
         match value:
             case ast.Constant(value=str() as text):
                 return text

@@ -70,7 +70,6 @@ def _as_set(relation: Relation) -> Relation:
 
 
 def _union_branches(relation: Relation) -> tuple[Relation, ...]:
-    """Return the branches of a UNION ALL that this relation returns unchanged, or else the relation itself."""
     block = relation.block
     if block.is_plain and isinstance(block.sources[0], Union):
         union = block.sources[0]

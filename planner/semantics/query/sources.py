@@ -451,7 +451,6 @@ NOT_CONSTANT = frozenset(("window", "scalar", "exists", "in query", "maybe rows"
 
 
 def rebase_relation(relation: Relation, source: Source, at_place: bool = False) -> Relation:
-    """Return the relation with one source in place of its block."""
     columns: dict[str, Value] = {
         name: Ref(source, str(index) if at_place else value)
         for index, (name, value) in enumerate(relation.columns.items())

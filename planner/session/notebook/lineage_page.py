@@ -109,7 +109,6 @@ def _draw_box(name: str, box: LineageBox, lineage: Lineage, models: Mapping[str,
 
 
 def _place_boxes(lineage: Lineage, models: Mapping[str, Model]) -> dict[str, LineageBox]:
-    """Place each model's box right of all that goes into it, in columns."""
     rows: dict[str, list[Node]] = {}
     for node in lineage.nodes:
         rows.setdefault(node.model, []).append(node)

@@ -162,7 +162,6 @@ class _Sides:
         )
 
     def _tables_read(self, model: Model, side: int) -> tuple[Mapping[str, str], Mapping[str, Model]]:
-        """Return, by name, the tables that the old (0) or the new (1) query reads, and the models inlined in it."""
         tables: dict[str, str] = {}
         inside: dict[str, Model] = {}
         names = [model.name, *model.depends_on]

@@ -166,5 +166,4 @@ class _Terms:
 
 
 def _hash_arguments(values: list[str]) -> str:
-    """Return dbt's `snapshot_hash_arguments`."""
     return "md5(" + " || '|' || ".join(f"coalesce(CAST({value} AS STRING), '')" for value in values) + ")"

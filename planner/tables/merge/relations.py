@@ -109,7 +109,6 @@ def cast_value(value: exp.Expr, type_: str) -> exp.Expr:
 
 
 def greatest_value(*values: exp.Expr) -> exp.Expr:
-    """Return the greatest of the values that are not NULL."""
     return exp.Anonymous(this="greatest", expressions=[*values])
 
 

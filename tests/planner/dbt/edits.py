@@ -154,7 +154,7 @@ def load_models(root: Path, name: str = "") -> dict[str, Model]:
 
 
 def summary() -> str:
-    """The table of docs/guides/dbt.md: by kind of edit, how many tables each tool builds."""
+    """The table of docs/explanation/dbt-results.md: by kind of edit, how many tables each tool builds."""
     lines = ["| Edits of | Edits | Tables that mergeplan computes | Nodes that dbt builds |", "|---|---|---|---|"]
     kinds = dict.fromkeys(case.kind for case in cases())
     names = {"model": "models", "config": "settings", "macro": "macros", "var": "variables", "package": "packages",

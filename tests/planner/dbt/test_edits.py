@@ -39,4 +39,4 @@ def test_the_table_has_sixty_edits_of_all_kinds() -> None:
 
 
 def test_the_guide_has_the_table() -> None:
-    assert summary() in (ROOT / "docs/guides/dbt.md").read_text("utf-8")
+    assert summary() in (ROOT / "docs/explanation/dbt-results.md").read_text("utf-8")

@@ -1,4 +1,4 @@
-"""Every dbt of the table in docs/guides/dbt.md compiles a project to the same models, tests and seeds."""
+"""Every dbt of the table in docs/reference/dbt.md compiles a project to the same models, tests and seeds."""
 
 from __future__ import annotations
 
@@ -105,6 +105,6 @@ def test_another_dbt_makes_the_same_models_tests_and_seeds(
 
 
 def test_the_guide_names_the_versions() -> None:
-    guide = (ROOT / "docs/guides/dbt.md").read_text()
+    guide = (ROOT / "docs/reference/dbt.md").read_text()
 
     assert all(f"| {core} | {spark} |" in guide for core, spark in VERSIONS.values())

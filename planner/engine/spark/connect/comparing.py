@@ -30,7 +30,6 @@ def ask_to_compare(owner: Owner, analysis: Analysis) -> tuple[PairResult, ...]:
 
 
 def answer_comparison(analyzer: LocalAnalyzer, request: str) -> str:
-    """Return the answer to a request, as one line."""
     try:
         results = analyzer.compare_queries(decode_json(Analysis, json.loads(request)))
     except MergeplanError as error:

@@ -73,7 +73,6 @@ def depth_of(kind: Any, data: bytes) -> int:
 
 
 def _read_number(data: bytes, offset: int, end: int) -> tuple[int, int]:
-    """Return the number that begins at an offset, and the offset after it."""
     value = shift = 0
     while offset < end and shift < 70:
         byte = data[offset]

@@ -84,7 +84,6 @@ class Node:
 
 
 def _read_tree(listed: Sequence[Mapping[str, Any]]) -> Node:
-    """Return the tree of the nodes that Spark lists in pre-order (parents first)."""
     nodes = iter(listed)
 
     def read() -> Node:
