@@ -123,7 +123,7 @@ class TableWriter:
         """
         if snapshot.kind.keeps_history:
             raise Refused(
-                f"{snapshot.name} lacks days before {loaded_time[-1].end:%Y-%m-%d}; filled anew, it would lose "
+                f"{snapshot.name} lacks days before {loaded_time[-1].end:%Y-%m-%d}; filled again, it would lose "
                 "its history.",
                 place=snapshot.model.place,
                 hint="Take back what asks for them: `start`, or a table that it reads.",
