@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from mergeplan.planner.model.table_format import FORMATS
@@ -46,7 +46,7 @@ def _rows() -> Iterator[tuple[str, str, str]]:
 
 def lists() -> str:
     """Return the tested versions as `mergeplan doctor` reads them."""
-    versions = {
+    versions: dict[str, Iterable[str]] = {
         "python": PYTHONS,
         "pyspark": SPARKS,
         "dbt": dict.fromkeys(_pin(name, "dbt-core") for name in _dbt_files()),
