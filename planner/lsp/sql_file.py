@@ -84,9 +84,10 @@ def read_sql_file(path: str, text: str, dialect: str) -> SqlFile:
     if parts and _is_block(parts[0]):
         first = parts[0]
         end = closing(first, 1)
-        inner = first[2:end]
+        values = [part for part in split_commas(first[2:end]) if part]
+        properties = tuple(BlockProperty(part[0].text.lower(), part[0], tuple(part[1:])) for part in values)
         span = Span(first[0].start, (first[end] if end is not None else first[-1]).end + 1)
-        file = SqlFile(text, source.dialect, tokens, parts, tuple(_parse_properties(inner)), span)
+        file = SqlFile(text, source.dialect, tokens, parts, properties, span)
     query = next((part for part in parts[1:] if part[0].text.upper() in QUERY_BEGINS), None) or _find_created_query(
         parts
     )
@@ -109,12 +110,6 @@ def _find_created_query(parts: tuple[tuple[Token, ...], ...]) -> tuple[Token, ..
 def _is_block(statement: tuple[Token, ...]) -> bool:
     words = statement[0].text.upper()
     return words in ("MODEL", "AUDIT") and len(statement) > 1 and statement[1].token_type is TokenType.L_PAREN
-
-
-def _parse_properties(tokens: tuple[Token, ...]) -> Iterator[BlockProperty]:
-    for part in split_commas(tokens):
-        if part:
-            yield BlockProperty(part[0].text.lower(), part[0], tuple(part[1:]))
 
 
 def _parse_query(text: str, span: Span, dialect: str) -> tuple[exp.Query | None, tuple[Span, ...]]:

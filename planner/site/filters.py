@@ -9,7 +9,6 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from mergeplan.planner.catalog.catalog import UnusedColumn
 from mergeplan.planner.project.lineage import ALL, ROWS, Node
 from mergeplan.planner.site.names import page_name
 from mergeplan.planner.wording import count_noun, printable_text
@@ -24,10 +23,6 @@ def _group_by_model(nodes: Iterable[Node]) -> list[tuple[str, list[str]]]:
     return list(groups.items())
 
 
-def _list_namers(columns: Iterable[UnusedColumn]) -> list[str]:
-    return sorted({name for column in columns for name in column.named_by})
-
-
 def _breakable_name(name: str) -> Markup:
     return Markup("<wbr>").join(escape(printable_text(part)) for part in re.split(r"(?<=[._])(?![._])", name))
 
@@ -37,20 +32,16 @@ def _first_line(text: str) -> str:
     return line if len(line) <= 160 else f"{line[:159]}…"
 
 
-def _kind_words(kind: str) -> str:
-    return kind.lower().replace("_", " ").replace("scd type 2", "SCD type 2")
-
-
 def page_filters() -> Mapping[str, Callable[..., Any]]:
     return dict(_list_filters())
 
 
 def _list_filters() -> Iterator[tuple[str, Callable[..., Any]]]:
     yield "by_model", _group_by_model
-    yield "namers", _list_namers
+    yield "namers", lambda columns: sorted({name for column in columns for name in column.named_by})
     yield "breakable", _breakable_name
     yield "first_line", _first_line
-    yield "kind_words", _kind_words
+    yield "kind_words", lambda kind: kind.lower().replace("_", " ").replace("scd type 2", "SCD type 2")
     yield "counted", count_noun
     yield "anchor", lambda schema: f"schema-{page_name(schema)}"
     yield "moment", lambda at: at.astimezone(UTC).strftime(_moment_form(at))
