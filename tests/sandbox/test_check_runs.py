@@ -32,7 +32,7 @@ def test_a_check_goes_from_running_to_done(sandbox: Sandbox, bot: Github) -> Non
 
 def test_further_patches_add_annotations(sandbox: Sandbox, bot: Github) -> None:
     repo = bot.get_repo(SHOP)
-    first = {"title": "T", "summary": "S", "annotations": [note(line) for line in range(1, 51)]}
+    first: dict[str, Any] = {"title": "T", "summary": "S", "annotations": [note(line) for line in range(1, 51)]}
     run = repo.create_check_run("lint", sandbox.head(SHOP), output=first)
 
     run.edit(output={"title": "T", "summary": "S", "annotations": [note(51)]})
