@@ -173,8 +173,9 @@ def test_a_wheel_that_is_a_bomb_takes_no_memory_of_the_service(tmp_path: Path) -
         for _ in range(1200):
             member.write(bytes(1 << 20))
     unpacking = (
-        "import resource, sys; from pathlib import Path; from mergeplan.bot.child.wheels import unpack\n"
-        "unpack(Path(sys.argv[1]), Path(sys.argv[2])); print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)"
+        "import resource, sys; from pathlib import Path; from mergeplan.bot.child.wheels import unpack_wheels\n"
+        "unpack_wheels(Path(sys.argv[1]), Path(sys.argv[2]))\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)"
     )
     (tmp_path / "out").mkdir()
     command = [sys.executable, "-c", unpacking, str(tmp_path / "wheels"), str(tmp_path / "out")]
