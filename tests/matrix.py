@@ -138,7 +138,18 @@ def install(cell: Cell, python: str, folder: Path, succeeds: Callable[..., bool]
     """Make the environment of a cell; False when uv finds no versions that fit."""
     constraints = FOLDER / f"{cell.name}.txt"
     constraints.write_text("\n".join(constraint_lines(cell)) + "\n", encoding="utf-8")
-    lowest = ("pip", "compile", "pyproject.toml", "--extra", "demo", "--resolution", "lowest-direct", "--quiet")
+    lowest = (
+        "pip",
+        "compile",
+        "pyproject.toml",
+        "--extra",
+        "demo",
+        "--group",
+        "test",
+        "--resolution",
+        "lowest-direct",
+        "--quiet",
+    )
     return bool(
         succeeds(str(UV), "venv", "--quiet", "--clear", "--python", python, str(folder))
         and (
