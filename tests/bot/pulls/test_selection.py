@@ -35,7 +35,7 @@ def test_a_plan_of_selected_models_says_what_it_leaves_out_and_is_not_ready(benc
         "--others-from=prod",
     ]
     comment = bench.plan(number)
-    assert comment.splitlines()[1].startswith("### 🔎 Plan of selected models: 1 non-breaking")
+    assert comment.splitlines()[1].startswith("### 🔎 Plan of selected models: replaces 1 table of prod")
     assert "**Not ready.** Only `shop.orders` was planned; 1 changed model not: `shop.more`." in comment
     assert "- [ ] `/plan`: plans all changed models, against prod as it is now" in comment
     found = bench.conclusions(bench.head(number))

@@ -23,7 +23,7 @@ from mergeplan.planner.state.tables import metadata
 pytestmark = pytest.mark.usefixtures("migrations")
 UPGRADE = (
     "import sys; from mergeplan.planner.state.database import *; "
-    "upgrade(open_database(sys.argv[1]), 'mergeplan.planner.state'); print('done')"
+    "upgrade_tables(open_database(sys.argv[1]), 'mergeplan.planner.state'); print('done')"
 )
 
 
