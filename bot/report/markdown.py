@@ -124,7 +124,7 @@ def details_block(summary: str, body: str) -> str:
 def format_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a table; a column that is empty in every row is left out.
 
-    >>> table(("Model", "By column"), [("`a`", "")])
+    >>> format_table(("Model", "By column"), [("`a`", "")])
     '| Model |\\n| --- |\\n| `a` |'
     """
     rows = list(rows)
@@ -154,7 +154,7 @@ def fit_blocks(blocks: Sequence[str], limit: int, left_out: str) -> str:
 def fit_lines(lines: Sequence[str], limit: int, rest: str = "- and {} more") -> list[str]:
     """Return the first lines that fit; `rest` formats the number of those that do not.
 
-    >>> fitting(["- one", "- two", "- three"], 12)
+    >>> fit_lines(["- one", "- two", "- three"], 12)
     ['- one', '- two', '- and 1 more']
     """
     shown_lines: list[str] = []
@@ -178,7 +178,7 @@ def name_list(names: Sequence[str]) -> str:
 def format_days(intervals: Sequence[Span]) -> str:
     """Return half-open intervals as a person writes them.
 
-    >>> days([("2026-01-01", "2026-01-08")])
+    >>> format_days([("2026-01-01", "2026-01-08")])
     '7 days, 2026-01-01 to 2026-01-07'
     """
     whole = [_whole_days(span) for span in intervals]

@@ -101,5 +101,6 @@ def prod_of(scene: Scene, key: str) -> dict[str, str]:
 
 def models_on_prod(scene: Scene, folder: str = "models") -> dict[str, str]:
     """The models as the prod branch has them in a folder."""
-    tree = repos.tree(scene.github.state.git(SHOP), "main", folder)
-    return {f"shop.{Path(e.path).stem}": scene.github.read(SHOP, f"{folder}/{Path(e.path).name}") for e in tree}
+    paths = repos.list_files(scene.github.state.git(SHOP), "main")
+    models = [path for path in paths if Path(path).parent == Path(folder)]
+    return {f"shop.{Path(path).stem}": scene.github.read(SHOP, path) for path in models}

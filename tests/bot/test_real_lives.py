@@ -99,7 +99,8 @@ def test_random_lives_end_with_prod_as_a_build_of_the_branch_from_nothing(
 
 def all_rows(home: Path, scene: Scene) -> list[list[object]]:
     """Every row of every model that the branch has, as text, sorted."""
-    names = sorted(Path(each.path).stem for each in repos.tree(scene.github.state.git(SHOP), "main", "models"))
+    paths = repos.list_files(scene.github.state.git(SHOP), "main")
+    names = sorted(Path(path).stem for path in paths if path.startswith("models/"))
     parts = (f"SELECT '{name}' AS m, to_json(struct(*)) AS r FROM shop.{name}" for name in names)
     return sorted(rows(home, " UNION ALL ".join(parts)), key=str)
 
