@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mergeplan.bot.prod.actions import rollbacks
-from mergeplan.bot.pulls import reconcile
+from mergeplan.bot.pulls.actions import steps
 from mergeplan.bot.records import PullState
 from mergeplan.bot.sandbox.state import PullRequest
 from tests.bot.conftest import COLUMN, PROJECT, SHOP, Bench, until
@@ -166,7 +166,7 @@ def test_killed_between_a_call_and_its_record_everything_is_done_once(
 ) -> None:
     """Behaviours 16, 17: after the planner's, and after GitHub's."""
     died = list[str]()
-    for where, name in ((rollbacks, "_store_outcome"), (reconcile, "open_revert")):
+    for where, name in ((rollbacks, "_store_outcome"), (steps, "open_revert")):
         real = getattr(where, name)
 
         def dying(*given: Any, name: str = name, real: Callable[..., Any] = real) -> Any:
