@@ -11,7 +11,6 @@ import queue
 import sys
 import threading
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from mergeplan.planner.engine.analysis import Analysis, EmptyTable, QueryPair
 from mergeplan.planner.engine.protocol import Connection
@@ -35,24 +34,25 @@ def main() -> None:
     lines: queue.SimpleQueue[str] = queue.SimpleQueue()
     threading.Thread(target=_read_lines, args=(lines,), daemon=True).start()
     silence_libraries()
-    with TemporaryDirectory(prefix="mergeplan-analyzer-") as home:
+    try:
+        session = ClassicSession(
+            Connection(conf=CONF, master="local[1]"), Path(sys.argv[1]), profile_of("metadata"), None
+        )
+    except RequestError as error:
+        return _say(REFUSED, error.message)
+    plans = PlanComparing(session.new_session().spark)
+    tuple(plans.compare(FIRST))
+    _say(STARTED, session.jvm.process.pid)
+    while True:
+        analysis = decode_json(Analysis, json.loads(lines.get()))
+        if plans.settings != analysis.settings:
+            plans = PlanComparing(session.new_session().spark, analysis.settings)
         try:
-            session = ClassicSession(Connection(conf=CONF, master="local[1]"), Path(home), profile_of("metadata"), None)
-        except RequestError as error:
-            return _say(REFUSED, error.message)
-        plans = PlanComparing(session.new_session().spark)
-        tuple(plans.compare(FIRST))
-        _say(STARTED, session.jvm.process.pid)
-        while True:
-            analysis = decode_json(Analysis, json.loads(lines.get()))
-            if plans.settings != analysis.settings:
-                plans = PlanComparing(session.new_session().spark, analysis.settings)
-            try:
-                for result in plans.compare(analysis):
-                    _say(RESULT, encode_json(result))
-                _say(DONE, None)
-            except QueryError as error:
-                _say(ERROR, error.message)
+            for result in plans.compare(analysis):
+                _say(RESULT, encode_json(result))
+            _say(DONE, None)
+        except QueryError as error:
+            _say(ERROR, error.message)
 
 
 def _read_lines(lines: queue.SimpleQueue[str]) -> None:

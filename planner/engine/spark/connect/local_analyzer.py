@@ -9,9 +9,11 @@ import json
 import os
 import queue
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Sequence
@@ -108,8 +110,9 @@ class AnalyzerProcess:
     """A process with a Spark of its own; raise RequestError if it cannot be started."""
 
     def __init__(self) -> None:
+        self._folder = tempfile.mkdtemp(prefix="mergeplan-analyzer-")  # a process that is killed removes nothing
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", CHILD], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            [sys.executable, "-P", "-m", CHILD, self._folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL, text=True, start_new_session=True,
         )  # fmt: skip
         self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
@@ -154,6 +157,7 @@ class AnalyzerProcess:
                     os.killpg(group, signal.SIGKILL)
         self._process.wait()
         self._reader.join()
+        shutil.rmtree(self._folder, ignore_errors=True)
         for pipe in (self._process.stdin, self._process.stdout):
             with suppress(BrokenPipeError):
                 assert pipe is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -79,12 +80,13 @@ def test_a_costly_comparison_holds_up_no_other(analyzer: LocalAnalyzer) -> None:
     assert not thread.is_alive()
 
 
-def test_no_process_is_left(analyzer: LocalAnalyzer) -> None:
+def test_no_process_and_no_folder_is_left(analyzer: LocalAnalyzer) -> None:
     assert analyzer.compare_queries(analysis(HONEST))
     process = analyzer._idle[-1]
 
     analyzer.close()
 
     assert not process.is_alive
+    assert not os.path.exists(process._folder)
     state = subprocess.run(["ps", "-o", "stat=", "-p", str(process._java)], capture_output=True, text=True, check=False)
     assert state.stdout.strip()[:1] in ("", "Z")
