@@ -13,6 +13,13 @@ def prove_rest(cases: Iterable[Any], first: int = 1) -> list[Any]:
     return [case if at < first else _mark_prove(case) for at, case in enumerate(cases)]
 
 
+def prove_repeats(cases: Iterable[Any]) -> list[Any]:
+    """Return the cases for `parametrize`: of those with one first value, all but the first are marked `prove`."""
+    cases = list(cases)
+    firsts = {case[0]: at for at, case in reversed(list(enumerate(cases)))}
+    return [case if firsts[case[0]] == at else _mark_prove(case) for at, case in enumerate(cases)]
+
+
 def _mark_prove(case: Any) -> Any:
     values = case if isinstance(case, tuple) else (case,)
     return pytest.param(*values, marks=pytest.mark.prove)

@@ -64,6 +64,7 @@ def test_a_pull_request_does_not_change_its_own_rules_or_spark(edit: dict[str, s
     assert bench.record(number).rules.changes_rules
 
 
+@pytest.mark.prove
 def test_an_edit_of_a_module_that_the_rules_are_made_of_is_an_edit_of_them(copy_bench: Callable[..., Bench]) -> None:
     """Code that gives the same rules now may give others once it is merged."""
     code = CODE.replace("\nconfig", "from rules import PREFIX\n\nconfig").replace('"review"', "PREFIX")

@@ -127,6 +127,7 @@ def _scene(tmp_path: Path) -> Iterator[Scene]:
     scene.end()
 
 
+@pytest.mark.prove
 def test_kill_9_during_a_plan_is_followed_by_its_end(scene: Scene) -> None:
     """Behaviours 16, 17: the next start ends the orphan, plans again, and no check stays in progress."""
     scene.knobs('{"hang": "pr", "hush": true}')

@@ -331,6 +331,7 @@ def test_every_webhook_dropped_the_timer_still_brings_the_same_end(make_bench: C
     assert "1 breaking" in bench.plan(number) or "Breaking" in bench.plan(number)
 
 
+@pytest.mark.prove
 def test_the_janitor_comes_in_its_time_and_keeps_environments_of_open_pull_requests(
     bench: Bench, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -97,6 +97,7 @@ def test_a_command_for_all_is_answered_by_each_touched_project(pair: Bench) -> N
     assert len(pair.replies(other)) == 3
 
 
+@pytest.mark.prove
 def test_deploy_is_refused_where_other_projects_change_too(copy_bench: Callable[..., Bench]) -> None:
     deploys = {f"{folder}/config.yaml": "cicd_bot:\n  enable_deploy_command: true\n" for folder in ("shop", "ads")}
     bench = copy_bench(project=BOTH | deploys, project_path="shop,ads")
@@ -133,6 +134,7 @@ def test_a_repository_without_a_project_of_the_settings_is_left_alone(copy_bench
     assert bench.context.inbox.prods.get(ADS).commit == bench.github.head(SHOP)
 
 
+@pytest.mark.prove
 def test_where_the_first_project_is_missing_another_one_answers(copy_bench: Callable[..., Bench]) -> None:
     bench = copy_bench(project=BOTH, project_path="dbt,shop,ads")
     number = bench.open({"README.md": "Hello\n"})

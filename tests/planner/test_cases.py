@@ -24,7 +24,7 @@ pytestmark = pytest.mark.sampled
 
 THEMES = sorted({case.theme for case in cases()})
 # Every case is judged each time; a few are run, and all of them by `make prove`.
-RUN = cases() if "MERGEPLAN_CASES" in os.environ else cases()[::12]
+RUN = cases() if "MERGEPLAN_CASES" in os.environ else cases()[::24]
 
 
 @pytest.fixture

@@ -49,6 +49,7 @@ def test_a_row_without_a_region_has_one_history(kind: str, deletes: str, daily: 
     assert (len(first), later) == (3, [first] * 3)
 
 
+@pytest.mark.prove
 @HISTORIES
 def test_a_null_key_changes_goes_and_comes_back_as_any_other(kind: str, daily: Daily) -> None:
     model = history(kind, "true")
@@ -61,6 +62,7 @@ def test_a_null_key_changes_goes_and_comes_back_as_any_other(kind: str, daily: D
     assert (len(of_key), of_null) == (3, of_key)
 
 
+@pytest.mark.prove
 @HISTORIES
 def test_versions_that_an_earlier_release_repeated_end_where_the_next_begins(kind: str, daily: Daily) -> None:
     load(daily, 2, history(kind), *SAME)

@@ -15,6 +15,7 @@ from mergeplan.planner.isolation.probe import cannot
 from mergeplan.planner.parsing.files.configuration import CodeConfiguration, read_source
 from mergeplan.planner.python.config_code.reading import run_config
 from tests.safety.scene import SECRET
+from tests.sampling import prove_rest
 
 HEAD = "import os, sys\nfrom sqlmesh.core.config import Config\n"
 CONFIG = "\nconfig = Config(project=str(got)[:2000])\n"
@@ -117,7 +118,9 @@ def test_however_it_ends_it_is_told_in_a_sentence(text: str, said: str, isolatio
 
 
 @pytest.mark.parametrize("isolation", [pytest.param(REQUIRED, marks=isolated), Isolation()])
-@pytest.mark.parametrize("text", ["while True: pass", "import time\ntime.sleep(600)"], ids=["loops", "waits"])
+@pytest.mark.parametrize(
+    "text", prove_rest(["while True: pass", "import time\ntime.sleep(600)"]), ids=["loops", "waits"]
+)
 def test_what_does_not_end_is_ended(
     text: str, isolation: Isolation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -116,6 +116,7 @@ def test_what_nobody_waits_for_leaves_the_ready_child_to_a_plan(bench: Bench, st
     assert waiting(standby) == ready
 
 
+@pytest.mark.prove
 def test_the_next_child_waits_while_a_plan_is_carried_out(bench: Bench, standby: Standby) -> None:
     """It is started when the plan is shown: what follows may take hours."""
     folder, waits = write_project(bench.folder / "project"), list[bool]()

@@ -15,6 +15,7 @@ from mergeplan.bot.report.markdown import code, inert_text, table_cell, tag_text
 from mergeplan.bot.sandbox.faults import RateLimit
 from mergeplan.bot.settings import redact_secrets
 from tests.bot.conftest import COLUMN, SHOP, Bench
+from tests.sampling import prove_rest
 
 
 @pytest.mark.parametrize("path", ["/check-runs$", "^/graphql$"])
@@ -37,7 +38,7 @@ def test_an_answer_lost_after_the_write_leaves_no_second_comment(bench: Bench, p
     assert bench.record(number).state is PullState.PLANNED
 
 
-@pytest.mark.parametrize("status", [500, 502, 404])
+@pytest.mark.parametrize("status", prove_rest([500, 502, 404]))
 def test_reads_that_fail_in_passing_are_tried_again(bench: Bench, status: int) -> None:
     """Behaviour 24: a plan is made in spite of a few failed answers."""
     bench.github.faults.fail("GET", r"/pulls/\d+$", status=status, times=1 if status == 404 else 2)

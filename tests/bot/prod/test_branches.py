@@ -55,6 +55,7 @@ def test_a_push_to_the_branch_is_planned_and_applied_to_its_environment_alone(co
     assert branch(bench).revision == 2
 
 
+@pytest.mark.prove
 def test_a_merge_into_the_branch_is_a_push_to_it_and_reaches_no_prod(copy_bench: Make) -> None:
     bench = qa_bench(copy_bench)
     push(bench, {"README.md": "# Another\n"})
@@ -114,6 +115,7 @@ def test_an_audit_that_finds_rows_blocks_the_environment(copy_bench: Make) -> No
     assert "qa" not in bench.planner_state()["environments"]
 
 
+@pytest.mark.prove
 def test_a_push_that_costs_more_than_the_budget_is_not_computed(copy_bench: Make) -> None:
     bench = qa_bench(copy_bench, budget={"bytes": 1000})
     bench.knobs(bytes=5000)
@@ -122,6 +124,7 @@ def test_a_push_that_costs_more_than_the_budget_is_not_computed(copy_bench: Make
     assert "over the project's budget" in str(bench.checks(sha)[CHECK].summary)
 
 
+@pytest.mark.prove
 def test_a_held_environment_is_waited_for(copy_bench: Make) -> None:
     bench = qa_bench(copy_bench)
     bench.knobs(held="qa")

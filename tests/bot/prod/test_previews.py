@@ -75,6 +75,7 @@ def test_a_newer_head_and_a_newer_environment_plan_it_again_in_the_same_comment(
     assert len(bench.calls("plan", "qa")) == calls
 
 
+@pytest.mark.prove
 def test_what_is_wrong_stands_in_the_comment_and_fails_the_check(copy_bench: Make) -> None:
     bench = qa_bench(copy_bench)
     push(bench)

@@ -136,6 +136,7 @@ def test_where_github_opens_no_revert_the_reply_says_to_press_the_button(bench: 
     assert reverts(bench, number) == []
 
 
+@pytest.mark.prove
 def test_with_open_revert_off_none_is_opened(make_bench: Callable[..., Bench]) -> None:
     off = make_bench({**PROJECT, "config.yaml": "gateways: {}\ncicd_bot:\n  open_revert: false\n"})
     number = merge_pull(off)

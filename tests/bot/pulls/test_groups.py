@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from mergeplan.bot.records import PullState
 from tests.bot.conftest import COLUMN, SHOP, Bench
 from tests.bot.test_pull_requests import GREEN
@@ -33,6 +35,7 @@ def test_a_groups_plan_is_built_on_its_head_and_the_merge_computes_nothing(bench
     assert bench.conclusions(head) == GREEN
 
 
+@pytest.mark.prove
 def test_a_group_that_fails_leaves_the_queue_and_the_next_one_is_planned_anew(bench: Bench) -> None:
     """Its check fails at the file; prod does not see it; who waited behind it is merged."""
     bench.github.require_checks(SHOP, "main", REQUIRED)

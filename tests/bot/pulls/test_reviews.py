@@ -137,6 +137,7 @@ def test_a_merge_that_the_rules_do_not_let_in_waits_and_later_ones_wait_behind_i
     assert "shop.more" in bench.planner_state()["environments"]["prod"]["models"]
 
 
+@pytest.mark.prove
 def test_a_merge_that_came_before_its_plan_is_shown_and_can_be_approved(make_bench: Make) -> None:
     """Pushed and merged in one breath: the plan of the merge is shown for the head that was merged."""
     bench = bench_with_rules(make_bench, {"approvals": 1})
@@ -168,6 +169,7 @@ def test_an_admin_deploys_a_held_merge_and_nobody_else(make_bench: Make) -> None
     assert ("ann", f"promoted {bench.record(number).promotion.merge_sha} against the rules") in who
 
 
+@pytest.mark.prove
 def test_a_revert_ends_the_wait_of_a_held_merge(make_bench: Make) -> None:
     """What was taken back never was in prod, and holds nobody up."""
     bench = bench_with_rules(make_bench, {"approvals": 1})

@@ -144,6 +144,7 @@ def test_a_label_that_is_deleted_from_the_repository_keeps_nothing() -> None:
     assert is_behind(replace(pull, labels=()), record)
 
 
+@pytest.mark.prove
 def test_a_plan_that_prod_has_overtaken_is_no_success_under_the_label(bench: Bench) -> None:
     """Behaviour 22: nothing is planned by itself, and no check keeps what is no longer so."""
     number = bench.open(COLUMN)
@@ -184,6 +185,7 @@ def test_what_is_merged_under_the_label_is_planned_before_prod_changes(bench: Be
     assert list(bench.planner_state()["environments"]) == ["prod"]
 
 
+@pytest.mark.prove
 def test_rules_hold_for_what_is_merged_under_the_label(copy_bench: Make) -> None:
     """Behaviour 12: an approval of the plan before, or of no plan, is none of what is merged."""
     rules = [{"models": "shop.*", "approvals": 1}]

@@ -231,6 +231,7 @@ def test_rollback_needs_a_maintainer_and_points_prod_back(bench: Bench) -> None:
     assert bench.record(number).state is PullState.PROMOTED
 
 
+@pytest.mark.prove
 def test_a_rollback_to_a_revision_takes_back_what_came_after_it(bench: Bench) -> None:
     """Behaviour 40: both pull requests say so, and what is open is planned against prod as it is now."""
     numbers = []
@@ -265,6 +266,7 @@ def test_a_promotion_that_hangs_is_unlocked_by_a_maintainer(bench: Bench) -> Non
     assert bench.record(number).state is PullState.PROMOTED
 
 
+@pytest.mark.prove
 def test_an_environment_is_destroyed_built_again_and_kept_after_the_merge(bench: Bench) -> None:
     """Behaviour 40: /destroy, /plan, /extend; and the timer drops it when its days are over."""
     number = bench.open(COLUMN)
@@ -299,6 +301,7 @@ def test_rows_are_computed_again_in_the_environment_alone(bench: Bench) -> None:
     assert "Computed again in `pr_1`: `shop.orders` (1 table" in bench.replies(number)[2]
 
 
+@pytest.mark.prove
 def test_what_was_asked_before_the_branch_conflicts_is_answered_all_the_same(bench: Bench) -> None:
     """There is nothing to ask the planner of. Found by random lives: the job failed, and was tried again for ever."""
     number, commands = bench.open(COLUMN), bench.context.inbox.commands
@@ -461,6 +464,7 @@ def test_a_destructive_change_is_allowed_for_the_head_that_was_shown(bench: Benc
     assert allowed not in bench.calls("plan", f"pr_{other}")[-1]["argv"]
 
 
+@pytest.mark.prove
 def test_new_tables_may_stay_empty_until_somebody_wants_them(bench: Bench) -> None:
     """Behaviour 40: /skip-backfill, and back by /backfill; /categorize --all is about every model that was edited."""
     number = bench.open(BOTH)

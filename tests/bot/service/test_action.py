@@ -168,6 +168,7 @@ def test_a_command_and_a_merge_are_heeded_as_by_the_service(workflow: Workflow) 
     assert "### ✅ In prod" in workflow.summary.read_text().rpartition("<!-- mergeplan:plan -->")[2]
 
 
+@pytest.mark.prove
 def test_a_ticked_box_is_a_command_once_and_no_check_has_buttons(workflow: Workflow) -> None:
     """Behaviour 36: where no button could fire; the run may be run again, and the box is empty at the end."""
     github = workflow.github

@@ -34,7 +34,7 @@ from tests.planner.agents.test_mcp import digests
 from tests.planner.cli.conftest import TODAY, Lent
 from tests.planner.shop import write_shop
 
-CASES = min(int(os.environ.get("MERGEPLAN_CASES", "5")), 300)
+CASES = min(int(os.environ.get("MERGEPLAN_CASES", "2")), 300)
 SEED = int(os.environ.get("MERGEPLAN_SEED", "1"))
 CALLS = 8  # of a sequence
 CANARY = {

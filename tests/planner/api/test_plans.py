@@ -7,6 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from mergeplan.planner.api.jobs.job import JobKind
 from mergeplan.planner.session.session import Session
 from tests.planner.api.serving import fake_job, serve, wait_for
@@ -84,6 +86,7 @@ def test_what_is_no_plan_yet_is_not_applied(tmp_path: Path) -> None:
     assert statuses == [409, 404, 404, 404]
 
 
+@pytest.mark.prove
 def test_an_error_of_the_request_is_in_the_job_and_a_wrong_date_is_told_at_once(tmp_path: Path) -> None:
     write_shop(tmp_path)
     with serve(tmp_path) as (client, _):

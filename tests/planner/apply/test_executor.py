@@ -74,6 +74,7 @@ def test_a_first_plan_builds_fills_and_shows_everything_parents_before_their_chi
     assert [name for name in filled if name in line] == line[:3]
 
 
+@pytest.mark.prove
 def test_what_is_created_and_filled_goes_on_one_pool_of_threads(
     root: Path, engine: SparkEngine, store: StateStore
 ) -> None:
@@ -351,6 +352,7 @@ def test_days_that_an_earlier_run_recorded_are_not_computed_again(
     assert rows(engine, "SELECT total FROM shop.shown") == [(60,)]
 
 
+@pytest.mark.prove
 def test_late_rows_are_looked_for_and_batches_may_run_side_by_side(
     root: Path, engine: SparkEngine, store: StateStore
 ) -> None:

@@ -96,6 +96,7 @@ def test_the_rounds_of_an_apply_are_ticked_off_once(shop_after_edit: CommandLine
     assert "│   └── Table: the one of `prod` is kept; nothing is computed\n" in another
 
 
+@pytest.mark.prove
 def test_the_json_result_is_the_final_plan_as_of_the_shown_one(shop_after_edit: CommandLine) -> None:
     ran = shop_after_edit("plan", "dev", "--auto-apply", "-o", "json", *AT)
 
@@ -113,6 +114,7 @@ def test_the_json_result_is_the_final_plan_as_of_the_shown_one(shop_after_edit: 
     assert not final["virtual"]
 
 
+@pytest.mark.prove
 def test_without_cut_off_nothing_waits(shop_after_edit: CommandLine) -> None:
     shop_after_edit.write(
         "config.yaml", (shop_after_edit.root / "config.yaml").read_text() + "plan:\n  early_cut_off: false\n"

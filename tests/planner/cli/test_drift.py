@@ -113,6 +113,7 @@ def test_an_emptied_seed_is_dropped_and_made_again(shop: Shop, engine: SparkEngi
     assert rows(engine, "SELECT COUNT(*) FROM shop.codes") == [(2,)]
 
 
+@pytest.mark.prove
 def test_a_table_that_was_computed_without_rows_is_no_drift(shop: Shop) -> None:
     mergeplan = shop(**MODELS | {"total": TOTAL + " WHERE id > 3"})
     promote_all(mergeplan)
@@ -120,6 +121,7 @@ def test_a_table_that_was_computed_without_rows_is_no_drift(shop: Shop) -> None:
     assert "drift      ok" in mergeplan("doctor").out
 
 
+@pytest.mark.prove
 def test_a_seed_and_an_environment_of_ones_own_are_mended_too(shop: Shop, engine: SparkEngine) -> None:
     mergeplan = shop(**MODELS)
     mergeplan.write("seeds/codes.csv", "code\na\nb\n")

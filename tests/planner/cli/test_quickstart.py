@@ -212,6 +212,7 @@ Done in TIME: no table was computed.
     assert terminal["new rows"].out == NEW_ROWS.lstrip("\n")
 
 
+@pytest.mark.prove
 def test_explain_shows_three_sections_and_writes_nothing(terminal: dict[str, Ran]) -> None:
     _, _, explained = terminal["explain"].out.partition("Explained plan\n")
 

@@ -60,6 +60,7 @@ def test_days_are_computed_anew_in_place_and_with_them_what_reads_them(
     assert mergeplan.state.environments.get("prod") == before
 
 
+@pytest.mark.prove
 def test_the_terminal_shows_what_is_restated_and_who_else_feels_it(mergeplan: CommandLine) -> None:
     mergeplan.edit("models/total.sql", "count(*) AS n", "count(*) + 1 AS n")
     assert mergeplan("plan", "dev", "--auto-apply", *AT).code == 0
@@ -132,6 +133,7 @@ def test_what_a_failure_leaves_is_missing_and_the_next_run_fills_it(
     assert rows(engine, "SELECT n FROM shop.total") == [(3,)]
 
 
+@pytest.mark.prove
 def test_a_table_by_unique_key_is_restated_whole_and_forgets_rows_that_are_gone(
     shop: Shop, engine: SparkEngine
 ) -> None:

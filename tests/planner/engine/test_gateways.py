@@ -111,6 +111,7 @@ def test_a_gateways_variables_are_its_models_and_a_tests_own_hide_them(tmp_path:
     assert load_project(tmp_path, NOW, "big").models["shop.apart"].sql == "SELECT 2 AS least, 'big' AS at"
 
 
+@pytest.mark.prove
 def test_a_run_on_a_gateway_that_went_is_told(
     tmp_path: Path, engine: SparkEngine, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -23,6 +23,7 @@ PATH = "models/orders.sql"
 UMLAUT = ORDERS.replace("SELECT id, day, amount,", "SELECT '😀 für' AS `größe`, id, day, amount,")
 
 
+@pytest.mark.prove
 def test_columns_are_counted_in_utf_16_whatever_the_client_likes(settings: SessionSettings) -> None:
     async def story(session: Session) -> None:
         assert session.result.capabilities.position_encoding == lsp.PositionEncodingKind.Utf16
@@ -42,6 +43,7 @@ def test_columns_are_counted_in_utf_16_whatever_the_client_likes(settings: Sessi
     talk(settings.root, story)
 
 
+@pytest.mark.prove
 def test_line_ends_and_a_byte_order_mark_change_nothing(settings: SessionSettings) -> None:
     text = "\ufeff" + ORDERS.replace("\n", "\r\n")
     (settings.root / PATH).write_bytes(text.encode())
@@ -84,6 +86,7 @@ def test_a_storm_of_edits_is_answered_for_its_last_text(settings: SessionSetting
     talk(settings.root, story)
 
 
+@pytest.mark.prove
 def test_a_file_that_is_renamed_while_it_is_open_is_the_same_model(settings: SessionSettings) -> None:
     new = "models/sales/orders.sql"
 

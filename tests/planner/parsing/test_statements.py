@@ -181,6 +181,7 @@ def test_an_edit_of_a_harmless_statement_is_metadata() -> None:
     assert statements_changed(said.format(1), said.format(2)) is Category.METADATA
 
 
+@pytest.mark.prove
 def test_statements_run_around_batches_in_a_session_of_their_own(
     tmp_path: Path, engine: SparkEngine, state: StateStore
 ) -> None:

@@ -6,6 +6,7 @@ import re
 from io import StringIO
 from pathlib import Path
 
+import pytest
 from rich.console import Console
 
 from mergeplan.planner.apply.events import AuditRan, BatchDone, Event, TableCreated, ViewDropped, ViewSwapped
@@ -76,6 +77,7 @@ def test_what_explain_lists_is_what_the_executor_does(tmp_path: Path, engine: Sp
         assert all(text in batch_times(events).values() for text in inserted)
 
 
+@pytest.mark.prove
 def test_the_contract_of_a_model_that_waits_is_checked_in_its_round(
     tmp_path: Path, engine: SparkEngine, store: StateStore
 ) -> None:

@@ -26,6 +26,7 @@ from mergeplan.planner.state.store import StateStore
 from tests.planner.building import change_of
 from tests.planner.project.test_loader import project_of
 from tests.planner.shop import FILES, NOW, make_plan, plan_and_apply, rows
+from tests.sampling import prove_rest
 
 DAY = Interval(NOW - timedelta(hours=NOW.hour, days=1), NOW - timedelta(hours=NOW.hour))
 TOTALS = """
@@ -195,6 +196,7 @@ SIZES = """
     return context.spark.createDataFrame([(path.stat().st_size, context.var("x", 1))], "id int, y int")"""
 
 
+@pytest.mark.prove
 def test_an_edit_of_a_file_that_code_may_read_computes_its_model_again(
     tmp_path: Path, engine: SparkEngine, store: StateStore
 ) -> None:
@@ -255,31 +257,34 @@ def test_python_models_are_computed_and_tested_like_others(tmp_path: Path, engin
 
 @pytest.mark.parametrize(
     ("body", "told"),
-    [
-        ("raise ValueError('no luck\\nat all')", "models/a.py:5: `shop.a` failed: ValueError: no luck."),
-        (
-            "return None",
-            "models/a.py:3: `shop.a` failed: TypeError: it returned nothing: return a Spark or pandas frame",
-        ),
-        (
-            "return [1]",
-            "models/a.py:3: `shop.a` failed: TypeError: it returned a list: return a Spark or pandas frame.",
-        ),
-        (
-            "import os; print('bye'); os._exit(7)",
-            "models/a.py:3: `shop.a` failed: Python ended with exit code 7, and wi",
-        ),
-        ("raise SystemExit(2)", "models/a.py:5: `shop.a` failed: It exited Python: SystemExit: 2."),
-        (
-            "context.table('shop.' + 'b')",
-            "models/a.py:5: `shop.a` failed: ValueError: `shop.b` is not a table that this m",
-        ),
-        (
-            "context.var('thresh' + 'old')",
-            "models/a.py:5: `shop.a` failed: ValueError: the name of the variable `thresh",
-        ),
-        ("context.magic", "models/a.py:5: `shop.a` failed: AttributeError: `context.magic` is not supported."),
-    ],
+    prove_rest(
+        [
+            ("raise ValueError('no luck\\nat all')", "models/a.py:5: `shop.a` failed: ValueError: no luck."),
+            (
+                "return None",
+                "models/a.py:3: `shop.a` failed: TypeError: it returned nothing: return a Spark or pandas frame",
+            ),
+            (
+                "return [1]",
+                "models/a.py:3: `shop.a` failed: TypeError: it returned a list: return a Spark or pandas frame.",
+            ),
+            (
+                "import os; print('bye'); os._exit(7)",
+                "models/a.py:3: `shop.a` failed: Python ended with exit code 7, and wi",
+            ),
+            ("raise SystemExit(2)", "models/a.py:5: `shop.a` failed: It exited Python: SystemExit: 2."),
+            (
+                "context.table('shop.' + 'b')",
+                "models/a.py:5: `shop.a` failed: ValueError: `shop.b` is not a table that this m",
+            ),
+            (
+                "context.var('thresh' + 'old')",
+                "models/a.py:5: `shop.a` failed: ValueError: the name of the variable `thresh",
+            ),
+            ("context.magic", "models/a.py:5: `shop.a` failed: AttributeError: `context.magic` is not supported."),
+        ],
+        2,
+    ),
 )
 def test_code_that_fails_is_told_at_its_line(body: str, told: str, tmp_path: Path) -> None:
     config = f"{FILES['config.yaml']}variables: {{threshold: 1}}\n"

@@ -92,6 +92,7 @@ def test_environments_go_and_checks_report(shop: Callable[..., Session]) -> None
     assert {node.model for node in session.lineage("shop.b", "x").nodes} == {"shop.a", "shop.b"}
 
 
+@pytest.mark.prove
 def test_a_run_reports_what_is_due_and_a_restatement_is_a_plan(shop: Callable[..., Session]) -> None:
     session, events = shop(**SMALL), list[Event]()
     session.plan().apply()

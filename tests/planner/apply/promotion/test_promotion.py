@@ -91,6 +91,7 @@ def test_views_come_are_repointed_and_go(
     assert store.promotions.pending() == ()
 
 
+@pytest.mark.prove
 def test_the_views_of_a_group_are_recorded_in_one_transaction(
     store: StateStore, engine: SparkEngine, build_table: Callable[..., Snapshot], monkeypatch: pytest.MonkeyPatch
 ) -> None:

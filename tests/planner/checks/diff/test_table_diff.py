@@ -100,6 +100,7 @@ def test_few_many_and_most_rows_that_differ_are_counted_alike(
     assert rows.buckets in buckets or rows.buckets - 2 in buckets
 
 
+@pytest.mark.prove
 def test_keys_of_several_rows_are_matched_one_by_one_where_most_rows_differ(engine: Engine) -> None:
     one = "SELECT INT(NULLIF(id, 7)) AS k, id AS v FROM RANGE(2000)"
     first, second = f"{one} UNION ALL SELECT 5, -1", f"SELECT k, -v - 2 AS v FROM ({one}) UNION ALL SELECT 5, -2"
@@ -140,6 +141,7 @@ def test_equal_tables_are_the_same_whatever_the_order_and_how_often_a_row_comes(
     assert more.rows.duplicate_keys == (2, 2)
 
 
+@pytest.mark.prove
 def test_whole_rows_are_compared_as_multisets_without_a_key(engine: Engine) -> None:
     rng = random.Random(7)  # noqa: S311  # reproducible
     sides = [[(rng.randrange(4), rng.choice(["NULL", "'x'"])) for _ in range(20)] for _ in range(2)]
@@ -159,6 +161,7 @@ def test_whole_rows_are_compared_as_multisets_without_a_key(engine: Engine) -> N
     assert diff.rows.changed == 0
 
 
+@pytest.mark.prove
 def test_columns_are_renamed_left_out_rounded_and_restricted(engine: Engine) -> None:
     first = "SELECT id AS k, CAST(id AS DOUBLE) + 0.04D AS p, 'a' AS old, 1 AS noise, 1 AS gone FROM RANGE(5)"
     second = (

@@ -16,6 +16,7 @@ PRICES = (
 ONCE = "AUDIT (name no_sale, standalone true);\nSELECT * FROM shop.daily WHERE price > 1000"
 
 
+@pytest.mark.prove
 def test_each_audit_that_ran_is_listed_with_its_days_and_outcome(shop: Shop) -> None:
     mergeplan = shop(shown="", apart="", total=PRICES)
     mergeplan.write("audits/no_sale.sql", ONCE)

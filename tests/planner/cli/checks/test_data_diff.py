@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 from tests.planner.cli.conftest import TODAY, CommandLine
 from tests.planner.shop import ALONE
 
@@ -32,6 +34,7 @@ def test_a_plan_tells_what_it_does_to_rows_and_so_does_its_environment(shop: Cal
     assert "`all` is no detail of a data diff. Write `counts`, or `tag:pii=off`." in wrong.err
 
 
+@pytest.mark.prove
 def test_a_plan_over_its_limit_is_shown_and_computes_nothing(shop: Callable[..., CommandLine]) -> None:
     mergeplan = shop(**ALONE | {"total": "MODEL (name shop.total, kind FULL);\nSELECT 1 AS id"})
     mergeplan("plan", *PLAN)

@@ -12,6 +12,7 @@ from mergeplan.planner.apply.janitor import sweep_tables
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from tests.planner.cli.conftest import CommandLine
 from tests.planner.engines import Double
+from tests.sampling import prove_rest
 
 Shop = Callable[..., CommandLine]
 EVENTS = """
@@ -162,13 +163,22 @@ def test_what_a_crash_had_moved_is_back_with_the_next_command(legacy: CommandLin
 
 @pytest.mark.parametrize(
     ("columns", "sentence"),
-    [
-        ("id, 100 * price AS price", "models/daily.sql:2: `shop.daily` returns `day` date, which `legacy.odd` lacks."),
-        ("id, price, day, 1 AS more", "has the column `more` int, which `shop.daily` does not return"),
-        ("id, price * 1.5 AS price, day", "`price` is decimal(13,1) in `legacy.odd` and int in `shop.daily`."),
-        ("id, price, if(id = 3, null, day) AS day", "`legacy.odd`: 1 of its rows have no `day`: they are of no day."),
-        ("id, price, day - 9 AS day", "5 of its rows are older than 2026-01-01, where `shop.daily` begins"),
-    ],
+    prove_rest(
+        [
+            (
+                "id, 100 * price AS price",
+                "models/daily.sql:2: `shop.daily` returns `day` date, which `legacy.odd` lacks.",
+            ),
+            ("id, price, day, 1 AS more", "has the column `more` int, which `shop.daily` does not return"),
+            ("id, price * 1.5 AS price, day", "`price` is decimal(13,1) in `legacy.odd` and int in `shop.daily`."),
+            (
+                "id, price, if(id = 3, null, day) AS day",
+                "`legacy.odd`: 1 of its rows have no `day`: they are of no day.",
+            ),
+            ("id, price, day - 9 AS day", "5 of its rows are older than 2026-01-01, where `shop.daily` begins"),
+        ],
+        2,
+    ),
 )
 def test_a_table_that_is_not_the_models_is_refused_with_a_sentence(
     legacy: CommandLine, engine: SparkEngine, columns: str, sentence: str

@@ -144,6 +144,7 @@ def test_a_blocking_audit_stops_the_promotion_and_shows_the_rows(shop: Shop, eng
     assert mergeplan.state.environments.get("prod").revision == 1
 
 
+@pytest.mark.prove
 def test_after_mending_what_an_audit_found_the_next_plan_goes_through(shop: Shop, engine: SparkEngine) -> None:
     mergeplan = shop(**{**SMALL, "total": AUDITED.format("(1, 10), (NULL, 20)")})
     failed = mergeplan("plan", "--auto-apply", *JSON, *AT)
@@ -208,6 +209,7 @@ def test_run_computes_the_days_since_and_leaves_views_alone(shop: Shop, engine: 
     assert (again.code, again.out) == (0, "Nothing is due in `prod`.\n")
 
 
+@pytest.mark.prove
 def test_a_plan_for_another_moment_is_applied_as_of_that_moment(shop: Shop) -> None:
     mergeplan = shop(total="", shown="", apart="")
 

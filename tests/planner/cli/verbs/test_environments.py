@@ -240,6 +240,7 @@ def test_an_environment_expires_unless_a_plan_renews_it(shop: Shop, engine: Spar
     assert rows(engine, "SELECT a FROM shop.total") == [(1,)]
 
 
+@pytest.mark.prove
 def test_a_plan_that_has_nothing_to_do_renews_its_environment(shop: Shop) -> None:
     mergeplan = shop(**SMALL)
     promote_environment(mergeplan)
@@ -288,6 +289,7 @@ def test_a_plan_that_is_only_shown_or_that_fails_renews_nothing(shop: Shop) -> N
     assert mergeplan.state.environments.get("dev").expires_at == expires
 
 
+@pytest.mark.prove
 def test_views_and_tables_move_with_the_next_plans_when_their_naming_changes(shop: Shop, engine: SparkEngine) -> None:
     mergeplan = shop(**SMALL)
     promote_environment(mergeplan)

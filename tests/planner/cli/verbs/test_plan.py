@@ -108,6 +108,7 @@ def test_a_word_overrules_the_rule_and_is_kept_for_the_next_plan(shop: Shop, eng
     assert rows(engine, "SELECT sum FROM shop__dev.reader") == [(3,)]
 
 
+@pytest.mark.prove
 def test_a_word_that_is_taken_back_leaves_the_rule_to_decide_here_and_at_the_merge(shop: Shop) -> None:
     mergeplan = shop(**SMALL, reader=READER)
     promote(mergeplan)
@@ -121,6 +122,7 @@ def test_a_word_that_is_taken_back_leaves_the_rule_to_decide_here_and_at_the_mer
     assert categories(back) == categories(merged) == ruled != {"shop.total": "non_breaking"}
 
 
+@pytest.mark.prove
 def test_a_category_is_kept_also_where_it_moves_no_table(shop: Shop) -> None:
     """A model that nothing reads: its table stands already, and the plan that changes its category is empty."""
     mergeplan = shop(**SMALL)

@@ -98,6 +98,7 @@ def test_a_second_run_at_the_same_time_does_nothing_and_says_so(mergeplan: Comma
     assert (as_text.code, batches(ran)) == (0, [])
 
 
+@pytest.mark.prove
 def test_plan_with_run_computes_what_has_come_due_too(mergeplan: CommandLine, engine: SparkEngine) -> None:
     ran = mergeplan("plan", "--run", "--auto-apply", "-o", "json", "--execution-time", "2026-01-09 03:00:00")
 

@@ -91,6 +91,7 @@ def test_an_audit_that_finds_rows_fails_a_model_that_is_unchanged(mergeplan: Com
     assert "shop.over" not in {line["model"] for line in first.lines if line["event"] == "batch"}
 
 
+@pytest.mark.prove
 def test_what_follows_from_more_than_our_tables_is_computed_each_time(
     shop: Shop, engine: SparkEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,6 +21,7 @@ from mergeplan.planner.engine.table import Table, time_partitioning
 from mergeplan.planner.intervals import Interval
 from mergeplan.planner.model.model import Column
 from tests.conftest import FORMAT
+from tests.sampling import prove_rest
 
 pytestmark = pytest.mark.skipif(bool(FORMAT), reason="`test_files_by_format.py` is about other formats")
 
@@ -63,7 +64,7 @@ def one_day(engine: SparkEngine, table: Table, id: int, name: str = "b") -> None
     engine.tables.replace_interval(table, rows, days(id + 1, id + 2))
 
 
-@pytest.mark.parametrize("table", [WHOLE, BY_DAY, HIDDEN, ORC], ids=["whole", "by day", "hidden", "orc"])
+@pytest.mark.parametrize("table", prove_rest([WHOLE, BY_DAY, HIDDEN, ORC], 3), ids=["whole", "by day", "hidden", "orc"])
 def test_a_table_over_anothers_files_is_known_to_be_so_without_a_job(engine: SparkEngine, table: Table) -> None:
     other = take_over(engine, table)
     before = engine.jobs()
@@ -101,6 +102,7 @@ def test_an_interval_is_compared_by_its_own_partitions(engine: SparkEngine) -> N
     assert are_same_files(engine, tables, NAMES, "day = date'2026-01-05'")
 
 
+@pytest.mark.prove
 def test_days_that_one_table_lacks_or_that_became_empty_are_not_the_same(engine: SparkEngine) -> None:
     other = take_over(engine, HIDDEN, rows=[days(1, 4)])
     assert not same(engine, HIDDEN.name)
@@ -122,7 +124,8 @@ def test_a_column_that_the_files_lack_leaves_the_others_the_same(engine: SparkEn
 
 
 @pytest.mark.parametrize(
-    "declared", ["id int, name string, more int DEFAULT 7", "id bigint, name string, more int", "id int, name char(9)"]
+    "declared",
+    prove_rest(["id int, name string, more int DEFAULT 7", "id bigint, name string, more int", "id int, name char(9)"]),
 )
 def test_the_same_files_under_another_schema_are_read(engine: SparkEngine, declared: str) -> None:
     """A default is what Spark reads where files lack the column; a CHAR is filled up with blanks."""
@@ -136,6 +139,7 @@ def test_the_same_files_under_another_schema_are_read(engine: SparkEngine, decla
     assert same(engine, "s.one", "s.one", ("id", "name", "more"))
 
 
+@pytest.mark.prove
 def test_two_tables_with_other_defaults_for_one_column_are_read(engine: SparkEngine) -> None:
     fill(engine, WHOLE)
     for name, default in (("s.one", 7), ("s.other", 8)):
@@ -190,6 +194,7 @@ def test_views_other_formats_and_what_is_not_there_are_unknown(engine: SparkEngi
         assert not same(engine, name, name)
 
 
+@pytest.mark.prove
 def test_a_table_that_is_cached_is_read(engine: SparkEngine) -> None:
     """Of a cached table Spark names no files."""
     take_over(engine, BY_DAY)

@@ -46,6 +46,7 @@ def test_a_batch_is_repeated_from_before_it_and_taken_back(table: Table, engine:
     assert rows(engine) == (before if table.parts else [])
 
 
+@pytest.mark.prove
 def test_a_table_that_was_filled_anew_is_not_put_back(engine: SparkEngine) -> None:
     engine.tables.create(CUT)
     engine.tables.replace_partitions(CUT, OLD)

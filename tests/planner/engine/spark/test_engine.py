@@ -116,6 +116,7 @@ def test_a_query_with_other_columns_than_its_table_is_refused(engine: SparkEngin
         engine.tables.replace(ORDERS, sql)
 
 
+@pytest.mark.prove
 def test_replacing_by_no_rows_leaves_an_empty_table(engine: SparkEngine) -> None:
     engine.tables.create(ORDERS)
     engine.tables.replace(ORDERS, "SELECT 1 id, 'a' name")
@@ -137,7 +138,7 @@ def test_a_query_that_fails_midway_leaves_the_old_rows(engine: SparkEngine) -> N
     assert engine.fetch(f"SELECT * FROM {ORDERS.name}").rows == ((1, "a"),)
 
 
-@pytest.mark.parametrize("table", [ORDERS, DAILY], ids=["unpartitioned", "partitioned"])
+@pytest.mark.parametrize("table", prove_rest([ORDERS, DAILY]), ids=["unpartitioned", "partitioned"])
 def test_a_reader_opened_before_a_replace_still_reads(engine: SparkEngine, table: AnyTable) -> None:
     def write() -> None:
         if table is DAILY:
@@ -254,13 +255,16 @@ def test_hours_between_quarters_are_cut_where_they_start(engine: SparkEngine) ->
 
 @pytest.mark.parametrize(
     ("kind", "form", "literal"),
-    [
-        ("string", "yyyy-MM-dd", "'2024-01-02'"),
-        ("string", "dd.MM.yyyy HH:mm", "'02.01.2024 23:59'"),
-        ("int", "yyyyMMdd", "20240102"),
-        ("timestamp", "", "timestamp'2024-01-02 23:59:59'"),
-        ("date", "", "date'2024-01-02'"),
-    ],
+    prove_rest(
+        [
+            ("string", "yyyy-MM-dd", "'2024-01-02'"),
+            ("string", "dd.MM.yyyy HH:mm", "'02.01.2024 23:59'"),
+            ("int", "yyyyMMdd", "20240102"),
+            ("timestamp", "", "timestamp'2024-01-02 23:59:59'"),
+            ("date", "", "date'2024-01-02'"),
+        ],
+        2,
+    ),
 )
 def test_every_sort_of_time_column_is_cut_by_the_day(engine: SparkEngine, kind: str, form: str, literal: str) -> None:
     table = table_by_time("mergeplan__shop.texts", Column("ds", kind), by="ds", form=form)

@@ -75,6 +75,7 @@ def test_a_run_is_recorded_taken_up_and_computed_again(mergeplan: CommandLine, e
     assert computed(run(mergeplan, "--run-id", "r1", "--restate-model", "shop.total")) == ["shop.total"]
 
 
+@pytest.mark.prove
 def test_only_what_a_run_computed_can_be_computed_again(mergeplan: CommandLine) -> None:
     without = run(mergeplan, "--restate-model", "shop.daily")
     unknown = run(mergeplan, "--run-id", "r9", "--restate-model", "shop.daily")

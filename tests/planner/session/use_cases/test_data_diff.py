@@ -48,6 +48,7 @@ def test_rows_are_counted_by_key_and_shown_only_where_that_is_allowed(total: Ses
     assert (off.rows, off.counts, off.note) == (None, None, "not compared: `data_diff` is off for it")
 
 
+@pytest.mark.prove
 def test_a_condition_narrows_it_and_does_nothing_else(total: Session) -> None:
     (found,) = listed = total.data_diff("dev", DataDiffOptions(models=("shop.total",), where="id < 3"))
 

@@ -53,7 +53,7 @@ EDITS = {
 }
 
 
-@pytest.mark.parametrize("case", prove_rest(EDITS, 2))
+@pytest.mark.parametrize("case", prove_rest(EDITS))
 def test_prod_holds_what_the_edited_project_returns(shop: Callable[..., Session], tmp_path: Path, case: str) -> None:
     query, before, after = EDITS[case]
     session = shop(**(NONE | {"t": TABLE.format(""), "m": full("m", query)} | before))

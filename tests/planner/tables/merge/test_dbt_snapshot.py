@@ -67,6 +67,7 @@ def test_a_checked_row_changes_at_the_time_of_the_run_and_its_id_says_so(shared_
     assert ids[1] == (md5(b"1|2026-01-02 11:00:00", usedforsecurity=False).hexdigest(),)
 
 
+@pytest.mark.prove
 def test_a_change_without_a_newer_time_is_an_error_as_in_dbt(shared_engine: SparkEngine) -> None:
     history = replace(BY_CHECK, dbt=DbtVersions("at"))
 

@@ -90,6 +90,7 @@ def test_a_deleted_row_stays_in_force_unless_deletes_count(shared_engine: SparkE
     assert found["Burger"] == [("ever", "3 0h"), ("3 0h", "-")]
 
 
+@pytest.mark.prove
 def test_new_rows_may_be_valid_since_they_were_seen(shared_engine: SparkEngine) -> None:
     by_time = versions_after(shared_engine, History(updated_at="at", begins_when_seen=True), *MENU[:2])
     by_column = versions_after(shared_engine, History(begins_when_seen=True), *MENU[:2])
@@ -98,6 +99,7 @@ def test_new_rows_may_be_valid_since_they_were_seen(shared_engine: SparkEngine) 
     assert (by_column["Burger"], by_column["Milkshake"]) == ([("1 11h", "-")], [("2 11h", "-")])
 
 
+@pytest.mark.prove
 def test_null_is_before_every_time(shared_engine: SparkEngine) -> None:
     """A row that is first updated after it was loaded had no time until then."""
     menus = (
@@ -111,6 +113,7 @@ def test_null_is_before_every_time(shared_engine: SparkEngine) -> None:
     assert since_update == held | {"c": [("1 0h", "-")]}
 
 
+@pytest.mark.prove
 def test_every_column_may_be_compared_and_null_is_a_value(shared_engine: SparkEngine) -> None:
     found = versions_after(
         shared_engine, History(), "(1, 'a', NULL), (2, NULL, NULL)", "(1, 'a', '2020-01-01'), (2, NULL, NULL)"

@@ -12,6 +12,7 @@ from mergeplan.planner.tables.merge.relations import MergeBatch
 from mergeplan.planner.tables.merge.unique_key import upsert_into, upsert_query
 from tests.planner.builders import days
 from tests.planner.shop import NOW
+from tests.sampling import prove_rest
 
 COLUMNS = (Column("id", "int"), Column("name", "string"), Column("n", "int"))
 OLD = "(1, 'a', 10), (2, 'b', 20), (CAST(NULL AS INT), 'x', 1)"
@@ -39,7 +40,7 @@ X, Y = (None, "x", 1), (None, "y", 2)
 
 @pytest.mark.parametrize(
     ("when", "only", "rows"),
-    [
+    prove_rest([
         ("", "", [X, Y, (1, "A", 5), (2, "b", 20), (3, "C", 7)]),
         ("WHEN MATCHED THEN UPDATE SET *", "", [X, Y, (1, "A", 5), (2, "b", 20), (3, "C", 7)]),
         ("WHEN MATCHED THEN UPDATE SET * EXCEPT (NAME)", "", [X, Y, (1, "a", 5), (2, "b", 20), (3, "C", 7)]),
@@ -51,7 +52,7 @@ X, Y = (None, "x", 1), (None, "y", 2)
         ("WHEN MATCHED AND source.n > 100 THEN UPDATE SET *", "", [X, Y, (1, "a", 10), (2, "b", 20), (3, "C", 7)]),
         ("", "target.n > 10 AND @start_ds = '2026-01-01'",
          [X, Y, (1, "A", 5), (1, "a", 10), (2, "b", 20), (3, "C", 7)]),
-    ],
+    ], 3),
     ids=["all", "star", "all but one", "set", "first when decides", "delete", "no when holds", "filter"],
 )  # fmt: skip
 def test_a_merge_by_key_leaves_what_merge_would(

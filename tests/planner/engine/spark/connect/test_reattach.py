@@ -150,6 +150,7 @@ def test_a_write_whose_client_was_killed_is_waited_for(
     assert client.fetch(f"SELECT g FROM {NAME} ORDER BY g").rows == ((0,), (1,), (2,))
 
 
+@pytest.mark.prove
 def test_a_write_that_the_server_does_not_know_is_begun(client: SparkEngine) -> None:
     session = str(uuid4())
     noted = Noted()
@@ -189,6 +190,7 @@ def test_cancelling_ends_a_write_that_another_client_began(
     assert not client.goes_on
 
 
+@pytest.mark.prove
 def test_a_write_for_which_nobody_waits_is_ended(engine: SparkEngine, client: SparkEngine, tmp_path: Path) -> None:
     asked, operation = kill_write(engine, tmp_path, ROWS.format(size=LONG))
     client.end_operation(operation)

@@ -11,7 +11,7 @@ from mergeplan.planner.engine.analysis import SCHEMA, Analysis, EmptyTable, Pair
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.engine.spark.plans.terms import RULES
 from mergeplan.planner.model.model import Column
-from tests.sampling import prove_rest
+from tests.sampling import prove_repeats, prove_rest
 
 TABLES = (
     EmptyTable("m", (Column("id", "int"), Column("a", "string"), Column("n", "int"))),
@@ -103,7 +103,7 @@ def test_every_rule_is_proved() -> None:
     assert {rule for rule, *_ in PROVED} == set(RULES)
 
 
-@pytest.mark.parametrize(("rule", "first", "second", "other"), PROVED)
+@pytest.mark.parametrize(("rule", "first", "second", "other"), prove_repeats(PROVED))
 def test_what_a_rule_calls_one_returns_the_same_rows(
     engine: SparkEngine, compare: Compare, rule: str, first: str, second: str, other: str
 ) -> None:

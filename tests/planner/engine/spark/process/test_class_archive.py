@@ -128,6 +128,7 @@ def test_spark_starts_with_a_damaged_archive(tmp_path: Path, monkeypatch: pytest
     jvm.stop()
 
 
+@pytest.mark.prove
 def test_an_archive_with_which_java_ends_is_removed_and_spark_starts(
     tmp_path: Path, archive: ClassArchive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
