@@ -172,7 +172,7 @@ def load_project(
     exposures = load_exposures(reading, config, defaults.catalog, {*models, *refused.names} if refused.clear else None)
     reading.finish()
     note_file("")
-    return Project(
+    project = Project(
         reading.root,
         config,
         chosen,
@@ -187,11 +187,19 @@ def load_project(
         refused,
         catalogs,
         config_path=document.path,
-        hashes=foreign.real_hashes if isinstance(foreign, DbtFolder) else dict(reading.hashes),
-        notes=foreign.notes if isinstance(foreign, DbtFolder) else (),
-        dbt_tests=foreign.count_tests(audits) if isinstance(foreign, DbtFolder) else (0, 0),
-        is_dbt=isinstance(foreign, DbtFolder),
+        hashes=dict(reading.hashes),
         exposures=exposures,
+    )
+    return _add_dbt_facts(project, foreign) if isinstance(foreign, DbtFolder) else project
+
+
+def _add_dbt_facts(project: Project, folder: DbtFolder) -> Project:
+    return replace(
+        project,
+        hashes=folder.real_hashes,
+        notes=folder.notes,
+        dbt_tests=folder.count_tests(project.audits),
+        is_dbt=True,
     )
 
 

@@ -279,12 +279,8 @@ def _build_analysis(
         if is_misread:
             raise Opaque("names that Spark resolves in another way")
         relation = query.relation(tree)
-        if tuple(relation.columns) != columns:
-            raise Opaque("columns that Spark names in another way")
+        reads = _read_parents(relation, columns, parents)
         relation_digest = Digests().relation(relation)
-        reads = _reads_by_parent(relation, parents)
-        if any(MORE in read.rows.union(*read.outputs.values()) for read in reads.values()):
-            raise Opaque("a `*` over a table of which not all columns are declared")
     except Opaque as opaque:
         shape = _opaque_shape(written, columns, parents, _place_obstacle(tree, query, opaque.obstacle), by_day=by_day)
         return _Analysis(replace(shape, reads_batch=is_dated, by_batch=is_dated))
@@ -318,6 +314,16 @@ def _build_analysis(
         relies=_find_relied_keys(tree, parents),
     )
     return _Analysis(shape, relation)
+
+
+def _read_parents(relation: Relation, columns: tuple[str, ...], parents: Mapping[str, Parent]) -> dict[str, Reads]:
+    """Return what the query reads of each parent; raise Opaque where names or columns cannot be trusted."""
+    if tuple(relation.columns) != columns:
+        raise Opaque("columns that Spark names in another way")
+    reads = _reads_by_parent(relation, parents)
+    if any(MORE in read.rows.union(*read.outputs.values()) for read in reads.values()):
+        raise Opaque("a `*` over a table of which not all columns are declared")
+    return reads
 
 
 def _place_obstacle(tree: exp.Expr, query: Query, obstacle: str) -> str:
