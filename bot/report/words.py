@@ -42,6 +42,7 @@ from mergeplan.planner.wording import count_noun, duration_text, first_names, jo
 
 WHOLE_KINDS = frozenset({"FULL", "SEED"})
 WHY_MOST = 4  # reasons, names: what is longer is counted
+CONDITIONS_MAX = 2  # that are written out
 REFUSED_MOST = 20  # files that cannot be opened
 COLUMNS_MOST = 8
 QUERY_MOST = 4_000  # characters
@@ -125,13 +126,16 @@ def skip_summary(plan: PlanView) -> str:
 def check_words(plan: PlanView | None) -> str:
     """Return the sentence with the results of Spark's analyzer for models that keep rows; '' if there are none.
 
-    `Checked by Spark: 3 models keep rows. Not checked: 1 (a Python model has no query).`
+    `Checked by Spark: 3 models keep rows. Not checked by Spark: 1 model (a Python model has no query).`
     """
     checks = [model.checked for model in plan.models if model.checked] if plan else []
     agreed = sum(check.state in ("agrees", "explained") for check in checks)
     open_checks = Counter(check.detail for check in checks if check.state == "unchecked")
     parts = [f"Checked by Spark: {count_noun(agreed, 'model keeps', 'models keep')} rows."] if agreed else []
-    parts += [f"Not checked: {number} ({inert_text(reason)})." for reason, number in open_checks.items()]
+    parts += [
+        f"Not checked by Spark: {count_noun(number, 'model')} ({inert_text(reason)})."
+        for reason, number in open_checks.items()
+    ]
     return " ".join(parts)
 
 
@@ -145,19 +149,23 @@ def override_end_words(unused: OverrideRow) -> str:
 def open_words(plan: PlanView) -> str:
     """Return what may still be skipped, by the table that decides it; '' when nothing is open.
 
-    What reads a model that may be skipped is not named: it is skipped with it.
+    What reads a model that may be skipped is not named: it is skipped with it. Of many, one is an example.
     """
     waiting = {comparison.reader for comparison in plan.comparisons}
     readers: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for comparison in plan.comparisons:
         if comparison.model not in waiting:
             readers.setdefault((comparison.model, comparison.columns), []).append(code(comparison.reader))
-    parts = []
-    for (model, columns), names in readers.items():
-        where = f" in {first_names([code(column) for column in columns], COLUMNS_MOST)}" if columns else ""
-        parts.append(f"{first_names(names, WHY_MOST)} if {code(model)} holds the same rows as before{where}")
-    more_text = f"; and {len(parts) - WHY_MOST} more like that" if len(parts) > WHY_MOST else ""
-    return f"**May still be skipped**, with what reads it: {'; '.join(parts[:WHY_MOST])}{more_text}." if parts else ""
+    parts = [_skip_condition(model, columns, names) for (model, columns), names in readers.items()]
+    if len(parts) <= CONDITIONS_MAX:
+        return f"**May still be skipped**, with what reads it: {'; '.join(parts)}." if parts else ""
+    number = sum(map(len, readers.values()))
+    return f"**{number:,} models may still be skipped**, with what reads them: {parts[0]}, and so on."
+
+
+def _skip_condition(model: str, columns: Sequence[str], readers: Sequence[str]) -> str:
+    where = f" in {first_names([code(column) for column in columns], COLUMNS_MOST)}" if columns else ""
+    return f"{first_names(readers, WHY_MOST)} if {code(model)} holds the same rows as before{where}"
 
 
 def refusal_words(plan: PlanView | None) -> str:

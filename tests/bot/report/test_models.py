@@ -53,6 +53,13 @@ def test_a_group_is_a_row_that_unfolds_to_its_names() -> None:
     assert lines[6].endswith("| It is new. <sub>`added`</sub> | 57 tables |")
 
 
+def test_a_group_with_several_reasons_shows_the_most_frequent_one() -> None:
+    members = [model(f"shop.m{n}", rule="rows-changed", reason=f"`a{min(n, 2)}` changed.") for n in range(9)]
+    lines = group_table([ModelChange.model_validate(member) for member in members]).splitlines()
+
+    assert "| `a2` changed. And 2 more like that. <sub>`rows-changed`</sub> |" in lines[2]
+
+
 def test_names_in_a_group_are_inert() -> None:
     """Behaviour 14: between tags no Markdown is read, and no tag of a name is one."""
     evil = [ModelChange.model_validate(model(f"<img src=x> @team | {n}")) for n in range(3)]

@@ -78,6 +78,15 @@ def test_what_is_open_is_told_by_the_table_that_decides_it() -> None:
     assert "computes up to 1 table (skips those whose inputs are unchanged), then" in promise_sentence(plan, None)
 
 
+def test_of_many_conditions_one_is_an_example() -> None:
+    plan = comparing(*((f"shop.m{index}", f"shop.p{index}") for index in range(9)))
+
+    assert open_words(plan) == (
+        "**9 models may still be skipped**, with what reads them: `shop.m0` if `shop.p0` holds the same rows as before "
+        "in `id`, and so on."
+    )
+
+
 def test_the_comment_and_the_checks_tell_the_cut_off_and_count_its_cost_apart() -> None:
     """Behaviour 32: what it cost is what was computed."""
     view = show(models=MODELS)
