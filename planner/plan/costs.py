@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 from mergeplan.planner.errors import TooCostly
 from mergeplan.planner.intervals import Timeline
@@ -20,6 +21,42 @@ class Cost:
     units: int
     rows: int
     seconds: float
+
+
+@dataclass(frozen=True)
+class BatchCost:
+    """The cost of one batch when it was last computed, and when that was."""
+
+    start: datetime
+    units: int
+    rows: int
+    seconds: float
+    at: datetime
+
+
+@dataclass(frozen=True)
+class TableHistory:
+    """The batches of a table: their total, their number, and the newest of them, the last one first."""
+
+    total: Cost
+    count: int
+    batches: tuple[BatchCost, ...]
+
+    @property
+    def written_at(self) -> datetime:
+        return self.batches[0].at
+
+    def count_rows(self, model: Model, held: Timeline) -> int | None:
+        """Return the number of rows in the table; None where its batches do not tell.
+
+        The batches of a table that is filled by time add up, unless some of them overlap: then they cover more units
+        than the table holds. A merge may write a row that is there already.
+        """
+        if not model.kind.is_incremental:
+            return self.batches[0].rows
+        if model.kind.is_by_time and self.total.units == units(model, held):
+            return self.total.rows
+        return None
 
 
 @dataclass(frozen=True)

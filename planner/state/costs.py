@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
+from itertools import groupby
 from typing import Any
 
 import sqlalchemy as sa
 
-from mergeplan.planner.plan.costs import Cost
+from mergeplan.planner.plan.costs import BatchCost, Cost, TableHistory
 from mergeplan.planner.state import tables as t
 from mergeplan.planner.state.transaction import Database, split_chunks
 
@@ -36,3 +37,20 @@ class Costs:
                 for row in tx.execute(query.where(t.costs.c.table_name.in_(chunk))):
                     costs[row.table_name] = Cost(int(row.all_units), int(row.all_rows), float(row.all_seconds))
         return costs
+
+    def load_history(self, tables: Collection[str], most: int) -> Mapping[str, TableHistory]:
+        """Table -> its batches, at most the newest `most` one by one, for those of the tables that have any."""
+        totals, histories = self.load(tables), dict[str, TableHistory]()
+        with self._database.reading() as tx:
+            columns, by_table = t.costs.c, {"partition_by": t.costs.c.table_name}
+            number = sa.func.row_number().over(**by_table, order_by=(columns.at.desc(), columns.start_at.desc()))
+            count = sa.func.count().over(**by_table)
+            query = sa.select(t.costs, number.label("number"), count.label("count")).where(tx.own(t.costs))
+            for chunk in split_chunks(sorted(tables)):
+                rows = query.where(columns.table_name.in_(chunk)).subquery()
+                newest = sa.select(rows).where(rows.c.number <= most).order_by(rows.c.table_name, rows.c.number)
+                for name, group in groupby(tx.execute(newest), key=lambda row: str(row.table_name)):
+                    listed = list(group)
+                    batches = (BatchCost(row.start_at, row.units, row.rows, row.seconds, row.at) for row in listed)
+                    histories[name] = TableHistory(totals[name], int(listed[0].count), tuple(batches))
+        return histories
