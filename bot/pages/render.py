@@ -20,6 +20,8 @@ from mergeplan.bot.report.markdown import format_days
 from mergeplan.bot.report.rows import format_share
 from mergeplan.bot.report.words import actual_words, audit_line, estimate_words
 from mergeplan.planner.site.html_templates import open_templates
+from mergeplan.planner.site.pages import TEMPLATES as SITE
+from mergeplan.planner.ui.render import name_category
 from mergeplan.planner.wording import count_noun, duration_text, size_text
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -78,7 +80,8 @@ def headers(forms: str = "'none'") -> Mapping[str, str]:
 
 @cache
 def _read_style() -> str:
-    return (TEMPLATES / "style.css").read_text(encoding="utf-8")
+    files = (SITE / "primer.css", SITE / "header.css", TEMPLATES / "style.css")
+    return "".join(file.read_text(encoding="utf-8") for file in files)
 
 
 @cache
@@ -90,6 +93,7 @@ def _load_templates() -> Environment:
         "duration": duration_text,
         "days": format_days,
         "counted": count_noun,
+        "category_name": name_category,
         "share": format_share,
         "percent": progress_percent,
         "counts": count_steps,
@@ -98,6 +102,6 @@ def _load_templates() -> Environment:
         "audit": lambda row: render_sentence(audit_line(row).removeprefix("- ")),
         "moment": lambda at: datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M UTC"),
     }
-    environment = open_templates([TEMPLATES], filters)
+    environment = open_templates([TEMPLATES, SITE], filters)
     environment.globals.update({"style": Markup(_read_style()), "tabs": TABS, "link_days": DAYS})  # noqa: S704 - a file of ours
     return environment
