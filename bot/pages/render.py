@@ -19,6 +19,7 @@ from mergeplan.bot.pages.view import PageView, count_steps, progress_percent
 from mergeplan.bot.report.markdown import format_days
 from mergeplan.bot.report.rows import format_share
 from mergeplan.bot.report.words import actual_words, audit_line, estimate_words
+from mergeplan.planner.site.filters import page_filters
 from mergeplan.planner.site.html_templates import open_templates
 from mergeplan.planner.site.pages import TEMPLATES as SITE
 from mergeplan.planner.ui.render import name_category
@@ -87,6 +88,7 @@ def _read_style() -> str:
 @cache
 def _load_templates() -> Environment:
     filters: dict[str, Any] = {
+        "breakable": page_filters()["breakable"],
         "sentence": render_sentence,
         "foreign": render_foreign,
         "size": size_text,

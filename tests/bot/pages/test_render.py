@@ -21,7 +21,7 @@ from tests.bot.report.test_comment import run_lines, show
 EVIL = "@team <img src=x onerror=alert(1)> [a](javascript:alert(1)) `</code><script>` \"'> {{ 7777*3 }}\u202e"
 TAGS = frozenset(
     "html head meta title style body header main footer nav section details summary p h1 h2 h4 a b br ul li dl dt dd "
-    "code pre span div strong em table thead tbody tr th td progress svg g rect text path".split()
+    "code pre span div strong em table thead tbody tr th td progress svg g rect text path wbr".split()
 )
 
 
