@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from markupsafe import Markup, escape
 from pygments.lexer import Lexer, RegexLexer, words
@@ -28,21 +28,25 @@ KEYWORDS = tuple(
 
 
 class _ModelLexer(RegexLexer):
-    """Spark SQL with macros, their variables and Jinja."""
+    """Spark SQL with macros, their variables and Jinja.
+
+    What is not closed reaches to the end of the text, so that no text is searched twice.
+    """
 
     flags = re.IGNORECASE | re.DOTALL
     tokens = {  # noqa: RUF012
         "root": [
+            (r"[\s(),.=<>+*;]+", Text),
             (r"--[^\n]*", Comment),
-            (r"/\*.*?\*/", Comment),
-            (r"\{\{.*?\}\}|\{%.*?%\}|@\w+", Name.Variable),
-            (r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", String),
-            (r"`[^`]*`", Name),
+            (r"/\*.*?(?:\*/|\Z)", Comment),
+            (r"\{\{.*?(?:\}\}|\Z)|\{%.*?(?:%\}|\Z)|@\w+", Name.Variable),
+            (r"'(?:[^'\\]|\\.)*(?:'|\Z)|\"(?:[^\"\\]|\\.)*(?:\"|\Z)", String),
+            (r"`[^`]*(?:`|\Z)", Name),
             (r"(?<=\bkind )\w+", Keyword),
             (words(KEYWORDS, prefix=r"(?<![\w.])", suffix=r"\b"), Keyword),
             (r"\d[\w.]*", Number),
             (r"\w+", Name),
-            (r"\s+|.", Text),
+            (r".", Text),
         ]
     }
 
@@ -54,8 +58,13 @@ def highlight_code(text: str, path: str = "") -> Markup:
     if len(text) > CODE_MAX:
         return escape(text)
     lexer: Lexer = (PythonLexer if path.endswith(".py") else _ModelLexer)(stripnl=False, ensurenl=False)
-    parts: list[Markup] = []
+    parts: list[str] = []
     for kind, value in lexer.get_tokens(text):
-        style = next((name for ancestor, name in CLASSES if kind in ancestor), "")
-        parts.append(Markup('<span class="{}">{}</span>').format(style, value) if style else escape(value))
-    return Markup("").join(parts)
+        style = _find_style(kind)
+        parts.append(f'<span class="{style}">{escape(value)}</span>' if style else str(escape(value)))
+    return Markup("".join(parts))  # noqa: S704 - each part is escaped
+
+
+@cache
+def _find_style(kind: object) -> str:
+    return next((name for ancestor, name in CLASSES if kind in ancestor), "")

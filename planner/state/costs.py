@@ -42,15 +42,16 @@ class Costs:
         """Table -> its batches, at most the newest `most` one by one, for those of the tables that have any."""
         totals, histories = self.load(tables), dict[str, TableHistory]()
         with self._database.reading() as tx:
-            columns, by_table = t.costs.c, {"partition_by": t.costs.c.table_name}
-            number = sa.func.row_number().over(**by_table, order_by=(columns.at.desc(), columns.start_at.desc()))
-            count = sa.func.count().over(**by_table)
-            query = sa.select(t.costs, number.label("number"), count.label("count")).where(tx.own(t.costs))
+            columns, name = t.costs.c, t.costs.c.table_name
+            newest_first = columns.at.desc(), columns.start_at.desc()
+            number = sa.func.row_number().over(partition_by=name, order_by=newest_first).label("number")
+            batches = sa.func.count().over(partition_by=name).label("batches")
+            query = sa.select(t.costs, number, batches).where(tx.own(t.costs))
             for chunk in split_chunks(sorted(tables)):
-                rows = query.where(columns.table_name.in_(chunk)).subquery()
+                rows = query.where(name.in_(chunk)).subquery()
                 newest = sa.select(rows).where(rows.c.number <= most).order_by(rows.c.table_name, rows.c.number)
-                for name, group in groupby(tx.execute(newest), key=lambda row: str(row.table_name)):
+                for table, group in groupby(tx.execute(newest), key=lambda row: str(row.table_name)):
                     listed = list(group)
-                    batches = (BatchCost(row.start_at, row.units, row.rows, row.seconds, row.at) for row in listed)
-                    histories[name] = TableHistory(totals[name], int(listed[0].count), tuple(batches))
+                    costs = (BatchCost(row.start_at, row.units, row.rows, row.seconds, row.at) for row in listed)
+                    histories[table] = TableHistory(totals[table], int(listed[0].batches), tuple(costs))
         return histories

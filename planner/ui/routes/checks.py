@@ -49,9 +49,9 @@ def show_checks(request: Request, context: Context) -> Response:
     check_scope(request, Scope.READ)
     last = {sort: islice(_last_results(context.checks.list(sort)), ROWS_MOST) for sort in ("audit", "test")}
     audits = _recorded_audits(context) or tuple(map(check_row, last["audit"]))
-    tests, choices = tuple(map(check_row, last["test"])), form_choices(request)
-    values = {"audits": audits, "tests": tests, "catalog": _read_catalog(request)} | choices
-    return html_response(render("checks.html", frame_of(request), here="Checks", **values))
+    values = {"audits": audits, "tests": tuple(map(check_row, last["test"])), "catalog": _read_catalog(request)}
+    choices = form_choices(request)
+    return html_response(render("checks.html", frame_of(request), here="Checks", **values, **choices))
 
 
 @router.get("/checks/lint")

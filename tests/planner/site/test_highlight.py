@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,6 +29,11 @@ def test_a_file_of_python_is_coloured_as_python() -> None:
 
 def test_a_long_text_has_no_colours() -> None:
     assert "<span" not in highlight_code("SELECT 1 " * CODE_MAX)
+
+
+@pytest.mark.parametrize("opening", ["/*", "{{", "{%", "'", '"', "`", "--", "'\\\\"])
+def test_what_is_opened_again_and_again_and_never_closed_takes_no_longer(opening: str) -> None:
+    assert highlight_code(opening * (CODE_MAX // len(opening)))
 
 
 @given(st.text(st.sampled_from("ab'\"`-/*@{}%<>&\n\\ select1\u202e"), max_size=60), st.sampled_from(["m.sql", "m.py"]))
