@@ -81,7 +81,7 @@ def wait_for_job(page: Page, *, javascript: bool) -> str:
         page.wait_for_selector(running, state="detached")
     while not javascript and page.locator(running).count():
         page.wait_for_event("load")  # the page is loaded again by itself
-    return page.locator("header .step").first.inner_text()
+    return page.locator(".head .step").first.inner_text()
 
 
 @pytest.mark.parametrize("javascript", [True, False])
