@@ -64,7 +64,8 @@ class DeployedRow(Data):
     rows_written: int = Field(default=0, description="the rows that all batches of the table wrote")
     seconds: float = Field(default=0.0, description="how long all batches took, added up")
     batch_count: int = Field(default=0, description="the batches of the table that are on record")
-    batches: tuple[BatchRow, ...] = Field(default=(), description="the newest batches, the last one first")
+    written_at: str | None = Field(default=None, description="when a batch was written last, or null")
+    batches: tuple[BatchRow, ...] = Field(default=(), description="those of the newest time, the newest first")
 
 
 class CatalogModelRow(Data):

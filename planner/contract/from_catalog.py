@@ -109,6 +109,7 @@ def _deployed_row(deployed: DeployedTable) -> rows.DeployedRow:
         rows_written=history.total.rows if history else 0,
         seconds=history.total.seconds if history else 0.0,
         batch_count=history.count if history else 0,
+        written_at=_format_moment(history.written_at) if history else None,
         batches=batches,
     )
 

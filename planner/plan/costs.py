@@ -36,15 +36,12 @@ class BatchCost:
 
 @dataclass(frozen=True)
 class TableHistory:
-    """The batches of a table: their total, their number, and the newest of them, the last one first."""
+    """The batches of a table: their total, their number, the last write, and those of the newest time, newest first."""
 
     total: Cost
     count: int
+    written_at: datetime
     batches: tuple[BatchCost, ...]
-
-    @property
-    def written_at(self) -> datetime:
-        return self.batches[0].at
 
     def count_rows(self, model: Model, held: Timeline) -> int | None:
         """Return the number of rows in the table; None where its batches do not tell.
@@ -53,7 +50,7 @@ class TableHistory:
         than the table holds. A merge may write a row that is there already.
         """
         if not model.kind.is_incremental:
-            return self.batches[0].rows
+            return self.total.rows if self.count == 1 else None
         if model.kind.is_by_time and self.total.units == units(model, held):
             return self.total.rows
         return None

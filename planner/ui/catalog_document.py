@@ -113,17 +113,18 @@ def _read_nodes(ends: Iterable[LineageEnd]) -> tuple[Node, ...]:
 
 def _read_deployment(row: rows.DeployedRow) -> DeployedTable:
     loaded_time, missing = _read_timeline(row.intervals), _read_timeline(row.missing)
-    history = _read_history(row) if row.batches else None
+    history = _read_history(row, row.written_at) if row.written_at else None
     return DeployedTable(row.view, row.table, row.version, loaded_time, missing, row.current, history, row.rows)
 
 
-def _read_history(row: rows.DeployedRow) -> TableHistory:
+def _read_history(row: rows.DeployedRow, written_at: str) -> TableHistory:
     batches = (
         BatchCost(_parse_moment(batch.start), batch.units, batch.rows, batch.seconds, _parse_moment(batch.at))
         for batch in row.batches
     )
     units = sum(batch.units for batch in row.batches)
-    return TableHistory(Cost(units, row.rows_written, row.seconds), row.batch_count, tuple(batches))
+    total = Cost(units, row.rows_written, row.seconds)
+    return TableHistory(total, row.batch_count, _parse_moment(written_at), tuple(batches))
 
 
 def _read_timeline(spans: Spans) -> Timeline:

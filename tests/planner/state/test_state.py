@@ -169,6 +169,7 @@ def test_the_newest_batches_come_first_and_the_rest_is_counted(store: StateStore
     assert set(history) == {"s.t"}
     assert (history["s.t"].total, history["s.t"].count) == (Cost(units=3, rows=6, seconds=6), 3)
     assert [batch.rows for batch in history["s.t"].batches] == [3, 2]
+    assert history["s.t"].written_at == max(batch.at for batch in history["s.t"].batches)
 
 
 def test_what_a_table_cost_is_forgotten_with_the_table(store: StateStore) -> None:
