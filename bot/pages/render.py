@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from mergeplan.bot.pages.links import DAYS
 from mergeplan.bot.pages.text import render_foreign, render_sentence
-from mergeplan.bot.pages.view import PageView, count_steps, progress_percent
+from mergeplan.bot.pages.view import PageView, count_steps
 from mergeplan.bot.report.markdown import format_days
 from mergeplan.bot.report.rows import format_share
 from mergeplan.bot.report.words import actual_words, audit_line, estimate_words
@@ -97,7 +97,6 @@ def _load_templates() -> Environment:
         "counted": count_noun,
         "category_name": name_category,
         "share": format_share,
-        "percent": progress_percent,
         "counts": count_steps,
         "estimate": estimate_words,
         "actual": actual_words,
